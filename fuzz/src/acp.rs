@@ -1,7 +1,7 @@
 //! The body of the Agent Client Protocol.
 
 use grove_agents::acp::read_update;
-use grove_agents::{AgentEvent, Piece};
+use grove_agents::{AgentEvent, ToolOutputPart};
 
 /// Any lines as what an agent says: each is told or refused with a reason. What is told has something in it.
 pub fn acp(data: &[u8]) {
@@ -27,14 +27,14 @@ fn says_something(event: &AgentEvent) {
             let Some(gave) = &call.output else { return };
             assert!(!gave.text.is_empty() || !gave.pieces.is_empty());
             for piece in &gave.pieces {
-                let Piece::Edit { before, after, .. } = piece else { continue };
+                let ToolOutputPart::Edit { before, after, .. } = piece else { continue };
                 assert!(before.is_some() || after.is_some());
             }
         }
         AgentEvent::Commands(commands) => assert!(commands.iter().all(|command| !command.name.is_empty())),
         AgentEvent::Plan(entries) => assert!(entries.iter().all(|entry| !entry.content.is_empty())),
         AgentEvent::Usage(usage) => assert!(usage.context.is_some() || usage.cost.is_some()),
-        AgentEvent::Body { mime_type, .. } => assert!(!mime_type.is_empty()),
+        AgentEvent::PartContent { mime_type, .. } => assert!(!mime_type.is_empty()),
         other => panic!("an update alone does not tell {other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! The bodies.
 
 use grove_core::SessionUri;
-use grove_wire::jsonrpc::{self, Frame, Invalid, Message};
+use grove_wire::jsonrpc::{self, Frame, InvalidMessage};
 use grove_wire::v1::{self, Action, ActionError, SessionState, decode, project};
 use serde_json::value::RawValue;
 
@@ -15,27 +15,30 @@ pub fn frame(data: &[u8]) {
     }
 }
 
-fn written_again(message: Result<Message<'_>, Invalid>) {
+fn written_again(message: Result<jsonrpc::RpcMessage<'_>, InvalidMessage>) {
     let written = match &message {
-        Ok(Message::Request(request)) => jsonrpc::request(&request.id, &request.method, &request.params),
-        Ok(Message::Notification { method, params }) => jsonrpc::notification(method, params),
-        Ok(Message::Response { id, outcome: Ok(result) }) => jsonrpc::response(id, result),
-        Ok(Message::Response { id, outcome: Err(error) }) => Ok(jsonrpc::error(Some(id), error)),
+        Ok(jsonrpc::RpcMessage::Request(request)) => jsonrpc::request(&request.id, &request.method, &request.params),
+        Ok(jsonrpc::RpcMessage::Notification { method, params }) => jsonrpc::notification(method, params),
+        Ok(jsonrpc::RpcMessage::Response { id, outcome: Ok(result) }) => jsonrpc::response(id, result),
+        Ok(jsonrpc::RpcMessage::Response { id, outcome: Err(error) }) => Ok(jsonrpc::error(Some(id), error)),
         Err(invalid) => Ok(jsonrpc::error(invalid.id.as_ref(), &invalid.error)),
     };
     let written = written.expect("what was read can be written");
     let Ok(Frame::Single(Ok(reread))) = jsonrpc::parse(&written) else { panic!("{written} cannot be read") };
     let raw = |params: Option<&RawValue>| params.map(|params| params.get().to_owned());
     match (message, reread) {
-        (Ok(Message::Request(was)), Message::Request(is)) => {
+        (Ok(jsonrpc::RpcMessage::Request(was)), jsonrpc::RpcMessage::Request(is)) => {
             assert_eq!((was.id.as_json(), &was.method), (is.id.as_json(), &is.method));
             assert_eq!(raw(was.params), raw(is.params));
         }
         (
-            Ok(Message::Notification { method: was, params: given }),
-            Message::Notification { method: is, params: kept },
+            Ok(jsonrpc::RpcMessage::Notification { method: was, params: given }),
+            jsonrpc::RpcMessage::Notification { method: is, params: kept },
         ) => assert_eq!((was, raw(given)), (is, raw(kept))),
-        (Ok(Message::Response { id: was, outcome: given }), Message::Response { id: is, outcome: kept }) => {
+        (
+            Ok(jsonrpc::RpcMessage::Response { id: was, outcome: given }),
+            jsonrpc::RpcMessage::Response { id: is, outcome: kept },
+        ) => {
             assert_eq!(was.as_json(), is.as_json());
             match (given, kept) {
                 (Ok(was), Ok(is)) => assert_eq!(was.get(), is.get()),
@@ -43,7 +46,7 @@ fn written_again(message: Result<Message<'_>, Invalid>) {
                 (was, is) => panic!("{was:?} became {is:?}"),
             }
         }
-        (Err(_), Message::Response { outcome: Err(_), .. }) => {}
+        (Err(_), jsonrpc::RpcMessage::Response { outcome: Err(_), .. }) => {}
         (was, is) => panic!("{was:?} became {is:?}"),
     }
 }
@@ -106,7 +109,7 @@ pub fn script(data: &[u8]) {
             chat,
             model: None,
             working_directories: Vec::new(),
-            known_as: None,
+            agent_session_id: None,
             settings: grove_core::Extra::new(),
             reports: sink.clone(),
             spills: std::sync::Arc::new(()),
@@ -164,7 +167,7 @@ pub fn journal(data: &[u8]) {
 fn recovered_from(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
-        let contents = grove_host::Contents::from_bytes(data);
+        let contents = grove_host::JournalContents::from_bytes(data);
         let stores = grove_host::Env::in_memory().stores;
         let recovered = grove_host::recover(contents, &stores, &grove_host::Limits::default()).await;
         let recovered = recovered.expect("memory can be read");

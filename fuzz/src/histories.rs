@@ -4,20 +4,20 @@ use std::path::Path;
 
 use grove_core::Timestamp;
 use grove_history::vscode::editing::{self, Moment};
-use grove_history::vscode::{index, place_of_uri, read_flat, read_log, workspace_of};
+use grove_history::vscode::{index, location_of_uri, read_flat, read_log, workspace_of};
 use grove_history::{
-    Bookmark, Changes, ForeignTurn, MAX_CHANGES, Reading, blocks, claude, codex, copilot_cli, core_turn, gemini,
-    opencode, path, pi,
+    Bookmark, MAX_CHANGES, ReadOutcome, SessionChanges, TranscriptTurn, blocks, claude, codex, copilot_cli, core_turn,
+    gemini, opencode, path, pi,
 };
 
 /// A turn that was read can be shown and written, whatever it was made of.
-fn usable(turns: &[ForeignTurn]) {
+fn usable(turns: &[TranscriptTurn]) {
     for turn in turns {
         assert!(!turn.id.is_empty());
         assert_eq!(core_turn(turn, Timestamp(0)).turn.message.text, turn.message.text);
         serde_json::to_string(turn).expect("a turn is written");
     }
-    let changes = Changes::of(turns);
+    let changes = SessionChanges::of(turns);
     assert!(changes.files.len() <= MAX_CHANGES && changes.files.keys().all(|path| !path.is_empty()));
 }
 
@@ -42,7 +42,7 @@ pub fn vscode_log(data: &[u8]) {
 }
 
 /// How a log is read that only grows: from its beginning, or from a bookmark.
-type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(ForeignTurn)) -> std::io::Result<Reading>;
+type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<ReadOutcome>;
 
 /// Reading on from the bookmark of any beginning gives what reading anew gives. The first byte says where it is cut.
 fn grows(data: &[u8], read_log: ReadLog) {
@@ -142,7 +142,7 @@ pub fn editing_state(data: &[u8]) {
 /// Any text as a URI, as `workspace.json` and as VS Code's index.
 pub fn vscode_small(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    place_of_uri(&text).name();
+    location_of_uri(&text).name();
     drop(workspace_of(data));
     index::index_of(&text);
 }

@@ -1,7 +1,7 @@
 //! The bodies of what is on disk.
 
-use grove_tree::side::{self, SideIndex};
-use grove_tree::{Children, Filter, Index, Indexer, Outline, Rules, open, repair};
+use grove_tree::side_index::{self, SideIndex};
+use grove_tree::{Children, Indexer, LogIndex, Outline, RowFilter, Rules, open, repair};
 
 /// Any bytes as a session's log: they are read or refused. What was read is the same in any chunks and from its side
 /// index, every walk ends, and a mended copy has nothing wrong in it.
@@ -25,10 +25,11 @@ pub fn log(data: &[u8]) {
     let in_chunks = indexer.finish().expect("in chunks it is a log too");
     assert_same(&in_chunks, index);
 
-    let [head, tail] = side::probes(bytes.len() as u64).map(|(offset, length)| &bytes[offset as usize..][..length]);
-    if let Some(stored) = side::render(index, head, tail) {
-        let side = SideIndex::parse(&stored).expect("what was written can be read");
-        assert_same(&side.trust(head, tail).expect("it is of this log"), index);
+    let [head, tail] =
+        side_index::probes(bytes.len() as u64).map(|(offset, length)| &bytes[offset as usize..][..length]);
+    if let Some(stored) = side_index::render(index, head, tail) {
+        let side_index = SideIndex::parse(&stored).expect("what was written can be read");
+        assert_same(&side_index.trust(head, tail).expect("it is of this log"), index);
     }
     if index.header().is_some() {
         let mended = open(repair::repair(&log), &mut || unreachable!()).expect("a mended log is a log");
@@ -42,16 +43,16 @@ pub fn index(data: &[u8]) {
     // The checksums of the log's ends stand behind the two lengths.
     for at in [28, 36] {
         if let Some(place) = sealed.get_mut(at..at + 8) {
-            place.copy_from_slice(&side::checksum(b"").to_le_bytes());
+            place.copy_from_slice(&side_index::checksum(b"").to_le_bytes());
         }
     }
-    sealed.extend(side::checksum(&sealed).to_le_bytes());
-    let Ok(side) = SideIndex::parse(&sealed) else { return };
-    walked(&side.trust(b"", b"").expect("the checksums fit"));
+    sealed.extend(side_index::checksum(&sealed).to_le_bytes());
+    let Ok(side_index) = SideIndex::parse(&sealed) else { return };
+    walked(&side_index.trust(b"", b"").expect("the checksums fit"));
 }
 
 /// Walks wherever an index can be walked.
-fn walked(index: &Index) {
+fn walked(index: &LogIndex) {
     let entries: Vec<_> = index.entries().collect();
     for entry in entries.iter().take(200) {
         let branch = index.branch(*entry);
@@ -65,12 +66,12 @@ fn walked(index: &Index) {
     assert!(in_file_order.roots().len() + children(&in_file_order) <= entries.len());
     assert!(index.leaf().is_none_or(|leaf| leaf.as_usize() < entries.len()));
     index.labels().for_each(|(entry, _)| assert!(entry.as_usize() < entries.len()));
-    assert!(Outline::of(index, Filter::All, index.leaf()).len() <= entries.len());
+    assert!(Outline::of(index, RowFilter::All, index.leaf()).len() <= entries.len());
     index.name();
     index.header().map(grove_tree::Header::to_json);
 }
 
-fn assert_same(one: &Index, other: &Index) {
+fn assert_same(one: &LogIndex, other: &LogIndex) {
     assert_eq!((one.len(), one.leaf(), one.log_length()), (other.len(), other.leaf(), other.log_length()));
     assert!(one.entries().all(|entry| one.parent(entry) == other.parent(entry) && one.id(entry) == other.id(entry)));
     assert_eq!((one.damage(), one.name()), (other.damage(), other.name()));

@@ -3,11 +3,11 @@
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use grove_fs::rpc::wire::Method;
-use grove_fs::rpc::{CallError, Capabilities, Limits, ProviderConfig, Remote, RemoteCalls};
+use grove_fs::rpc::wire::SessionFsMethod;
+use grove_fs::rpc::{CallError, Limits, Remote, RemoteCalls, StorageCapabilities, StorageClientConfig};
 use grove_fs::workspace::database::Statement;
-use grove_fs::{Conventions, Kind, MemoryFs, Provider, RelativeName, Removal, RpcFs, SessionFs};
-use grove_host::Register;
+use grove_fs::{Conventions, FileKind, MemoryFs, RelativeName, Removal, RpcFs, SessionFs, StorageClient};
+use grove_host::ClientStorageRegister;
 use serde_json::Value;
 
 /// Any text as the name of a file: it is refused, or stays in its folder. What is said of it can be shown.
@@ -37,14 +37,15 @@ pub fn provider(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(async {
         let store = MemoryFs::default();
-        let provider = Provider::new(Conventions::Posix, Capabilities { binary: true, sqlite: true, ranges: true });
+        let provider =
+            StorageClient::new(Conventions::Posix, StorageCapabilities { binary: true, sqlite: true, ranges: true });
         provider.add("s1", Arc::new(store.clone()));
         let mut answers = Vec::new();
         for line in text.lines() {
             let Ok(call) = serde_json::from_str::<Value>(line) else { continue };
             let method = call["method"].as_str().unwrap_or_default();
             let answer = provider.answer(method, call["params"].clone()).await;
-            let is_known = Method::named(method).is_some();
+            let is_known = SessionFsMethod::named(method).is_some();
             assert!(is_known || matches!(answer, Err(CallError::Refused { code: -32601, .. })), "{line}");
             answers.push(call);
             answers.extend(answer);
@@ -60,8 +61,8 @@ async fn everything_can_be_read(store: &MemoryFs) {
         for entry in store.readdir_with_types(&folder).await.expect("a folder") {
             let path = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             match entry.kind {
-                Kind::Folder => folders.push(path),
-                Kind::File | Kind::Other => drop(store.read_file(&path).await.expect("a file")),
+                FileKind::Folder => folders.push(path),
+                FileKind::File | FileKind::Other => drop(store.read_file(&path).await.expect("a file")),
             }
         }
     }
@@ -81,11 +82,11 @@ impl RemoteCalls for Anything {
 async fn answers_are_understood_or_refused(answers: Vec<Value>) {
     let both = answers.into_iter().take(8).flat_map(|answer| [true, false].map(|ranges| (answer.clone(), ranges)));
     for (answer, ranges) in both {
-        let config = ProviderConfig {
+        let config = StorageClientConfig {
             initial_cwd: "/".to_owned(),
             session_state_path: "/state".to_owned(),
             conventions: Conventions::Posix,
-            capabilities: Capabilities { binary: true, sqlite: true, ranges },
+            capabilities: StorageCapabilities { binary: true, sqlite: true, ranges },
         };
         let remote = Remote::new(Arc::new(Anything(answer)), Limits::default());
         let store = RpcFs::new(Arc::new(remote), "s1", config).expect("a store");
@@ -116,7 +117,7 @@ pub fn register(data: &[u8]) {
         store.write_file("register", data).await.expect("room");
         let mut written = Vec::new();
         for _ in 0..2 {
-            Register::open(Arc::new(store.clone()), "register").await.expect("a register");
+            ClientStorageRegister::open(Arc::new(store.clone()), "register").await.expect("a register");
             written.push(store.read_file("register").await.expect("a file"));
         }
         assert_eq!(written[0], written[1]);

@@ -1,11 +1,11 @@
 //! The body of what is made of a log's tree.
 
 use grove_core::Timestamp;
-use grove_tree::conversation::{model_messages, retell};
-use grove_tree::navigate::{self, Wishes};
+use grove_tree::conversation::{model_messages, render_transcript};
+use grove_tree::navigate::{self, NavigateOptions};
 use grove_tree::{
-    Context, Cursor, EntryNo, Filter, Index, Log, NewHeader, NewLog, RowsRequest, Rules, branched, compaction, forked,
-    open, rows,
+    Context, Cursor, EntryNo, Log, LogIndex, NewHeader, NewLog, RowFilter, RowsRequest, Rules, branch_log, compaction,
+    fork_log, open, rows,
 };
 
 /// A first line of a cursor, a filter and words to search, then any bytes as a session's log: rows are shown or refused,
@@ -28,7 +28,7 @@ pub fn tree(data: &[u8]) {
         let context = Context::tail(index, &log, rules, index.leaf(), count).expect("a log in memory can be read");
         assert!(context.messages.len() <= count);
         let messages = model_messages(&context);
-        assert!(retell(&messages, 500).len() < 5_000);
+        assert!(render_transcript(&messages, 500).len() < 5_000);
     }
     if let Some(plan) = compaction::plan(index, &log, index.leaf(), 10).expect("a log in memory can be read") {
         assert!(index.leaf().is_some_and(|leaf| index.branch(leaf).contains(&plan.first_kept)));
@@ -41,7 +41,7 @@ pub fn tree(data: &[u8]) {
 fn listed(log: &Log, asked: &str) {
     let mut words = asked.split(' ');
     let after = words.next().and_then(|cursor| cursor.parse::<Cursor>().ok());
-    let filter = words.next().and_then(|filter| filter.parse().ok()).unwrap_or(Filter::All);
+    let filter = words.next().and_then(|filter| filter.parse().ok()).unwrap_or(RowFilter::All);
     let search = words.collect::<Vec<_>>().join(" ");
     let leaf = log.index().leaf();
     let request = RowsRequest { filter, search: &search, leaf, after, limit: 5 };
@@ -50,7 +50,7 @@ fn listed(log: &Log, asked: &str) {
         assert!(page.rows.len() <= 5 && page.rows.len() <= page.total);
     }
     let mut shown = Vec::new();
-    let mut next = RowsRequest { filter: Filter::All, search: "", after: None, ..request };
+    let mut next = RowsRequest { filter: RowFilter::All, search: "", after: None, ..request };
     while shown.len() < 200 {
         let page = rows(log.index(), log, &next).expect("its own cursors are known");
         shown.extend(page.rows.iter().map(|row| row.entry));
@@ -67,27 +67,27 @@ fn listed(log: &Log, asked: &str) {
 fn gone_to(log: &Log, entry: EntryNo) {
     let index = log.index();
     let id = index.id(entry);
-    if let Ok(navigate::Way::To(way)) = navigate::prepare(index, Some(&id), Wishes::default()) {
+    if let Ok(navigate::Navigation::MoveTo(way)) = navigate::prepare(index, Some(&id), NavigateOptions::default()) {
         assert!(way.entries_to_summarize.len() <= index.len());
     }
-    navigate::land(index, log, entry).expect("a log in memory can be read");
+    navigate::resolve_target(index, log, entry).expect("a log in memory can be read");
     navigate::branch_point(index, log, &id).ok();
 }
 
 fn branched_off(log: &Log, new_id: &mut dyn FnMut() -> String) {
     let index = log.index();
     let header = NewHeader { id: "new", at: Timestamp(0), cwd: "/", parent_session: None, title: None };
-    let whole = written(log, &forked(index, &header));
+    let whole = written(log, &fork_log(index, &header));
     assert_eq!(whole.len(), index.len());
     let Some(leaf) = index.leaf() else { return };
-    let Ok(new) = branched(index, log, &index.id(leaf), &header, new_id) else { return };
+    let Ok(new) = branch_log(index, log, &index.id(leaf), &header, new_id) else { return };
     let copy = written(log, &new);
     assert_eq!(copy.len(), new.entries);
     let told = copy.damage().into_iter().filter(|damage| damage.kind != grove_tree::DamageKind::NotText);
     assert_eq!(told.count(), 0, "{:?}", copy.damage());
 }
 
-fn written(log: &Log, new: &NewLog) -> Index {
+fn written(log: &Log, new: &NewLog) -> LogIndex {
     let mut bytes = Vec::new();
     let written = new.write(log.index(), log, |part| {
         bytes.extend_from_slice(part);

@@ -1,7 +1,7 @@
 //! The bodies of what a session has beside its log.
 
 use grove_fs::workspace::{
-    Checkpoint, Field, ForkedAs, Index, Manifest, ManifestError, Value, Workspace, WorkspaceError,
+    Checkpoint, CheckpointIndex, Field, ForkIdentity, Manifest, ManifestError, Value, Workspace, WorkspaceError,
 };
 use grove_fs::{MemoryFs, SessionFs};
 use grove_work::GitConfig;
@@ -48,7 +48,7 @@ pub fn manifest(data: &[u8]) {
         }
         assert!(again.remote_keys().eq(manifest.remote_keys()), "{changed}");
     }
-    let fork = ForkedAs { id: "s2", name: None, at: Timestamp::UNIX_EPOCH, checkpoints: 1 };
+    let fork = ForkIdentity { id: "s2", name: None, at: Timestamp::UNIX_EPOCH, checkpoints: 1 };
     if let Ok(forked) = manifest.forked(fork) {
         let again = Manifest::parse(&forked.to_string()).expect("what Grove wrote is read");
         assert_eq!((again.remote_keys().count(), again.text(Field::Id)), (0, Ok(Some("s2"))), "{forked}");
@@ -75,7 +75,7 @@ pub fn git_config(data: &[u8]) {
 /// comes stands behind the others under a number of its own.
 pub fn checkpoints(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let index = Index::parse(text);
+    let index = CheckpointIndex::parse(text);
     assert_eq!(index.to_string(), text);
     let listed: Vec<Checkpoint> = index.checkpoints().cloned().collect();
     let last = listed.iter().map(|row| row.number).max().unwrap_or(0) / 2;
@@ -83,7 +83,7 @@ pub fn checkpoints(data: &[u8]) {
     let (gone, kept): (Vec<_>, Vec<_>) = listed.iter().cloned().partition(|row| row.number > last);
     assert_eq!(cut.remove_after(last), gone);
     assert!(cut.checkpoints().eq(&kept));
-    assert_eq!(Index::parse(&cut.to_string()), cut);
+    assert_eq!(CheckpointIndex::parse(&cut.to_string()), cut);
 
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use grove_history::catalog::{Catalog, Entry, Filter, Scan};
-use grove_history::{Amount, Environment, Platform, locations, newest, reader_of};
+use grove_history::catalog::{Catalog, CatalogEntry, CatalogFilter, ScanRequest};
+use grove_history::{Platform, StoreEnvironment, TailLimit, newest, reader_of, store_roots};
 use serde::{Deserialize, Serialize};
 
 /// How often the list is asked for.
@@ -55,11 +55,11 @@ pub(crate) fn print(home: &Path) -> Result<()> {
 
 fn measure(home: &Path) -> Result<Figures> {
     let folder = tempfile::tempdir()?;
-    let environment = Environment { home: home.to_string_lossy().into_owned(), ..Environment::default() };
-    let mut roots = locations(Platform::Linux, &environment);
+    let environment = StoreEnvironment { home: home.to_string_lossy().into_owned(), ..StoreEnvironment::default() };
+    let mut roots = store_roots(Platform::Linux, &environment);
     // Some lie outside of any home.
     roots.retain(|root| root.folder.starts_with(home));
-    let scan = Scan { roots, keep: None };
+    let scan = ScanRequest { roots, keep: None };
     let database = folder.path().join("history.db");
     let catalog = Catalog::open(&database)?;
 
@@ -73,7 +73,7 @@ fn measure(home: &Path) -> Result<Figures> {
     ensure!(again.read == 0, "{} files were read again", again.read);
     let begun = Instant::now();
     for _ in 0..LISTS {
-        catalog.list(&Filter::default(), None, 100)?;
+        catalog.list(&CatalogFilter::default(), None, 100)?;
     }
     let list = begun.elapsed() / LISTS;
 
@@ -90,7 +90,7 @@ fn measure(home: &Path) -> Result<Figures> {
     Ok(Figures {
         sessions: report.sessions,
         recovered: report.recovered,
-        problems: report.problems.len() + report.untold_problems,
+        problems: report.problems.len() + report.omitted_problems,
         scan: millis(first),
         peak,
         rescan: millis(rescan),
@@ -101,20 +101,20 @@ fn measure(home: &Path) -> Result<Figures> {
 }
 
 /// Opens a session at its end, as somebody does who knows its name, and then as a whole.
-fn open(catalog: &Catalog, entry: &Entry, bytes: u64) -> Result<Opened> {
+fn open(catalog: &Catalog, entry: &CatalogEntry, bytes: u64) -> Result<Opened> {
     let mut times = Vec::new();
     let mut turns = 0;
     for _ in 0..OPENINGS {
         let begun = Instant::now();
         let entry = catalog.named(&entry.id)?.context("it is gone")?;
-        let ending = catalog.ending(&entry)?;
-        let newest = newest(&entry.located(), ending.as_ref(), Amount::Entries(WINDOW))?;
+        let tail_index = catalog.tail_index(&entry)?;
+        let newest = newest(&entry.location(), tail_index.as_ref(), TailLimit::Entries(WINDOW))?;
         times.push(begun.elapsed());
         turns = newest.turns.len();
     }
     times.sort_unstable();
     let begun = Instant::now();
-    reader_of(entry.source()).read(&entry.located(), None, &mut |_| {})?;
+    reader_of(entry.source()).read(&entry.location(), None, &mut |_| {})?;
     let whole = millis(begun.elapsed());
     let form = entry.path.extension().map(|extension| extension.to_string_lossy().into_owned()).unwrap_or_default();
     let tool = format!("{} .{form}", entry.source());

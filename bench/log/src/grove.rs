@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use grove_fs::LocalFs;
-use grove_host::{FileJournal, Journal, Sync};
-use grove_tree::store::{self, Opened, Origin};
+use grove_host::{FileJournal, Journal, SyncMode};
+use grove_tree::store::{self, IndexOrigin, OpenedLog};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -28,7 +28,7 @@ fn runtime() -> Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")
 }
 
-async fn open(fs: &LocalFs, log: &LogArgs) -> Result<Opened> {
+async fn open(fs: &LocalFs, log: &LogArgs) -> Result<OpenedLog> {
     // Only version 1 needs ids.
     let new_id = &mut String::new;
     Ok(match &log.side {
@@ -38,8 +38,8 @@ async fn open(fs: &LocalFs, log: &LogArgs) -> Result<Opened> {
 }
 
 /// A side index that was given must have been taken, or the figure is another one's.
-fn check_origin(log: &LogArgs, origin: Origin) -> Result<()> {
-    let wanted = if log.side.is_some() { Origin::SideIndex { read: 0 } } else { Origin::Log };
+fn check_origin(log: &LogArgs, origin: IndexOrigin) -> Result<()> {
+    let wanted = if log.side.is_some() { IndexOrigin::SideIndex { read: 0 } } else { IndexOrigin::Log };
     ensure!(origin == wanted, "the index came from {origin:?}, not from {wanted:?}");
     Ok(())
 }
@@ -145,7 +145,7 @@ async fn write(mut journal: FileJournal, mut inbox: mpsc::Receiver<Arrival>) -> 
         batch.iter().for_each(|arrival: &Arrival| lines.extend_from_slice(&arrival.line));
         syncs += 1;
         bytes += lines.len() as u64;
-        journal.append(lines, Sync::Now, 0).await?;
+        journal.append(lines, SyncMode::Now, 0).await?;
         for arrival in batch.drain(..) {
             // A session waits for its entry for as long as it lives.
             arrival.confirmed.send(()).ok();

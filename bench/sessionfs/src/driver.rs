@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use grove_testkit::model::{FakeModel, Script, Step, Turn};
+use grove_testkit::model::{FakeModel, ReplyStep, Script, Turn};
 
 use crate::Options;
 use crate::disk;
@@ -36,7 +36,7 @@ async fn measure(options: &Options) -> Result<Report> {
     let grove = server::beside(options.grove.as_deref(), "grove")?;
     let peers = Peers::install(options).await?;
     let home = tempfile::tempdir()?;
-    let model = FakeModel::start(Script::new([Turn::always([vec![Step::say(ANSWER)]])])).await;
+    let model = FakeModel::start(Script::new([Turn::always([vec![ReplyStep::say(ANSWER)]])])).await;
     let home_path = home.path().to_owned();
     let bench = Bench {
         options,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use grove_core::*;
-use grove_testkit::looking_turn;
-use grove_tree::turns::{Origin, header_line, turn_lines};
+use grove_testkit::read_only_turn;
+use grove_tree::turns::{TurnAttribution, header_line, turn_lines};
 use grove_wire::copilot::project;
 use serde::Serialize;
 use serde_json::json;
@@ -125,8 +125,9 @@ struct Entry {
     id: String,
 }
 
-fn lines(session: &Session, turn: &Turn, parent: Option<&str>, ids: &HashSet<String>) -> grove_tree::turns::Lines {
-    let origin = Origin { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
+fn lines(session: &Session, turn: &Turn, parent: Option<&str>, ids: &HashSet<String>) -> grove_tree::turns::LogLines {
+    let origin =
+        TurnAttribution { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
     turn_lines(turn, origin, parent, &|id| ids.contains(id))
 }
 
@@ -155,5 +156,5 @@ fn beside(session: &Session) -> serde_json::Value {
 }
 
 fn turn(number: u64, output: usize) -> Turn {
-    looking_turn(number, Timestamp(BEGAN.0 + number * 1_000), output, ANSWER)
+    read_only_turn(number, Timestamp(BEGAN.0 + number * 1_000), output, ANSWER)
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use grove_history::catalog::{Catalog, Scan};
-use grove_history::{Root, Source};
+use grove_history::catalog::{Catalog, ScanRequest};
+use grove_history::{StoreRoot, TranscriptSource};
 use serde_json::json;
 
 /// The tools whose files are made.
-pub(crate) const TOOLS: [Source; 2] = [Source::Claude, Source::CopilotCli];
+pub(crate) const TOOLS: [TranscriptSource; 2] = [TranscriptSource::Claude, TranscriptSource::CopilotCli];
 
 /// Writes so many sessions of each tool, and the catalog of them.
 pub(crate) fn make(folder: &Path, sessions: usize) -> Result<PathBuf> {
@@ -17,11 +17,17 @@ pub(crate) fn make(folder: &Path, sessions: usize) -> Result<PathBuf> {
         claude(&folder.join("claude"), number)?;
         copilot(&folder.join("copilot"), number)?;
     }
-    let root =
-        |source, product: &str, name: &str| Root { source, product: product.to_owned(), folder: folder.join(name) };
-    let roots = vec![root(Source::Claude, "Claude Code", "claude"), root(Source::CopilotCli, "Copilot CLI", "copilot")];
+    let root = |source, product: &str, name: &str| StoreRoot {
+        source,
+        product: product.to_owned(),
+        folder: folder.join(name),
+    };
+    let roots = vec![
+        root(TranscriptSource::Claude, "Claude Code", "claude"),
+        root(TranscriptSource::CopilotCli, "Copilot CLI", "copilot"),
+    ];
     let path = folder.join("history.db");
-    let report = Catalog::open(&path)?.scan(&Scan { roots, keep: None }, &mut |_| {})?;
+    let report = Catalog::open(&path)?.scan(&ScanRequest { roots, keep: None }, &mut |_| {})?;
     ensure!(report.sessions == 2 * sessions, "{} of {} sessions were found", report.sessions, 2 * sessions);
     Ok(path)
 }

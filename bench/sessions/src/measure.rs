@@ -10,7 +10,7 @@ use grove_history::catalog::Catalog;
 use grove_sessions::management::SessionsEvent;
 use grove_sessions::providers::history::HistoryProvider;
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
-use grove_sessions::{InMemory, Management, Notice, Registry};
+use grove_sessions::{InMemoryState, Management, Registry, SubscriptionItem};
 use grove_wire::ahp::{Action, SessionAction, SessionTitleChanged};
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ async fn measure(catalog: &Path, hosts: &[String]) -> Result<Figures> {
         endpoints.push(endpoint);
     }
     let catalog = Arc::new(Catalog::open(catalog)?);
-    let (management, driver) = Management::new(registry.clone(), Arc::new(InMemory::default()))?;
+    let (management, driver) = Management::new(registry.clone(), Arc::new(InMemoryState::default()))?;
     tokio::spawn(driver.run());
     for tool in TOOLS {
         let provider = Arc::new(HistoryProvider::new(tool, catalog.clone())?);
@@ -86,7 +86,7 @@ async fn measure(catalog: &Path, hosts: &[String]) -> Result<Figures> {
     let mut first_list = Duration::ZERO;
     for _ in 0..FIRST_LISTS {
         let began = Instant::now();
-        let (another, _driver) = Management::new(registry.clone(), Arc::new(InMemory::default()))?;
+        let (another, _driver) = Management::new(registry.clone(), Arc::new(InMemoryState::default()))?;
         ensure!(another.sessions().len() == wanted, "a list is not whole");
         first_list = first_list.max(began.elapsed());
     }
@@ -139,12 +139,12 @@ async fn changes(management: &Management, endpoints: &[Endpoint]) -> Result<Vec<
         let told = async {
             loop {
                 match events.next().await.context("the management ended")? {
-                    Notice::Event(SessionsEvent::Sessions(change)) => {
+                    SubscriptionItem::Event(SessionsEvent::Sessions(change)) => {
                         if change.changed.iter().any(|session| *session.title() == *title) {
                             return anyhow::Ok(began.elapsed());
                         }
                     }
-                    Notice::Event(_) | Notice::Reset => {}
+                    SubscriptionItem::Event(_) | SubscriptionItem::Reset => {}
                 }
             }
         };

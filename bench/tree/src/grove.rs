@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use grove_core::Timestamp;
 use grove_fs::FsError;
-use grove_tree::{Context, Filter, Index, Indexer, NewHeader, Outline, RowsRequest, Rules, Source, branched, rows};
+use grove_tree::{Context, Indexer, LogIndex, LogSource, NewHeader, Outline, RowFilter, RowsRequest, Rules, rows};
 
 use crate::job::{Found, Measured};
 
@@ -20,7 +20,7 @@ pub(crate) const PAGE: usize = 200;
 /// A log that is read by ranges.
 struct FromFile(File);
 
-impl Source for FromFile {
+impl LogSource for FromFile {
     fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, FsError> {
         let failed = |error: std::io::Error| FsError::Other { path: "log".to_owned(), reason: error.to_string() };
         let mut bytes = vec![0; length];
@@ -29,7 +29,7 @@ impl Source for FromFile {
     }
 }
 
-pub(crate) fn index_of(bytes: &[u8]) -> Result<Index> {
+pub(crate) fn index_of(bytes: &[u8]) -> Result<LogIndex> {
     let mut indexer = Indexer::new();
     indexer.feed(bytes);
     Ok(indexer.finish()?)
@@ -52,10 +52,10 @@ fn timed<T>(what: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
     Ok((began.elapsed().as_secs_f64() * 1e3, found))
 }
 
-fn run(index: &Index, source: &(impl Source + ?Sized), deepest: &str, folder: &Path) -> Result<Measured> {
+fn run(index: &LogIndex, source: &(impl LogSource + ?Sized), deepest: &str, folder: &Path) -> Result<Measured> {
     let leaf = index.leaf();
-    let (rows_milliseconds, outline) = timed(|| Ok(Outline::of(index, Filter::All, leaf)))?;
-    let request = RowsRequest { filter: Filter::Default, search: "", leaf, after: None, limit: PAGE };
+    let (rows_milliseconds, outline) = timed(|| Ok(Outline::of(index, RowFilter::All, leaf)))?;
+    let request = RowsRequest { filter: RowFilter::Default, search: "", leaf, after: None, limit: PAGE };
     let (page, shown) = timed(|| Ok(rows(index, source, &request)?))?;
     ensure!(shown.rows.len() == PAGE, "the page has {} rows", shown.rows.len());
     let entry = index.find(deepest).context("there is no such entry")?;
@@ -74,7 +74,8 @@ fn run(index: &Index, source: &(impl Source + ?Sized), deepest: &str, folder: &P
         parent_session: Some("/session.jsonl"),
         title: None,
     };
-    let (planned, new) = timed(|| Ok(branched(index, source, deepest, &header, &mut || "unused".to_owned())?))?;
+    let (planned, new) =
+        timed(|| Ok(grove_tree::branch_log(index, source, deepest, &header, &mut || "unused".to_owned())?))?;
     let (written, ()) = timed(|| {
         let mut file = File::create(&path_of_new)?;
         let mut failed = None;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::LocalFs;
-use grove_host::server::{self, Access, Token};
+use grove_host::server::{self, AccessPolicy, Token};
 use grove_host::{Config, Env, FileJournal, Host, Stores, recover};
 use grove_testkit::ahp::Client;
 use serde::Serialize;
@@ -225,7 +225,7 @@ async fn serve(data: PathBuf) -> Result<()> {
     let address = listener.local_addr()?;
     let token = Token::generate(env.random.as_ref())?;
     let host = Host::start(env, config, vec![Arc::new(ScriptedAgent)], Box::new(journal), recovered).await?;
-    server::serve(host.clone(), Access::loopback(token.clone(), address), Box::new(listener));
+    server::serve(host.clone(), AccessPolicy::loopback(token.clone(), address), Box::new(listener));
     println!("ws://{address}/ws\n{}", token.reveal());
     tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await?;
     host.stop().await;

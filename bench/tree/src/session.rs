@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use grove_core::*;
-use grove_testkit::looking_turn;
-use grove_tree::turns::{Origin, header_line, turn_lines};
+use grove_testkit::read_only_turn;
+use grove_tree::turns::{TurnAttribution, header_line, turn_lines};
 use serde_json::json;
 
 pub(crate) const URI: &str = "scripted:/long";
@@ -41,8 +41,13 @@ pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usiz
         if count >= entries && length >= bytes {
             break;
         }
-        let origin =
-            Origin { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
+        let origin = TurnAttribution {
+            session: &session.id,
+            provider: &session.provider,
+            model: None,
+            spent: None,
+            seen_end: None,
+        };
         let lines = turn_lines(&turn(number), origin, parent.as_deref(), &|id| ids.contains(id));
         for line in lines.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let entry: serde_json::Value = serde_json::from_slice(line)?;
@@ -66,5 +71,5 @@ pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usiz
 
 /// Five entries.
 fn turn(number: u64) -> Turn {
-    looking_turn(number, Timestamp(1_767_322_800_000 + number * 1_000), RESULT, ANSWER)
+    read_only_turn(number, Timestamp(1_767_322_800_000 + number * 1_000), RESULT, ANSWER)
 }

@@ -9,7 +9,7 @@ use grove_core::*;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::spills::Spills;
+use crate::spills::SpillStore;
 
 /// A kind of agent.
 #[async_trait]
@@ -34,8 +34,8 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// What of its turns goes on when the host ends in the middle of them ([`AgentSession::resume`]).
-    fn outlasts(&self) -> Outlasts {
-        Outlasts::Nothing
+    fn turn_survival(&self) -> TurnSurvival {
+        TurnSurvival::Nothing
     }
 
     /// Who summarizes for its sessions; `None` where it has no model to do so.
@@ -44,7 +44,7 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// Whether it keeps its conversations within its model's window by itself.
-    fn minds_its_window(&self) -> bool {
+    fn manages_context_window(&self) -> bool {
         false
     }
 }
@@ -71,11 +71,11 @@ pub struct SummaryRequest {
 
 /// What of an agent's turns goes on when the host ends in the middle of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outlasts {
+pub enum TurnSurvival {
     /// They end with the host.
     Nothing,
     /// Those that waited for a person or a client.
-    Waiting,
+    PendingRequest,
     /// All of them: the agent works on without the host.
     Running,
 }
@@ -89,9 +89,9 @@ pub trait AgentSession: Send + Sync + 'static {
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError>;
 
     /// Goes on with a turn from before the host's start, and runs it to its end. Called only where the agent can
-    /// ([`Agent::outlasts`]); what was reported before is there already and is not reported again.
+    /// ([`Agent::turn_survival`]); what was reported before is there already and is not reported again.
     async fn resume(&self, _prompt: Prompt, _from: Resumption, _turn: TurnSink) -> Result<(), AgentError> {
-        Err(AgentError::Turn("this agent cannot go on with a turn".to_owned()))
+        Err(AgentError::TurnFailed("this agent cannot go on with a turn".to_owned()))
     }
 
     /// Whether a running turn takes messages ([`AgentSession::steer`]). Those for an agent that does not become turns
@@ -103,7 +103,7 @@ pub trait AgentSession: Send + Sync + 'static {
     /// A person has something to say to the running turn.
     async fn steer(&self, _turn: &TurnId, _message: Message) {}
 
-    /// Makes a copy of the conversation as it is now, and gives how the agent calls it ([`OpenSession::known_as`]);
+    /// Makes a copy of the conversation as it is now, and gives how the agent calls it ([`OpenSession::agent_session_id`]);
     /// `None` where it cannot. Nothing that is said after this call is in the copy, so it may be given up for a turn.
     async fn fork(&self) -> Result<Option<String>, AgentError> {
         Ok(None)
@@ -113,22 +113,22 @@ pub trait AgentSession: Send + Sync + 'static {
     async fn configure(&self, _values: Extra) {}
 
     /// Everything up to this mark is stored: the agent need not keep it for another host.
-    fn stored(&self, _mark: &Mark) {}
+    fn stored(&self, _mark: &FrameCursor) {}
 
     /// The turn was cancelled: whatever works for it elsewhere is to stop.
     async fn cancel(&self, turn: &TurnId);
 
     /// The agent lets go of what it holds for the chat.
-    async fn close(&self, _why: Closing) {}
+    async fn close(&self, _why: CloseReason) {}
 }
 
 /// Why an agent is not needed any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
+pub enum CloseReason {
     /// The chat is gone for good.
     Removed,
     /// Nobody looks after it for now: the host stops, or the session rests. A turn that can go on alone does.
-    LetGo,
+    Detached,
     /// The conversation goes on from elsewhere, and begins anew for the agent.
     Replaced,
 }
@@ -140,14 +140,14 @@ pub struct OpenSession {
     pub chat: ChatId,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
-    /// How the agent called this conversation ([`AgentEvent::KnownAs`]), where there was one before.
-    pub known_as: Option<String>,
+    /// How the agent called this conversation ([`AgentEvent::AgentSessionId`]), where there was one before.
+    pub agent_session_id: Option<String>,
     /// The session's settings, as they were chosen.
     pub settings: Extra,
     /// Where to report what belongs to no turn.
     pub reports: ChatSink,
     /// Where output goes that is too large for it.
-    pub spills: Arc<dyn Spills>,
+    pub spills: Arc<dyn SpillStore>,
     pub start: AgentStart,
 }
 
@@ -169,19 +169,19 @@ pub struct Prompt {
     /// Tools that clients would run.
     pub client_tools: Vec<OfferedTool>,
     /// What was said before, for an agent that has forgotten it.
-    pub memory: Arc<dyn Memory>,
+    pub memory: Arc<dyn ConversationHistory>,
 }
 
 /// What was said in a chat before a turn. Telling it costs: an agent that remembers does not ask.
 #[async_trait]
-pub trait Memory: Debug + Send + Sync + 'static {
+pub trait ConversationHistory: Debug + Send + Sync + 'static {
     /// The conversation as a story, in at most about so many bytes; `None` where nothing was said.
     async fn retell(&self, most: usize) -> Result<Option<String>, AgentError>;
 }
 
 /// Nothing was said before.
 #[async_trait]
-impl Memory for () {
+impl ConversationHistory for () {
     async fn retell(&self, _most: usize) -> Result<Option<String>, AgentError> {
         Ok(None)
     }
@@ -198,21 +198,21 @@ pub struct OfferedTool {
 #[derive(Debug, Default)]
 pub struct Resumption {
     /// What it waits for.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<PendingRequest>,
     /// Up to where it was stored, where its agent marks its reports.
-    pub mark: Option<Mark>,
+    pub mark: Option<FrameCursor>,
 }
 
 /// A question that was open when the host ended, and where its answer will come from.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct PendingRequest {
     pub request: RequestId,
-    pub awaits: Awaits,
+    pub answer_from: PendingAnswer,
 }
 
 /// What is awaited.
 #[derive(Debug)]
-pub enum Awaits {
+pub enum PendingAnswer {
     /// Leave to run a tool call.
     Permission(ToolCallId, oneshot::Receiver<Verdict>),
     /// Leave to see the result of a call that a client ran, or that result.
@@ -224,7 +224,7 @@ pub enum Awaits {
 /// Up to where an agent's words have been dealt with. It is stored together with what came of them, so that a host that
 /// comes back goes on exactly there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct FrameCursor {
     /// Which of the agent's processes said the frames: numbers begin anew with each. 0 is none.
     #[serde(default)]
     pub process: u64,
@@ -235,7 +235,7 @@ pub struct Mark {
     pub open: Vec<u64>,
 }
 
-impl Mark {
+impl FrameCursor {
     /// The largest number that is believed when it is read from a disk: no agent says so much.
     pub const MOST: u64 = 1 << 53;
 
@@ -251,13 +251,13 @@ pub enum AgentError {
     #[error("the agent did not start: {0}")]
     Start(String),
     #[error("{0}")]
-    Turn(String),
+    TurnFailed(String),
     #[error("the agent ended in the middle of the turn: {0}")]
     Died(String),
     #[error("the host ended in the middle of the turn, and its agent with it: {0}")]
     Interrupted(String),
     #[error("the agent has forgotten the conversation and cannot be told it, since its log cannot be read: {0}")]
-    Memory(String),
+    ConversationHistory(String),
     #[error("the script cannot be run: {0}")]
     Script(String),
     #[error("the turn is over")]
@@ -269,10 +269,10 @@ impl AgentError {
     pub fn info(&self) -> ErrorInfo {
         let kind = match self {
             AgentError::Start(_) => "agentStart",
-            AgentError::Turn(_) => "agent",
+            AgentError::TurnFailed(_) => "agent",
             AgentError::Died(_) => "agentDied",
             AgentError::Interrupted(_) => "interrupted",
-            AgentError::Memory(_) => "storage",
+            AgentError::ConversationHistory(_) => "storage",
             AgentError::Script(_) => "script",
             AgentError::TurnOver => "turnOver",
         };
@@ -288,7 +288,7 @@ pub struct Report {
     pub turn: Option<TurnId>,
     pub events: Vec<AgentEvent>,
     /// Up to where the agent's words are dealt with when this is stored.
-    pub mark: Option<Mark>,
+    pub mark: Option<FrameCursor>,
 }
 
 /// What happens, as the agent tells it.
@@ -303,7 +303,7 @@ pub enum AgentEvent {
         call: ToolCallId,
         invocation_message: String,
         input: Option<String>,
-        permission: Option<PermissionAsked>,
+        permission: Option<PermissionPrompt>,
         /// Where the result goes of a call that a client runs.
         result: Option<oneshot::Sender<ToolResult>>,
     },
@@ -314,16 +314,16 @@ pub enum AgentEvent {
     /// What is new of a call, whether it was heard of before or not.
     Tool(Box<ToolUpdate>),
     /// A structured piece of the answer.
-    Body {
+    PartContent {
         mime_type: String,
-        body: Body,
+        body: PartContent,
     },
     /// What the agent means to do, from now on.
     Plan(Vec<PlanEntry>),
     /// Something about the turn that a person should see.
     Notice(String),
     Usage(Usage),
-    Asked {
+    InputNeeded {
         request: Box<InputRequest>,
         answer: oneshot::Sender<InputResponse>,
     },
@@ -333,32 +333,33 @@ pub enum AgentEvent {
     /// The commands that the agent understands, all of them.
     Commands(Vec<AgentCommand>),
     /// What can be set, as a JSON schema of an object, and what is.
-    Settings {
+    AgentSettings {
         schema: Extra,
         values: Extra,
     },
     /// How the agent calls this conversation from now on.
-    KnownAs(String),
+    AgentSessionId(String),
 }
 
 impl AgentEvent {
     /// Whether it is told of the session as a whole, and holds whatever becomes of the turn.
     pub(crate) fn is_of_session(&self) -> bool {
         match self {
-            AgentEvent::Commands(_) | AgentEvent::Settings { .. } | AgentEvent::Title(_) | AgentEvent::KnownAs(_) => {
-                true
-            }
+            AgentEvent::Commands(_)
+            | AgentEvent::AgentSettings { .. }
+            | AgentEvent::Title(_)
+            | AgentEvent::AgentSessionId(_) => true,
             AgentEvent::Text(_)
             | AgentEvent::Reasoning(_)
             | AgentEvent::ToolStarted(_)
             | AgentEvent::ToolReady { .. }
             | AgentEvent::ToolCompleted { .. }
             | AgentEvent::Tool(_)
-            | AgentEvent::Body { .. }
+            | AgentEvent::PartContent { .. }
             | AgentEvent::Plan(_)
             | AgentEvent::Notice(_)
             | AgentEvent::Usage(_)
-            | AgentEvent::Asked { .. }
+            | AgentEvent::InputNeeded { .. }
             | AgentEvent::Ended(_) => false,
         }
     }
@@ -375,7 +376,7 @@ pub struct ToolUpdate {
     pub input: Option<String>,
     pub stage: Option<ToolStage>,
     /// All that it has put out so far.
-    pub output: Option<ToolGave>,
+    pub output: Option<AccumulatedOutput>,
     /// The words of its result as data, for a call that has put out nothing else.
     pub result_text: Option<String>,
     /// Its result as data.
@@ -383,7 +384,7 @@ pub struct ToolUpdate {
     /// What else is said of it; names that are not said stay.
     pub extra: Option<Extra>,
     /// It asks first.
-    pub permission: Option<PermissionAsked>,
+    pub permission: Option<PermissionPrompt>,
 }
 
 impl ToolUpdate {
@@ -416,14 +417,14 @@ pub enum ToolStage {
 
 /// What a tool call puts out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolGave {
+pub struct AccumulatedOutput {
     pub text: String,
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ToolOutputPart>,
 }
 
 /// What a tool call puts out beside text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum ToolOutputPart {
     /// A file as it was and as it is: without the first it is new, without the second it is gone.
     Edit {
         path: String,
@@ -438,14 +439,14 @@ pub enum Piece {
 
 /// A permission asked for, and where its answer goes.
 #[derive(Debug)]
-pub struct PermissionAsked {
+pub struct PermissionPrompt {
     pub request: PermissionRequest,
     pub answer: oneshot::Sender<Verdict>,
 }
 
 /// The content of a structured part.
 #[derive(Debug)]
-pub enum Body {
+pub enum PartContent {
     Text(String),
     Bytes(Vec<u8>),
 }
@@ -469,11 +470,16 @@ impl ChatSink {
     }
 
     /// Reports what belongs to no turn.
-    pub async fn report(&self, events: Vec<AgentEvent>, mark: Option<Mark>) -> Result<(), AgentError> {
+    pub async fn report(&self, events: Vec<AgentEvent>, mark: Option<FrameCursor>) -> Result<(), AgentError> {
         self.send(None, events, mark).await
     }
 
-    async fn send(&self, turn: Option<TurnId>, events: Vec<AgentEvent>, mark: Option<Mark>) -> Result<(), AgentError> {
+    async fn send(
+        &self,
+        turn: Option<TurnId>,
+        events: Vec<AgentEvent>,
+        mark: Option<FrameCursor>,
+    ) -> Result<(), AgentError> {
         let report = Report { chat: self.chat.clone(), turn, events, mark };
         self.reports.send(report).await.map_err(|_| AgentError::TurnOver)
     }
@@ -493,7 +499,7 @@ impl TurnSink {
     }
 
     /// Reports several things that are stored together, and up to where the agent's words are dealt with by them.
-    pub async fn report(&self, events: Vec<AgentEvent>, mark: Option<Mark>) -> Result<(), AgentError> {
+    pub async fn report(&self, events: Vec<AgentEvent>, mark: Option<FrameCursor>) -> Result<(), AgentError> {
         self.chat.send(Some(self.turn.clone()), events, mark).await
     }
 
@@ -541,7 +547,7 @@ impl TurnSink {
         request: PermissionRequest,
     ) -> Result<Verdict, AgentError> {
         let (answer, answered) = oneshot::channel();
-        let permission = Some(PermissionAsked { request, answer });
+        let permission = Some(PermissionPrompt { request, answer });
         self.send(AgentEvent::ToolReady { call, invocation_message, input, permission, result: None }).await?;
         answered.await.map_err(|_| AgentError::TurnOver)
     }
@@ -550,8 +556,8 @@ impl TurnSink {
         self.send(AgentEvent::ToolCompleted { call, result }).await
     }
 
-    pub async fn body(&self, mime_type: String, body: Body) -> Result<(), AgentError> {
-        self.send(AgentEvent::Body { mime_type, body }).await
+    pub async fn body(&self, mime_type: String, body: PartContent) -> Result<(), AgentError> {
+        self.send(AgentEvent::PartContent { mime_type, body }).await
     }
 
     pub async fn usage(&self, usage: Usage) -> Result<(), AgentError> {
@@ -565,7 +571,7 @@ impl TurnSink {
     /// Asks the person something, and waits for the answer.
     pub async fn ask(&self, request: InputRequest) -> Result<InputResponse, AgentError> {
         let (answer, answered) = oneshot::channel();
-        self.send(AgentEvent::Asked { request: Box::new(request), answer }).await?;
+        self.send(AgentEvent::InputNeeded { request: Box::new(request), answer }).await?;
         answered.await.map_err(|_| AgentError::TurnOver)
     }
 

@@ -1,10 +1,10 @@
 //! The agents that Grove knows by name: how each is found, started and installed.
 //!
-//! Everything here is said once, in [`KNOWN`]. Finding is a question about a `PATH` value that is given, so it can be
+//! Everything here is said once, in [`AGENTS`]. Finding is a question about a `PATH` value that is given, so it can be
 //! asked for somebody else's, and in tests. The only thing that runs a program is [`version`].
 
+mod agent_entry;
 mod find;
-mod known;
 mod version;
 
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use grove_core::ProviderId;
 
 use crate::acp::AcpProgram;
 
-pub use find::{Found, find, look_up};
-pub use known::KNOWN;
+pub use agent_entry::AGENTS;
+pub use find::{Installation, find, look_up};
 pub use version::version;
 
 /// An agent that is known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct AgentEntry {
     pub provider: &'static str,
     pub display_name: &'static str,
     pub description: &'static str,
@@ -78,7 +78,7 @@ impl Install {
     }
 }
 
-impl Known {
+impl AgentEntry {
     /// How it is started from a program that was found. Of the person's environment it gets what it needs and no more.
     pub fn program(&self, program: PathBuf, environment: &BTreeMap<String, String>) -> AcpProgram {
         let mut env: BTreeMap<String, String> =
@@ -103,8 +103,8 @@ impl Known {
 }
 
 /// The agent of this name.
-pub fn known(provider: &str) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| known.provider == provider)
+pub fn agent_entry(provider: &str) -> Option<&'static AgentEntry> {
+    AGENTS.iter().find(|agent_entry| agent_entry.provider == provider)
 }
 
 /// The variables of an environment that are passed on by these names. A `*` at a name's end stands for anything.
@@ -139,14 +139,14 @@ mod tests {
             ("AWS_SECRET_ACCESS_KEY", "s"),
             ("GROVE_DATA_DIR", "/d"),
         ]);
-        let program = known("claude").unwrap().program("/bin/claude-agent-acp".into(), &person);
+        let program = agent_entry("claude").unwrap().program("/bin/claude-agent-acp".into(), &person);
         assert_eq!(program.env, environment(&[("ANTHROPIC_API_KEY", "a"), ("CLAUDE_CONFIG_DIR", "/c")]));
         assert_eq!((program.provider.as_str(), program.args.len()), ("claude", 0));
     }
 
     #[test]
     fn what_the_person_says_comes_before_what_the_catalog_says() {
-        let opencode = known("opencode").unwrap();
+        let opencode = agent_entry("opencode").unwrap();
         let quiet = opencode.program("/o".into(), &environment(&[]));
         assert_eq!(quiet.env, environment(&[("OPENCODE_DISABLE_AUTOUPDATE", "1")]));
         let loud = opencode.program("/o".into(), &environment(&[("OPENCODE_DISABLE_AUTOUPDATE", "0")]));
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_way_to_sign_in_is_taken_where_its_variable_is_set() {
-        let codex = known("codex").unwrap();
+        let codex = agent_entry("codex").unwrap();
         let auth = |variables: &[(&str, &str)]| codex.program("/c".into(), &environment(variables)).auth;
         assert_eq!(auth(&[]), None);
         assert_eq!(auth(&[("OPENAI_API_KEY", "")]), None, "an empty one is none");
@@ -165,13 +165,21 @@ mod tests {
 
     #[test]
     fn names_in_the_catalog_are_fit_to_be_names_and_differ() {
-        for (at, known) in KNOWN.iter().enumerate() {
+        for (at, agent_entry) in AGENTS.iter().enumerate() {
             let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            assert!(known.provider.chars().all(fit) && !known.commands.is_empty(), "{}", known.provider);
-            assert!(KNOWN[..at].iter().all(|other| other.provider != known.provider), "{}", known.provider);
-            assert!(known.auth.iter().all(|sign_in| {
+            assert!(
+                agent_entry.provider.chars().all(fit) && !agent_entry.commands.is_empty(),
+                "{}",
+                agent_entry.provider
+            );
+            assert!(
+                AGENTS[..at].iter().all(|other| other.provider != agent_entry.provider),
+                "{}",
+                agent_entry.provider
+            );
+            assert!(agent_entry.auth.iter().all(|sign_in| {
                 let variable = environment(&[(sign_in.variable, "x")]);
-                passed(known.pass, &variable).count() == 1
+                passed(agent_entry.pass, &variable).count() == 1
             }));
         }
     }

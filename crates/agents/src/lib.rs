@@ -7,8 +7,8 @@
 //!   What only some agents can do is beside it and has an answer for those that cannot.
 //! - [`TurnSink`]: where a running turn reports what happens ([`AgentEvent`]) and asks the person. It is bounded,
 //!   so an agent runs no faster than the host can store what it says. An agent whose process outlives the host marks
-//!   its reports ([`Mark`]), so that the next host knows up to where it was heard.
-//! - [`Spills`]: where output goes that is too large to be given to an agent. Whoever opens it brings that along.
+//!   its reports ([`FrameCursor`]), so that the next host knows up to where it was heard.
+//! - [`SpillStore`]: where output goes that is too large to be given to an agent. Whoever opens it brings that along.
 //! - [`catalog`]: the agents that are known by name, and whether they are installed.
 //! - [`acp`]: any program that speaks the Agent Client Protocol, behind a shim that outlives the host.
 //! - [`scripted`]: a deterministic agent for tests, demos and people without a model.
@@ -33,7 +33,7 @@
 //!     chat: "main".into(),
 //!     model: None,
 //!     working_directories: vec![],
-//!     known_as: None,
+//!     agent_session_id: None,
 //!     settings: Extra::new(),
 //!     reports: sink.clone(),
 //!     spills: Arc::new(()),
@@ -56,4 +56,4 @@ pub mod scripted;
 mod spills;
 
 pub use agent::*;
-pub use spills::{SpillWriter, Spills};
+pub use spills::{SpillStore, SpillWriter};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 /// Keeps what is too large for an agent to be given, where the agent can search it. Agents do not know where that is.
 #[async_trait]
-pub trait Spills: Debug + Send + Sync + 'static {
+pub trait SpillStore: Debug + Send + Sync + 'static {
     /// A place for the output of one command or tool.
     fn begin(&self) -> Box<dyn SpillWriter>;
 
@@ -29,7 +29,7 @@ pub trait SpillWriter: Debug + Send + 'static {
 
 /// Keeps nothing, so nothing is too large.
 #[async_trait]
-impl Spills for () {
+impl SpillStore for () {
     fn begin(&self) -> Box<dyn SpillWriter> {
         Box::new(())
     }

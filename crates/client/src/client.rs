@@ -4,33 +4,33 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use grove_wire::jsonrpc::Call;
+use grove_wire::jsonrpc::OutgoingCall;
 use grove_wire::x_grove;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::dialect::{Command, Dialect};
-use crate::driver::{Closing, Driver, random};
+use crate::client_state::{ClientState, DispatchOutcome, HostNotification, SubscriptionGuard};
+use crate::dialect::{Dialect, RequestParams};
+use crate::driver::{CloseSignal, Driver, random};
 use crate::error::{ConnectError, DispatchError, RequestError};
 use crate::options::Options;
-use crate::resource::Changes;
+use crate::resource::ResourceChanges;
 use crate::sessions::SessionList;
-use crate::shared::{Held, HostNotification, Outcome, Shared};
-use crate::status::{Closed, Status};
+use crate::status::{ClientClosed, ConnectionStatus};
 use crate::transport::Endpoint;
 
 /// A client of a host. Clones are handles of the same client; when the last one and the last [`Subscription`] are
 /// gone, its connection is closed.
 pub struct Client<D: Dialect> {
-    shared: Arc<Shared<D>>,
-    alive: Arc<Alive>,
+    shared: Arc<ClientState<D>>,
+    alive: Arc<CloseOnDrop>,
 }
 
 /// Ends the client's connection when it is dropped.
 #[derive(Debug)]
-struct Alive {
+struct CloseOnDrop {
     closing: watch::Sender<bool>,
 }
 
@@ -41,12 +41,12 @@ impl<D: Dialect> Client<D> {
     pub async fn connect(endpoint: Endpoint, dialect: D, options: Options) -> Result<Self, ConnectError> {
         let Options { client_id, subscriptions, list_sessions, limits, reconnect, log } = options;
         let client_id = client_id.unwrap_or_else(|| format!("grove-{:016x}{:016x}", random(), random()));
-        let shared = Arc::new(Shared::new(dialect, client_id, limits, list_sessions, &subscriptions));
+        let shared = Arc::new(ClientState::new(dialect, client_id, limits, list_sessions, &subscriptions));
         let (closing, closed) = watch::channel(false);
-        let driver = Driver { shared: shared.clone(), endpoint, backoff: reconnect, log, closing: Closing(closed) };
+        let driver = Driver { shared: shared.clone(), endpoint, backoff: reconnect, log, closing: CloseSignal(closed) };
         let (first, connected) = oneshot::channel();
         tokio::spawn(driver.run(Some(first)));
-        let client = Self { shared, alive: Arc::new(Alive { closing }) };
+        let client = Self { shared, alive: Arc::new(CloseOnDrop { closing }) };
         let ended = |_| Err(ConnectError::Ended("its task was stopped".to_owned()));
         connected.await.unwrap_or_else(ended)?;
         Ok(client)
@@ -58,7 +58,7 @@ impl<D: Dialect> Client<D> {
     }
 
     /// What the host said of itself when it last said so.
-    pub fn server(&self) -> Option<D::Server> {
+    pub fn server(&self) -> Option<D::HostDescription> {
         self.shared.server()
     }
 
@@ -73,39 +73,43 @@ impl<D: Dialect> Client<D> {
     }
 
     /// How it stands with the connection, and how it changes.
-    pub fn status(&self) -> watch::Receiver<Status> {
+    pub fn status(&self) -> watch::Receiver<ConnectionStatus> {
         self.shared.status.subscribe()
     }
 
     /// Waits until there is a connection, or will be none any more.
-    pub async fn connected(&self) -> Result<(), Closed> {
+    pub async fn connected(&self) -> Result<(), ClientClosed> {
         let mut status = self.status();
         // The sender lives as long as this handle, so the wait ends only with what it waits for.
-        match status.wait_for(|status| matches!(status, Status::Connected | Status::Closed(_))).await.as_deref() {
-            Ok(Status::Closed(why)) => Err(why.clone()),
+        match status
+            .wait_for(|status| matches!(status, ConnectionStatus::Connected | ConnectionStatus::ClientClosed(_)))
+            .await
+            .as_deref()
+        {
+            Ok(ConnectionStatus::ClientClosed(why)) => Err(why.clone()),
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
     /// Subscribes to a resource. Where it is subscribed already, nothing is sent, and this is another handle of it.
     pub async fn subscribe(&self, resource: &str) -> Result<Subscription<D>, RequestError> {
-        let held = self.shared.hold(resource).await?;
-        let mut seen = held.resource.watch();
+        let guard = self.shared.hold(resource).await?;
+        let mut seen = guard.resource.watch();
         seen.mark_unchanged();
-        Ok(Subscription { seen, held, client: self.clone() })
+        Ok(Subscription { seen, guard, client: self.clone() })
     }
 
     /// Dispatches an action: its effect is seen at once where the resource is subscribed, and reverted if the host
     /// refuses it. Nothing is awaited: actions are sent in the order of these calls.
     ///
     /// Of an action for a resource that is not subscribed only a refusal is heard.
-    pub fn dispatch(&self, resource: &str, change: D::Change) -> Result<Dispatched, DispatchError> {
+    pub fn dispatch(&self, resource: &str, change: D::ActionBody) -> Result<DispatchHandle, DispatchError> {
         let (client_seq, outcome) = self.shared.dispatch(resource, change)?;
-        Ok(Dispatched { client_seq, outcome })
+        Ok(DispatchHandle { client_seq, outcome })
     }
 
     /// Sends a request of the dialect and waits for its answer.
-    pub async fn request<C: Command<D>>(&self, command: C) -> Result<C::Answer, RequestError> {
+    pub async fn request<C: RequestParams<D>>(&self, command: C) -> Result<C::Response, RequestError> {
         if let Some(server) = self.server() {
             command.check(&server)?;
         }
@@ -118,7 +122,8 @@ impl<D: Dialect> Client<D> {
         method: &str,
         params: &(impl Serialize + Sync),
     ) -> Result<R, RequestError> {
-        let call: Call = self.shared.line()?.call(method, params).map_err(|error| RequestError::new(method, error))?;
+        let call: OutgoingCall =
+            self.shared.sender()?.call(method, params).map_err(|error| RequestError::new(method, error))?;
         let answer = timeout(self.shared.limits.answer, call.answer()).await;
         let answer = answer.map_err(|_| RequestError::TimedOut { method: method.to_owned() })?;
         let answer = answer.map_err(|error| RequestError::new(method, error))?;
@@ -127,8 +132,8 @@ impl<D: Dialect> Client<D> {
     }
 
     /// The session list.
-    pub fn sessions(&self) -> Sessions<D> {
-        Sessions { client: self.clone(), seen: self.shared.list_version.subscribe() }
+    pub fn sessions(&self) -> SessionListHandle<D> {
+        SessionListHandle { client: self.clone(), seen: self.shared.list_version.subscribe() }
     }
 
     /// The host's notifications that are neither actions nor about the session list, from now on. A listener that
@@ -141,7 +146,7 @@ impl<D: Dialect> Client<D> {
     pub async fn close(&self) {
         self.alive.closing.send_replace(true);
         let mut status = self.status();
-        status.wait_for(Status::is_closed).await.ok();
+        status.wait_for(ConnectionStatus::is_closed).await.ok();
     }
 }
 
@@ -160,31 +165,31 @@ impl<D: Dialect> std::fmt::Debug for Client<D> {
 
 /// An action that was sent. Awaiting it gives what became of it; dropping it changes nothing.
 #[derive(Debug)]
-pub struct Dispatched {
+pub struct DispatchHandle {
     /// The how-manieth action of this client it is.
     pub client_seq: u64,
-    outcome: oneshot::Receiver<Outcome>,
+    outcome: oneshot::Receiver<DispatchOutcome>,
 }
 
-impl IntoFuture for Dispatched {
-    type Output = Outcome;
-    type IntoFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+impl IntoFuture for DispatchHandle {
+    type Output = DispatchOutcome;
+    type IntoFuture = Pin<Box<dyn Future<Output = DispatchOutcome> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.outcome.await.unwrap_or(Outcome::Lost) })
+        Box::pin(async move { self.outcome.await.unwrap_or(DispatchOutcome::Lost) })
     }
 }
 
 /// A subscribed resource. Its state is kept as long as this, or a clone of it, is held.
 pub struct Subscription<D: Dialect> {
-    held: Held<D>,
+    guard: SubscriptionGuard<D>,
     seen: watch::Receiver<u64>,
     client: Client<D>,
 }
 
 impl<D: Dialect> Subscription<D> {
     pub fn resource(&self) -> &str {
-        &self.held.uri
+        &self.guard.uri
     }
 
     pub fn client(&self) -> &Client<D> {
@@ -195,32 +200,32 @@ impl<D: Dialect> Subscription<D> {
     ///
     /// The state cannot change while it is looked at, and the connection waits for that: take what is needed, and
     /// return. Reading or dispatching inside of `read` would wait for itself.
-    pub fn read<T>(&self, read: impl FnOnce(&D::State) -> T) -> T {
-        self.held.resource.read(|state| read(state.optimistic()))
+    pub fn read<T>(&self, read: impl FnOnce(&D::ResourceState) -> T) -> T {
+        self.guard.resource.read(|state| read(state.optimistic()))
     }
 
     /// Looks at the state as the host has confirmed it, and at the number up to which that is.
-    pub fn read_confirmed<T>(&self, read: impl FnOnce(&D::State, u64) -> T) -> T {
-        self.held.resource.read(|state| read(state.confirmed(), state.seq()))
+    pub fn read_confirmed<T>(&self, read: impl FnOnce(&D::ResourceState, u64) -> T) -> T {
+        self.guard.resource.read(|state| read(state.confirmed(), state.seq()))
     }
 
     /// How many actions of this client the host has not answered.
     pub fn pending(&self) -> usize {
-        self.held.resource.read(|state| state.pending().len())
+        self.guard.resource.read(|state| state.pending().len())
     }
 
     /// Whether the host has no such resource any more. The last state stays readable.
     pub fn is_gone(&self) -> bool {
-        self.held.resource.is_gone()
+        self.guard.resource.is_gone()
     }
 
     /// Waits until something has changed since the last time that this waited. Changes in a row may be seen as one.
-    pub async fn changed(&mut self) -> Result<(), Closed> {
+    pub async fn changed(&mut self) -> Result<(), ClientClosed> {
         changed(&mut self.seen, &self.client).await
     }
 
     /// Waits until the state, pending actions included, has what is looked for.
-    pub async fn until<T>(&mut self, mut look: impl FnMut(&D::State) -> Option<T>) -> Result<T, Closed> {
+    pub async fn until<T>(&mut self, mut look: impl FnMut(&D::ResourceState) -> Option<T>) -> Result<T, ClientClosed> {
         loop {
             self.seen.mark_unchanged();
             if let Some(found) = self.read(&mut look) {
@@ -232,19 +237,19 @@ impl<D: Dialect> Subscription<D> {
 
     /// Looks at the confirmed state, and follows what changes it from exactly there on. For those who show each
     /// change: whoever shows states is served better by [`changed`](Self::changed), which is never late.
-    pub fn follow<T>(&self, read: impl FnOnce(&D::State) -> T) -> (T, Changes<D::Action>) {
-        self.held.resource.follow(self.client.shared.limits.changes, read)
+    pub fn follow<T>(&self, read: impl FnOnce(&D::ResourceState) -> T) -> (T, ResourceChanges<D::Action>) {
+        self.guard.resource.follow(self.client.shared.limits.changes, read)
     }
 
     /// [Dispatches](Client::dispatch) an action to this resource.
-    pub fn dispatch(&self, change: D::Change) -> Result<Dispatched, DispatchError> {
-        self.client.dispatch(&self.held.uri, change)
+    pub fn dispatch(&self, change: D::ActionBody) -> Result<DispatchHandle, DispatchError> {
+        self.client.dispatch(&self.guard.uri, change)
     }
 }
 
 impl<D: Dialect> Clone for Subscription<D> {
     fn clone(&self) -> Self {
-        Self { held: self.held.clone(), seen: self.seen.clone(), client: self.client.clone() }
+        Self { guard: self.guard.clone(), seen: self.seen.clone(), client: self.client.clone() }
     }
 }
 
@@ -255,24 +260,24 @@ impl<D: Dialect> std::fmt::Debug for Subscription<D> {
 }
 
 /// The session list of a host: fetched once, kept by what the host tells, fetched again after each reconnect.
-pub struct Sessions<D: Dialect> {
+pub struct SessionListHandle<D: Dialect> {
     client: Client<D>,
     seen: watch::Receiver<u64>,
 }
 
-impl<D: Dialect> Sessions<D> {
+impl<D: Dialect> SessionListHandle<D> {
     /// Looks at the list. As with [`Subscription::read`], take what is needed and return.
     pub fn read<T>(&self, read: impl FnOnce(&SessionList<D>) -> T) -> T {
         self.client.shared.read_list(read)
     }
 
     /// Waits until something has changed since the last time that this waited.
-    pub async fn changed(&mut self) -> Result<(), Closed> {
+    pub async fn changed(&mut self) -> Result<(), ClientClosed> {
         changed(&mut self.seen, &self.client).await
     }
 
     /// Waits until the list has what is looked for.
-    pub async fn until<T>(&mut self, mut look: impl FnMut(&SessionList<D>) -> Option<T>) -> Result<T, Closed> {
+    pub async fn until<T>(&mut self, mut look: impl FnMut(&SessionList<D>) -> Option<T>) -> Result<T, ClientClosed> {
         loop {
             self.seen.mark_unchanged();
             if let Some(found) = self.read(&mut look) {
@@ -288,22 +293,22 @@ impl<D: Dialect> Sessions<D> {
     }
 }
 
-impl<D: Dialect> std::fmt::Debug for Sessions<D> {
+impl<D: Dialect> std::fmt::Debug for SessionListHandle<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sessions").field("client", &self.client).finish_non_exhaustive()
     }
 }
 
 /// Waits for a change, or for the client's end.
-async fn changed<D: Dialect>(seen: &mut watch::Receiver<u64>, client: &Client<D>) -> Result<(), Closed> {
+async fn changed<D: Dialect>(seen: &mut watch::Receiver<u64>, client: &Client<D>) -> Result<(), ClientClosed> {
     let mut status = client.status();
     tokio::select! {
         biased;
         // The sender lives as long as the client.
         _ = seen.changed() => Ok(()),
-        closed = status.wait_for(Status::is_closed) => match closed.as_deref() {
-            Ok(Status::Closed(why)) => Err(why.clone()),
-            Ok(_) | Err(_) => Err(Closed::ByUs),
+        closed = status.wait_for(ConnectionStatus::is_closed) => match closed.as_deref() {
+            Ok(ConnectionStatus::ClientClosed(why)) => Err(why.clone()),
+            Ok(_) | Err(_) => Err(ClientClosed::LocalClose),
         },
     }
 }

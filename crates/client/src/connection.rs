@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
-use grove_wire::jsonrpc::{self, CallError, Calls, ErrorObject, Frame, Message as Rpc};
+use grove_wire::jsonrpc::{self, CallError, CallTable, ErrorObject, Frame};
 use grove_wire::v1::close_code;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -20,74 +20,74 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Bytes, Error as SocketError, Utf8Bytes};
 
-use crate::dialect::{Dialect, Incoming, method};
-use crate::driver::Closing;
+use crate::client_state::{CallPurpose, ClientState, ConnectionSender, TrackedCall};
+use crate::dialect::{Dialect, IncomingNotification, method};
+use crate::driver::CloseSignal;
 use crate::error::{ConnectError, RequestError};
-use crate::options::{Direction, FrameLog};
-use crate::shared::{Line, Purpose, Shared, Tracked};
-use crate::transport::{OpenError, Receiving, Sending, Socket};
+use crate::options::{FrameDirection, FrameLog};
+use crate::transport::{MessageSink, MessageSocket, MessageStream, TransportError};
 
 /// Told when the first connection is there, or why it is not.
-pub(crate) type First = Option<oneshot::Sender<Result<(), ConnectError>>>;
+pub(crate) type ConnectReply = Option<oneshot::Sender<Result<(), ConnectError>>>;
 
 /// Why a connection ended.
 #[derive(Debug)]
-pub(crate) enum End {
-    ByUs,
+pub(crate) enum ConnectionEnd {
+    LocalClose,
     TakenOver,
-    NotOpened(OpenError),
+    NotOpened(TransportError),
     /// The host does not take this client.
     Refused(ErrorObject),
     /// The host said something that is not understood: states cannot be trusted.
-    Confused(String),
+    ProtocolError(String),
     Lost(String),
 }
 
-impl std::fmt::Display for End {
+impl std::fmt::Display for ConnectionEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            End::ByUs => f.write_str("this client was closed"),
-            End::TakenOver => f.write_str("another connection took over"),
-            End::NotOpened(error) => error.fmt(f),
-            End::Refused(error) => error.fmt(f),
-            End::Confused(why) => write!(f, "the host was not understood: {why}"),
-            End::Lost(why) => f.write_str(why),
+            ConnectionEnd::LocalClose => f.write_str("this client was closed"),
+            ConnectionEnd::TakenOver => f.write_str("another connection took over"),
+            ConnectionEnd::NotOpened(error) => error.fmt(f),
+            ConnectionEnd::Refused(error) => error.fmt(f),
+            ConnectionEnd::ProtocolError(why) => write!(f, "the host was not understood: {why}"),
+            ConnectionEnd::Lost(why) => f.write_str(why),
         }
     }
 }
 
-impl From<SocketError> for End {
+impl From<SocketError> for ConnectionEnd {
     fn from(error: SocketError) -> Self {
         match error {
-            SocketError::Io(error) => match OpenError::from(error) {
-                OpenError::Unreachable(error) => End::Lost(format!("the connection broke: {error}")),
+            SocketError::Io(error) => match TransportError::from(error) {
+                TransportError::Unreachable(error) => ConnectionEnd::Lost(format!("the connection broke: {error}")),
                 // There never was more than a program of our own at the other end.
-                known => End::NotOpened(known),
+                known => ConnectionEnd::NotOpened(known),
             },
-            error => End::Lost(format!("the connection broke: {error}")),
+            error => ConnectionEnd::Lost(format!("the connection broke: {error}")),
         }
     }
 }
 
 /// Serves a socket until either side ends it. `closing` says when this side wants to.
 pub(crate) async fn serve<D: Dialect>(
-    shared: &Arc<Shared<D>>,
-    socket: Socket,
+    shared: &Arc<ClientState<D>>,
+    socket: MessageSocket,
     log: Option<&FrameLog>,
-    afresh: bool,
-    mut closing: Closing,
-    first: &mut First,
-) -> End {
-    let Socket { sink, stream } = socket;
+    from_scratch: bool,
+    mut closing: CloseSignal,
+    first: &mut ConnectReply,
+) -> ConnectionEnd {
+    let MessageSocket { sink, stream } = socket;
     let (frames, queue) = mpsc::unbounded_channel();
     let (tracked, new) = mpsc::unbounded_channel();
-    let calls = Arc::new(Calls::new(shared.limits.open_requests));
-    let line = Line { frames, calls: calls.clone(), tracked };
-    if let Err(error) = shared.greet(&line, afresh) {
-        return End::Lost(error.to_string());
+    let calls = Arc::new(CallTable::new(shared.limits.open_requests));
+    let sender = ConnectionSender { frames, calls: calls.clone(), tracked };
+    if let Err(error) = shared.send_handshake(&sender, from_scratch) {
+        return ConnectionEnd::Lost(error.to_string());
     }
-    let reader = Reader { shared, line, new, open: FuturesUnordered::new(), attached: false, first, log };
-    let writer = Writer { sink, queue, log, pings: shared.limits.silence / 3 };
+    let reader = ConnectionReader { shared, sender, new, open: FuturesUnordered::new(), attached: false, first, log };
+    let writer = ConnectionWriter { sink, queue, log, pings: shared.limits.silence / 3 };
     let end = tokio::select! {
         end = reader.run(stream) => end,
         end = writer.run(closing.clone()) => end,
@@ -95,34 +95,34 @@ pub(crate) async fn serve<D: Dialect>(
         () = async {
             closing.wait().await;
             sleep(shared.limits.farewell).await;
-        } => End::ByUs,
+        } => ConnectionEnd::LocalClose,
     };
     calls.close();
     end
 }
 
-struct Reader<'a, D: Dialect> {
-    shared: &'a Arc<Shared<D>>,
-    line: Line,
+struct ConnectionReader<'a, D: Dialect> {
+    shared: &'a Arc<ClientState<D>>,
+    sender: ConnectionSender,
     /// Requests whose answers are dealt with here, before they are among the open ones.
-    new: mpsc::UnboundedReceiver<Tracked>,
-    open: FuturesUnordered<BoxFuture<'static, Answered>>,
+    new: mpsc::UnboundedReceiver<TrackedCall>,
+    open: FuturesUnordered<BoxFuture<'static, TrackedResponse>>,
     /// Whether the host has taken this client.
     attached: bool,
-    first: &'a mut First,
+    first: &'a mut ConnectReply,
     log: Option<&'a FrameLog>,
 }
 
 /// A request that is dealt with here, with its answer.
-type Answered = (Purpose, Answer);
+type TrackedResponse = (CallPurpose, CallResponse);
 
-enum Answer {
-    Came(Result<Box<RawValue>, CallError>),
+enum CallResponse {
+    Received(Result<Box<RawValue>, CallError>),
     TimedOut,
 }
 
-impl<D: Dialect> Reader<'_, D> {
-    async fn run(mut self, mut stream: Receiving) -> End {
+impl<D: Dialect> ConnectionReader<'_, D> {
+    async fn run(mut self, mut stream: MessageStream) -> ConnectionEnd {
         let silence = self.shared.limits.silence;
         let mut heard = Instant::now();
         let mut sweep = ticks(self.shared.limits.answer / 4);
@@ -138,7 +138,7 @@ impl<D: Dialect> Reader<'_, D> {
                     heard = Instant::now();
                     match message {
                         Ok(message) => self.received(message),
-                        Err(_) => Err(End::Lost(format!("the host was silent for {silence:?}"))),
+                        Err(_) => Err(ConnectionEnd::Lost(format!("the host was silent for {silence:?}"))),
                     }
                 }
                 _ = sweep.tick() => {
@@ -152,69 +152,74 @@ impl<D: Dialect> Reader<'_, D> {
         }
     }
 
-    fn received(&mut self, message: Option<Result<Message, SocketError>>) -> Result<(), End> {
+    fn received(&mut self, message: Option<Result<Message, SocketError>>) -> Result<(), ConnectionEnd> {
         match message {
             Some(Ok(Message::Text(text))) => self.frame(&text),
             Some(Ok(Message::Close(frame))) => Err(closed(frame)),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Binary(_) | Message::Frame(_))) => Ok(()),
             Some(Err(error)) => Err(error.into()),
-            None => Err(End::Lost("the connection broke".to_owned())),
+            None => Err(ConnectionEnd::Lost("the connection broke".to_owned())),
         }
     }
 
-    fn frame(&mut self, text: &str) -> Result<(), End> {
+    fn frame(&mut self, text: &str) -> Result<(), ConnectionEnd> {
         if let Some(log) = self.log {
-            log.note(Direction::FromHost, text);
+            log.note(FrameDirection::FromHost, text);
         }
-        match jsonrpc::parse(text).map_err(|error| End::Confused(error.message))? {
+        match jsonrpc::parse(text).map_err(|error| ConnectionEnd::ProtocolError(error.message))? {
             Frame::Single(message) => self.message(message),
             Frame::Batch(messages) => messages.into_iter().try_for_each(|message| self.message(message)),
         }
     }
 
-    fn message(&mut self, message: Result<Rpc<'_>, jsonrpc::Invalid>) -> Result<(), End> {
+    fn message(
+        &mut self,
+        message: Result<jsonrpc::RpcMessage<'_>, jsonrpc::InvalidMessage>,
+    ) -> Result<(), ConnectionEnd> {
         match message {
-            Ok(Rpc::Notification { method, params }) => self.notified(&method, params.unwrap_or(RawValue::NULL)),
-            Ok(Rpc::Response { id, outcome }) => {
-                if !self.line.calls.settle(&id, outcome) {
+            Ok(jsonrpc::RpcMessage::Notification { method, params }) => {
+                self.notified(&method, params.unwrap_or(RawValue::NULL))
+            }
+            Ok(jsonrpc::RpcMessage::Response { id, outcome }) => {
+                if !self.sender.calls.settle(&id, outcome) {
                     tracing::debug!(id = id.as_json(), "an answer came that nobody waits for");
                 }
                 self.settled()
             }
-            Ok(Rpc::Request(request)) => {
+            Ok(jsonrpc::RpcMessage::Request(request)) => {
                 let answer = match request.method.as_ref() {
                     method::PING => jsonrpc::response_raw(&request.id, "null"),
                     other => jsonrpc::error(Some(&request.id), &ErrorObject::unknown_method(other)),
                 };
-                self.line.send(answer).map_err(|error| End::Lost(error.to_string()))
+                self.sender.send(answer).map_err(|error| ConnectionEnd::Lost(error.to_string()))
             }
-            Err(invalid) => Err(End::Confused(invalid.error.message)),
+            Err(invalid) => Err(ConnectionEnd::ProtocolError(invalid.error.message)),
         }
     }
 
-    fn notified(&mut self, method: &str, params: &RawValue) -> Result<(), End> {
+    fn notified(&mut self, method: &str, params: &RawValue) -> Result<(), ConnectionEnd> {
         let incoming = self.shared.dialect.notified(method, params);
-        match incoming.map_err(|error| End::Confused(format!("{method}: {error}")))? {
+        match incoming.map_err(|error| ConnectionEnd::ProtocolError(format!("{method}: {error}")))? {
             // What comes before the handshake is over belongs to no state.
-            Incoming::Action(envelope) if self.attached => self.shared.take_action(envelope),
-            Incoming::Action(_) => {}
-            Incoming::List(news) => self.shared.take_news(news),
-            Incoming::Other => self.shared.take_notification(method, params),
+            IncomingNotification::Action(envelope) if self.attached => self.shared.apply_action(envelope),
+            IncomingNotification::Action(_) => {}
+            IncomingNotification::List(news) => self.shared.apply_list_change(news),
+            IncomingNotification::Other => self.shared.take_notification(method, params),
         }
         Ok(())
     }
 
-    fn open(&mut self, tracked: Tracked) {
-        let Tracked { purpose, call } = tracked;
+    fn open(&mut self, tracked: TrackedCall) {
+        let TrackedCall { purpose, call } = tracked;
         let limit = self.shared.limits.answer;
         self.open.push(Box::pin(async move {
-            let answer = timeout(limit, call.answer()).await.map_or(Answer::TimedOut, Answer::Came);
+            let answer = timeout(limit, call.answer()).await.map_or(CallResponse::TimedOut, CallResponse::Received);
             (purpose, answer)
         }));
     }
 
     /// Deals with the answer that just came, if it is one of those that have their place among the actions.
-    fn settled(&mut self) -> Result<(), End> {
+    fn settled(&mut self) -> Result<(), ConnectionEnd> {
         while let Ok(tracked) = self.new.try_recv() {
             self.open(tracked);
         }
@@ -225,31 +230,34 @@ impl<D: Dialect> Reader<'_, D> {
         Ok(())
     }
 
-    fn answered(&mut self, (purpose, answer): Answered) -> Result<(), End> {
+    fn answered(&mut self, (purpose, answer): TrackedResponse) -> Result<(), ConnectionEnd> {
         let shared = self.shared;
-        let not_understood = |method: &str, error| End::Confused(format!("the answer to {method}: {error}"));
+        let not_understood =
+            |method: &str, error| ConnectionEnd::ProtocolError(format!("the answer to {method}: {error}"));
         match purpose {
-            Purpose::Initialize { resources } => {
-                let result = handshake(method::INITIALIZE, answer)?.map_err(End::Refused)?;
+            CallPurpose::Initialize { resources } => {
+                let result = handshake(method::INITIALIZE, answer)?.map_err(ConnectionEnd::Refused)?;
                 let initialized = shared.dialect.initialized(&result);
                 let initialized = initialized.map_err(|error| not_understood(method::INITIALIZE, error))?;
-                shared.initialized(initialized, &resources, &self.line);
+                shared.initialized(initialized, &resources, &self.sender);
                 self.attach();
             }
-            Purpose::Reconnect { resources } => match handshake(method::RECONNECT, answer)? {
+            CallPurpose::Reconnect { resources } => match handshake(method::RECONNECT, answer)? {
                 Ok(result) => {
                     let reconnected = shared.dialect.reconnected(&result);
                     let reconnected = reconnected.map_err(|error| not_understood(method::RECONNECT, error))?;
-                    shared.reconnected(reconnected, &resources, &self.line);
+                    shared.reconnected(reconnected, &resources, &self.sender);
                     self.attach();
                 }
                 // The host does not know this client any more, or cannot say what it missed.
                 Err(error) => {
                     tracing::debug!(%error, "the host does not let this client come back; it begins afresh");
-                    shared.greet(&self.line, true).map_err(|error| End::Lost(error.to_string()))?;
+                    shared
+                        .send_handshake(&self.sender, true)
+                        .map_err(|error| ConnectionEnd::Lost(error.to_string()))?;
                 }
             },
-            Purpose::Subscribe(uri) => {
+            CallPurpose::Subscribe(uri) => {
                 let method = method::SUBSCRIBE;
                 let snapshot = request(method, answer).and_then(|result| {
                     let not_understood = |error| RequestError::NotUnderstood { method: method.to_owned(), error };
@@ -257,7 +265,7 @@ impl<D: Dialect> Reader<'_, D> {
                 });
                 shared.subscribed(&uri, snapshot);
             }
-            Purpose::List => shared.listed(&self.line, request(method::LIST_SESSIONS, answer)),
+            CallPurpose::List => shared.listed(&self.sender, request(method::LIST_SESSIONS, answer)),
         }
         Ok(())
     }
@@ -272,46 +280,48 @@ impl<D: Dialect> Reader<'_, D> {
 }
 
 /// The answer to a first message: a result, or the host's refusal.
-fn handshake(method: &str, answer: Answer) -> Result<Result<Box<RawValue>, ErrorObject>, End> {
+fn handshake(method: &str, answer: CallResponse) -> Result<Result<Box<RawValue>, ErrorObject>, ConnectionEnd> {
     match answer {
-        Answer::Came(Ok(result)) => Ok(Ok(result)),
-        Answer::Came(Err(CallError::Refused(error))) => Ok(Err(error)),
-        Answer::Came(Err(error)) => Err(End::Lost(error.to_string())),
-        Answer::TimedOut => Err(End::Lost(format!("{method} was not answered in time"))),
+        CallResponse::Received(Ok(result)) => Ok(Ok(result)),
+        CallResponse::Received(Err(CallError::Refused(error))) => Ok(Err(error)),
+        CallResponse::Received(Err(error)) => Err(ConnectionEnd::Lost(error.to_string())),
+        CallResponse::TimedOut => Err(ConnectionEnd::Lost(format!("{method} was not answered in time"))),
     }
 }
 
-fn request(method: &str, answer: Answer) -> Result<Box<RawValue>, RequestError> {
+fn request(method: &str, answer: CallResponse) -> Result<Box<RawValue>, RequestError> {
     match answer {
-        Answer::Came(answer) => answer.map_err(|error| RequestError::new(method, error)),
-        Answer::TimedOut => Err(RequestError::TimedOut { method: method.to_owned() }),
+        CallResponse::Received(answer) => answer.map_err(|error| RequestError::new(method, error)),
+        CallResponse::TimedOut => Err(RequestError::TimedOut { method: method.to_owned() }),
     }
 }
 
-fn closed(frame: Option<CloseFrame>) -> End {
+fn closed(frame: Option<CloseFrame>) -> ConnectionEnd {
     match frame {
-        Some(frame) if u16::from(frame.code) == close_code::TAKEN_OVER => End::TakenOver,
-        Some(frame) => End::Lost(format!("the host closed the connection: {} ({})", frame.reason, frame.code)),
-        None => End::Lost("the host closed the connection".to_owned()),
+        Some(frame) if u16::from(frame.code) == close_code::TAKEN_OVER => ConnectionEnd::TakenOver,
+        Some(frame) => {
+            ConnectionEnd::Lost(format!("the host closed the connection: {} ({})", frame.reason, frame.code))
+        }
+        None => ConnectionEnd::Lost("the host closed the connection".to_owned()),
     }
 }
 
-struct Writer<'a> {
-    sink: Sending,
+struct ConnectionWriter<'a> {
+    sink: MessageSink,
     queue: mpsc::UnboundedReceiver<String>,
     log: Option<&'a FrameLog>,
     pings: Duration,
 }
 
-impl Writer<'_> {
-    async fn run(mut self, mut closing: Closing) -> End {
+impl ConnectionWriter<'_> {
+    async fn run(mut self, mut closing: CloseSignal) -> ConnectionEnd {
         match self.write(&mut closing).await {
-            Ok(()) => End::ByUs,
+            Ok(()) => ConnectionEnd::LocalClose,
             Err(error) => error.into(),
         }
     }
 
-    async fn write(&mut self, closing: &mut Closing) -> Result<(), SocketError> {
+    async fn write(&mut self, closing: &mut CloseSignal) -> Result<(), SocketError> {
         let mut pings = ticks(self.pings);
         loop {
             tokio::select! {
@@ -335,7 +345,7 @@ impl Writer<'_> {
 
     async fn feed(&mut self, frame: String) -> Result<(), SocketError> {
         if let Some(log) = self.log {
-            log.note(Direction::ToHost, &frame);
+            log.note(FrameDirection::ToHost, &frame);
         }
         self.sink.feed(Message::text(frame)).await
     }

@@ -6,27 +6,27 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::connection::{self, End, First};
+use crate::client_state::ClientState;
+use crate::connection::{self, ConnectReply, ConnectionEnd};
 use crate::dialect::Dialect;
 use crate::error::ConnectError;
 use crate::options::{Backoff, FrameLog};
-use crate::shared::Shared;
-use crate::status::{Closed, Status};
-use crate::transport::{self, Endpoint, OpenError};
+use crate::status::{ClientClosed, ConnectionStatus};
+use crate::transport::{self, Endpoint, TransportError};
 
 pub(crate) struct Driver<D: Dialect> {
-    pub(crate) shared: Arc<Shared<D>>,
+    pub(crate) shared: Arc<ClientState<D>>,
     pub(crate) endpoint: Endpoint,
     pub(crate) backoff: Backoff,
     pub(crate) log: Option<FrameLog>,
-    pub(crate) closing: Closing,
+    pub(crate) closing: CloseSignal,
 }
 
 /// Says when the client is to end.
 #[derive(Clone, Debug)]
-pub(crate) struct Closing(pub(crate) watch::Receiver<bool>);
+pub(crate) struct CloseSignal(pub(crate) watch::Receiver<bool>);
 
-impl Closing {
+impl CloseSignal {
     /// Waits until somebody has closed the client, or nobody is left who could want anything of it.
     pub(crate) async fn wait(&mut self) {
         self.0.wait_for(|closing| *closing).await.ok();
@@ -36,33 +36,34 @@ impl Closing {
 impl<D: Dialect> Driver<D> {
     /// Runs until the client ends or is turned away. `first` hears of the first connection; if there is none, that is
     /// the end.
-    pub(crate) async fn run(mut self, first: First) {
+    pub(crate) async fn run(mut self, first: ConnectReply) {
         let why = self.keep_connected(first).await;
         tracing::debug!(client = self.shared.client_id, %why, "a client is closed");
         self.shared.close(why);
     }
 
-    async fn keep_connected(&mut self, mut first: First) -> Closed {
+    async fn keep_connected(&mut self, mut first: ConnectReply) -> ClientClosed {
         let mut attempt = 0;
-        let mut afresh = false;
+        let mut from_scratch = false;
         loop {
             let began = Instant::now();
-            let end = self.connect(afresh, &mut first).await;
+            let end = self.connect(from_scratch, &mut first).await;
             self.shared.detach();
             let last = end.to_string();
-            afresh = matches!(end, End::Confused(_));
+            from_scratch = matches!(end, ConnectionEnd::ProtocolError(_));
             let fate = match &end {
-                End::ByUs => Some(Closed::ByUs),
-                End::TakenOver => Some(Closed::TakenOver),
-                End::Refused(_) | End::NotOpened(OpenError::Denied { .. } | OpenError::Certificate(_)) => {
-                    Some(Closed::Refused(last.clone()))
+                ConnectionEnd::LocalClose => Some(ClientClosed::LocalClose),
+                ConnectionEnd::TakenOver => Some(ClientClosed::TakenOver),
+                ConnectionEnd::Refused(_)
+                | ConnectionEnd::NotOpened(TransportError::Denied { .. } | TransportError::Certificate(_)) => {
+                    Some(ClientClosed::Refused(last.clone()))
                 }
-                End::NotOpened(_) | End::Confused(_) | End::Lost(_) => None,
+                ConnectionEnd::NotOpened(_) | ConnectionEnd::ProtocolError(_) | ConnectionEnd::Lost(_) => None,
             };
             if let Some(first) = first.take() {
                 // Whoever wanted to connect may have changed their mind.
                 first.send(Err(connect_error(end))).ok();
-                return fate.unwrap_or(Closed::GaveUp { attempts: 1, last });
+                return fate.unwrap_or(ClientClosed::GaveUp { attempts: 1, last });
             }
             if let Some(fate) = fate {
                 return fate;
@@ -71,42 +72,44 @@ impl<D: Dialect> Driver<D> {
                 attempt = 0;
             }
             if self.backoff.attempts.is_some_and(|limit| attempt >= limit) {
-                return Closed::GaveUp { attempts: attempt, last };
+                return ClientClosed::GaveUp { attempts: attempt, last };
             }
             attempt += 1;
             tracing::debug!(client = self.shared.client_id, attempt, why = last, "a connection is tried again");
-            self.shared.status.send_replace(Status::Reconnecting { attempt, why: last });
+            self.shared.status.send_replace(ConnectionStatus::Reconnecting { attempt, why: last });
             tokio::select! {
                 () = sleep(self.backoff.wait(attempt, random())) => {}
-                () = self.closing.wait() => return Closed::ByUs,
+                () = self.closing.wait() => return ClientClosed::LocalClose,
             }
         }
     }
 
-    async fn connect(&mut self, afresh: bool, first: &mut First) -> End {
+    async fn connect(&mut self, from_scratch: bool, first: &mut ConnectReply) -> ConnectionEnd {
         let limits = &self.shared.limits;
         let open = timeout(limits.connect, transport::open(&self.endpoint, limits.message_bytes));
         let opened = tokio::select! {
             opened = open => opened,
-            () = self.closing.wait() => return End::ByUs,
+            () = self.closing.wait() => return ConnectionEnd::LocalClose,
         };
         match opened {
             Ok(Ok(socket)) => {
                 let closing = self.closing.clone();
-                connection::serve(&self.shared, socket, self.log.as_ref(), afresh, closing, first).await
+                connection::serve(&self.shared, socket, self.log.as_ref(), from_scratch, closing, first).await
             }
-            Ok(Err(error)) => End::NotOpened(error),
-            Err(_) => End::Lost(format!("no connection came about in {:?}", limits.connect)),
+            Ok(Err(error)) => ConnectionEnd::NotOpened(error),
+            Err(_) => ConnectionEnd::Lost(format!("no connection came about in {:?}", limits.connect)),
         }
     }
 }
 
-fn connect_error(end: End) -> ConnectError {
+fn connect_error(end: ConnectionEnd) -> ConnectError {
     match end {
-        End::NotOpened(error) => ConnectError::Open(error),
-        End::Refused(error) => ConnectError::Refused(error),
-        End::Confused(why) => ConnectError::NotUnderstood(why),
-        end @ (End::ByUs | End::TakenOver | End::Lost(_)) => ConnectError::Ended(end.to_string()),
+        ConnectionEnd::NotOpened(error) => ConnectError::Open(error),
+        ConnectionEnd::Refused(error) => ConnectError::Refused(error),
+        ConnectionEnd::ProtocolError(why) => ConnectError::NotUnderstood(why),
+        end @ (ConnectionEnd::LocalClose | ConnectionEnd::TakenOver | ConnectionEnd::Lost(_)) => {
+            ConnectError::Ended(end.to_string())
+        }
     }
 }
 

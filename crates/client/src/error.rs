@@ -3,7 +3,7 @@
 use grove_wire::jsonrpc::{CallError, ErrorObject};
 
 use crate::dialect::Unsupported;
-use crate::transport::OpenError;
+use crate::transport::TransportError;
 
 /// There is no connection at the moment. Nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,7 +14,7 @@ pub struct NotConnected;
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] TransportError),
     #[error("the host does not take this client: {0}")]
     Refused(ErrorObject),
     #[error("the host was not understood: {0}")]

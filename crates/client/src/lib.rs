@@ -7,7 +7,7 @@
 //!   has not answered on top ([`reconcile`]). It can be read, waited for and followed.
 //! - [`HostAddress`] and [`Endpoint`]: where a host is (TCP, TLS with a certificate that is pinned, a socket of this
 //!   machine, another machine through SSH), and what lets a client in.
-//! - [`Sessions`]: the session list, fetched once and kept by what the host tells.
+//! - [`SessionListHandle`]: the session list, fetched once and kept by what the host tells.
 //!
 //! All of it is written once, over the trait [`Dialect`]: a protocol says what its states and actions are, how an action
 //! changes a state, and how its messages look. [`Ahp`] is the Agent Host Protocol 1.0, [`V1`] is version 1.
@@ -22,7 +22,7 @@
 //! # Example
 //!
 //! ```no_run
-//! use grove_client::{Client, Endpoint, Options, Outcome, V1};
+//! use grove_client::{Client, Endpoint, Options, DispatchOutcome, V1};
 //! use grove_wire::v1::{CreateSessionParams, SessionChange, UserMessage};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,7 +38,7 @@
 //! let user_message = UserMessage { text: "Hello".to_owned(), attachments: None };
 //! let start = session.dispatch(SessionChange::TurnStarted { turn_id: "turn-1".to_owned(), user_message })?;
 //! assert!(session.read(|state| state.session().unwrap().active_turn.is_some()), "its effect is seen at once");
-//! if let Outcome::Rejected(reason) = start.await {
+//! if let DispatchOutcome::Rejected(reason) = start.await {
 //!     return Err(reason.into());
 //! }
 //! let text = session.until(|state| state.session()?.turns.last().cloned()).await?;
@@ -47,6 +47,7 @@
 //! ```
 
 mod client;
+mod client_state;
 mod connection;
 pub mod dialect;
 mod driver;
@@ -55,21 +56,20 @@ mod options;
 pub mod reconcile;
 mod resource;
 mod sessions;
-mod shared;
 mod status;
 mod transport;
 
-pub use client::{Client, Dispatched, Sessions, Subscription};
+pub use client::{Client, DispatchHandle, SessionListHandle, Subscription};
+pub use client_state::{DispatchOutcome, HostNotification};
 pub use dialect::ahp::{Ahp, DisposeChat};
 pub use dialect::v1::V1;
-pub use dialect::{Command, Dialect, Model, Origin, Unsupported};
+pub use dialect::{Dialect, DispatchOrigin, Model, RequestParams, Unsupported};
 pub use error::{ConnectError, DispatchError, NotConnected, RequestError};
-pub use options::{Backoff, Direction, FrameLog, Limits, Options};
-pub use resource::{Applied, Change, Changes};
+pub use options::{Backoff, ClientLimits, FrameDirection, FrameLog, Options};
+pub use resource::{AppliedAction, ResourceChange, ResourceChanges};
 pub use sessions::SessionList;
-pub use shared::{HostNotification, Outcome};
-pub use status::{Closed, Status};
+pub use status::{ClientClosed, ConnectionStatus};
 pub use transport::{
-    Access, AddressError, CertificateError, Dial, Endpoint, EndpointError, Fingerprint, FingerprintError, HostAddress,
-    OpenError, SshAddress, SshError, Stream,
+    AddressError, ByteStream, CertificateError, Credentials, Dial, Endpoint, EndpointError, Fingerprint,
+    FingerprintError, HostAddress, SshAddress, SshError, TransportError,
 };

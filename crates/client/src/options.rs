@@ -13,7 +13,7 @@ pub struct Options {
     pub subscriptions: Vec<String>,
     /// Whether the session list is kept.
     pub list_sessions: bool,
-    pub limits: Limits,
+    pub limits: ClientLimits,
     pub reconnect: Backoff,
     /// Sees every frame, both ways.
     pub log: Option<FrameLog>,
@@ -25,7 +25,7 @@ impl Default for Options {
             client_id: None,
             subscriptions: Vec::new(),
             list_sessions: true,
-            limits: Limits::default(),
+            limits: ClientLimits::default(),
             reconnect: Backoff::default(),
             log: None,
         }
@@ -34,7 +34,7 @@ impl Default for Options {
 
 /// The bound of every wait and every queue. What happens beyond each is said beside it.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ClientLimits {
     /// How long a connection may take to be there; then the attempt failed.
     pub connect: Duration,
     /// How long an answer may take; then the request failed, and a late answer is dropped.
@@ -54,7 +54,7 @@ pub struct Limits {
     pub changes: usize,
 }
 
-impl Default for Limits {
+impl Default for ClientLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -111,24 +111,24 @@ impl Backoff {
 
 /// Which way a frame went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum FrameDirection {
     ToHost,
     FromHost,
 }
 
 /// Something that sees every frame.
 #[derive(Clone)]
-pub struct FrameLog(Arc<See>);
+pub struct FrameLog(Arc<FrameCallback>);
 
-type See = dyn Fn(Direction, &str) + Send + Sync;
+type FrameCallback = dyn Fn(FrameDirection, &str) + Send + Sync;
 
 impl FrameLog {
     /// It is called from the connection's task, and should take no time.
-    pub fn new(log: impl Fn(Direction, &str) + Send + Sync + 'static) -> Self {
+    pub fn new(log: impl Fn(FrameDirection, &str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(log))
     }
 
-    pub(crate) fn note(&self, direction: Direction, frame: &str) {
+    pub(crate) fn note(&self, direction: FrameDirection, frame: &str) {
         (self.0)(direction, frame);
     }
 }

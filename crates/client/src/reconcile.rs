@@ -9,40 +9,40 @@ use std::collections::VecDeque;
 use crate::dialect::Model;
 
 /// A resource as the host has it, and as it will be if the host takes what is pending.
-pub struct Reconciled<M: Model> {
-    confirmed: M::State,
+pub struct ReconciledState<M: Model> {
+    confirmed: M::ResourceState,
     /// The number up to which the confirmed state is.
     seq: u64,
-    pending: VecDeque<Pending<M::Action>>,
+    pending: VecDeque<PendingAction<M::Action>>,
     /// Only where something is pending, and only once somebody looked since the last change: a stream of foreign
     /// actions costs no copies while nobody looks, and none at all while nothing is pending.
-    optimistic: Option<M::State>,
+    optimistic: Option<M::ResourceState>,
 }
 
 /// An action that was sent and not answered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pending<A> {
+pub struct PendingAction<A> {
     pub client_seq: u64,
     pub action: A,
 }
 
 /// What an action of the host's order did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum ApplyOutcome {
     /// It changed the confirmed state.
-    Applied,
+    Changed,
     /// The confirmed state had it already.
-    Known,
+    AlreadyKnown,
 }
 
-impl<M: Model> Reconciled<M> {
+impl<M: Model> ReconciledState<M> {
     /// A resource of which nothing is pending.
-    pub fn new(confirmed: M::State, seq: u64) -> Self {
+    pub fn new(confirmed: M::ResourceState, seq: u64) -> Self {
         Self { confirmed, seq, pending: VecDeque::new(), optimistic: None }
     }
 
     /// The last state that the host has said.
-    pub fn confirmed(&self) -> &M::State {
+    pub fn confirmed(&self) -> &M::ResourceState {
         &self.confirmed
     }
 
@@ -52,12 +52,12 @@ impl<M: Model> Reconciled<M> {
     }
 
     /// What the host has not answered, oldest first.
-    pub fn pending(&self) -> impl ExactSizeIterator<Item = &Pending<M::Action>> {
+    pub fn pending(&self) -> impl ExactSizeIterator<Item = &PendingAction<M::Action>> {
         self.pending.iter()
     }
 
     /// The confirmed state with everything pending on top.
-    pub fn optimistic(&mut self) -> &M::State {
+    pub fn optimistic(&mut self) -> &M::ResourceState {
         if self.pending.is_empty() {
             return &self.confirmed;
         }
@@ -73,22 +73,22 @@ impl<M: Model> Reconciled<M> {
         if let Some(optimistic) = &mut self.optimistic {
             M::reduce(optimistic, &action);
         }
-        self.pending.push_back(Pending { client_seq, action });
+        self.pending.push_back(PendingAction { client_seq, action });
     }
 
     /// An action of the host's order. `own` is its `clientSeq` where this client dispatched it: then it is pending no
     /// more, and what the host says of it counts, which may be more than was sent.
-    pub fn take(&mut self, server_seq: u64, own: Option<u64>, action: &M::Action) -> Taken {
+    pub fn take(&mut self, server_seq: u64, own: Option<u64>, action: &M::Action) -> ApplyOutcome {
         if let Some(client_seq) = own {
             self.settle(client_seq);
         }
         if server_seq <= self.seq {
-            return Taken::Known;
+            return ApplyOutcome::AlreadyKnown;
         }
         self.seq = server_seq;
         M::reduce(&mut self.confirmed, action);
         self.optimistic = None;
-        Taken::Applied
+        ApplyOutcome::Changed
     }
 
     /// The host refused an action of this client, or took it without a word: its effect is gone. Gives whether it was
@@ -104,20 +104,20 @@ impl<M: Model> Reconciled<M> {
 
     /// The host's state afresh, on the same connection. An answer that came before it had its place before it, so
     /// what is pending still is.
-    pub fn replace(&mut self, state: M::State, seq: u64) {
+    pub fn replace(&mut self, state: M::ResourceState, seq: u64) {
         self.confirmed = state;
         self.seq = seq;
         self.optimistic = None;
     }
 
     /// Gives up everything that is pending: the connection that its answers would have come on is gone.
-    pub fn give_up(&mut self) -> Vec<Pending<M::Action>> {
+    pub fn give_up(&mut self) -> Vec<PendingAction<M::Action>> {
         self.optimistic = None;
         self.pending.drain(..).collect()
     }
 }
 
-impl<M: Model> std::fmt::Debug for Reconciled<M> {
+impl<M: Model> std::fmt::Debug for ReconciledState<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { confirmed, seq, pending, optimistic: _ } = self;
         let mut shown = f.debug_struct("Reconciled");
@@ -135,7 +135,7 @@ mod tests {
 
     /// Numbers in a row; what order they came in shows.
     #[derive(Debug)]
-    struct Row;
+    struct AppendModel;
 
     #[derive(Clone, Debug)]
     enum Act {
@@ -145,8 +145,8 @@ mod tests {
         PopIf(u8),
     }
 
-    impl Model for Row {
-        type State = Vec<u8>;
+    impl Model for AppendModel {
+        type ResourceState = Vec<u8>;
         type Action = Act;
 
         fn reduce(state: &mut Vec<u8>, action: &Act) {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Step {
+    enum ReconcileStep {
         Dispatch(Act),
         /// The host takes one of those that are pending; it may say more of it than was sent.
         Echo(prop::sample::Index, Option<Act>),
@@ -178,17 +178,17 @@ mod tests {
         prop_oneof![(0..4u8).prop_map(Act::Push), Just(Act::Double), (0..4u8).prop_map(Act::PopIf)]
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = ReconcileStep> {
         let index = any::<prop::sample::Index>;
         prop_oneof![
-            4 => act().prop_map(Step::Dispatch),
-            3 => (index(), prop::option::of(act())).prop_map(|(which, said)| Step::Echo(which, said)),
-            2 => index().prop_map(Step::Reject),
-            4 => act().prop_map(Step::Foreign),
-            1 => act().prop_map(Step::Old),
-            1 => prop::collection::vec(0..4u8, 0..4).prop_map(Step::Snapshot),
-            1 => Just(Step::Reconnect),
-            3 => Just(Step::Look),
+            4 => act().prop_map(ReconcileStep::Dispatch),
+            3 => (index(), prop::option::of(act())).prop_map(|(which, said)| ReconcileStep::Echo(which, said)),
+            2 => index().prop_map(ReconcileStep::Reject),
+            4 => act().prop_map(ReconcileStep::Foreign),
+            1 => act().prop_map(ReconcileStep::Old),
+            1 => prop::collection::vec(0..4u8, 0..4).prop_map(ReconcileStep::Snapshot),
+            1 => Just(ReconcileStep::Reconnect),
+            3 => Just(ReconcileStep::Look),
         ]
     }
 
@@ -197,54 +197,54 @@ mod tests {
         fn the_optimistic_state_is_always_the_confirmed_one_with_everything_pending_folded_in(
             steps in prop::collection::vec(step(), 0..60),
         ) {
-            let mut row = Reconciled::<Row>::new(vec![1], 5);
+            let mut row = ReconciledState::<AppendModel>::new(vec![1], 5);
             // The same, in the plainest way.
             let (mut confirmed, mut pending, mut seq, mut sent) = (vec![1], Vec::<(u64, Act)>::new(), 5, 0);
             for step in steps {
                 match step {
-                    Step::Dispatch(act) => {
+                    ReconcileStep::Dispatch(act) => {
                         sent += 1;
                         row.dispatched(sent, act.clone());
                         pending.push((sent, act));
                     }
-                    Step::Echo(which, said) if !pending.is_empty() => {
+                    ReconcileStep::Echo(which, said) if !pending.is_empty() => {
                         let (client_seq, act) = pending.remove(which.index(pending.len()));
                         let act = said.unwrap_or(act);
                         seq += 1;
-                        prop_assert_eq!(row.take(seq, Some(client_seq), &act), Taken::Applied);
-                        Row::reduce(&mut confirmed, &act);
+                        prop_assert_eq!(row.take(seq, Some(client_seq), &act), ApplyOutcome::Changed);
+                        AppendModel::reduce(&mut confirmed, &act);
                     }
-                    Step::Reject(which) if !pending.is_empty() => {
+                    ReconcileStep::Reject(which) if !pending.is_empty() => {
                         let (client_seq, _) = pending.remove(which.index(pending.len()));
                         prop_assert!(row.settle(client_seq));
                         prop_assert!(!row.settle(client_seq), "once");
                     }
-                    Step::Foreign(act) => {
+                    ReconcileStep::Foreign(act) => {
                         seq += 2;
-                        prop_assert_eq!(row.take(seq, None, &act), Taken::Applied);
-                        Row::reduce(&mut confirmed, &act);
+                        prop_assert_eq!(row.take(seq, None, &act), ApplyOutcome::Changed);
+                        AppendModel::reduce(&mut confirmed, &act);
                     }
-                    Step::Old(act) => prop_assert_eq!(row.take(seq, None, &act), Taken::Known),
-                    Step::Snapshot(state) => {
+                    ReconcileStep::Old(act) => prop_assert_eq!(row.take(seq, None, &act), ApplyOutcome::AlreadyKnown),
+                    ReconcileStep::Snapshot(state) => {
                         seq += 3;
                         row.replace(state.clone(), seq);
                         confirmed = state;
                     }
-                    Step::Reconnect => {
+                    ReconcileStep::Reconnect => {
                         let lost: Vec<u64> = row.give_up().into_iter().map(|lost| lost.client_seq).collect();
                         prop_assert_eq!(lost, pending.drain(..).map(|(client_seq, _)| client_seq).collect::<Vec<_>>());
                     }
-                    Step::Look => {
+                    ReconcileStep::Look => {
                         row.optimistic();
                     }
-                    Step::Echo(..) | Step::Reject(_) => {}
+                    ReconcileStep::Echo(..) | ReconcileStep::Reject(_) => {}
                 }
                 // Cloned before it is looked at, so that what is computed late is put to the test too.
                 prop_assert_eq!(row.confirmed(), &confirmed);
                 prop_assert_eq!(row.seq(), seq);
                 let mut folded = confirmed.clone();
-                pending.iter().for_each(|(_, act)| Row::reduce(&mut folded, act));
-                let mut looked = Reconciled::<Row> {
+                pending.iter().for_each(|(_, act)| AppendModel::reduce(&mut folded, act));
+                let mut looked = ReconciledState::<AppendModel> {
                     confirmed: row.confirmed.clone(),
                     seq: row.seq,
                     pending: row.pending.clone(),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     impl Model for Heavy {
-        type State = Heavy;
+        type ResourceState = Heavy;
         type Action = u64;
 
         fn reduce(state: &mut Heavy, action: &u64) {
@@ -280,14 +280,14 @@ mod tests {
     #[test]
     fn a_state_is_copied_only_when_somebody_looks_while_something_is_pending() {
         let copies = || COPIES.load(Ordering::SeqCst);
-        let mut heavy = Reconciled::<Heavy>::new(Heavy(0), 0);
+        let mut heavy = ReconciledState::<Heavy>::new(Heavy(0), 0);
         for seq in 1..100 {
             heavy.take(seq, None, &1);
             assert_eq!(heavy.optimistic().0, seq);
         }
         assert_eq!(copies(), 0, "nothing is pending");
         heavy.dispatched(1, 1_000);
-        (100..200).for_each(|seq| assert_eq!(heavy.take(seq, None, &1), Taken::Applied));
+        (100..200).for_each(|seq| assert_eq!(heavy.take(seq, None, &1), ApplyOutcome::Changed));
         assert_eq!(copies(), 0, "nobody looks");
         assert_eq!(heavy.optimistic().0, 1_199);
         assert_eq!(heavy.optimistic().0, 1_199);

@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 
-use crate::dialect::{Dialect, Origin};
-use crate::reconcile::{Reconciled, Taken};
+use crate::dialect::{Dialect, DispatchOrigin};
+use crate::reconcile::{ApplyOutcome, ReconciledState};
 
 /// An action that changed the confirmed state.
 #[derive(Clone, Debug)]
-pub struct Applied<A> {
+pub struct AppliedAction<A> {
     pub server_seq: u64,
-    pub origin: Option<Origin>,
+    pub origin: Option<DispatchOrigin>,
     /// Whether this client dispatched it.
     pub own: bool,
     pub action: A,
@@ -19,8 +19,8 @@ pub struct Applied<A> {
 
 /// What happened to a resource's confirmed state.
 #[derive(Clone, Debug)]
-pub enum Change<A> {
-    Action(Arc<Applied<A>>),
+pub enum ResourceChange<A> {
+    Action(Arc<AppliedAction<A>>),
     /// The state came afresh, and what led to it is not known: read it.
     Replaced,
     /// The resource is not there any more; its last state stays readable.
@@ -31,36 +31,36 @@ pub enum Change<A> {
 
 /// The changes of a resource from a certain state on.
 #[derive(Debug)]
-pub struct Changes<A: Clone> {
-    receiver: broadcast::Receiver<Change<A>>,
+pub struct ResourceChanges<A: Clone> {
+    receiver: broadcast::Receiver<ResourceChange<A>>,
 }
 
-impl<A: Clone> Changes<A> {
+impl<A: Clone> ResourceChanges<A> {
     /// The next change; `None` when the client is closed or nobody is subscribed any more.
-    pub async fn next(&mut self) -> Option<Change<A>> {
+    pub async fn next(&mut self) -> Option<ResourceChange<A>> {
         match self.receiver.recv().await {
             Ok(change) => Some(change),
-            Err(broadcast::error::RecvError::Lagged(_)) => Some(Change::Lagged),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(ResourceChange::Lagged),
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
 }
 
 pub(crate) struct Resource<D: Dialect> {
-    held: Mutex<Held<D>>,
+    held: Mutex<ResourceCell<D>>,
     version: watch::Sender<u64>,
 }
 
-struct Held<D: Dialect> {
-    state: Reconciled<D>,
+struct ResourceCell<D: Dialect> {
+    state: ReconciledState<D>,
     gone: bool,
     /// Only once somebody follows.
-    changes: Option<broadcast::Sender<Change<D::Action>>>,
+    changes: Option<broadcast::Sender<ResourceChange<D::Action>>>,
 }
 
 impl<D: Dialect> Resource<D> {
-    pub(crate) fn new(state: D::State, seq: u64) -> Self {
-        let held = Held { state: Reconciled::new(state, seq), gone: false, changes: None };
+    pub(crate) fn new(state: D::ResourceState, seq: u64) -> Self {
+        let held = ResourceCell { state: ReconciledState::new(state, seq), gone: false, changes: None };
         Self { held: Mutex::new(held), version: watch::Sender::new(0) }
     }
 
@@ -72,16 +72,20 @@ impl<D: Dialect> Resource<D> {
         self.held().gone
     }
 
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&mut Reconciled<D>) -> T) -> T {
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&mut ReconciledState<D>) -> T) -> T {
         read(&mut self.held().state)
     }
 
     /// Reads, and listens for what comes after exactly that.
-    pub(crate) fn follow<T>(&self, limit: usize, read: impl FnOnce(&D::State) -> T) -> (T, Changes<D::Action>) {
+    pub(crate) fn follow<T>(
+        &self,
+        limit: usize,
+        read: impl FnOnce(&D::ResourceState) -> T,
+    ) -> (T, ResourceChanges<D::Action>) {
         let mut held = self.held();
         let changes = held.changes.get_or_insert_with(|| broadcast::Sender::new(limit.max(1)));
         let receiver = changes.subscribe();
-        (read(held.state.confirmed()), Changes { receiver })
+        (read(held.state.confirmed()), ResourceChanges { receiver })
     }
 
     pub(crate) fn dispatched(&self, client_seq: u64, action: D::Action) {
@@ -90,10 +94,12 @@ impl<D: Dialect> Resource<D> {
     }
 
     /// An action of the host's order; `own` is its `clientSeq` where it is this client's.
-    pub(crate) fn take(&self, server_seq: u64, origin: Option<Origin>, own: Option<u64>, action: D::Action) {
+    pub(crate) fn take(&self, server_seq: u64, origin: Option<DispatchOrigin>, own: Option<u64>, action: D::Action) {
         let mut held = self.held();
-        if held.state.take(server_seq, own, &action) == Taken::Applied {
-            held.tell(|| Change::Action(Arc::new(Applied { server_seq, origin, own: own.is_some(), action })));
+        if held.state.take(server_seq, own, &action) == ApplyOutcome::Changed {
+            held.tell(|| {
+                ResourceChange::Action(Arc::new(AppliedAction { server_seq, origin, own: own.is_some(), action }))
+            });
         }
         drop(held);
         self.wake();
@@ -107,11 +113,11 @@ impl<D: Dialect> Resource<D> {
     }
 
     /// The host's state afresh.
-    pub(crate) fn replace(&self, state: D::State, seq: u64) {
+    pub(crate) fn replace(&self, state: D::ResourceState, seq: u64) {
         let mut held = self.held();
         held.state.replace(state, seq);
         held.gone = false;
-        held.tell(|| Change::Replaced);
+        held.tell(|| ResourceChange::Replaced);
         drop(held);
         self.wake();
     }
@@ -127,7 +133,7 @@ impl<D: Dialect> Resource<D> {
         let mut held = self.held();
         held.state.give_up();
         if !std::mem::replace(&mut held.gone, true) {
-            held.tell(|| Change::Gone);
+            held.tell(|| ResourceChange::Gone);
         }
         drop(held);
         self.wake();
@@ -144,13 +150,13 @@ impl<D: Dialect> Resource<D> {
 
     // Every change of what is held is whole before anything can panic, but for a reader's closure, which changes
     // nothing: a poisoned one is still sound.
-    fn held(&self) -> MutexGuard<'_, Held<D>> {
+    fn held(&self) -> MutexGuard<'_, ResourceCell<D>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<D: Dialect> Held<D> {
-    fn tell(&mut self, change: impl FnOnce() -> Change<D::Action>) {
+impl<D: Dialect> ResourceCell<D> {
+    fn tell(&mut self, change: impl FnOnce() -> ResourceChange<D::Action>) {
         match &self.changes {
             Some(changes) if changes.receiver_count() > 0 => {
                 // The last follower may go between the two lines; then nobody hears it.

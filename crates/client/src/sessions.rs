@@ -2,23 +2,23 @@
 
 use indexmap::IndexMap;
 
-use crate::dialect::{Dialect, ListNews};
+use crate::dialect::{Dialect, ListChange};
 
 /// What the host tells of the list of a dialect.
-pub(crate) type News<D> = ListNews<<D as Dialect>::Summary, <D as Dialect>::Patch>;
+pub(crate) type SessionListChange<D> = ListChange<<D as Dialect>::SessionRow, <D as Dialect>::SessionRowPatch>;
 
 /// The sessions of a host, in its order; those that came since the list was fetched are in front.
 pub struct SessionList<D: Dialect> {
-    rows: IndexMap<String, D::Summary>,
+    rows: IndexMap<String, D::SessionRow>,
     fetch: Option<Fetch<D>>,
     fetched: u64,
 }
 
 /// A list that is on its way.
 struct Fetch<D: Dialect> {
-    rows: IndexMap<String, D::Summary>,
+    rows: IndexMap<String, D::SessionRow>,
     /// What was told meanwhile. The answer may be older than it, so it is taken once more at the end.
-    news: Vec<News<D>>,
+    news: Vec<SessionListChange<D>>,
     /// Resources that may have gone while there was no connection; the list will tell.
     doubtful: Vec<String>,
 }
@@ -46,11 +46,11 @@ impl<D: Dialect> SessionList<D> {
         self.rows.is_empty()
     }
 
-    pub fn get(&self, session: &str) -> Option<&D::Summary> {
+    pub fn get(&self, session: &str) -> Option<&D::SessionRow> {
         self.rows.get(session)
     }
 
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &D::Summary> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &D::SessionRow> {
         self.rows.values()
     }
 
@@ -62,9 +62,9 @@ impl<D: Dialect> SessionList<D> {
         self.fetch.is_some()
     }
 
-    pub(crate) fn page(&mut self, rows: Vec<D::Summary>) {
+    pub(crate) fn page(&mut self, rows: Vec<D::SessionRow>) {
         if let Some(fetch) = &mut self.fetch {
-            fetch.rows.extend(rows.into_iter().map(|row| (D::listed_as(&row).to_owned(), row)));
+            fetch.rows.extend(rows.into_iter().map(|row| (D::row_uri(&row).to_owned(), row)));
         }
     }
 
@@ -75,7 +75,7 @@ impl<D: Dialect> SessionList<D> {
         self.fetched += 1;
         for news in fetch.news {
             // A row that the answer has is at least as new as the news that brought it.
-            let listed = matches!(&news, ListNews::Added(row) if self.rows.contains_key(D::listed_as(row)));
+            let listed = matches!(&news, ListChange::Added(row) if self.rows.contains_key(D::row_uri(row)));
             if !listed {
                 self.apply(news);
             }
@@ -88,17 +88,17 @@ impl<D: Dialect> SessionList<D> {
         self.fetch = None;
     }
 
-    pub(crate) fn take(&mut self, news: News<D>) {
+    pub(crate) fn take(&mut self, news: SessionListChange<D>) {
         if let Some(fetch) = &mut self.fetch {
             fetch.news.push(news.clone());
         }
         self.apply(news);
     }
 
-    fn apply(&mut self, news: News<D>) {
+    fn apply(&mut self, news: SessionListChange<D>) {
         match news {
-            ListNews::Added(row) => {
-                let session = D::listed_as(&row).to_owned();
+            ListChange::Added(row) => {
+                let session = D::row_uri(&row).to_owned();
                 match self.rows.get_mut(&session) {
                     Some(old) => *old = row,
                     None => {
@@ -106,10 +106,10 @@ impl<D: Dialect> SessionList<D> {
                     }
                 }
             }
-            ListNews::Removed(session) => {
+            ListChange::Removed(session) => {
                 self.rows.shift_remove(&session);
             }
-            ListNews::Changed { session, patch } => {
+            ListChange::Changed { session, patch } => {
                 if let Some(row) = self.rows.get_mut(&session) {
                     D::patch(row, &patch);
                 }
@@ -145,12 +145,12 @@ mod tests {
         }
     }
 
-    fn added(session: &str, title: &str) -> News<V1> {
-        ListNews::Added(row(session, title))
+    fn added(session: &str, title: &str) -> SessionListChange<V1> {
+        ListChange::Added(row(session, title))
     }
 
-    fn removed(session: &str) -> News<V1> {
-        ListNews::Removed(session.to_owned())
+    fn removed(session: &str) -> SessionListChange<V1> {
+        ListChange::Removed(session.to_owned())
     }
 
     fn shown(list: &SessionList<V1>) -> String {

@@ -2,26 +2,26 @@
 
 /// How it stands with a client's connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ConnectionStatus {
     /// Every state is the host's.
     Connected,
     /// The connection was lost, and is tried again for the `attempt`th time. States are as they were.
     Reconnecting { attempt: u32, why: String },
     /// There will be no connection any more.
-    Closed(Closed),
+    ClientClosed(ClientClosed),
 }
 
-impl Status {
+impl ConnectionStatus {
     pub fn is_closed(&self) -> bool {
-        matches!(self, Status::Closed(_))
+        matches!(self, ConnectionStatus::ClientClosed(_))
     }
 }
 
 /// Why a client is closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Closed {
+pub enum ClientClosed {
     #[error("this client was closed")]
-    ByUs,
+    LocalClose,
     #[error("another connection with the same client id took over: give each client its own")]
     TakenOver,
     #[error("the host turned this client away: {0}")]

@@ -33,13 +33,13 @@ impl Session {
     /// Brings this session forward by one of its own events.
     pub fn apply(&mut self, event: &Event) {
         match &event.change {
-            Change::Session(id, change) if *id == self.id => self.apply_own(event.at, change),
+            Change::Session(id, change) if *id == self.id => self.apply_session_event(event.at, change),
             Change::Chat(id, chat, change) if *id == self.id => self.apply_chat(event.at, chat, change),
             Change::Root(_) | Change::Session(..) | Change::Chat(..) => {}
         }
     }
 
-    fn apply_own(&mut self, at: Timestamp, change: &SessionEvent) {
+    fn apply_session_event(&mut self, at: Timestamp, change: &SessionEvent) {
         match change {
             // These put a session into state or take it out: see `apply`.
             SessionEvent::Created(_) | SessionEvent::Listed | SessionEvent::Removed => {}
@@ -111,7 +111,7 @@ impl Session {
             return;
         };
         let touched = chat.apply(at, change);
-        if touched == Touched::Conversation {
+        if touched == ChangeScope::Conversation {
             chat.touched_at = at;
             // The first is the main one.
             if position == 0 {
@@ -142,17 +142,17 @@ fn replace_directory(directories: &mut Vec<String>, previous: Option<&str>, dire
 
 /// Whether an event moved the conversation on, as opposed to filling in a part of it.
 #[derive(PartialEq, Eq)]
-enum Touched {
+enum ChangeScope {
     Conversation,
     Detail,
 }
 
 impl Chat {
-    fn apply(&mut self, at: Timestamp, change: &ChatEvent) -> Touched {
+    fn apply(&mut self, at: Timestamp, change: &ChatEvent) -> ChangeScope {
         match change {
             ChatEvent::TurnStarted { turn, message, started_at, queued } => {
                 if self.active.is_some() {
-                    return Touched::Detail;
+                    return ChangeScope::Detail;
                 }
                 if let Some(queued) = queued {
                     self.steering.take_if(|message| message.id == *queued);
@@ -162,7 +162,7 @@ impl Chat {
                 self.active = Some(Box::new(ActiveTurn::new(turn.clone(), message.clone(), started_at, at)));
                 self.modified_at = started_at;
                 self.is_read = false;
-                Touched::Conversation
+                ChangeScope::Conversation
             }
             ChatEvent::TurnCompleted { turn, duration } => self.finish(turn, Outcome::Complete, None, *duration, at),
             ChatEvent::TurnCancelled { turn, duration } => self.finish(turn, Outcome::Cancelled, None, *duration, at),
@@ -171,38 +171,38 @@ impl Chat {
             }
             ChatEvent::ChatReadChanged(read) => {
                 self.is_read = *read;
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::ChatArchivedChanged(archived) => {
                 self.is_archived = *archived;
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::ChatTitleChanged(title) => {
                 self.title.clone_from(title);
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::ActivityChanged(activity) => {
                 self.activity.clone_from(activity);
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::AgentSessionChanged(name) => {
                 self.agent_session.clone_from(name);
                 // Its first turn is the one that runs, unless the agent was told of earlier ones.
                 self.is_agent_retold = name.is_some() && (!self.turns.is_empty() || self.has_older_turns);
-                Touched::Detail
+                ChangeScope::Detail
             }
-            ChatEvent::TurnsLeft => {
+            ChatEvent::TurnsCleared => {
                 self.turns.clear();
                 self.active = None;
                 self.has_failed = false;
                 self.has_older_turns = false;
-                Touched::Detail
+                ChangeScope::Detail
             }
-            ChatEvent::TurnsTaken { turns, older } => {
+            ChatEvent::BranchTurnsLoaded { turns, older } => {
                 let new: Vec<_> = turns.iter().filter(|turn| self.position(&turn.id).is_none()).cloned().collect();
                 self.turns.splice(..0, new);
                 self.has_older_turns = *older && !turns.is_empty();
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::TurnsInherited { origin, turns, older } => {
                 self.origin = Some(origin.clone());
@@ -211,41 +211,41 @@ impl Chat {
                     self.turns.clone_from(turns);
                     self.has_older_turns = *older && !turns.is_empty();
                 }
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::EntryAdded(entry) => {
                 self.unlogged.push(entry.clone());
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::SteeringSet(message) => {
                 self.steering = Some(message.clone());
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::SteeringRemoved(id) => {
                 self.steering.take_if(|message| message.id == *id);
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::QueuedSet(message) => {
                 match self.queued.iter_mut().find(|queued| queued.id == message.id) {
                     Some(queued) => queued.clone_from(message),
                     None => self.queued.push(message.clone()),
                 }
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::QueuedRemoved(id) => {
                 self.queued.retain(|queued| queued.id != *id);
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::QueueReordered(order) => {
                 // Those that the order does not name keep their places behind those that it names.
                 let rank =
                     |message: &PendingMessage| order.iter().position(|id| *id == message.id).unwrap_or(order.len());
                 self.queued.sort_by_key(rank);
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::DraftChanged(draft) => {
                 self.draft.clone_from(draft);
-                Touched::Detail
+                ChangeScope::Detail
             }
             ChatEvent::PartAdded { .. }
             | ChatEvent::TextDelta { .. }
@@ -271,7 +271,7 @@ impl Chat {
                     // A question wants to be seen.
                     self.is_read &= !matches!(change, ChatEvent::InputRequested { .. });
                 }
-                Touched::Detail
+                ChangeScope::Detail
             }
         }
     }
@@ -283,7 +283,7 @@ impl Chat {
         error: Option<&ErrorInfo>,
         duration: Option<u64>,
         at: Timestamp,
-    ) -> Touched {
+    ) -> ChangeScope {
         match self.active.take_if(|active| active.id == *turn) {
             Some(active) => {
                 let duration = duration.unwrap_or_else(|| active.duration_at(at));
@@ -291,9 +291,9 @@ impl Chat {
                 self.has_failed = outcome == Outcome::Error;
                 self.modified_at = turn.ended_at;
                 self.turns.push(Arc::new(turn));
-                Touched::Conversation
+                ChangeScope::Conversation
             }
-            None => Touched::Detail,
+            None => ChangeScope::Detail,
         }
     }
 }
@@ -341,7 +341,7 @@ impl ActiveTurn {
                             Gate::Follows => ToolCallStatus::Ready,
                         },
                         confirmed: match gate {
-                            Gate::None => Some(Confirmed { by: ConfirmedBy::NotNeeded, option: None }),
+                            Gate::None => Some(Confirmation { by: ConfirmationReason::NotNeeded, option: None }),
                             Gate::Follows => None,
                         },
                         ready_rank,
@@ -412,8 +412,8 @@ impl ActiveTurn {
             | ChatEvent::ChatTitleChanged(_)
             | ChatEvent::ActivityChanged(_)
             | ChatEvent::AgentSessionChanged(_)
-            | ChatEvent::TurnsLeft
-            | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::TurnsCleared
+            | ChatEvent::BranchTurnsLoaded { .. }
             | ChatEvent::TurnsInherited { .. }
             | ChatEvent::EntryAdded(_) => {}
         }

@@ -80,7 +80,7 @@ pub enum SessionEvent {
         replace: bool,
     },
     /// What is known about the session beside what is said in it: all of it, as it is from now on.
-    DetailsChanged(Box<Details>),
+    DetailsChanged(Box<SessionDetails>),
     /// What version control says of where the session works: all of it, as it is from now on.
     CheckoutChanged(Box<Checkout>),
     /// The agents work in this folder from now on. It replaces the previous one; without one it is added.
@@ -142,13 +142,13 @@ pub enum ChatEvent {
     ToolCallRestated {
         turn: TurnId,
         #[serde(flatten)]
-        restated: Box<Restated>,
+        restated: Box<InvocationUpdate>,
     },
     /// A person is asked.
     ToolCallGated {
         turn: TurnId,
         #[serde(flatten)]
-        gated: Box<Gated>,
+        gated: Box<ToolCallGate>,
     },
     ToolCallConfirmed {
         turn: TurnId,
@@ -237,9 +237,11 @@ pub enum ChatEvent {
     /// How its agent calls this conversation. No client hears of it.
     AgentSessionChanged(Option<String>),
     /// The leaf has moved: none of the turns is on the way to it that were shown. They stay in the log.
-    TurnsLeft,
-    /// The newest turns on the way to the leaf, behind a [`ChatEvent::TurnsLeft`].
-    TurnsTaken {
+    #[serde(rename = "turnsLeft")]
+    TurnsCleared,
+    /// The newest turns on the way to the leaf, behind a [`ChatEvent::TurnsCleared`].
+    #[serde(rename = "turnsTaken")]
+    BranchTurnsLoaded {
         turns: Vec<Arc<Turn>>,
         /// Whether there are older ones, which are stored.
         older: bool,
@@ -294,8 +296,8 @@ impl ChatEvent {
             | ChatEvent::ChatTitleChanged(_)
             | ChatEvent::ActivityChanged(_)
             | ChatEvent::AgentSessionChanged(_)
-            | ChatEvent::TurnsLeft
-            | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::TurnsCleared
+            | ChatEvent::BranchTurnsLoaded { .. }
             | ChatEvent::TurnsInherited { .. }
             | ChatEvent::EntryAdded(_) => None,
         }
@@ -336,7 +338,7 @@ impl NewToolCall {
 /// What a running call is about, said anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Restated {
+pub struct InvocationUpdate {
     /// Names are said again; they are what they were.
     pub call: NewToolCall,
     pub invocation_message: String,
@@ -344,13 +346,13 @@ pub struct Restated {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// Why it may run, as it is known: said again, since a dialect tells both as one.
-    pub confirmed: ConfirmedBy,
+    pub confirmed: ConfirmationReason,
 }
 
 /// A question put before a call. What is known of the call is said again, since a dialect may tell both as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Gated {
+pub struct ToolCallGate {
     pub call: ToolCallId,
     pub request: PermissionRequest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -365,7 +367,7 @@ pub struct Gated {
 pub struct Verdict {
     pub decision: Decision,
     #[serde(default = "Verdict::by_default")]
-    pub by: ConfirmedBy,
+    pub by: ConfirmationReason,
     /// The id of the option that was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
@@ -381,14 +383,14 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn by_default() -> ConfirmedBy {
-        ConfirmedBy::Person
+    fn by_default() -> ConfirmationReason {
+        ConfirmationReason::Person
     }
 }
 
 impl From<Decision> for Verdict {
     fn from(decision: Decision) -> Self {
-        Self { decision, by: ConfirmedBy::Person, option: None, edited_input: None, skipped: false, extra: None }
+        Self { decision, by: ConfirmationReason::Person, option: None, edited_input: None, skipped: false, extra: None }
     }
 }
 

@@ -33,14 +33,14 @@ pub type Answers = BTreeMap<QuestionId, Answer>;
 
 impl Question {
     /// Why a value is no answer to this question, in words that follow "it"; `None` where it is one.
-    pub fn misfit(&self, value: &AnswerValue) -> Option<String> {
+    pub fn answer_error(&self, value: &AnswerValue) -> Option<String> {
         match (&self.kind, value) {
             (QuestionKind::Text { min, max, .. }, AnswerValue::Text(text)) => {
                 let length = text.chars().count() as u64;
                 outside(length, *min, *max).map(|bounds| format!("has {length} characters, and {bounds} are wanted"))
             }
             (QuestionKind::Number { whole, min, max, .. }, AnswerValue::Number(number)) => {
-                number_misfit(number, *whole, min.as_ref(), max.as_ref())
+                number_error(number, *whole, min.as_ref(), max.as_ref())
             }
             (QuestionKind::YesOrNo { .. }, AnswerValue::YesOrNo(_)) => None,
             (QuestionKind::One { options, freeform }, AnswerValue::One { id, freeform: own }) => {
@@ -72,7 +72,7 @@ impl Question {
     }
 }
 
-fn number_misfit(number: &Number, whole: bool, min: Option<&Number>, max: Option<&Number>) -> Option<String> {
+fn number_error(number: &Number, whole: bool, min: Option<&Number>, max: Option<&Number>) -> Option<String> {
     if whole && !is_whole(number) {
         return Some("is not a whole number".to_owned());
     }
@@ -116,9 +116,9 @@ fn compare(one: &Number, other: &Number) -> Option<Ordering> {
 
 impl InputRequest {
     /// The first of these answers that does not fit its question, and why.
-    pub fn misfit<'a>(&'a self, given: &Answers) -> Option<(&'a Question, String)> {
+    pub fn answer_error<'a>(&'a self, given: &Answers) -> Option<(&'a Question, String)> {
         self.questions.iter().find_map(|question| match given.get(&question.id)? {
-            Answer::Submitted(value) => Some((question, question.misfit(value)?)),
+            Answer::Submitted(value) => Some((question, question.answer_error(value)?)),
             Answer::Draft(_) | Answer::Skipped { .. } => None,
         })
     }
@@ -185,7 +185,7 @@ pub struct Question {
     pub kind: QuestionKind,
 }
 
-/// What an answer looks like, and within which bounds ([`Question::misfit`]). The format of a text is for the client that
+/// What an answer looks like, and within which bounds ([`Question::answer_error`]). The format of a text is for the client that
 /// asks a person: nothing here checks an answer against it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -272,10 +272,10 @@ mod tests {
     #[test]
     fn a_text_has_as_many_characters_as_its_bounds_say() {
         let question = question(QuestionKind::Text { format: None, min: Some(2), max: Some(3), default: None });
-        let misfit = |text: &str| question.misfit(&AnswerValue::Text(text.to_owned()));
-        assert_eq!(misfit("x").as_deref(), Some("has 1 characters, and 2 to 3 are wanted"));
-        assert!(misfit("éé").is_none() && misfit("ééé").is_none() && misfit("éééé").is_some());
-        let other = question.misfit(&AnswerValue::YesOrNo(true));
+        let answer_error = |text: &str| question.answer_error(&AnswerValue::Text(text.to_owned()));
+        assert_eq!(answer_error("x").as_deref(), Some("has 1 characters, and 2 to 3 are wanted"));
+        assert!(answer_error("éé").is_none() && answer_error("ééé").is_none() && answer_error("éééé").is_some());
+        let other = question.answer_error(&AnswerValue::YesOrNo(true));
         assert_eq!(other.as_deref(), Some("is of another kind: a text is wanted"));
     }
 
@@ -283,17 +283,19 @@ mod tests {
     fn a_number_lies_within_its_bounds() {
         let kind = QuestionKind::Number { whole: true, min: Some(1.into()), max: Some(9.into()), default: None };
         let whole = question(kind);
-        let misfit = |number: Value| match number {
-            Value::Number(number) => whole.misfit(&AnswerValue::Number(number)),
+        let answer_error = |number: Value| match number {
+            Value::Number(number) => whole.answer_error(&AnswerValue::Number(number)),
             other => panic!("{other}"),
         };
-        assert!(misfit(json!(1)).is_none() && misfit(json!(9)).is_none() && misfit(json!(5.0)).is_none());
-        assert_eq!(misfit(json!(0)).as_deref(), Some("is less than 1"));
-        assert_eq!(misfit(json!(u64::MAX)).as_deref(), Some("is more than 9"));
-        assert_eq!(misfit(json!(5.5)).as_deref(), Some("is not a whole number"));
+        assert!(
+            answer_error(json!(1)).is_none() && answer_error(json!(9)).is_none() && answer_error(json!(5.0)).is_none()
+        );
+        assert_eq!(answer_error(json!(0)).as_deref(), Some("is less than 1"));
+        assert_eq!(answer_error(json!(u64::MAX)).as_deref(), Some("is more than 9"));
+        assert_eq!(answer_error(json!(5.5)).as_deref(), Some("is not a whole number"));
         let any = question(QuestionKind::Number { whole: false, min: Number::from_f64(0.5), max: None, default: None });
-        assert!(any.misfit(&AnswerValue::Number(1.into())).is_none());
-        assert!(any.misfit(&AnswerValue::Number(0.into())).is_some());
+        assert!(any.answer_error(&AnswerValue::Number(1.into())).is_none());
+        assert!(any.answer_error(&AnswerValue::Number(0.into())).is_some());
     }
 
     #[test]
@@ -303,18 +305,25 @@ mod tests {
             id: id.to_owned(),
             freeform: own.iter().map(|own| (*own).to_owned()).collect(),
         };
-        assert!(one(false).misfit(&value("a", &[])).is_none() && one(true).misfit(&value("", &["mine"])).is_none());
+        assert!(
+            one(false).answer_error(&value("a", &[])).is_none()
+                && one(true).answer_error(&value("", &["mine"])).is_none()
+        );
         for bad in [value("x", &[]), value("", &[]), value("", &["mine"]), value("a", &["mine"])] {
-            assert!(one(false).misfit(&bad).is_some(), "{bad:?}");
+            assert!(one(false).answer_error(&bad).is_some(), "{bad:?}");
         }
         let kind = QuestionKind::Several { options: options(), freeform: false, min: Some(1), max: Some(2) };
         let several = question(kind);
-        let misfit = |ids: &[&str]| {
+        let answer_error = |ids: &[&str]| {
             let ids = ids.iter().map(|id| (*id).to_owned()).collect();
-            several.misfit(&AnswerValue::Several { ids, freeform: vec![] })
+            several.answer_error(&AnswerValue::Several { ids, freeform: vec![] })
         };
-        assert!(misfit(&["a"]).is_none() && misfit(&["a", "c"]).is_none());
-        assert_eq!(misfit(&[]).as_deref(), Some("has 0 choices, and 1 to 2 are wanted"));
-        assert!(misfit(&["a", "b", "c"]).is_some() && misfit(&["a", "a"]).is_some() && misfit(&["x"]).is_some());
+        assert!(answer_error(&["a"]).is_none() && answer_error(&["a", "c"]).is_none());
+        assert_eq!(answer_error(&[]).as_deref(), Some("has 0 choices, and 1 to 2 are wanted"));
+        assert!(
+            answer_error(&["a", "b", "c"]).is_some()
+                && answer_error(&["a", "a"]).is_some()
+                && answer_error(&["x"]).is_some()
+        );
     }
 }

@@ -9,7 +9,7 @@
 //! - **Events** ([`Event`]): the only way in which state changes. They are finer than any protocol's actions.
 //! - [`apply`]: brings a state forward by one event, in place. It is total (what does not fit changes nothing) and
 //!   costs the same for a delta however long the chat is.
-//! - [`validate()`]: takes what somebody wants ([`Command`], [`Who`]) and gives either the events that it makes
+//! - [`validate()`]: takes what somebody wants ([`Command`], [`Actor`]) and gives either the events that it makes
 //!   happen or a [`Rejection`] in words for a person. [`advance`] does both steps on one session.
 //! - [`mirror`]: the events by which a session's catalogue follows its chats.
 //!
@@ -39,7 +39,7 @@
 //!     message: Message::user("hello"),
 //!     started_at: None,
 //! };
-//! let who = Who::Client("me".into());
+//! let who = Actor::Client("me".into());
 //! let batch = advance(&mut session, None, say_hello.clone(), &who, Timestamp(2)).unwrap();
 //! assert_eq!(session.main_chat().unwrap().status(), ChatStatus::InProgress);
 //! assert_eq!(batch.events.len(), 4, "the turn, its session's title, that there is something to read, and the chat's row");

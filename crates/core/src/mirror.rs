@@ -9,7 +9,7 @@ use crate::state::*;
 use crate::turn::*;
 
 /// Whether an event can change what the session says of its chats. Deltas, above all, cannot.
-pub fn may_concern(change: &Change) -> bool {
+pub fn affects_mirror(change: &Change) -> bool {
     match change {
         Change::Session(_, SessionEvent::TitleChanged(_)) => true,
         Change::Root(_) | Change::Session(..) => false,
@@ -33,8 +33,8 @@ pub fn may_concern(change: &Change) -> bool {
             | ChatEvent::TurnCancelled { .. }
             | ChatEvent::TurnFailed { .. }
             // Whether the last turn failed is a matter of which one is the last.
-            | ChatEvent::TurnsLeft
-            | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::TurnsCleared
+            | ChatEvent::BranchTurnsLoaded { .. }
             | ChatEvent::TurnsInherited { .. } => true,
             ChatEvent::PartAdded { .. }
             | ChatEvent::TextDelta { .. }
@@ -66,7 +66,7 @@ pub fn makes_unread(change: &Change) -> bool {
 }
 
 /// The events that bring `session`'s catalogue and open questions in line with its chats.
-pub fn due(session: &Session) -> Vec<SessionEvent> {
+pub fn pending_events(session: &Session) -> Vec<SessionEvent> {
     let open: Vec<InputNeeded> = session.chats.iter().flat_map(open_questions).collect();
     let mut events = Vec::new();
     for mine in &session.input_needed {

@@ -56,7 +56,7 @@ pub struct Selection {
 pub struct LogPart {
     /// Only the bytes below this one count.
     pub boundary: u64,
-    pub extent: Extent,
+    pub extent: LogScope,
     /// The leaf in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaf: Option<String>,
@@ -68,7 +68,7 @@ pub struct LogPart {
 /// How much of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Extent {
+pub enum LogScope {
     /// Every branch.
     All,
     /// The way to the leaf.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfirmedBy, Decision, Details, PermissionKind, PermissionOption, PermissionRequest, Verdict};
+use crate::{
+    ConfirmationReason, Decision, PermissionKind, PermissionOption, PermissionRequest, SessionDetails, Verdict,
+};
 
 /// How many rules of a kind, and how many folders, a session keeps.
 pub const MAX_PERMISSION_RULES: usize = 1_000;
@@ -67,13 +69,13 @@ pub enum PermissionsChange {
 impl Permissions {
     /// What the policy says to a question, where it says anything.
     pub fn answer(&self, request: &PermissionRequest) -> Option<Decision> {
-        let meets = |rules: &[PermissionRule]| rules.iter().any(|rule| rule.meets(request));
-        if meets(&self.denied) {
+        let covers = |rules: &[PermissionRule]| rules.iter().any(|rule| rule.covers(request));
+        if covers(&self.denied) {
             return Some(Decision::Denied);
         }
         let is_inside = |path: &String| self.directories.iter().any(|folder| is_within(path, folder));
         let reads_inside = request.kind == PermissionKind::Read && request.path.as_ref().is_some_and(is_inside);
-        (self.allow_all || reads_inside || meets(&self.approved)).then_some(Decision::Approved)
+        (self.allow_all || reads_inside || covers(&self.approved)).then_some(Decision::Approved)
     }
 
     fn is_within_bounds(&self) -> bool {
@@ -85,7 +87,7 @@ impl Permissions {
     }
 }
 
-impl Details {
+impl SessionDetails {
     /// Whether a question is answered without anybody being asked.
     pub fn answers(&self, request: &PermissionRequest) -> bool {
         let by_rule = self.permissions.as_ref().and_then(|policy| policy.answer(request));
@@ -95,18 +97,18 @@ impl Details {
 
 impl PermissionRule {
     /// Whether a question is one of those that the rule is for.
-    pub fn meets(&self, request: &PermissionRequest) -> bool {
+    pub fn covers(&self, request: &PermissionRequest) -> bool {
         if self.kind != request.kind {
             return false;
         }
         let Some(argument) = self.argument.as_deref() else { return true };
         let command = request.full_command_text.as_deref();
         match self.kind {
-            PermissionKind::Shell => command.is_some_and(|command| meets_command(argument, command)),
+            PermissionKind::Shell => command.is_some_and(|command| covers_command(argument, command)),
             PermissionKind::Read | PermissionKind::Write => {
                 request.path.as_deref().is_some_and(|path| is_within(path, argument))
             }
-            PermissionKind::Url => command.or(request.path.as_deref()).is_some_and(|url| is_below(url, argument)),
+            PermissionKind::Url => command.or(request.path.as_deref()).is_some_and(|url| is_url_below(url, argument)),
             PermissionKind::Mcp => [command, request.title.as_deref()].contains(&Some(argument)),
         }
     }
@@ -118,13 +120,13 @@ impl Verdict {
         let fits = |option: &&PermissionOption| option.allows == (decision == Decision::Approved);
         let fitting = || request.options.iter().filter(fits);
         let option = fitting().find(|option| !option.lasting).or_else(|| fitting().next());
-        Self { by: ConfirmedBy::Setting, option: option.map(|option| option.id.clone()), ..decision.into() }
+        Self { by: ConfirmationReason::Setting, option: option.map(|option| option.id.clone()), ..decision.into() }
     }
 }
 
 impl PermissionsChange {
     /// What is known about the session after this, or that it would be too much.
-    pub(crate) fn apply(self, details: &Details) -> Option<Details> {
+    pub(crate) fn apply(self, details: &SessionDetails) -> Option<SessionDetails> {
         let mut details = details.clone();
         let mut policy = details.permissions.take().unwrap_or_default();
         match self {
@@ -162,7 +164,7 @@ impl PermissionsChange {
 
 /// Whether a command is the one that is meant, or begins as it says. What follows another command in the same line is
 /// not what was allowed.
-fn meets_command(argument: &str, command: &str) -> bool {
+fn covers_command(argument: &str, command: &str) -> bool {
     let Some(begin) = argument.strip_suffix(":*") else { return command == argument };
     let goes_on =
         command.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
@@ -177,7 +179,7 @@ pub fn is_within(path: &str, folder: &str) -> bool {
     !climbs(path) && !climbs(folder) && path.strip_prefix(folder).is_some_and(below)
 }
 
-fn is_below(url: &str, argument: &str) -> bool {
+fn is_url_below(url: &str, argument: &str) -> bool {
     let without_scheme = |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).to_owned();
     let (url, allowed) = match argument.contains("://") {
         true => (url.to_owned(), argument.to_owned()),
@@ -216,15 +218,15 @@ mod tests {
     #[test]
     fn a_rule_with_a_beginning_allows_no_second_command() {
         let git = rule(PermissionKind::Shell, "git:*");
-        assert!(git.meets(&shell("git")) && git.meets(&shell("git status -s")));
+        assert!(git.covers(&shell("git")) && git.covers(&shell("git status -s")));
         for other in
             ["gitk", "git status; rm -rf /", "git log | sh", "git $(rm x)", "git log > /etc/passwd", "git a\nrm b"]
         {
-            assert!(!git.meets(&shell(other)), "{other}");
+            assert!(!git.covers(&shell(other)), "{other}");
         }
-        assert!(!rule(PermissionKind::Shell, ":*").meets(&shell("rm x")));
-        assert!(rule(PermissionKind::Shell, "make test").meets(&shell("make test")));
-        assert!(!rule(PermissionKind::Shell, "make test").meets(&shell("make test-all")));
+        assert!(!rule(PermissionKind::Shell, ":*").covers(&shell("rm x")));
+        assert!(rule(PermissionKind::Shell, "make test").covers(&shell("make test")));
+        assert!(!rule(PermissionKind::Shell, "make test").covers(&shell("make test-all")));
     }
 
     #[test]
@@ -237,12 +239,12 @@ mod tests {
     fn an_address_is_allowed_with_what_is_below_it() {
         let host = rule(PermissionKind::Url, "example.org");
         let asks = |url| asks(PermissionKind::Url, None, Some(url));
-        assert!(host.meets(&asks("https://example.org")) && host.meets(&asks("http://example.org/a?b")));
+        assert!(host.covers(&asks("https://example.org")) && host.covers(&asks("http://example.org/a?b")));
         assert!(
-            !host.meets(&asks("https://example.org.evil.net")) && !host.meets(&asks("https://evil.net/example.org"))
+            !host.covers(&asks("https://example.org.evil.net")) && !host.covers(&asks("https://evil.net/example.org"))
         );
         let page = rule(PermissionKind::Url, "https://example.org/a");
-        assert!(page.meets(&asks("https://example.org/a/b")) && !page.meets(&asks("http://example.org/a/b")));
+        assert!(page.covers(&asks("https://example.org/a/b")) && !page.covers(&asks("http://example.org/a/b")));
     }
 
     #[test]
@@ -266,7 +268,7 @@ mod tests {
     #[test]
     fn what_is_revoked_is_asked_again_and_what_is_denied_stays_denied() {
         let option = |allows| PermissionOption { id: "o".into(), label: String::new(), allows, lasting: true };
-        let remembered = [true, false].map(|allows| crate::Remembered {
+        let remembered = [true, false].map(|allows| crate::RememberedPermission {
             kind: PermissionKind::Shell,
             about: format!("ls {allows}"),
             option: option(allows),
@@ -275,7 +277,8 @@ mod tests {
         let approved = vec![rule(PermissionKind::Shell, "git:*")];
         let directories = vec!["/w".to_owned()];
         let policy = Permissions { allow_all: true, approved, denied: denied.clone(), directories, primary: None };
-        let details = Details { permissions: Some(policy), remembered: remembered.to_vec(), ..Details::default() };
+        let details =
+            SessionDetails { permissions: Some(policy), remembered: remembered.to_vec(), ..SessionDetails::default() };
         let after = PermissionsChange::Revoke.apply(&details);
         let after = after.unwrap_or_default();
         assert_eq!(after.permissions, Some(Permissions { denied, ..Permissions::default() }));
@@ -287,9 +290,9 @@ mod tests {
     fn a_change_past_the_bounds_changes_nothing() {
         let add = vec![rule(PermissionKind::Read, &"x".repeat(MAX_PERMISSION_ARGUMENT + 1))];
         let change = PermissionsChange::Rules { add, remove: vec![], remove_all: false };
-        assert_eq!(change.apply(&Details::default()), None);
+        assert_eq!(change.apply(&SessionDetails::default()), None);
         let add = (0..=MAX_PERMISSION_RULES).map(|at| rule(PermissionKind::Read, &at.to_string())).collect();
         let change = PermissionsChange::Rules { add, remove: vec![], remove_all: false };
-        assert_eq!(change.apply(&Details::default()), None);
+        assert_eq!(change.apply(&SessionDetails::default()), None);
     }
 }

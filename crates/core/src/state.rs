@@ -83,7 +83,7 @@ pub struct Session {
     pub active_clients: Vec<ActiveClient>,
     /// The session's settings, where it has any.
     pub config: Option<SessionConfig>,
-    pub details: Details,
+    pub details: SessionDetails,
     /// What version control says of where it works.
     pub checkout: Checkout,
     /// Where its folder lies.
@@ -93,7 +93,7 @@ pub struct Session {
 /// What is known about a session beside what is said in it. It changes as a whole, since no dialect can tell less.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Details {
+pub struct SessionDetails {
     /// What may be set, where the agent has said it since the session was made: a JSON schema of an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<Extra>,
@@ -102,7 +102,7 @@ pub struct Details {
     pub commands: Vec<AgentCommand>,
     /// Answers that hold for all times that the same is asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub remembered: Vec<Remembered>,
+    pub remembered: Vec<RememberedPermission>,
     /// What may happen without anybody being asked, where a client has said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
@@ -118,16 +118,16 @@ pub struct Details {
     pub unsaved: Option<String>,
     /// Where the session went, where it is another host's now. What is here is what it was then.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved_to: Option<Whereabouts>,
+    pub moved_to: Option<RemoteSession>,
     /// Where it came from, where it was another host's before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved_from: Option<Whereabouts>,
+    pub moved_from: Option<RemoteSession>,
     /// The session of another tool that it was imported from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported_from: Option<ImportSource>,
 }
 
-impl Details {
+impl SessionDetails {
     /// Says whether everything is allowed without a question, except for what a rule denies.
     pub fn allows_all(&self) -> bool {
         self.permissions.as_ref().is_some_and(|permissions| permissions.allow_all)
@@ -153,7 +153,7 @@ pub struct ImportSource {
 /// A session at another host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Whereabouts {
+pub struct RemoteSession {
     /// What the host is called by whoever moved the session.
     pub host: String,
     /// Where it is, without what lets anybody in: its name may mean nothing to others, or another host.
@@ -194,14 +194,14 @@ pub struct AgentCommand {
 /// An answer to a permission request that was meant for all times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Remembered {
+pub struct RememberedPermission {
     pub kind: PermissionKind,
     /// What was asked about: the command, the path, else the question.
     pub about: String,
     pub option: PermissionOption,
 }
 
-impl Remembered {
+impl RememberedPermission {
     /// What a request is about, as it is compared: exactly, since nobody but the agent knows what resembles it.
     /// Leave to run something that was not said would be leave to run anything.
     pub fn subject(request: &PermissionRequest) -> Option<&str> {
@@ -561,7 +561,7 @@ impl Session {
             input_needed: Vec::new(),
             active_clients: Vec::new(),
             config: new.config.clone(),
-            details: Details::default(),
+            details: SessionDetails::default(),
             checkout: Checkout::default(),
             store: new.store.clone(),
         }

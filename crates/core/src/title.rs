@@ -130,13 +130,13 @@ impl<'de> Deserialize<'de> for SessionTitle {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Stored {
+        enum StoredTitle {
             Text(String),
             Whole { text: String, source: TitleSource },
         }
-        Ok(match Stored::deserialize(deserializer)? {
-            Stored::Text(text) => Self::given(&text),
-            Stored::Whole { text, source } => Self::new(&text, source),
+        Ok(match StoredTitle::deserialize(deserializer)? {
+            StoredTitle::Text(text) => Self::given(&text),
+            StoredTitle::Whole { text, source } => Self::new(&text, source),
         })
     }
 }

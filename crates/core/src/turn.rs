@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Decision, Gated, NewToolCall, Restated, Verdict};
+use crate::event::{Decision, InvocationUpdate, NewToolCall, ToolCallGate, Verdict};
 use crate::ids::*;
 use crate::input::*;
 
@@ -176,7 +176,7 @@ pub struct ToolCall {
     pub input: Option<String>,
     /// Why the call may run, once it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confirmed: Option<Confirmed>,
+    pub confirmed: Option<Confirmation>,
     /// What the call has put out so far, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<ToolOutput>,
@@ -324,15 +324,15 @@ pub enum CancelReason {
 /// Why a call may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Confirmed {
-    pub by: ConfirmedBy,
+pub struct Confirmation {
+    pub by: ConfirmationReason,
     /// The option that was chosen, where there were any.
     pub option: Option<PermissionOption>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ConfirmedBy {
+pub enum ConfirmationReason {
     /// Nobody had to be asked.
     NotNeeded,
     /// A person said so.
@@ -350,13 +350,13 @@ pub struct ToolOutput {
     pub pieces: Option<Vec<serde_json::Value>>,
     /// What there is beside the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attached: Vec<Attached>,
+    pub attached: Vec<ToolAttachment>,
 }
 
 /// What a call gives beside text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Attached {
+pub enum ToolAttachment {
     /// A file as it was and as it is.
     Edit(FileChange),
     /// A body that is stored: a picture, say.
@@ -384,7 +384,7 @@ pub struct ToolResult {
     pub output: Option<String>,
     /// What there is beside the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attached: Vec<Attached>,
+    pub attached: Vec<ToolAttachment>,
     /// What else the result says, as the dialect of whoever ran the call has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
@@ -448,7 +448,7 @@ pub struct Usage {
     pub reasoning_tokens: Option<u64>,
     /// How much of the model's window is taken, and how much there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<ContextUse>,
+    pub context: Option<ContextUsage>,
     /// What the session has cost so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -472,7 +472,7 @@ impl Usage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ContextUse {
+pub struct ContextUsage {
     pub used: u64,
     pub size: u64,
 }
@@ -508,7 +508,7 @@ pub struct Turn {
     pub ended_at: Timestamp,
     /// A place where each dialect may leave this turn's bytes; nothing here looks into it.
     #[serde(skip)]
-    pub encodings: Encodings,
+    pub encodings: EncodingCache,
 }
 
 impl PartialEq for Turn {
@@ -527,9 +527,9 @@ impl Eq for Turn {}
 
 /// Bytes that a dialect computed from an immutable value, kept with the value so that they are made once.
 #[derive(Clone, Debug, Default)]
-pub struct Encodings([OnceLock<Arc<str>>; Encodings::SLOTS]);
+pub struct EncodingCache([OnceLock<Arc<str>>; EncodingCache::SLOTS]);
 
-impl Encodings {
+impl EncodingCache {
     /// How many dialects can keep bytes here.
     pub const SLOTS: usize = 2;
 
@@ -674,7 +674,7 @@ impl ActiveTurn {
     }
 
     /// The questions about calls that have been answered: what was asked, of which call, and the answer.
-    pub fn decided(&self) -> impl Iterator<Item = (RequestId, ToolCallId, Verdict)> + '_ {
+    pub fn permission_verdicts(&self) -> impl Iterator<Item = (RequestId, ToolCallId, Verdict)> + '_ {
         self.request_index.iter().filter_map(|(request, at)| {
             let Some(Part::ToolCall(call)) = self.parts.get(*at) else { return None };
             let (decision, option, skipped) = match &call.status {
@@ -750,7 +750,7 @@ impl ActiveTurn {
     }
 
     /// Puts a gate before a call and remembers the question.
-    pub(crate) fn gate(&mut self, gated: &Gated) {
+    pub(crate) fn gate(&mut self, gated: &ToolCallGate) {
         let Some(&at) = self.tool_index.get(&gated.call) else { return };
         let Some(Part::ToolCall(call)) = self.parts.get_mut(at) else { return };
         if !matches!(call.status, ToolCallStatus::Ready | ToolCallStatus::Running) {
@@ -783,7 +783,7 @@ impl ActiveTurn {
                 if call.input.is_some() {
                     call.restate(None, verdict.edited_input.as_ref());
                 }
-                call.confirmed = Some(Confirmed { by: verdict.by, option });
+                call.confirmed = Some(Confirmation { by: verdict.by, option });
                 call.running_since = Some(at);
                 ToolCallStatus::Running
             }
@@ -797,7 +797,7 @@ impl ActiveTurn {
     }
 
     /// A running call is something else than was said.
-    pub(crate) fn restate(&mut self, restated: &Restated) {
+    pub(crate) fn restate(&mut self, restated: &InvocationUpdate) {
         let Some(call) = self.tool_call_mut(&restated.call.id) else { return };
         if call.status != ToolCallStatus::Running {
             return;
@@ -806,7 +806,7 @@ impl ActiveTurn {
         if restated.call.extra.is_some() {
             call.extra.clone_from(&restated.call.extra);
         }
-        call.confirmed = Some(Confirmed { by: restated.confirmed, option: None });
+        call.confirmed = Some(Confirmation { by: restated.confirmed, option: None });
         call.output = None;
     }
 
@@ -864,7 +864,7 @@ impl ActiveTurn {
             outcome,
             started_at: self.started_at,
             ended_at,
-            encodings: Encodings::default(),
+            encodings: EncodingCache::default(),
         }
     }
 }

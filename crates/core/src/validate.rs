@@ -33,7 +33,7 @@ pub enum Command {
     ResolvePermission {
         chat: ChatId,
         turn: TurnId,
-        question: PermissionQuestion,
+        question: PermissionTarget,
         verdict: Verdict,
     },
     /// Whether the agent may see a call's result.
@@ -136,7 +136,7 @@ pub enum Command {
         draft: Option<Message>,
     },
     /// Starts what waits longest, where nothing runs.
-    StartWaiting {
+    StartQueued {
         chat: ChatId,
     },
     /// The agent takes up the message for its running turn.
@@ -157,7 +157,7 @@ pub enum Command {
         chat: ChatId,
         entries: Vec<LogEntry>,
         /// The agent is to be told the conversation anew, since these change what it knows.
-        anew: bool,
+        resets_agent: bool,
     },
     /// Ends a turn because the host stops: what waits goes on waiting.
     StopTurn {
@@ -176,13 +176,13 @@ pub enum Command {
 
 impl Command {
     /// Whether this is for agents and the host alone.
-    fn is_of_the_host(&self) -> bool {
+    fn is_host_only(&self) -> bool {
         matches!(
             self,
             Command::Report { .. }
                 | Command::ReportSession(_)
                 | Command::StopTurn { .. }
-                | Command::StartWaiting { .. }
+                | Command::StartQueued { .. }
                 | Command::TakeSteering { .. }
                 | Command::AddChat { .. }
                 | Command::ForkChat { .. }
@@ -221,15 +221,15 @@ impl RestoredModel {
 
 /// How a question about a tool call is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PermissionQuestion {
+pub enum PermissionTarget {
     Request(RequestId),
     /// Whatever is asked about this call now.
-    About(ToolCallId),
+    OfToolCall(ToolCallId),
 }
 
 /// On whose behalf a command comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Actor {
     Client(ClientId),
     Agent,
     Host,
@@ -237,7 +237,7 @@ pub enum Who {
 
 /// What `validate` looks at: the session with everything accepted so far, and its agent as it is known now.
 #[derive(Clone, Copy, Debug)]
-pub struct Tip<'a> {
+pub struct ValidationContext<'a> {
     pub session: &'a Session,
     pub agent: Option<&'a AgentInfo>,
     pub queue: QueuePolicy,
@@ -283,7 +283,7 @@ pub enum Rejection {
     },
     UnknownQuestion(QuestionId),
     Unanswered(QuestionId),
-    AnswerMisfit {
+    InvalidAnswer {
         question: QuestionId,
         why: String,
     },
@@ -294,7 +294,7 @@ pub enum Rejection {
     TooManyClients,
     NoConfig,
     TooManyRules,
-    NotYours,
+    NotPermitted,
 }
 
 impl fmt::Display for Rejection {
@@ -324,7 +324,7 @@ impl fmt::Display for Rejection {
             Rejection::ToolCall { call, problem } => write!(f, "tool call {call} {problem}"),
             Rejection::UnknownQuestion(question) => write!(f, "there is no question {question} in this request"),
             Rejection::Unanswered(question) => write!(f, "question {question} must be answered first"),
-            Rejection::AnswerMisfit { question, why } => {
+            Rejection::InvalidAnswer { question, why } => {
                 write!(f, "the answer to question {question} does not fit: it {why}")
             }
             Rejection::UnknownOption(option) => write!(f, "{option} is none of the options"),
@@ -338,7 +338,7 @@ impl fmt::Display for Rejection {
                 "a session keeps {MAX_PERMISSION_RULES} rules and folders of up to {MAX_PERMISSION_ARGUMENT} bytes: \
                  remove some first"
             ),
-            Rejection::NotYours => f.write_str("only the host may do this"),
+            Rejection::NotPermitted => f.write_str("only the host may do this"),
         }
     }
 }
@@ -352,14 +352,14 @@ pub const MAX_CHATS: usize = 100;
 /// How many clients may take part in a session.
 pub const MAX_ACTIVE_CLIENTS: usize = 100;
 /// How many answers a session remembers. Past it the oldest is asked for again.
-pub const MAX_REMEMBERED: usize = 1_000;
+pub const MAX_REMEMBERED_PERMISSIONS: usize = 1_000;
 /// How many bytes a command, a path or a question may have for an answer to it to be remembered. What is longer is asked
 /// again each time: all that is remembered is told anew with every answer.
-pub const MAX_REMEMBERED_SUBJECT: usize = 4_096;
+pub const MAX_REMEMBERED_SUBJECT_BYTES: usize = 4_096;
 
 /// What an accepted command makes happen, in order. Nothing, where everything is as the command wants it already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Batch {
+pub struct EventBatch {
     pub events: Vec<Event>,
 }
 
@@ -371,9 +371,9 @@ pub fn advance(
     session: &mut Session,
     agent: Option<&AgentInfo>,
     command: Command,
-    who: &Who,
+    who: &Actor,
     now: Timestamp,
-) -> Result<Batch, Rejection> {
+) -> Result<EventBatch, Rejection> {
     advance_with(session, agent, QueuePolicy::Start, command, who, now)
 }
 
@@ -383,14 +383,14 @@ pub fn advance_with(
     agent: Option<&AgentInfo>,
     queue: QueuePolicy,
     command: Command,
-    who: &Who,
+    who: &Actor,
     now: Timestamp,
-) -> Result<Batch, Rejection> {
-    let mut batch = validate(Tip { session, agent, queue }, command, who, now)?;
+) -> Result<EventBatch, Rejection> {
+    let mut batch = validate(ValidationContext { session, agent, queue }, command, who, now)?;
     let (mut mirrored, mut unread) = (false, false);
     for event in &batch.events {
         session.apply(event);
-        mirrored |= mirror::may_concern(&event.change);
+        mirrored |= mirror::affects_mirror(&event.change);
         unread |= mirror::makes_unread(&event.change);
     }
     if let Some(title) = title_by_prompt(session, &batch) {
@@ -400,7 +400,7 @@ pub fn advance_with(
     }
     if mirrored {
         let unread = (unread && session.is_read).then_some(SessionEvent::ReadChanged(false));
-        for due in unread.into_iter().chain(mirror::due(session)) {
+        for due in unread.into_iter().chain(mirror::pending_events(session)) {
             let event = Event { at: now, change: Change::Session(session.id.clone(), due) };
             session.apply(&event);
             batch.events.push(event);
@@ -410,43 +410,48 @@ pub fn advance_with(
 }
 
 /// Checks a command against the tip and gives what it makes happen.
-pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Result<Batch, Rejection> {
+pub fn validate(
+    tip: ValidationContext<'_>,
+    command: Command,
+    who: &Actor,
+    now: Timestamp,
+) -> Result<EventBatch, Rejection> {
     let session = tip.session;
-    if matches!(who, Who::Client(_)) && command.is_of_the_host() {
-        return Err(Rejection::NotYours);
+    if matches!(who, Actor::Client(_)) && command.is_host_only() {
+        return Err(Rejection::NotPermitted);
     }
-    let mut out = Out { session, queue: tip.queue, now, events: Vec::new() };
+    let mut out = BatchBuilder { session, queue: tip.queue, now, events: Vec::new() };
     match command {
         Command::StartTurn { chat, turn, message, started_at } => {
-            out.must_be_usable()?;
+            out.require_created()?;
             let state = out.chat(&chat)?;
             if turn.as_str().is_empty() {
                 return Err(Rejection::EmptyId);
             }
-            must_be_theirs(who, &message)?;
-            must_say_something(who, &message)?;
+            require_user_origin(who, &message)?;
+            require_content(who, &message)?;
             if let Some(active) = &state.active {
                 return Err(Rejection::TurnInProgress(active.id.clone()));
             }
             if session.has_turn(&turn) {
                 return Err(Rejection::DuplicateTurn(turn));
             }
-            out.must_have_model(tip.agent, message.model.as_ref())?;
+            out.require_model(tip.agent, message.model.as_ref())?;
             out.chat_event(&chat, ChatEvent::TurnStarted { turn, message, started_at, queued: None });
         }
         Command::CancelTurn { chat, turn } => {
             let (state, active) = out.running(&chat, &turn)?;
             out.end_turn(&chat, active, ChatEvent::TurnCancelled { turn, duration: None });
-            out.start_waiting(&chat, state);
+            out.start_queued(&chat, state);
         }
         Command::StopTurn { chat, turn, error } => {
             let (_, active) = out.running(&chat, &turn)?;
             out.end_turn(&chat, active, ChatEvent::TurnFailed { turn, duration: None, error });
         }
-        Command::StartWaiting { chat } => {
+        Command::StartQueued { chat } => {
             let state = out.chat(&chat)?;
             if state.active.is_none() {
-                out.start_waiting(&chat, state);
+                out.start_queued(&chat, state);
             }
         }
         Command::TakeSteering { chat } => {
@@ -456,7 +461,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
         }
         Command::ResolvePermission { chat, turn, question, verdict } => {
             let (_, active) = out.running(&chat, &turn)?;
-            let (call, pending) = asked_about(active, &question)?;
+            let (call, pending) = pending_permission(active, &question)?;
             if let Some(option) = &verdict.option {
                 match pending.options.iter().find(|known| known.id == *option) {
                     Some(known) if known.allows == (verdict.decision == Decision::Approved) => {}
@@ -483,7 +488,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             out.chat_event(&chat, ChatEvent::ToolCallResultConfirmed { turn, call, result, decision });
         }
         Command::CompleteClientCall { chat, turn, call, result, ask } => {
-            out.must_run_it(&chat, &turn, &call, who)?;
+            out.require_running_client_call(&chat, &turn, &call, who)?;
             let run = out.running(&chat, &turn)?.1.run_of(&call, who, now);
             let event = match ask {
                 true => ChatEvent::ToolCallResultGated { turn, call, result, run },
@@ -492,7 +497,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             out.chat_event(&chat, event);
         }
         Command::ReportClientOutput { chat, turn, call, output } => {
-            out.must_run_it(&chat, &turn, &call, who)?;
+            out.require_running_client_call(&chat, &turn, &call, who)?;
             out.chat_event(&chat, ChatEvent::ToolCallOutput { turn, call, output });
         }
         Command::AnswerInput { chat, request, outcome, answers } => {
@@ -506,9 +511,9 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 return Err(Rejection::Unanswered(question.id.clone()));
             }
             if outcome == InputOutcome::Accepted
-                && let Some((question, why)) = input.misfit(&answers)
+                && let Some((question, why)) = input.answer_error(&answers)
             {
-                return Err(Rejection::AnswerMisfit { question: question.id.clone(), why });
+                return Err(Rejection::InvalidAnswer { question: question.id.clone(), why });
             }
             let turn = turn.clone();
             out.chat_event(&chat, ChatEvent::InputAnswered { turn, request, outcome, answers });
@@ -520,9 +525,9 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             };
             // A draft may be anything on its way to an answer.
             if let Some(Answer::Submitted(value)) = &answer
-                && let Some(why) = asked.misfit(value)
+                && let Some(why) = asked.answer_error(value)
             {
-                return Err(Rejection::AnswerMisfit { question, why });
+                return Err(Rejection::InvalidAnswer { question, why });
             }
             if input.answers.get(&question) != answer.as_ref() {
                 let turn = turn.clone();
@@ -530,8 +535,8 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
         }
         Command::ChangeModel(model) => {
-            out.must_be_usable()?;
-            out.must_have_model(tip.agent, Some(&model))?;
+            out.require_created()?;
+            out.require_model(tip.agent, Some(&model))?;
             out.session_event(SessionEvent::ModelChanged(model));
         }
         Command::ChangeTitle(title) => {
@@ -566,12 +571,12 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
         }
         Command::AddChat { chat, uri } => {
-            out.must_have_room_for(&chat)?;
+            out.require_chat_slot(&chat)?;
             let row = Chat { uri: Some(uri), ..Chat::new(chat, now) }.row();
             out.session_event(SessionEvent::ChatAdded(row));
         }
         Command::ForkChat { chat, uri, origin, turns, older } => {
-            out.must_have_room_for(&chat)?;
+            out.require_chat_slot(&chat)?;
             let new = Chat { uri: Some(uri), origin: Some(origin.clone()), ..Chat::new(chat.clone(), now) };
             out.session_event(SessionEvent::ChatAdded(new.row()));
             out.chat_event(&chat, ChatEvent::TurnsInherited { origin, turns, older });
@@ -587,7 +592,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             out.session_event(SessionEvent::ChatRemoved(chat));
         }
         Command::MoveLeaf { chat, turns, older, entries, settings } => {
-            out.must_be_idle(&chat)?;
+            out.require_idle(&chat)?;
             let state = out.chat(&chat)?;
             let is_there = state.turns == turns && state.has_older_turns == (older && !turns.is_empty());
             let RestoredSettings { model, values } = settings;
@@ -598,10 +603,10 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             let config = session.config.as_ref().filter(|config| config.changed(&values, false) != config.values);
             let are_kept = model.is_none() && config.is_none();
             if is_there && entries.is_empty() && state.agent_session.is_none() && are_kept {
-                return Ok(Batch::default());
+                return Ok(EventBatch::default());
             }
-            out.chat_event(&chat, ChatEvent::TurnsLeft);
-            out.chat_event(&chat, ChatEvent::TurnsTaken { turns, older });
+            out.chat_event(&chat, ChatEvent::TurnsCleared);
+            out.chat_event(&chat, ChatEvent::BranchTurnsLoaded { turns, older });
             // What the agent remembers is another conversation.
             if out.chat(&chat)?.agent_session.is_some() {
                 out.chat_event(&chat, ChatEvent::AgentSessionChanged(None));
@@ -614,15 +619,15 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 out.session_event(SessionEvent::ConfigChanged { values, replace: false });
             }
         }
-        Command::AddEntries { chat, entries, anew } => {
-            if anew && out.chat(&chat)?.agent_session.is_some() {
+        Command::AddEntries { chat, entries, resets_agent } => {
+            if resets_agent && out.chat(&chat)?.agent_session.is_some() {
                 out.chat_event(&chat, ChatEvent::AgentSessionChanged(None));
             }
             out.chat(&chat)?;
             entries.into_iter().for_each(|entry| out.chat_event(&chat, ChatEvent::EntryAdded(entry)));
         }
         Command::SetActiveClient(client) => {
-            must_be_themselves(who, &client.client)?;
+            require_own_client(who, &client.client)?;
             match session.active_clients.iter().find(|mine| mine.client == client.client) {
                 Some(mine) if *mine == client => {}
                 None if session.active_clients.len() >= MAX_ACTIVE_CLIENTS => return Err(Rejection::TooManyClients),
@@ -630,7 +635,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
         }
         Command::RemoveActiveClient(client) => {
-            must_be_themselves(who, &client)?;
+            require_own_client(who, &client)?;
             if session.active_clients.iter().any(|mine| mine.client == client) {
                 out.session_event(SessionEvent::ActiveClientRemoved(client));
             }
@@ -648,16 +653,16 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
         }
         Command::SetWorkingDirectory(directory) => {
-            out.must_be_usable()?;
+            out.require_created()?;
             for chat in &session.chats {
-                out.must_be_idle(&chat.id)?;
+                out.require_idle(&chat.id)?;
             }
             if session.lifecycle == Lifecycle::Creating {
                 return Err(Rejection::BeingCreated);
             }
             let previous = session.working_directories.first().cloned();
             if previous.as_ref() == Some(&directory) {
-                return Ok(Batch::default());
+                return Ok(EventBatch::default());
             }
             out.session_event(SessionEvent::WorkingDirectoryChanged { previous, directory });
             // Agents keep their conversations by folder: the next turn begins a new one.
@@ -666,16 +671,16 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
         }
         Command::SetSteering { chat, message } => {
-            out.must_be_usable()?;
+            out.require_created()?;
             let state = out.chat(&chat)?;
             if message.id.as_str().is_empty() {
                 return Err(Rejection::EmptyId);
             }
-            must_be_theirs(who, &message.message)?;
-            must_say_something(who, &message.message)?;
-            out.must_have_model(tip.agent, message.message.model.as_ref())?;
+            require_user_origin(who, &message.message)?;
+            require_content(who, &message.message)?;
+            out.require_model(tip.agent, message.message.model.as_ref())?;
             if state.steering.as_ref() == Some(&message) {
-                return Ok(Batch::default());
+                return Ok(EventBatch::default());
             }
             out.chat_event(&chat, ChatEvent::SteeringSet(message.clone()));
             // Where nothing runs that it could steer, it is a turn of its own.
@@ -691,19 +696,19 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             out.chat_event(&chat, ChatEvent::SteeringRemoved(id));
         }
         Command::Enqueue { chat, message } => {
-            out.must_be_usable()?;
+            out.require_created()?;
             let state = out.chat(&chat)?;
             if message.id.as_str().is_empty() {
                 return Err(Rejection::EmptyId);
             }
-            must_be_theirs(who, &message.message)?;
-            must_say_something(who, &message.message)?;
+            require_user_origin(who, &message.message)?;
+            require_content(who, &message.message)?;
             if state.queued.len() >= MAX_QUEUED && !state.queued.iter().any(|queued| queued.id == message.id) {
                 return Err(Rejection::QueueFull);
             }
-            out.must_have_model(tip.agent, message.message.model.as_ref())?;
+            out.require_model(tip.agent, message.message.model.as_ref())?;
             if state.queued.contains(&message) {
-                return Ok(Batch::default());
+                return Ok(EventBatch::default());
             }
             out.chat_event(&chat, ChatEvent::QueuedSet(message.clone()));
             // It is a turn at once where nothing runs and nothing waits before it.
@@ -730,7 +735,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
         }
         Command::SetDraft { chat, draft } => {
             if let Some(draft) = &draft {
-                must_be_theirs(who, draft)?;
+                require_user_origin(who, draft)?;
             }
             if out.chat(&chat)?.draft != draft {
                 out.chat_event(&chat, ChatEvent::DraftChanged(draft));
@@ -744,32 +749,32 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                     if out.chat(&chat)?.activity != *activity {
                         out.chat_event(&chat, event);
                     }
-                    return Ok(Batch { events: out.events });
+                    return Ok(EventBatch { events: out.events });
                 }
                 (None, ChatEvent::AgentSessionChanged(name)) => {
                     if out.chat(&chat)?.agent_session != *name {
                         out.chat_event(&chat, event);
                     }
-                    return Ok(Batch { events: out.events });
+                    return Ok(EventBatch { events: out.events });
                 }
-                (None, _) => return Err(Rejection::NotYours),
+                (None, _) => return Err(Rejection::NotPermitted),
             };
             check_report(active, &event)?;
             let event = completed(active, event, who, now);
             if event.ends_turn() {
                 out.end_turn(&chat, active, event);
-                out.start_waiting(&chat, state);
+                out.start_queued(&chat, state);
             } else {
                 out.chat_event(&chat, event);
             }
         }
         Command::ReportSession(event) => {
             match &event {
-                SessionEvent::TitleChanged(title) if *who == Who::Agent && !takes_agent_title(session, title) => {
-                    return Ok(Batch::default());
+                SessionEvent::TitleChanged(title) if *who == Actor::Agent && !takes_agent_title(session, title) => {
+                    return Ok(EventBatch::default());
                 }
                 // A creation that failed has ended: clients keep its error.
-                SessionEvent::Ready => out.must_be_usable()?,
+                SessionEvent::Ready => out.require_created()?,
                 // They follow from the chats, and nobody reports them.
                 SessionEvent::ChatRowChanged(_)
                 | SessionEvent::InputNeededSet(_)
@@ -779,7 +784,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 // Commands of their own check whether chats may come and go, and whether the folder may change.
                 | SessionEvent::ChatAdded(_)
                 | SessionEvent::ChatRemoved(_)
-                | SessionEvent::WorkingDirectoryChanged { .. } => return Err(Rejection::NotYours),
+                | SessionEvent::WorkingDirectoryChanged { .. } => return Err(Rejection::NotPermitted),
                 SessionEvent::Created(_)
                 | SessionEvent::CreationFailed(_)
                 | SessionEvent::Listed
@@ -798,7 +803,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             out.session_event(event);
         }
     }
-    Ok(Batch { events: out.events })
+    Ok(EventBatch { events: out.events })
 }
 
 /// Decides if an agent's title replaces the current one.
@@ -816,7 +821,7 @@ fn takes_agent_title(session: &Session, title: &SessionTitle) -> bool {
 }
 
 /// The title that a session gets with its first turn, where nobody has given it one.
-fn title_by_prompt(session: &Session, batch: &Batch) -> Option<SessionTitle> {
+fn title_by_prompt(session: &Session, batch: &EventBatch) -> Option<SessionTitle> {
     let main = session.main_chat().filter(|_| session.title_source == TitleSource::None)?;
     let message = batch.events.iter().find_map(|event| match &event.change {
         Change::Chat(_, chat, ChatEvent::TurnStarted { message, .. }) if *chat == main.id => Some(message),
@@ -828,57 +833,61 @@ fn title_by_prompt(session: &Session, batch: &Batch) -> Option<SessionTitle> {
 }
 
 /// A client speaks for a person, whichever way its message takes.
-fn must_be_theirs(who: &Who, message: &Message) -> Result<(), Rejection> {
+fn require_user_origin(who: &Actor, message: &Message) -> Result<(), Rejection> {
     match who {
-        Who::Client(_) if message.origin != MessageOrigin::User => Err(Rejection::OnlyUserMessages),
-        Who::Client(_) | Who::Agent | Who::Host => Ok(()),
+        Actor::Client(_) if message.origin != MessageOrigin::User => Err(Rejection::OnlyUserMessages),
+        Actor::Client(_) | Actor::Agent | Actor::Host => Ok(()),
     }
 }
 
 /// A client's message needs a text or an attachment: an agent cannot do anything with an empty prompt.
-fn must_say_something(who: &Who, message: &Message) -> Result<(), Rejection> {
+fn require_content(who: &Actor, message: &Message) -> Result<(), Rejection> {
     match who {
-        Who::Client(_) if message.is_empty() => Err(Rejection::EmptyMessage),
-        Who::Client(_) | Who::Agent | Who::Host => Ok(()),
+        Actor::Client(_) if message.is_empty() => Err(Rejection::EmptyMessage),
+        Actor::Client(_) | Actor::Agent | Actor::Host => Ok(()),
     }
 }
 
 /// A client speaks of itself only.
-fn must_be_themselves(who: &Who, client: &ClientId) -> Result<(), Rejection> {
+fn require_own_client(who: &Actor, client: &ClientId) -> Result<(), Rejection> {
     match who {
-        Who::Client(who) if who != client => Err(Rejection::NotYours),
-        Who::Client(_) | Who::Agent | Who::Host => Ok(()),
+        Actor::Client(who) if who != client => Err(Rejection::NotPermitted),
+        Actor::Client(_) | Actor::Agent | Actor::Host => Ok(()),
     }
 }
 
 /// What is known about the session once a person has answered for all times, where they have.
-fn remembered(session: &Session, request: &PermissionRequest, verdict: &Verdict) -> Option<Details> {
+fn remembered(session: &Session, request: &PermissionRequest, verdict: &Verdict) -> Option<SessionDetails> {
     let option = request.options.iter().find(|option| Some(&option.id) == verdict.option.as_ref())?;
-    let about = Remembered::subject(request).filter(|about| about.len() <= MAX_REMEMBERED_SUBJECT)?;
-    if !option.lasting || verdict.by != ConfirmedBy::Person {
+    let about = RememberedPermission::subject(request).filter(|about| about.len() <= MAX_REMEMBERED_SUBJECT_BYTES)?;
+    if !option.lasting || verdict.by != ConfirmationReason::Person {
         return None;
     }
     let mut details = session.details.clone();
     details.remembered.retain(|known| !known.answers(request));
-    if details.remembered.len() >= MAX_REMEMBERED {
+    if details.remembered.len() >= MAX_REMEMBERED_PERMISSIONS {
         details.remembered.remove(0);
     }
-    details.remembered.push(Remembered { kind: request.kind, about: about.to_owned(), option: option.clone() });
+    details.remembered.push(RememberedPermission {
+        kind: request.kind,
+        about: about.to_owned(),
+        option: option.clone(),
+    });
     Some(details)
 }
 
 /// The call that a question is about, and what is asked.
-fn asked_about<'a>(
+fn pending_permission<'a>(
     active: &'a ActiveTurn,
-    question: &PermissionQuestion,
+    question: &PermissionTarget,
 ) -> Result<(&'a ToolCall, &'a PermissionRequest), Rejection> {
     let call = match question {
-        PermissionQuestion::Request(request) => match active.call_waiting_for(request) {
+        PermissionTarget::Request(request) => match active.call_waiting_for(request) {
             Some(call) => call,
             None if active.knows_request(request) => return Err(Rejection::AlreadyAnswered(request.clone())),
             None => return Err(Rejection::UnknownRequest(request.clone())),
         },
-        PermissionQuestion::About(call) => {
+        PermissionTarget::OfToolCall(call) => {
             active.tool_call(call).ok_or_else(|| Rejection::ToolCall { call: call.clone(), problem: "is unknown" })?
         }
     };
@@ -902,7 +911,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
                 Part::Reasoning { id, .. } => active.has_part(id),
                 Part::Content(_) | Part::Error(_) | Part::Plan(_) | Part::Notice(_) => false,
                 // They have events of their own, which say how they came about.
-                Part::ToolCall(_) | Part::InputRequest(_) => return Err(Rejection::NotYours),
+                Part::ToolCall(_) | Part::InputRequest(_) => return Err(Rejection::NotPermitted),
             };
             if duplicate { Err(Rejection::DuplicatePart) } else { Ok(()) }
         }
@@ -924,11 +933,11 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         }
         ChatEvent::ToolCallReady { call, .. } => {
             call_in(&call.id, |status| *status == ToolCallStatus::Streaming, "is past its beginning")?;
-            must_be_called(active, call)
+            require_same_name(active, call)
         }
         ChatEvent::ToolCallRestated { restated, .. } => {
             call_in(&restated.call.id, |status| *status == ToolCallStatus::Running, "is not running")?;
-            must_be_called(active, &restated.call)
+            require_same_name(active, &restated.call)
         }
         ChatEvent::ToolCallGated { gated, .. } => {
             if active.knows_request(&gated.request.id) {
@@ -977,15 +986,15 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         | ChatEvent::DraftChanged(_)
         | ChatEvent::ActivityChanged(_)
         | ChatEvent::AgentSessionChanged(_)
-        | ChatEvent::TurnsLeft
-        | ChatEvent::TurnsTaken { .. }
+        | ChatEvent::TurnsCleared
+        | ChatEvent::BranchTurnsLoaded { .. }
         | ChatEvent::TurnsInherited { .. }
-        | ChatEvent::EntryAdded(_) => Err(Rejection::NotYours),
+        | ChatEvent::EntryAdded(_) => Err(Rejection::NotPermitted),
     }
 }
 
 /// A call that is told of again has the name that it began with.
-fn must_be_called(active: &ActiveTurn, call: &NewToolCall) -> Result<(), Rejection> {
+fn require_same_name(active: &ActiveTurn, call: &NewToolCall) -> Result<(), Rejection> {
     match active.tool_call(&call.id) {
         Some(begun) if !call.is(begun) => {
             Err(Rejection::ToolCall { call: call.id.clone(), problem: "has another name now" })
@@ -995,7 +1004,7 @@ fn must_be_called(active: &ActiveTurn, call: &NewToolCall) -> Result<(), Rejecti
 }
 
 /// An event with what is known already said again, so that a dialect can tell it without looking anything up.
-fn completed(active: &ActiveTurn, mut event: ChatEvent, who: &Who, now: Timestamp) -> ChatEvent {
+fn completed(active: &ActiveTurn, mut event: ChatEvent, who: &Actor, now: Timestamp) -> ChatEvent {
     match &mut event {
         ChatEvent::ToolCallCompleted { call, run, .. } | ChatEvent::ToolCallResultGated { call, run, .. } => {
             *run = active.run_of(call, who, now);
@@ -1026,8 +1035,8 @@ fn completed(active: &ActiveTurn, mut event: ChatEvent, who: &Who, now: Timestam
 
 impl ActiveTurn {
     /// How long a call ran that ends now. A call that the host itself ends was cut off, perhaps long ago.
-    fn run_of(&self, call: &ToolCallId, who: &Who, now: Timestamp) -> Option<Box<CallRun>> {
-        if *who == Who::Host {
+    fn run_of(&self, call: &ToolCallId, who: &Actor, now: Timestamp) -> Option<Box<CallRun>> {
+        if *who == Actor::Host {
             return None;
         }
         self.tool_call(call)?.run_until(now).map(Box::new)
@@ -1035,14 +1044,14 @@ impl ActiveTurn {
 }
 
 /// A batch in the making.
-struct Out<'a> {
+struct BatchBuilder<'a> {
     session: &'a Session,
     queue: QueuePolicy,
     now: Timestamp,
     events: Vec<Event>,
 }
 
-impl<'a> Out<'a> {
+impl<'a> BatchBuilder<'a> {
     fn chat(&self, id: &ChatId) -> Result<&'a Chat, Rejection> {
         self.session.chat(id).ok_or_else(|| Rejection::UnknownChat(id.clone()))
     }
@@ -1055,15 +1064,15 @@ impl<'a> Out<'a> {
     }
 
     /// Entries have their places, and a turn that runs has none yet.
-    fn must_be_idle(&self, chat: &ChatId) -> Result<(), Rejection> {
+    fn require_idle(&self, chat: &ChatId) -> Result<(), Rejection> {
         match &self.chat(chat)?.active {
             Some(active) => Err(Rejection::TurnInProgress(active.id.clone())),
             None => Ok(()),
         }
     }
 
-    fn must_have_room_for(&self, chat: &ChatId) -> Result<(), Rejection> {
-        self.must_be_usable()?;
+    fn require_chat_slot(&self, chat: &ChatId) -> Result<(), Rejection> {
+        self.require_created()?;
         if chat.as_str().is_empty() {
             return Err(Rejection::EmptyId);
         }
@@ -1076,14 +1085,14 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    fn must_be_usable(&self) -> Result<(), Rejection> {
+    fn require_created(&self) -> Result<(), Rejection> {
         match &self.session.lifecycle {
             Lifecycle::Creating | Lifecycle::Ready => Ok(()),
             Lifecycle::CreationFailed(error) => Err(Rejection::CreationFailed(error.message.clone())),
         }
     }
 
-    fn must_have_model(&self, agent: Option<&AgentInfo>, model: Option<&ModelId>) -> Result<(), Rejection> {
+    fn require_model(&self, agent: Option<&AgentInfo>, model: Option<&ModelId>) -> Result<(), Rejection> {
         match model {
             Some(model) if !agent.is_some_and(|agent| agent.has_model(model)) => {
                 Err(Rejection::UnknownModel { model: model.clone(), provider: self.session.provider.clone() })
@@ -1101,15 +1110,21 @@ impl<'a> Out<'a> {
     }
 
     /// A call that this client is to run, and that runs.
-    fn must_run_it(&self, chat: &ChatId, turn: &TurnId, call: &ToolCallId, who: &Who) -> Result<(), Rejection> {
+    fn require_running_client_call(
+        &self,
+        chat: &ChatId,
+        turn: &TurnId,
+        call: &ToolCallId,
+        who: &Actor,
+    ) -> Result<(), Rejection> {
         let problem = |problem| Err(Rejection::ToolCall { call: call.clone(), problem });
         let (_, active) = self.running(chat, turn)?;
         match (active.tool_call(call), who) {
             (None, _) => problem("is unknown"),
-            (Some(ToolCall { client: Some(owner), .. }), Who::Client(client)) if owner != client => {
+            (Some(ToolCall { client: Some(owner), .. }), Actor::Client(client)) if owner != client => {
                 problem("belongs to another client")
             }
-            (Some(ToolCall { client: None, .. }), Who::Client(_)) => problem("is run by the agent"),
+            (Some(ToolCall { client: None, .. }), Actor::Client(_)) => problem("is run by the agent"),
             (Some(call), _) if call.status != ToolCallStatus::Running => problem("is not running"),
             (Some(_), _) => Ok(()),
         }
@@ -1141,8 +1156,8 @@ impl<'a> Out<'a> {
 
     /// Makes a turn of what waits longest, where there is an agent to take it. A message for the running turn that came
     /// too late for it goes first.
-    fn start_waiting(&mut self, id: &ChatId, chat: &Chat) {
-        if self.must_be_usable().is_err() || self.queue == QueuePolicy::Hold {
+    fn start_queued(&mut self, id: &ChatId, chat: &Chat) {
+        if self.require_created().is_err() || self.queue == QueuePolicy::Hold {
             return;
         }
         if let Some(steering) = &chat.steering {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::names::RelativeName;
-use crate::{Backend, Conventions, DirEntry, Lines, Removal, Result, SessionFs, Stat};
+use crate::{Backend, Conventions, DirEntry, FileLines, Removal, Result, SessionFs, Stat};
 
 /// A view of a store below one of its folders, from which nothing leads out.
 ///
@@ -76,7 +76,7 @@ impl SessionFs for Confined {
         self.store.read_range(&self.below(path)?, offset, length).await.map_err(|error| error.at(path))
     }
 
-    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines> {
         let lines = self.store.read_lines(&self.below(path)?, longest).await;
         lines.map(|lines| lines.named(path)).map_err(|error| error.at(path))
     }

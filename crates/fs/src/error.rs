@@ -25,9 +25,9 @@ pub enum FsError {
     NoSpace { path: String },
     #[error("{path}: permission denied")]
     PermissionDenied { path: String },
-    #[error("{} is no path in a session's storage: {reason}", Shown(path))]
+    #[error("{} is no path in a session's storage: {reason}", EscapedName(path))]
     BadPath { path: String, reason: BadPath },
-    #[error("{} cannot be the name of a session's file: {reason}", Shown(path))]
+    #[error("{} cannot be the name of a session's file: {reason}", EscapedName(path))]
     BadName { path: String, reason: BadName },
     #[error("{path}: a symbolic link stands in its way, and is not followed here: put the file itself there")]
     Link { path: String },
@@ -175,9 +175,9 @@ impl FsError {
 }
 
 /// A name from outside in a message: what would steer a terminal is escaped, and it is no longer than a line.
-struct Shown<'a>(&'a str);
+struct EscapedName<'a>(&'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for EscapedName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONGEST: usize = 80;
         match self.0.char_indices().nth(LONGEST) {

@@ -9,8 +9,8 @@
 //! - [`MemoryFs`]: the same in memory, for tests and for sessions that nobody wants to keep. A clone is another handle
 //!   on the same files.
 //! - [`RpcFs`]: a session at a provider at the other end of a connection ([`rpc`]), over a small trait for calls;
-//!   [`ProviderStore`]: all of them.
-//! - [`Provider`]: the other end of it ([`provider`]), which serves any store to a host.
+//!   [`ClientStore`]: all of them.
+//! - [`StorageClient`]: the other end of it ([`storage_client`]), which serves any store to a host.
 //! - [`Confined`]: a folder of a store in which others choose the names ([`names`]) and put files. Nothing leads out of it.
 //! - [`Backend`]: what kinds of store there are. Which store a session lies in is its host's to say.
 //! - [`FsError`]: what can go wrong, with the path it went wrong at and the code under which others know it.
@@ -33,7 +33,7 @@
 //!
 //! # What it never does
 //!
-//! It knows of what a log means where the path of a checkpoint stands ([`copy::Rewrite`]) and nothing else: whoever
+//! It knows of what a log means where the path of a checkpoint stands ([`copy::ForkLogRewriter`]) and nothing else: whoever
 //! copies one brings the hook that does. It holds no lock across an await but the ones of [`Locks`], and never writes
 //! outside its root and the folder for temporary files. A store does follow symbolic links that somebody put into its
 //! root: the root is Grove's own folder. Where others write too, [`Confined`] follows none, and neither does a copy.
@@ -70,10 +70,10 @@ mod locks;
 mod memory;
 pub mod names;
 mod path;
-pub mod provider;
 pub mod rpc;
 mod session_fs;
 pub mod spill;
+pub mod storage_client;
 pub mod temp_files;
 pub mod workspace;
 
@@ -81,13 +81,13 @@ pub use backend::{Backend, UnknownBackend};
 pub use confined::Confined;
 pub use conventions::Conventions;
 pub use error::{BadPath, FsError};
-pub use lines::{Chunks, Line, Lines};
+pub use lines::{Chunks, FileLine, FileLines};
 pub use local::LocalFs;
-pub use locks::{Held, Locks};
+pub use locks::{LockGuard, Locks};
 pub use memory::MemoryFs;
 pub use names::{BadName, RelativeName};
-pub use provider::Provider;
-pub use rpc::{ProviderStore, RpcFs};
-pub use session_fs::{DirEntry, Kind, Removal, SessionFs, Stat};
+pub use rpc::{ClientStore, RpcFs};
+pub use session_fs::{DirEntry, FileKind, Removal, SessionFs, Stat};
+pub use storage_client::StorageClient;
 
 pub type Result<T> = std::result::Result<T, FsError>;

@@ -15,7 +15,7 @@ pub trait Chunks: Debug + Send {
 
 /// One line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct FileLine {
     /// Without the line feed.
     pub bytes: Vec<u8>,
     /// Whether a line feed followed: the last line of a file may lack it.
@@ -24,7 +24,7 @@ pub struct Line {
 
 /// The lines of a file. No more is held than one line, of bounded length, and one chunk.
 #[derive(Debug)]
-pub struct Lines {
+pub struct FileLines {
     path: String,
     source: Box<dyn Chunks>,
     longest: usize,
@@ -39,7 +39,7 @@ pub struct Lines {
     too_long: bool,
 }
 
-impl Lines {
+impl FileLines {
     pub fn new(path: &str, source: impl Chunks + 'static, longest: usize) -> Self {
         Self {
             path: path.to_owned(),
@@ -62,7 +62,7 @@ impl Lines {
 
     /// The next line; `None` at the end. A line that is too long is an error of its own and passed over: one can go on
     /// behind it.
-    pub async fn next(&mut self) -> Result<Option<Line>> {
+    pub async fn next(&mut self) -> Result<Option<FileLine>> {
         loop {
             let rest = &self.chunk[self.start..];
             if rest.is_empty() {
@@ -91,28 +91,28 @@ impl Lines {
         }
     }
 
-    fn take(&mut self, ended: bool) -> Result<Line> {
+    fn take(&mut self, ended: bool) -> Result<FileLine> {
         self.count += 1;
         let bytes = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.too_long) {
             return Err(FsError::LongLine { path: self.path.clone(), line: self.count, limit: self.longest });
         }
-        Ok(Line { bytes, ended })
+        Ok(FileLine { bytes, ended })
     }
 }
 
 /// A file that is at hand whole.
 #[derive(Debug)]
-pub(crate) struct Whole(Option<Vec<u8>>);
+pub(crate) struct WholeFile(Option<Vec<u8>>);
 
-impl Whole {
+impl WholeFile {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Self(Some(bytes).filter(|bytes| !bytes.is_empty()))
     }
 }
 
 #[async_trait]
-impl Chunks for Whole {
+impl Chunks for WholeFile {
     async fn next(&mut self) -> Result<Option<Vec<u8>>> {
         Ok(self.0.take())
     }

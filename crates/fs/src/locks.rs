@@ -14,23 +14,23 @@ pub struct Locks {
 
 /// A lock that is held until this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct LockGuard {
     // Dropped before `forget` looks whether anybody else wants it.
     guard: Option<OwnedMutexGuard<()>>,
-    forget: Forget,
+    forget: LockCleanup,
 }
 
 impl Locks {
     /// Waits for a key's lock, behind those who asked for it before. Dropping the future gives the place up.
-    pub async fn hold(&self, key: &str) -> Held {
+    pub async fn hold(&self, key: &str) -> LockGuard {
         let lock = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(held.entry(key.to_owned()).or_default())
         };
         // It must forget the key also where the wait is dropped.
-        let forget = Forget { locks: self.clone(), key: key.to_owned() };
+        let forget = LockCleanup { locks: self.clone(), key: key.to_owned() };
         let guard = lock.lock_owned().await;
-        Held { guard: Some(guard), forget }
+        LockGuard { guard: Some(guard), forget }
     }
 
     /// How many keys are held or waited for.
@@ -43,14 +43,14 @@ impl Locks {
     }
 }
 
-impl Held {
+impl LockGuard {
     /// The key that is held.
     pub fn key(&self) -> &str {
         &self.forget.key
     }
 }
 
-impl Drop for Held {
+impl Drop for LockGuard {
     fn drop(&mut self) {
         self.guard = None;
     }
@@ -58,12 +58,12 @@ impl Drop for Held {
 
 /// Takes a key out of the map when nobody holds it or waits for it, so that the map only has what is in use.
 #[derive(Debug)]
-struct Forget {
+struct LockCleanup {
     locks: Locks,
     key: String,
 }
 
-impl Drop for Forget {
+impl Drop for LockCleanup {
     fn drop(&mut self) {
         let mut held = self.locks.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.get(&self.key).is_some_and(|lock| Arc::strong_count(lock) == 1) {

@@ -8,18 +8,18 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 
-use crate::lines::Whole;
+use crate::lines::WholeFile;
 use crate::path::{file_parts, parts};
-use crate::{Backend, Conventions, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
+use crate::{Backend, Conventions, DirEntry, FileKind, FileLines, FsError, Removal, Result, SessionFs, Stat};
 
 /// Files in memory. A clone is another handle on the same files.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFs {
-    shared: Arc<Shared>,
+    shared: Arc<MemoryStore>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct MemoryStore {
     nodes: Mutex<Nodes>,
     /// Tells this store from the others of this process.
     number: u64,
@@ -30,7 +30,7 @@ struct Shared {
 
 type InitialCwd = Option<String>;
 
-impl Default for Shared {
+impl Default for MemoryStore {
     fn default() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -43,27 +43,27 @@ type Nodes = BTreeMap<String, Node>;
 
 #[derive(Debug)]
 struct Node {
-    content: Content,
+    content: NodeContent,
     modified: SystemTime,
     created: SystemTime,
 }
 
 #[derive(Debug)]
-enum Content {
+enum NodeContent {
     File(Vec<u8>),
     Folder,
 }
 
 impl Node {
-    fn new(content: Content) -> Self {
+    fn new(content: NodeContent) -> Self {
         let now = SystemTime::now();
         Self { content, modified: now, created: now }
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FileKind {
         match self.content {
-            Content::File(_) => Kind::File,
-            Content::Folder => Kind::Folder,
+            NodeContent::File(_) => FileKind::File,
+            NodeContent::Folder => FileKind::Folder,
         }
     }
 }
@@ -71,7 +71,7 @@ impl Node {
 impl MemoryFs {
     /// The files of one session, which works in `initial_cwd` where it is not told otherwise.
     pub fn of_session(initial_cwd: Option<String>) -> Self {
-        Self { shared: Arc::new(Shared { session: Some(initial_cwd), ..Shared::default() }) }
+        Self { shared: Arc::new(MemoryStore { session: Some(initial_cwd), ..MemoryStore::default() }) }
     }
 
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
@@ -130,18 +130,18 @@ impl SessionFs for MemoryFs {
         Ok(bytes[start..end].to_vec())
     }
 
-    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
-        Ok(Lines::new(path, Whole::new(self.read_file(path).await?), longest))
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines> {
+        Ok(FileLines::new(path, WholeFile::new(self.read_file(path).await?), longest))
     }
 
     async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let parts = file_parts(path)?;
         let mut nodes = self.nodes();
         make_folders(&mut nodes, path, &parts[..parts.len() - 1])?;
-        if nodes.get(path).is_some_and(|node| node.kind() == Kind::Folder) {
+        if nodes.get(path).is_some_and(|node| node.kind() == FileKind::Folder) {
             return Err(FsError::IsADirectory { path: path.to_owned() });
         }
-        nodes.insert(path.to_owned(), Node::new(Content::File(bytes.to_vec())));
+        nodes.insert(path.to_owned(), Node::new(NodeContent::File(bytes.to_vec())));
         Ok(())
     }
 
@@ -149,10 +149,10 @@ impl SessionFs for MemoryFs {
         let parts = file_parts(path)?;
         let mut nodes = self.nodes();
         make_folders(&mut nodes, path, &parts[..parts.len() - 1])?;
-        let node = nodes.entry(path.to_owned()).or_insert_with(|| Node::new(Content::File(Vec::new())));
+        let node = nodes.entry(path.to_owned()).or_insert_with(|| Node::new(NodeContent::File(Vec::new())));
         match &mut node.content {
-            Content::File(content) => content.extend_from_slice(bytes),
-            Content::Folder => return Err(FsError::IsADirectory { path: path.to_owned() }),
+            NodeContent::File(content) => content.extend_from_slice(bytes),
+            NodeContent::Folder => return Err(FsError::IsADirectory { path: path.to_owned() }),
         }
         node.modified = SystemTime::now();
         Ok(())
@@ -167,7 +167,7 @@ impl SessionFs for MemoryFs {
         file_parts(path)?;
         let mut nodes = self.nodes();
         file(&nodes, path)?;
-        if let Some(Node { content: Content::File(bytes), modified, .. }) = nodes.get_mut(path) {
+        if let Some(Node { content: NodeContent::File(bytes), modified, .. }) = nodes.get_mut(path) {
             bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
             *modified = SystemTime::now();
         }
@@ -177,13 +177,13 @@ impl SessionFs for MemoryFs {
     async fn stat(&self, path: &str) -> Result<Stat> {
         if parts(path)?.is_empty() {
             let unknown = SystemTime::UNIX_EPOCH;
-            return Ok(Stat { kind: Kind::Folder, size: 0, modified: unknown, created: unknown });
+            return Ok(Stat { kind: FileKind::Folder, size: 0, modified: unknown, created: unknown });
         }
         let nodes = self.nodes();
         let node = node(&nodes, path)?;
         let size = match &node.content {
-            Content::File(bytes) => bytes.len() as u64,
-            Content::Folder => 0,
+            NodeContent::File(bytes) => bytes.len() as u64,
+            NodeContent::Folder => 0,
         };
         Ok(Stat { kind: node.kind(), size, modified: node.modified, created: node.created })
     }
@@ -196,7 +196,7 @@ impl SessionFs for MemoryFs {
     async fn readdir_with_types(&self, path: &str) -> Result<Vec<DirEntry>> {
         let is_root = parts(path)?.is_empty();
         let nodes = self.nodes();
-        if !is_root && node(&nodes, path)?.kind() != Kind::Folder {
+        if !is_root && node(&nodes, path)?.kind() != FileKind::Folder {
             return Err(FsError::NotADirectory { path: path.to_owned() });
         }
         let prefix = if is_root { String::new() } else { format!("{path}/") };
@@ -226,7 +226,7 @@ impl SessionFs for MemoryFs {
         let kind = node(&nodes, from)?.kind();
         if let Some((_, folder)) = target.split_last()
             && !folder.is_empty()
-            && node(&nodes, &folder.join("/"))?.kind() != Kind::Folder
+            && node(&nodes, &folder.join("/"))?.kind() != FileKind::Folder
         {
             return Err(FsError::NotADirectory { path: from.to_owned() });
         }
@@ -242,10 +242,10 @@ impl SessionFs for MemoryFs {
             return Err(FsError::NotEmpty { path: from.to_owned() });
         }
         match (kind, nodes.get(to).map(Node::kind)) {
-            (_, None) | (Kind::File, Some(Kind::File)) => {}
-            (Kind::File, Some(_)) => return Err(FsError::IsADirectory { path: from.to_owned() }),
-            (_, Some(Kind::Folder)) if inside(&nodes, to).is_empty() => {}
-            (_, Some(Kind::Folder)) => return Err(FsError::NotEmpty { path: from.to_owned() }),
+            (_, None) | (FileKind::File, Some(FileKind::File)) => {}
+            (FileKind::File, Some(_)) => return Err(FsError::IsADirectory { path: from.to_owned() }),
+            (_, Some(FileKind::Folder)) if inside(&nodes, to).is_empty() => {}
+            (_, Some(FileKind::Folder)) => return Err(FsError::NotEmpty { path: from.to_owned() }),
             (_, Some(_)) => return Err(FsError::NotADirectory { path: from.to_owned() }),
         }
         let mut moved = vec![from.to_owned()];
@@ -265,7 +265,7 @@ fn node<'a>(nodes: &'a Nodes, path: &str) -> Result<&'a Node> {
         return Ok(node);
     }
     let above = path.match_indices('/').map(|(at, _)| &path[..at]);
-    let mut in_the_way = above.filter_map(|folder| nodes.get(folder)).filter(|node| node.kind() == Kind::File);
+    let mut in_the_way = above.filter_map(|folder| nodes.get(folder)).filter(|node| node.kind() == FileKind::File);
     Err(match in_the_way.next() {
         Some(_) => FsError::NotADirectory { path: path.to_owned() },
         None => FsError::NotFound { path: path.to_owned() },
@@ -274,8 +274,8 @@ fn node<'a>(nodes: &'a Nodes, path: &str) -> Result<&'a Node> {
 
 fn file<'a>(nodes: &'a Nodes, path: &str) -> Result<&'a [u8]> {
     match &node(nodes, path)?.content {
-        Content::File(bytes) => Ok(bytes),
-        Content::Folder => Err(FsError::IsADirectory { path: path.to_owned() }),
+        NodeContent::File(bytes) => Ok(bytes),
+        NodeContent::Folder => Err(FsError::IsADirectory { path: path.to_owned() }),
     }
 }
 
@@ -295,8 +295,8 @@ fn make_folders(nodes: &mut Nodes, path: &str, parts: &[&str]) -> Result<()> {
         }
         name.push_str(part);
         match nodes.get(&name).map(Node::kind) {
-            None => drop(nodes.insert(name.clone(), Node::new(Content::Folder))),
-            Some(Kind::Folder) => {}
+            None => drop(nodes.insert(name.clone(), Node::new(NodeContent::Folder))),
+            Some(FileKind::Folder) => {}
             // As the operating system says it: at the end of the path, or on the way.
             Some(_) if name == path => return Err(FsError::AlreadyExists { path: path.to_owned() }),
             Some(_) => return Err(FsError::NotADirectory { path: path.to_owned() }),

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 
 use crate::workspace::database::Database;
-use crate::{Backend, Conventions, FsError, Lines, Result};
+use crate::{Backend, Conventions, FileLines, FsError, Result};
 
 /// A store of files. Every method may be called from several tasks at once.
 #[async_trait]
@@ -52,13 +52,13 @@ pub trait SessionFs: Debug + Send + Sync {
     /// Folders for temporary files that earlier handles on this store had, and that are still there: their process was
     /// killed, or something was to be kept. The store must be in use by nobody else. Where such folders cannot be told
     /// from others there are none.
-    async fn left_tmpdirs(&self) -> Result<Vec<Arc<dyn SessionFs>>> {
+    async fn leftover_tmpdirs(&self) -> Result<Vec<Arc<dyn SessionFs>>> {
         Ok(Vec::new())
     }
 
     /// One session by itself, where a store that keeps several keeps each apart from the others: its paths begin in the
     /// session's folder, and its temporary files are its own. `None` where all sessions share one root.
-    fn of_one_session(&self, _session: &str) -> Option<Arc<dyn SessionFs>> {
+    fn session_store(&self, _session: &str) -> Option<Arc<dyn SessionFs>> {
         None
     }
 
@@ -85,7 +85,7 @@ pub trait SessionFs: Debug + Send + Sync {
 
     /// The lines of a file, one after the other, without holding more of it than a line and a chunk where the store
     /// allows it. A line may have `longest` bytes.
-    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines>;
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines>;
 
     /// Makes a file hold exactly these bytes. Whoever reads it sees the old bytes or the new ones, also after a power
     /// cut: when this returns, they are on the disk. Folders that lead to it are made.
@@ -145,7 +145,7 @@ pub trait SessionFs: Debug + Send + Sync {
 /// What is known of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    pub kind: Kind,
+    pub kind: FileKind,
     /// In bytes; 0 for a folder.
     pub size: u64,
     pub modified: SystemTime,
@@ -154,7 +154,7 @@ pub struct Stat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FileKind {
     File,
     Folder,
     /// A socket, a device, a link that is not followed: nothing that a session has.
@@ -165,7 +165,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirEntry {
     pub name: String,
-    pub kind: Kind,
+    pub kind: FileKind,
 }
 
 /// How much [`SessionFs::rm`] takes away.

@@ -1,7 +1,7 @@
 //! Output that is too large to be shown: it goes to a temporary file, and a notice takes its place.
 //!
 //! What a tool, a pseudo-terminal or a process says is put into a [`Spill`] as it comes. Up to the limit it stays in
-//! memory and comes back as it was; beyond it the exact bytes are in a file, and whoever asked gets a [`Notice`]: how
+//! memory and comes back as it was; beyond it the exact bytes are in a file, and whoever asked gets a [`SpillNotice`]: how
 //! it begins, how large it is, where it lies, and what to search it with.
 
 use std::fmt;
@@ -35,11 +35,11 @@ pub struct Spill {
     size: u64,
     /// What is in memory: all of it, or, once there is a file, what was not written to it yet.
     held: Vec<u8>,
-    place: Place,
+    place: SpillTarget,
 }
 
 #[derive(Debug)]
-enum Place {
+enum SpillTarget {
     Memory,
     File {
         file: TempFile,
@@ -57,26 +57,26 @@ enum Place {
 
 /// What became of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum SpillOutcome {
     Whole(Vec<u8>),
-    Spilled(Notice),
+    Spilled(SpillNotice),
 }
 
 /// What agent and model see of output that is too large. [`fmt::Display`] gives the text for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct SpillNotice {
     /// Of all that came, in bytes.
     pub size: u64,
     /// Cut between two characters; bytes that are no text are shown as replacement characters.
     pub beginning: String,
-    pub stored: Stored,
+    pub stored: SpillLocation,
     /// The tool with which to search or read the file.
     pub tool: String,
 }
 
 /// Where the bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum SpillLocation {
     /// All of them.
     Whole(TempFile),
     /// The first of them: there were more than a file may have.
@@ -87,11 +87,11 @@ pub enum Stored {
 
 impl Spill {
     pub fn new(files: TempFiles, limits: SpillLimits) -> Self {
-        Self { files, limits, size: 0, held: Vec::new(), place: Place::Memory }
+        Self { files, limits, size: 0, held: Vec::new(), place: SpillTarget::Memory }
     }
 
     /// Output that is there as a whole already.
-    pub async fn whole(files: TempFiles, limits: SpillLimits, bytes: &[u8], tool: &str) -> Output {
+    pub async fn whole(files: TempFiles, limits: SpillLimits, bytes: &[u8], tool: &str) -> SpillOutcome {
         let mut spill = Self::new(files, limits);
         spill.write(bytes).await;
         spill.finish(tool).await
@@ -105,7 +105,7 @@ impl Spill {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(piece));
             bytes = later;
-            if let Place::Nowhere { .. } = self.place {
+            if let SpillTarget::Nowhere { .. } = self.place {
                 return;
             }
             self.held.extend_from_slice(now);
@@ -117,46 +117,48 @@ impl Spill {
     }
 
     /// The output, or the notice that names `tool`.
-    pub async fn finish(mut self, tool: &str) -> Output {
+    pub async fn finish(mut self, tool: &str) -> SpillOutcome {
         match self.notice_behind(self.held.len(), tool).await {
-            Some(notice) => Output::Spilled(notice),
-            None => Output::Whole(self.held),
+            Some(notice) => SpillOutcome::Spilled(notice),
+            None => SpillOutcome::Whole(self.held),
         }
     }
 
     /// The notice as it is now, while more may come; `None` as long as everything is in memory. What came is in the file,
     /// but for a character of which only the beginning has come.
-    pub async fn notice(&mut self, tool: &str) -> Option<Notice> {
+    pub async fn notice(&mut self, tool: &str) -> Option<SpillNotice> {
         self.notice_behind(whole_characters(&self.held), tool).await
     }
 
     /// The notice when so many of the bytes that are held are written.
-    async fn notice_behind(&mut self, length: usize, tool: &str) -> Option<Notice> {
-        if length > 0 && !matches!(self.place, Place::Memory) {
+    async fn notice_behind(&mut self, length: usize, tool: &str) -> Option<SpillNotice> {
+        if length > 0 && !matches!(self.place, SpillTarget::Memory) {
             self.flush(length).await;
         }
         let come = self.size - self.held.len() as u64;
         let (beginning, stored) = match &self.place {
-            Place::Memory => return None,
-            Place::File { file, beginning, written, .. } if *written == come => {
-                (beginning, Stored::Whole(file.clone()))
+            SpillTarget::Memory => return None,
+            SpillTarget::File { file, beginning, written, .. } if *written == come => {
+                (beginning, SpillLocation::Whole(file.clone()))
             }
-            Place::File { file, beginning, written, .. } => {
-                (beginning, Stored::Beginning { file: file.clone(), bytes: *written })
+            SpillTarget::File { file, beginning, written, .. } => {
+                (beginning, SpillLocation::Beginning { file: file.clone(), bytes: *written })
             }
-            Place::Nowhere { beginning, error } => (beginning, Stored::Nowhere(error.clone())),
+            SpillTarget::Nowhere { beginning, error } => (beginning, SpillLocation::Nowhere(error.clone())),
         };
-        Some(Notice { size: self.size, beginning: beginning.clone(), stored, tool: tool.to_owned() })
+        Some(SpillNotice { size: self.size, beginning: beginning.clone(), stored, tool: tool.to_owned() })
     }
 
     /// Writes the first bytes of what is held to the file, which is made where it is missing.
     async fn flush(&mut self, length: usize) {
         if let Err(error) = self.try_flush(length).await {
             let beginning = match &mut self.place {
-                Place::Memory => self.beginning(),
-                Place::File { beginning, .. } | Place::Nowhere { beginning, .. } => std::mem::take(beginning),
+                SpillTarget::Memory => self.beginning(),
+                SpillTarget::File { beginning, .. } | SpillTarget::Nowhere { beginning, .. } => {
+                    std::mem::take(beginning)
+                }
             };
-            self.place = Place::Nowhere { beginning, error };
+            self.place = SpillTarget::Nowhere { beginning, error };
         }
         self.held.drain(..length);
     }
@@ -167,12 +169,12 @@ impl Spill {
     }
 
     async fn try_flush(&mut self, length: usize) -> Result<()> {
-        if let Place::Memory = self.place {
+        if let SpillTarget::Memory = self.place {
             let file = self.files.register("txt")?;
             let beginning = self.beginning();
-            self.place = Place::File { file, beginning, written: 0, room: self.limits.file };
+            self.place = SpillTarget::File { file, beginning, written: 0, room: self.limits.file };
         }
-        if let Place::File { file, written, room, .. } = &mut self.place {
+        if let SpillTarget::File { file, written, room, .. } = &mut self.place {
             let fitting = match usize::try_from(*room) {
                 // The bound may lie inside a character. Nothing may follow what was left out.
                 Ok(most) if most < length => {
@@ -193,21 +195,21 @@ impl Spill {
     }
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for SpillNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (size, tool) = (self.size, &self.tool);
         match &self.stored {
-            Stored::Whole(file) => {
+            SpillLocation::Whole(file) => {
                 let shown = &file.shown;
                 write!(f, "The output is too large to show ({size} bytes). All of it is in {shown}")?;
                 writeln!(f, "; use {tool} to search it or to read parts of it.")?;
             }
-            Stored::Beginning { file, bytes } => {
+            SpillLocation::Beginning { file, bytes } => {
                 let shown = &file.shown;
                 write!(f, "The output is too large to show ({size} bytes). Its first {bytes} bytes are in {shown}")?;
                 writeln!(f, "; use {tool} to search them or to read parts of them. The rest was dropped.")?;
             }
-            Stored::Nowhere(error) => {
+            SpillLocation::Nowhere(error) => {
                 write!(f, "The output is too large to show ({size} bytes), and it could not be stored: {error}. ")?;
                 writeln!(f, "If it is needed, run it again and ask for less.")?;
             }

@@ -14,22 +14,22 @@ const MOST_FILES: usize = 10_000;
 /// The temporary files of one session. A clone is another handle on the same ones.
 #[derive(Clone, Debug)]
 pub struct TempFiles {
-    inner: Arc<Inner>,
+    inner: Arc<TempFilesState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct TempFilesState {
     /// The folder for temporary files.
     store: Arc<dyn SessionFs>,
     /// Theirs in it; empty where they lie in it directly.
     folder: String,
-    fate: Fate,
+    fate: TempFilePolicy,
     names: Mutex<BTreeSet<String>>,
 }
 
 /// What becomes of temporary files at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum TempFilePolicy {
     Removed,
     /// For whoever wants to look at them afterwards.
     Kept,
@@ -46,14 +46,14 @@ pub struct TempFile {
 
 impl TempFiles {
     /// None yet, for the session that `store` keeps.
-    pub fn new(store: &dyn SessionFs, fate: Fate) -> Result<Self, FsError> {
+    pub fn new(store: &dyn SessionFs, fate: TempFilePolicy) -> Result<Self, FsError> {
         Self::in_folder(store, String::new(), fate)
     }
 
     /// None yet, in a folder of their own: for one of the sessions that `store` keeps.
-    pub fn in_folder(store: &dyn SessionFs, folder: String, fate: Fate) -> Result<Self, FsError> {
+    pub fn in_folder(store: &dyn SessionFs, folder: String, fate: TempFilePolicy) -> Result<Self, FsError> {
         let store = store.tmpdir()?;
-        Ok(Self { inner: Arc::new(Inner { store, folder, fate, names: Mutex::default() }) })
+        Ok(Self { inner: Arc::new(TempFilesState { store, folder, fate, names: Mutex::default() }) })
     }
 
     pub(crate) fn store(&self) -> &dyn SessionFs {
@@ -81,7 +81,7 @@ impl TempFiles {
     /// registered, so that another call tries again, and is told; the rest goes all the same.
     pub async fn remove(&self) -> Vec<FsError> {
         let names = std::mem::take(&mut *self.names());
-        if self.inner.fate == Fate::Kept {
+        if self.inner.fate == TempFilePolicy::Kept {
             return Vec::new();
         }
         let mut failed = Vec::new();

@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 use crate::commands::IN_USE;
 use crate::data_folder;
-use crate::endpoint::{Endpoint, Health};
-use crate::settings::{Settings, Source};
+use crate::endpoint::{Health, HostEndpoint};
+use crate::settings::{SettingSource, Settings};
 
 /// How long a host may take until it answers.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// How often to look whether it does.
 const PAUSE: Duration = Duration::from_millis(20);
 /// A log that is larger than this makes room for a new one when a host starts.
@@ -25,21 +25,21 @@ const LOG_BYTES: u64 = 8 << 20;
 const LOG_END: (u64, usize) = (4 << 10, 10);
 
 /// A host that answers.
-pub(crate) struct Found {
-    pub(crate) endpoint: Endpoint,
+pub(crate) struct LiveHost {
+    pub(crate) endpoint: HostEndpoint,
     pub(crate) health: Health,
     /// It was started for us.
     pub(crate) started: bool,
 }
 
 /// The host of a data folder, if one is running. An error means that there is one, and that it does not answer.
-pub(crate) async fn find_host(data_dir: &Path) -> Result<Option<Found>> {
-    let Some(endpoint) = data_folder::read_endpoint(data_dir)?.filter(|endpoint| may_be_asked(endpoint, data_dir))
+pub(crate) async fn find_host(data_dir: &Path) -> Result<Option<LiveHost>> {
+    let Some(endpoint) = data_folder::read_endpoint(data_dir)?.filter(|endpoint| may_send_token(endpoint, data_dir))
     else {
         return Ok(None);
     };
     match endpoint.health().await {
-        Ok(health) => Ok(Some(Found { endpoint, health, started: false })),
+        Ok(health) => Ok(Some(LiveHost { endpoint, health, started: false })),
         // The file of a host that was killed stays behind; the lock does not.
         Err(_) if !data_folder::is_taken(data_dir) => Ok(None),
         Err(error) => Err(error),
@@ -48,40 +48,40 @@ pub(crate) async fn find_host(data_dir: &Path) -> Result<Option<Found>> {
 
 /// Decides whether the token may be sent to the address in a data folder. Without a socket that is a loopback port, which
 /// another program may have by the time the host is dead.
-fn may_be_asked(endpoint: &Endpoint, data_dir: &Path) -> bool {
+fn may_send_token(endpoint: &HostEndpoint, data_dir: &Path) -> bool {
     endpoint.unix.is_some() || data_folder::is_taken(data_dir)
 }
 
 /// The host of the data folder. Where none is running, one is started in the background; of several who want that at
 /// once, one starts it and the others find it.
-pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<Found> {
+pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<LiveHost> {
     let data_dir = &settings.data_dir.value;
     if let Ok(Some(found)) = find_host(data_dir).await {
         return Ok(found);
     }
     data_folder::make(data_dir)?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let turn = data_folder::start_lock(data_dir)?;
     while turn.try_lock().is_err() {
         if Instant::now() > deadline {
-            bail!("somebody else has been starting a host for {} s: try again", PATIENCE.as_secs());
+            bail!("somebody else has been starting a host for {} s: try again", TIMEOUT.as_secs());
         }
         tokio::time::sleep(PAUSE).await;
     }
 
-    let mut starting: Option<Starting> = None;
+    let mut starting: Option<HostLaunch> = None;
     loop {
         let stale = starting.as_ref().and_then(|starting| starting.stale.as_ref());
         let endpoint = data_folder::read_endpoint(data_dir)?.filter(|endpoint| Some(endpoint) != stale);
         if let Some(endpoint) = endpoint
-            && may_be_asked(&endpoint, data_dir)
+            && may_send_token(&endpoint, data_dir)
             && let Ok(health) = endpoint.health().await
         {
             let started = starting.is_some_and(|starting| starting.process.id() == health.pid);
-            return Ok(Found { endpoint, health, started });
+            return Ok(LiveHost { endpoint, health, started });
         }
         match &mut starting {
-            None if !data_folder::is_taken(data_dir) => starting = Some(Starting::begin(settings)?),
+            None if !data_folder::is_taken(data_dir) => starting = Some(HostLaunch::begin(settings)?),
             // Another host is starting, or just stopping.
             None => {}
             Some(mine) => match mine.process.try_wait().context("the host cannot be watched")? {
@@ -97,13 +97,13 @@ pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<Found> {
                     "process {} was started and is not ready after {} s: it may need longer (see `grove status`), or be \
                      ended with `kill`; {}",
                     mine.process.id(),
-                    PATIENCE.as_secs(),
+                    TIMEOUT.as_secs(),
                     mine.log_end()
                 ),
                 None => bail!(
                     "another host has {} and has not answered for {} s: wait for it, or end it with `grove stop`",
                     data_dir.display(),
-                    PATIENCE.as_secs()
+                    TIMEOUT.as_secs()
                 ),
             }
         }
@@ -112,16 +112,16 @@ pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<Found> {
 }
 
 /// A host that was told to start.
-struct Starting {
+struct HostLaunch {
     process: Child,
     /// What an earlier host left behind: it leads nowhere.
-    stale: Option<Endpoint>,
+    stale: Option<HostEndpoint>,
     log: PathBuf,
     /// Where this host's lines begin.
     log_start: u64,
 }
 
-impl Starting {
+impl HostLaunch {
     fn begin(settings: &Settings) -> Result<Self> {
         let data_dir = absolute(&settings.data_dir.value)?;
         let stale = data_folder::read_endpoint(&data_dir)?;
@@ -136,7 +136,7 @@ impl Starting {
         if settings.config_is_named {
             command.arg("--config").arg(absolute(&settings.config_file)?);
         }
-        if let Source::Flag(_) = settings.idle_exit.source {
+        if let SettingSource::Flag(_) = settings.idle_exit.source {
             command.arg("--idle-exit").arg(settings.idle_exit.value.to_string());
         }
         // The folder in which it happened to be started is none of its business.

@@ -2,9 +2,9 @@
 
 mod chats;
 mod copilot;
-mod exchange;
 mod history;
 mod hosts;
+mod import_export;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -21,12 +21,12 @@ use chats::CHATS_HELP;
 pub(crate) use chats::{ChatsAction, ChatsArgs, MarkArgs};
 use copilot::COPILOT_HELP;
 pub(crate) use copilot::CopilotArgs;
-use exchange::{EXPORT_HELP, IMPORT_HELP, SHOW_HELP};
-pub(crate) use exchange::{ExportArgs, ExportFormat, ImportArgs, ShowArgs};
 use history::{DOCTOR_HELP, LS_HELP};
 pub(crate) use history::{HistoryArgs, HistoryCommand, Since};
 use hosts::{HOSTS_HELP, MOVE_HELP};
 pub(crate) use hosts::{HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs, MoveArgs};
+use import_export::{EXPORT_HELP, IMPORT_HELP, SHOW_HELP};
+pub(crate) use import_export::{ExportArgs, ExportFormat, ImportArgs, ShowArgs};
 use tree::{
     BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, MIGRATE_HELP, RENAME_HELP, TREE_HELP,
 };
@@ -39,7 +39,7 @@ pub(crate) use workspace::{CheckpointsArgs, FilesAction, FilesArgs, PlanArgs};
 
 /// A host for coding-agent sessions: one process owns them, any number of clients see them live and act on them.
 ///
-/// Begin with `grove run "say hello"`: it starts a host in the background, a session in it, and shows what the agent
+/// Begin with `grove run "print_line hello"`: it starts a host in the background, a session in it, and shows what the agent
 /// does. `grove ls` lists sessions, `grove attach` goes on with one, `grove open` shows them all in the browser; any
 /// number of these can be used at once. `grove status` says what the host does, `grove stop` ends it.
 #[derive(Debug, Parser)]

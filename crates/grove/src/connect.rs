@@ -1,26 +1,26 @@
 //! Connecting to a host as a client, and finding sessions by what people call them, at whichever host they are.
 //!
-//! [`Reach::at_session`] is where a command learns which host it has to do with; everything behind it talks to that one.
+//! [`HostConnector::at_session`] is where a command learns which host it has to do with; everything behind it talks to that one.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use grove_client::{Ahp, Backoff, Client, Dialect, FrameLog, Limits, Options, RequestError, V1};
+use grove_client::{Ahp, Backoff, Client, ClientLimits, Dialect, FrameLog, Options, RequestError, V1};
 use grove_layer::{HostList, ListState};
 use grove_wire::ahp::{Implementation, SessionState, SessionSummary, error_code, status, time};
-use grove_wire::x_grove::{self, handover::Whereabouts};
+use grove_wire::x_grove::{self, handover::RemoteSession};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::background::{find_host, find_or_start_host};
 use crate::cli::{Common, ConnectArgs, ServeArgs};
 use crate::commands::Failure;
-use crate::endpoint::Endpoint;
-use crate::exchange::stores::Stores;
+use crate::endpoint::HostEndpoint;
 use crate::history::{DATABASE, possible_roots};
 use crate::hosts::{self, KnownHost};
+use crate::import_export::stores::ToolStores;
 use crate::settings::Settings;
 use crate::show::table::{cut, short};
 
@@ -46,18 +46,18 @@ pub(crate) const LAST: &str = "@last";
 
 /// How a command reaches its host.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach {
+pub(crate) struct HostConnector {
     settings: Arc<Settings>,
-    starts: Starts,
-    limits: Limits,
-    at: At,
+    starts: AutoStart,
+    limits: ClientLimits,
+    at: HostTarget,
     /// Whether somebody has said which host it is.
     is_narrowed: bool,
 }
 
 /// Which host it is.
 #[derive(Clone, Debug)]
-enum At {
+enum HostTarget {
     /// That of the data folder.
     Here,
     Known(Arc<KnownHost>),
@@ -65,16 +65,17 @@ enum At {
 
 /// Whether a host may be started where none is running.
 #[derive(Clone, Copy, Debug)]
-enum Starts {
+enum AutoStart {
     Yes,
     No,
 }
 
-impl Reach {
+impl HostConnector {
     pub(crate) fn new(common: &Common, args: &ConnectArgs) -> Result<Self, Failure> {
         let settings = Arc::new(Settings::load(common, &ServeArgs::default())?);
-        let starts = if args.no_start { Starts::No } else { Starts::Yes };
-        let anywhere = Self { settings, starts, limits: Limits::default(), at: At::Here, is_narrowed: false };
+        let starts = if args.no_start { AutoStart::No } else { AutoStart::Yes };
+        let anywhere =
+            Self { settings, starts, limits: ClientLimits::default(), at: HostTarget::Here, is_narrowed: false };
         match args.host.as_deref() {
             None => Ok(anywhere),
             Some(name) => anywhere.at_host(name),
@@ -85,8 +86,8 @@ impl Reach {
     pub(crate) fn at_host(&self, name: &str) -> Result<Self, Failure> {
         let unknown = || Failure::NotFound(format!("no host is called {name:?}: `grove hosts` lists them"));
         let at = match name {
-            hosts::LOCAL => At::Here,
-            name => At::Known(Arc::new(hosts::named(self.data_dir(), name)?.ok_or_else(unknown)?)),
+            hosts::LOCAL => HostTarget::Here,
+            name => HostTarget::Known(Arc::new(hosts::named(self.data_dir(), name)?.ok_or_else(unknown)?)),
         };
         Ok(Self { at, is_narrowed: true, ..self.clone() })
     }
@@ -94,22 +95,22 @@ impl Reach {
     /// The host's name here.
     pub(crate) fn host_name(&self) -> &str {
         match &self.at {
-            At::Here => hosts::LOCAL,
-            At::Known(host) => &host.name,
+            HostTarget::Here => hosts::LOCAL,
+            HostTarget::Known(host) => &host.name,
         }
     }
 
     /// Where it is, as anybody could say it.
     pub(crate) fn address(&self) -> String {
         match &self.at {
-            At::Here => hosts::own_address(self.data_dir()),
-            At::Known(host) => host.address.to_string(),
+            HostTarget::Here => hosts::own_address(self.data_dir()),
+            HostTarget::Known(host) => host.address.to_string(),
         }
     }
 
     /// Whether it is another one than that of the data folder.
-    pub(crate) fn is_far(&self) -> bool {
-        matches!(self.at, At::Known(_))
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.at, HostTarget::Known(_))
     }
 
     /// Whether somebody has said which host it is.
@@ -133,11 +134,15 @@ impl Reach {
     /// The host that has the session that somebody means, and what the session is called there. Where none is known to have
     /// it, it is that of the data folder, which says so.
     pub(crate) async fn at_session(&self, wanted: &str) -> Result<(Self, String), Failure> {
-        self.at_session_but(wanted, None).await
+        self.at_session_excluding(wanted, None).await
     }
 
     /// The same, where the session is meant that is not at this host.
-    pub(crate) async fn at_session_but(&self, wanted: &str, not_at: Option<&str>) -> Result<(Self, String), Failure> {
+    pub(crate) async fn at_session_excluding(
+        &self,
+        wanted: &str,
+        not_at: Option<&str>,
+    ) -> Result<(Self, String), Failure> {
         if let Some((name, rest)) = wanted.split_once('/')
             && (name == hosts::LOCAL || hosts::named(self.data_dir(), name)?.is_some())
         {
@@ -168,13 +173,15 @@ impl Reach {
             if let ListState::Away { why, .. } = state {
                 away.push((host.clone(), why));
             }
-            rows.extend(sessions.iter().map(|session| Row { is_cached, ..Row::of(&host, session) }));
+            rows.extend(
+                sessions.iter().map(|session| SessionCandidate { is_cached, ..SessionCandidate::of(&host, session) }),
+            );
         }
-        let fitting = match wanted {
+        let matching = match wanted {
             LAST => last(&rows).into_iter().collect(),
-            wanted => without_outdated(fitting(&rows, wanted)),
+            wanted => without_outdated(matching(&rows, wanted)),
         };
-        let meant = self.without_moved(fitting).await?;
+        let meant = self.without_moved(matching).await?;
         match meant.as_slice() {
             [] => {
                 for (host, why) in away {
@@ -198,7 +205,7 @@ impl Reach {
     }
 
     /// Leaves out sessions that went to another host, where others are left.
-    async fn without_moved<'a>(&self, rows: Vec<&'a Row>) -> Result<Vec<&'a Row>, Failure> {
+    async fn without_moved<'a>(&self, rows: Vec<&'a SessionCandidate>) -> Result<Vec<&'a SessionCandidate>, Failure> {
         if rows.len() < 2 {
             return Ok(rows);
         }
@@ -236,12 +243,12 @@ impl Reach {
                     ListState::Away { why, .. } => {
                         anstream::eprintln!("{host} is away, and was not asked: {}", cut(&why, WHY));
                     }
-                    ListState::Now => rows.extend(sessions.iter().map(|session| Row::of(&host, session))),
+                    ListState::Now => rows.extend(sessions.iter().map(|session| SessionCandidate::of(&host, session))),
                 }
             }
         }
         let waiting = rows.iter().filter(|row| row.is_waiting);
-        let name = |row: &Row| match row.host.as_str() {
+        let name = |row: &SessionCandidate| match row.host.as_str() {
             hosts::LOCAL => id_of(&row.uri).to_owned(),
             host => format!("{host}/{}", id_of(&row.uri)),
         };
@@ -249,31 +256,32 @@ impl Reach {
     }
 
     /// The sessions of the host itself.
-    async fn rows(&self) -> Result<Vec<Row>, Failure> {
+    async fn rows(&self) -> Result<Vec<SessionCandidate>, Failure> {
         let client = self.ahp(None).await?;
         client.sessions().refresh().await?;
-        let rows = client.sessions().read(|list| list.iter().map(|row| Row::of(self.host_name(), row)).collect());
+        let rows =
+            client.sessions().read(|list| list.iter().map(|row| SessionCandidate::of(self.host_name(), row)).collect());
         client.close().await;
         Ok(rows)
     }
 
     /// The same for commands that wait for a model: others take so long a silence for a failure.
-    pub(crate) fn patient(mut self) -> Self {
+    pub(crate) fn with_summary_timeout(mut self) -> Self {
         self.limits.answer = SUMMARY;
         self
     }
 
     /// Other tools' sessions on this machine, whether a host runs or not.
-    pub(crate) fn stores(&self) -> Stores {
+    pub(crate) fn stores(&self) -> ToolStores {
         let catalog = self.settings.data_dir.value.join(DATABASE);
         let is_kept_up = self.settings.history.value.enabled;
-        Stores::new(possible_roots(&self.settings), is_kept_up.then_some(catalog))
+        ToolStores::new(possible_roots(&self.settings), is_kept_up.then_some(catalog))
     }
 
-    async fn host(&self) -> Result<Endpoint, Failure> {
+    async fn host(&self) -> Result<HostEndpoint, Failure> {
         match self.starts {
-            Starts::Yes => Ok(find_or_start_host(&self.settings).await?.endpoint),
-            Starts::No => {
+            AutoStart::Yes => Ok(find_or_start_host(&self.settings).await?.endpoint),
+            AutoStart::No => {
                 let data_dir = &self.settings.data_dir.value;
                 let none = || {
                     let data_dir = data_dir.display();
@@ -287,10 +295,10 @@ impl Reach {
     }
 
     async fn connect<D: Dialect + Clone>(&self, dialect: D, options: Options) -> Result<Client<D>, Failure> {
-        let connect = async |endpoint: &Endpoint| {
+        let connect = async |endpoint: &HostEndpoint| {
             Ok::<_, anyhow::Error>(Client::connect(endpoint.for_client()?, dialect.clone(), options.clone()).await?)
         };
-        if let At::Known(host) = &self.at {
+        if let HostTarget::Known(host) = &self.at {
             let connected = Client::connect(host.endpoint()?, dialect, options).await;
             return connected.map_err(|error| {
                 Failure::NoHost(format!("{} is away: {}", host.name, cut(&format!("{:#}", anyhow!(error)), WHY)))
@@ -326,7 +334,7 @@ impl Reach {
 
 /// A session of a host.
 #[derive(Debug)]
-struct Row {
+struct SessionCandidate {
     host: String,
     uri: String,
     is_archived: bool,
@@ -337,7 +345,7 @@ struct Row {
     is_cached: bool,
 }
 
-impl Row {
+impl SessionCandidate {
     fn of(host: &str, session: &SessionSummary) -> Self {
         let is_archived = session.status & status::IS_ARCHIVED != 0;
         let modified = time::parse(&session.modified_at).map_or(0, |at| at.0);
@@ -348,15 +356,15 @@ impl Row {
 }
 
 /// The session that was used last, of all hosts.
-fn last(rows: &[Row]) -> Option<&Row> {
+fn last(rows: &[SessionCandidate]) -> Option<&SessionCandidate> {
     // Of several that were used in the same moment it is the first, as in `grove ls`.
     rows.iter().rev().filter(|row| !row.is_archived).max_by_key(|row| row.modified)
 }
 
 /// The sessions that somebody may mean. A whole id comes before the beginning of one.
-fn fitting<'a>(rows: &'a [Row], wanted: &str) -> Vec<&'a Row> {
+fn matching<'a>(rows: &'a [SessionCandidate], wanted: &str) -> Vec<&'a SessionCandidate> {
     let (id, may_begin) = named(wanted);
-    let whole: Vec<&Row> = rows.iter().filter(|row| row.uri == wanted || id_of(&row.uri) == id).collect();
+    let whole: Vec<&SessionCandidate> = rows.iter().filter(|row| row.uri == wanted || id_of(&row.uri) == id).collect();
     match whole.is_empty() && may_begin && !id.is_empty() {
         true => rows.iter().filter(|row| id_of(&row.uri).starts_with(id)).collect(),
         false => whole,
@@ -365,20 +373,20 @@ fn fitting<'a>(rows: &'a [Row], wanted: &str) -> Vec<&'a Row> {
 
 /// Leaves out what a host had that cannot be asked now, where a host that answers has the session: it was moved there and
 /// back, and the one that is away has not been seen since.
-fn without_outdated(rows: Vec<&Row>) -> Vec<&Row> {
+fn without_outdated(rows: Vec<&SessionCandidate>) -> Vec<&SessionCandidate> {
     let lives = |id: &str| rows.iter().any(|row| !row.is_cached && !row.is_archived && id_of(&row.uri) == id);
     rows.iter().filter(|row| !(row.is_cached && lives(id_of(&row.uri)))).copied().collect()
 }
 
 /// Where a session went, if it is another host's now.
-pub(crate) async fn moved_to(client: &Client<Ahp>, uri: &str) -> Result<Option<Whereabouts>, Failure> {
+pub(crate) async fn moved_to(client: &Client<Ahp>, uri: &str) -> Result<Option<RemoteSession>, Failure> {
     let session = client.subscribe(uri).await?;
-    Ok(session.read(|state| whereabouts(state.session()?)))
+    Ok(session.read(|state| read_moved_to(state.session()?)))
 }
 
 /// The same of a session that is looked at already.
-pub(crate) fn whereabouts(session: &SessionState) -> Option<Whereabouts> {
-    Whereabouts::deserialize(session.meta.as_ref()?.get("movedTo")?).ok()
+pub(crate) fn read_moved_to(session: &SessionState) -> Option<RemoteSession> {
+    RemoteSession::deserialize(session.meta.as_ref()?.get("movedTo")?).ok()
 }
 
 /// The id in a session's URI.
@@ -392,14 +400,14 @@ pub(crate) async fn find_session<D: Dialect>(client: &Client<D>, wanted: &str) -
     sessions.refresh().await?;
     if wanted == LAST {
         let last = sessions.read(|list| {
-            let used = list.iter().filter_map(|row| Some((D::last_used(row)?, D::listed_as(row))));
+            let used = list.iter().filter_map(|row| Some((D::last_used(row)?, D::row_uri(row))));
             // Of several that were used in the same moment it is the first, as in `grove ls`.
             used.min_by_key(|(used, _)| std::cmp::Reverse(*used)).map(|(_, uri)| uri.to_owned())
         });
         return last
             .ok_or_else(|| Failure::NotFound("there is no session yet: `grove run PROMPT` starts one".to_owned()));
     }
-    let all: Vec<String> = sessions.read(|list| list.iter().map(|row| D::listed_as(row).to_owned()).collect());
+    let all: Vec<String> = sessions.read(|list| list.iter().map(|row| D::row_uri(row).to_owned()).collect());
     match choose(&all, wanted) {
         Ok(uri) => Ok(uri),
         // Who says too little of one that is there is told so.
@@ -440,11 +448,11 @@ pub(crate) fn choose(all: &[String], wanted: &str) -> Result<String, String> {
     if let Some(uri) = all.iter().find(|uri| id_of(uri) == id) {
         return Ok(uri.clone());
     }
-    let fitting: Vec<&String> = match may_begin && !id.is_empty() {
+    let matching: Vec<&String> = match may_begin && !id.is_empty() {
         true => all.iter().filter(|uri| id_of(uri).starts_with(id)).collect(),
         false => Vec::new(),
     };
-    match fitting.as_slice() {
+    match matching.as_slice() {
         [uri] => Ok((*uri).clone()),
         [] => Err(format!("there is no session {wanted:?}: `grove ls --all` lists them")),
         several => {
@@ -488,7 +496,7 @@ mod tests {
 
     #[test]
     fn what_an_unreachable_host_had_does_not_compete_with_a_session_that_is_there() {
-        let row = |host: &str, uri: &str, is_archived: bool, is_cached: bool| Row {
+        let row = |host: &str, uri: &str, is_archived: bool, is_cached: bool| SessionCandidate {
             host: host.to_owned(),
             uri: uri.to_owned(),
             is_archived,
@@ -496,7 +504,7 @@ mod tests {
             is_waiting: false,
             modified: 0,
         };
-        let left = |rows: &[Row]| {
+        let left = |rows: &[SessionCandidate]| {
             let left = without_outdated(rows.iter().collect());
             left.iter().map(|row| row.host.clone()).collect::<Vec<_>>()
         };
@@ -510,7 +518,7 @@ mod tests {
 
     #[test]
     fn over_several_hosts_a_whole_id_comes_before_the_beginning_of_one() {
-        let row = |host: &str, uri: &str| Row {
+        let row = |host: &str, uri: &str| SessionCandidate {
             host: host.to_owned(),
             uri: uri.to_owned(),
             is_archived: false,
@@ -520,8 +528,8 @@ mod tests {
         };
         let rows = [row("local", "a:/ab1"), row("lab", "a:/ab2"), row("box", "b:/ab"), row("lab", "b:/x")];
         let found = |wanted: &str| {
-            let fitting = fitting(&rows, wanted);
-            fitting.iter().map(|row| format!("{}/{}", row.host, id_of(&row.uri))).collect::<Vec<_>>()
+            let matching = matching(&rows, wanted);
+            matching.iter().map(|row| format!("{}/{}", row.host, id_of(&row.uri))).collect::<Vec<_>>()
         };
         assert_eq!(found("ab"), ["box/ab"]);
         assert_eq!(found("a"), ["local/ab1", "lab/ab2", "box/ab"]);
@@ -532,7 +540,7 @@ mod tests {
 
     #[test]
     fn the_last_session_is_the_one_used_last_at_any_host_and_not_archived() {
-        let row = |host: &str, modified: u64, is_archived: bool| Row {
+        let row = |host: &str, modified: u64, is_archived: bool| SessionCandidate {
             host: host.to_owned(),
             uri: format!("a:/{modified}"),
             is_archived,

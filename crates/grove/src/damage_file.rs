@@ -10,7 +10,7 @@ use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// How large the file may grow. Beyond it nothing more is written: it is full of news that nobody looks at.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub(crate) fn path(data_dir: &Path) -> PathBuf {
 /// Adds what a host found. The log says it as well, so a failure here costs nothing else.
 pub(crate) fn append(data_dir: &Path, now: Timestamp, damage: &[String]) {
     let path = path(data_dir);
-    if damage.is_empty() || fs::metadata(&path).is_ok_and(|found| found.len() > MOST_BYTES) {
+    if damage.is_empty() || fs::metadata(&path).is_ok_and(|found| found.len() > MAX_BYTES) {
         return;
     }
     let known = read(data_dir);

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use grove_host::Random;
 use grove_host::server::Token;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::HostEndpoint;
 use crate::secret_files::{self, SecretError};
 
 /// The folder, held for as long as this lives.
@@ -34,7 +34,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Another host has the folder.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is in use by another host ({by}): stop it with `grove stop`, or choose another --data-dir", .path.display())]
-pub(crate) struct InUse {
+pub(crate) struct DataFolderInUse {
     path: PathBuf,
     by: String,
 }
@@ -97,7 +97,7 @@ impl DataFolder {
     }
 
     /// Says where this host can be reached.
-    pub(crate) fn announce(&self, endpoint: &Endpoint) -> Result<()> {
+    pub(crate) fn announce(&self, endpoint: &HostEndpoint) -> Result<()> {
         write_private(&endpoint_path(&self.path), &serde_json::to_string(endpoint)?)
     }
 
@@ -255,7 +255,7 @@ fn check_version(data_dir: &Path) -> Result<()> {
 }
 
 /// Where the host of a data folder can be reached, as it said itself.
-pub(crate) fn read_endpoint(data_dir: &Path) -> Result<Option<Endpoint>> {
+pub(crate) fn read_endpoint(data_dir: &Path) -> Result<Option<HostEndpoint>> {
     let path = endpoint_path(data_dir);
     if data_dir.exists() {
         secret_files::check_folder(data_dir)?;
@@ -291,7 +291,7 @@ fn lock(data_dir: &Path) -> Result<File> {
                 let mut by = String::new();
                 lock.read_to_string(&mut by).ok();
                 let by = if by.is_empty() { "a process that is starting".to_owned() } else { by.trim().to_owned() };
-                return Err(InUse { path: data_dir.to_owned(), by }.into());
+                return Err(DataFolderInUse { path: data_dir.to_owned(), by }.into());
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("{} cannot be locked", path.display()));
@@ -310,7 +310,7 @@ fn lock_folder(data_dir: &Path) -> Result<File> {
             Err(TryLockError::WouldBlock) if attempt < LOCK_TRIES => std::thread::sleep(LOCK_PAUSE),
             Err(TryLockError::WouldBlock) => {
                 let by = "whose lock file was deleted".to_owned();
-                return Err(InUse { path: data_dir.to_owned(), by }.into());
+                return Err(DataFolderInUse { path: data_dir.to_owned(), by }.into());
             }
             Err(TryLockError::Error(error)) => {
                 tracing::debug!(%error, "the data folder itself cannot be locked");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use grove_client::{Access, HostAddress, Stream};
+use grove_client::{ByteStream, Credentials, HostAddress};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -15,7 +15,7 @@ use crate::data_folder;
 
 /// Where a host can be reached. Lies in the data folder for its owner alone, since it holds the token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Endpoint {
+pub(crate) struct HostEndpoint {
     pub(crate) ws: String,
     pub(crate) http: String,
     pub(crate) token: String,
@@ -28,12 +28,12 @@ pub(crate) struct Endpoint {
     pub(crate) unix: Option<PathBuf>,
     /// Where other machines find it, where they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) remote: Option<Remote>,
+    pub(crate) remote: Option<RemoteAddress>,
 }
 
 /// Where other machines find a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Remote {
+pub(crate) struct RemoteAddress {
     pub(crate) ws: String,
     pub(crate) http: String,
     /// The fingerprint of what it shows. Without one there is no TLS.
@@ -42,8 +42,8 @@ pub(crate) struct Remote {
 }
 
 /// A connection to a host, and the name that the host goes by there.
-pub(crate) struct Dialed {
-    pub(crate) stream: Box<dyn Stream>,
+pub(crate) struct HostStream {
+    pub(crate) stream: Box<dyn ByteStream>,
     pub(crate) name: String,
 }
 
@@ -76,33 +76,33 @@ pub(crate) struct Health {
 }
 
 /// How long a host may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long its answer may be.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
-impl Endpoint {
+impl HostEndpoint {
     /// Where the web page is, with the token. A browser keeps what is behind the `#` to itself: it is sent nowhere.
     pub(crate) fn page(&self) -> String {
         format!("{}/#token={}", self.http, self.token)
     }
 
     /// Connects to it: through its socket, or else through loopback.
-    pub(crate) async fn dial(&self) -> Result<Dialed> {
+    pub(crate) async fn dial(&self) -> Result<HostStream> {
         if let Some(path) = self.socket() {
             let stream = UnixStream::connect(path).await.context("the host does not answer")?;
-            return Ok(Dialed { stream: Box::new(stream), name: "localhost".to_owned() });
+            return Ok(HostStream { stream: Box::new(stream), name: "localhost".to_owned() });
         }
         let address = self.address()?;
         let stream = TcpStream::connect(address).await.context("the host does not answer")?;
         // A message is written in one piece: waiting for more only costs time.
         stream.set_nodelay(true)?;
-        Ok(Dialed { stream: Box::new(stream), name: address.to_owned() })
+        Ok(HostStream { stream: Box::new(stream), name: address.to_owned() })
     }
 
     /// The same for a client.
     pub(crate) fn for_client(&self) -> Result<grove_client::Endpoint> {
         let endpoint = match self.socket() {
-            Some(path) => grove_client::Endpoint::new(&HostAddress::Unix(path.to_owned()), &Access::default()),
+            Some(path) => grove_client::Endpoint::new(&HostAddress::Unix(path.to_owned()), &Credentials::default()),
             None => grove_client::Endpoint::tcp(&self.ws, Some(&self.token)),
         };
         endpoint.context("the host's address is no address")
@@ -122,11 +122,11 @@ impl Endpoint {
 
     /// Asks the host how it is. An error means that nobody answers there, or somebody else does.
     pub(crate) async fn health(&self) -> Result<Health> {
-        tokio::time::timeout(PATIENCE, self.ask()).await.context("the host did not answer in time")?
+        tokio::time::timeout(TIMEOUT, self.ask()).await.context("the host did not answer in time")?
     }
 
     async fn ask(&self) -> Result<Health> {
-        let Dialed { stream, name } = self.dial().await?;
+        let HostStream { stream, name } = self.dial().await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let request = hyper::Request::get("/healthz")
             .header("host", name)
@@ -137,7 +137,7 @@ impl Endpoint {
             if !response.status().is_success() {
                 bail!("the host answered {}", response.status());
             }
-            let body = Limited::new(response.into_body(), MOST_BYTES).collect().await;
+            let body = Limited::new(response.into_body(), MAX_BYTES).collect().await;
             let body = body.map_err(|error| anyhow::anyhow!("the host's answer broke off: {error}"))?;
             serde_json::from_slice(&body.to_bytes()).context("the host's answer is not understood")
         };

@@ -9,39 +9,41 @@ use anyhow::anyhow;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use grove_client::{Closed, Direction, FrameLog, Outcome, Status};
+use grove_client::{ClientClosed, ConnectionStatus, DispatchOutcome, FrameDirection, FrameLog};
 use grove_wire::ahp::FileEdit;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::ask::{Asking, Reply};
+use crate::chat_client::any::EnvelopeReceiver;
+use crate::chat_client::{
+    ChatClient, ChatCommand, DecisionSource, PartContent, PartView, PendingRequest, PermissionDecision, TurnResult,
+};
 use crate::commands::{Failure, exit};
 use crate::connect::{id_of, new_id};
-use crate::input::{Input, Keyboard, Source};
-use crate::show::chat::{ChatShow, Questions};
+use crate::input::{Input, InputSource, Keyboard};
+use crate::question_dialog::{DialogStep, QuestionDialog};
+use crate::show::chat::{ChatPrinter, Questions};
 use crate::show::diff::{DiffBody, FileDiff, diff_lines};
-use crate::show::facts::{counts, edited, here};
+use crate::show::facts::{counts, current_folder, edited};
 use crate::show::input_area::{InputText, PROMPT};
-use crate::show::screen::Screen;
-use crate::show::style::{dim, harmless, red, yellow};
-use crate::talk::any::Arriving;
-use crate::talk::{By, Content, Deed, End, Part, Talk, Verdict, Waiting};
+use crate::show::screen::ChatScreen;
+use crate::show::style::{dim, red, sanitize, yellow};
 
 /// How often the spinner moves.
 pub(crate) const TICK: Duration = Duration::from_millis(120);
 
 /// How many changed files are compared for one question.
-const MOST_FILES: usize = 20;
+const MAX_FILES: usize = 20;
 /// How large a file may be to be compared.
-const MOST_CONTENT: u64 = 256 << 10;
+const MAX_CONTENT_BYTES: u64 = 256 << 10;
 /// How long the texts of a changed file may take to come.
 const FETCH: Duration = Duration::from_secs(5);
 
 /// When it is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
+pub(crate) enum FollowUntil {
     /// When this turn is.
     Turn(String),
     /// When the person leaves, or the session is gone.
@@ -50,36 +52,40 @@ pub(crate) enum Until {
 
 /// How it is followed.
 #[derive(Debug)]
-pub(crate) struct Manner {
+pub(crate) struct FollowOptions {
     /// Permissions are given without asking.
     pub(crate) yes: bool,
     /// Where the envelopes come from, if they are printed instead of the conversation.
-    pub(crate) envelopes: Arriving,
+    pub(crate) envelopes: EnvelopeReceiver,
     /// How many of the turns that were there before are shown.
     pub(crate) newest: usize,
 }
 
 /// Follows until it is over, and gives how it ended.
-pub(crate) async fn follow<T: Talk>(talk: &mut T, until: Until, manner: Manner) -> Result<(), Failure> {
-    let Manner { yes, envelopes, newest } = manner;
+pub(crate) async fn follow<T: ChatClient>(
+    chat_client: &mut T,
+    until: FollowUntil,
+    manner: FollowOptions,
+) -> Result<(), Failure> {
+    let FollowOptions { yes, envelopes, newest } = manner;
     let is_shown = envelopes.is_none();
     let interactive = is_shown && io::stdin().is_terminal() && io::stderr().is_terminal();
-    let mut screen = Screen::new();
+    let mut screen = ChatScreen::new();
     let source = match interactive {
-        false => Source::None,
+        false => InputSource::None,
         // Who stays for more than one turn types while the agent speaks.
-        true if until == Until::Left && screen.can_have_an_input_line() => {
+        true if until == FollowUntil::Left && screen.can_have_an_input_line() => {
             screen.open_input();
-            Source::Keys(Box::new(Keyboard::open()?))
+            InputSource::Keys(Box::new(Keyboard::open()?))
         }
-        true => Source::lines(),
+        true => InputSource::lines(),
     };
-    let mut follower = Follower {
-        talk,
+    let mut follower = ChatFollower {
+        chat_client,
         until,
         yes,
         is_shown,
-        show: ChatShow::new(if interactive { Questions::AskedHere } else { Questions::Shown }),
+        show: ChatPrinter::new(if interactive { Questions::AskedHere } else { Questions::Shown }),
         screen,
         asking: None,
         dealt_with: HashSet::new(),
@@ -96,19 +102,19 @@ pub(crate) async fn follow<T: Talk>(talk: &mut T, until: Until, manner: Manner) 
 }
 
 /// What an action was for, and what became of it.
-type Told = (Deed, Outcome);
+type CommandOutcome = (ChatCommand, DispatchOutcome);
 
-struct Follower<'a, T> {
-    talk: &'a mut T,
-    until: Until,
+struct ChatFollower<'a, T> {
+    chat_client: &'a mut T,
+    until: FollowUntil,
     yes: bool,
     is_shown: bool,
-    show: ChatShow,
-    screen: Screen,
-    asking: Option<Asking>,
+    show: ChatPrinter,
+    screen: ChatScreen,
+    asking: Option<QuestionDialog>,
     /// What waits, but not for us any more: it was answered here, or the person was told of it.
     dealt_with: HashSet<String>,
-    outcomes: FuturesUnordered<BoxFuture<'static, Told>>,
+    outcomes: FuturesUnordered<BoxFuture<'static, CommandOutcome>>,
     /// How many turns were started that the host has not answered.
     starting: usize,
     /// The turn that was asked to end.
@@ -118,27 +124,27 @@ struct Follower<'a, T> {
     silent_since: Option<(String, tokio::time::Instant)>,
 }
 
-enum Flow {
+enum InterruptOutcome {
     On,
     Over,
 }
 
-impl<T: Talk> Follower<'_, T> {
+impl<T: ChatClient> ChatFollower<'_, T> {
     fn begin(&mut self, newest: usize) -> Result<(), Failure> {
-        let Self { talk, show, screen, until, .. } = self;
+        let Self { chat_client, show, screen, until, .. } = self;
         // It may be over already.
         let turn = match until {
-            Until::Turn(turn) => Some(turn.as_str()),
-            Until::Left => None,
+            FollowUntil::Turn(turn) => Some(turn.as_str()),
+            FollowUntil::Left => None,
         };
         turn.into_iter().for_each(|turn| show.mine(turn));
-        Ok(talk.look(|view| show.begin(view, newest, turn, screen))?)
+        Ok(chat_client.read_view(|view| show.begin(view, newest, turn, screen))?)
     }
 
-    async fn run(&mut self, mut envelopes: Arriving, mut source: Source) -> Result<(), Failure> {
+    async fn run(&mut self, mut envelopes: EnvelopeReceiver, mut source: InputSource) -> Result<(), Failure> {
         let mut resizes = signal(SignalKind::window_change())?;
         let mut interrupts = signal(SignalKind::interrupt())?;
-        let mut status = self.talk.status();
+        let mut status = self.chat_client.status();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -156,7 +162,7 @@ impl<T: Talk> Follower<'_, T> {
                 self.screen.settle(InputText { text: editor.text().to_owned(), cursor: editor.cursor() })?;
             }
             tokio::select! {
-                changed = self.talk.changed() => changed.map_err(|why| closed(why, self.talk.uri()))?,
+                changed = self.chat_client.changed() => changed.map_err(|why| closed(why, self.chat_client.uri()))?,
                 Some(envelope) = receive(&mut envelopes) => print(&envelope)?,
                 input = source.next() => match input {
                     Some(Input::Entered(text)) => self.line(&text).await?,
@@ -167,8 +173,8 @@ impl<T: Talk> Follower<'_, T> {
                         }
                     }
                     None => {
-                        source = Source::None;
-                        if self.until == Until::Left {
+                        source = InputSource::None;
+                        if self.until == FollowUntil::Left {
                             self.screen.end_line()?;
                             return Ok(());
                         }
@@ -179,8 +185,8 @@ impl<T: Talk> Follower<'_, T> {
                 _ = interrupts.recv() => if let Some(ended) = self.on_interrupt(&mut source).await? {
                     return ended;
                 },
-                Some((deed, outcome)) = self.outcomes.next(), if !self.outcomes.is_empty() => {
-                    self.told(&deed, outcome)?;
+                Some((command, outcome)) = self.outcomes.next(), if !self.outcomes.is_empty() => {
+                    self.on_outcome(&command, outcome)?;
                 }
                 Ok(()) = status.changed() => {
                     let now = status.borrow_and_update().clone();
@@ -192,8 +198,8 @@ impl<T: Talk> Follower<'_, T> {
 
     fn write(&mut self) -> Result<(), Failure> {
         if self.is_shown {
-            let Self { talk, show, screen, .. } = self;
-            talk.look(|view| show.update(view, screen))?;
+            let Self { chat_client, show, screen, .. } = self;
+            chat_client.read_view(|view| show.update(view, screen))?;
         }
         Ok(())
     }
@@ -202,15 +208,16 @@ impl<T: Talk> Follower<'_, T> {
     fn is_silent(&self) -> bool {
         self.is_shown
             && self.asking.is_none()
-            && self.talk.look(|view| {
+            && self.chat_client.read_view(|view| {
                 let is_busy = view.activity.is_some_and(|activity| !activity.trim().is_empty());
-                let is_empty = |part: &Part<'_>| matches!(part.content, Content::Text("") | Content::Reasoning(""));
+                let is_empty =
+                    |part: &PartView<'_>| matches!(part.content, PartContent::Text("") | PartContent::Reasoning(""));
                 !is_busy && view.active.as_ref().is_some_and(|turn| turn.parts.iter().all(is_empty))
             })
     }
 
     fn spin(&mut self) -> Result<(), Failure> {
-        let turn = self.talk.look(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
+        let turn = self.chat_client.read_view(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
         let since = match &self.silent_since {
             Some((known, since)) if Some(known) == turn.as_ref() => *since,
             Some(_) | None => {
@@ -226,39 +233,39 @@ impl<T: Talk> Follower<'_, T> {
 
     /// How it ended, if it has.
     fn ended(&mut self) -> Option<Result<(), Failure>> {
-        if self.talk.is_gone() {
-            let gone = format!("the session {} is not there any more", id_of(self.talk.uri()));
+        if self.chat_client.is_gone() {
+            let gone = format!("the session {} is not there any more", id_of(self.chat_client.uri()));
             return Some(match self.until {
-                Until::Turn(_) => Err(Failure::NotFound(gone)),
-                Until::Left => self.screen.line(yellow(gone)).map_err(Failure::from),
+                FollowUntil::Turn(_) => Err(Failure::NotFound(gone)),
+                FollowUntil::Left => self.screen.line(yellow(gone)).map_err(Failure::from),
             });
         }
-        let Until::Turn(turn) = &self.until else { return None };
-        let code = self.talk.look(|view| {
+        let FollowUntil::Turn(turn) = &self.until else { return None };
+        let code = self.chat_client.read_view(|view| {
             let turn = view.turns.iter().rev().find(|done| done.id == turn)?;
             turn.end.map(|end| match end {
-                End::Complete => None,
-                End::Failed(_) => Some(exit::TURN_FAILED),
-                End::Cancelled => Some(exit::TURN_CANCELLED),
+                TurnResult::Complete => None,
+                TurnResult::Failed(_) => Some(exit::TURN_FAILED),
+                TurnResult::Cancelled => Some(exit::TURN_CANCELLED),
             })
         })?;
         if !self.is_shown {
-            let last = serde_json::json!({"session": self.talk.uri(), "turn": self.talk.finished(turn)});
+            let last = serde_json::json!({"session": self.chat_client.uri(), "turn": self.chat_client.finished(turn)});
             if let Err(error) = print(&last.to_string()) {
                 return Some(Err(error.into()));
             }
         }
-        Some(code.map_or(Ok(()), |code| Err(Failure::Said(code))))
+        Some(code.map_or(Ok(()), |code| Err(Failure::Exit(code))))
     }
 
     /// Takes a question back that does not wait any more.
     fn withdraw(&mut self) -> Result<(), Failure> {
         if let Some(asking) = &self.asking
-            && !self.talk.waiting().iter().any(|waiting| waiting.id() == asking.id())
+            && !self.chat_client.waiting().iter().any(|waiting| waiting.id() == asking.id())
         {
             self.asking = None;
             self.screen.mark(PROMPT)?;
-            let is_over = self.talk.look(|view| view.active.is_none());
+            let is_over = self.chat_client.read_view(|view| view.active.is_none());
             match (&self.cancelling, is_over) {
                 // The person gave it up, and knows.
                 (Some(_), _) => self.screen.end_line()?,
@@ -271,22 +278,22 @@ impl<T: Talk> Follower<'_, T> {
 
     /// Deals with what waits for a person.
     async fn attend(&mut self, interactive: bool) -> Result<(), Failure> {
-        let waiting = self.talk.waiting();
+        let waiting = self.chat_client.waiting();
         self.dealt_with.retain(|id| waiting.iter().any(|waiting| waiting.id() == id));
         for waiting in waiting {
             if self.dealt_with.contains(waiting.id()) {
                 continue;
             }
             match waiting {
-                Waiting::Permission(permission) if self.yes => {
+                PendingRequest::ToolPermission(permission) if self.yes => {
                     self.dealt_with.insert(permission.request.clone());
-                    let verdict = Verdict { by: By::Setting, ..Verdict::new(true) };
-                    self.act(Deed::Permit { permission: Box::new(permission), verdict }).await?;
+                    let verdict = PermissionDecision { by: DecisionSource::Setting, ..PermissionDecision::new(true) };
+                    self.act(ChatCommand::Permit { permission: Box::new(permission), verdict }).await?;
                 }
-                Waiting::Permission(_) | Waiting::Questions { .. } if interactive => {
+                PendingRequest::ToolPermission(_) | PendingRequest::Questions { .. } if interactive => {
                     if self.asking.is_none() {
                         let waiting = self.with_diffs(waiting).await;
-                        let asking = self.asking.insert(Asking::new(waiting));
+                        let asking = self.asking.insert(QuestionDialog::new(waiting));
                         ask(asking, &mut self.screen)?;
                     }
                 }
@@ -300,11 +307,11 @@ impl<T: Talk> Follower<'_, T> {
     }
 
     /// Fetches the changes that a permission is about.
-    async fn with_diffs(&self, waiting: Waiting) -> Waiting {
-        let Waiting::Permission(mut permission) = waiting else { return waiting };
-        let here = here();
-        for edit in permission.edits.iter().take(MOST_FILES) {
-            let (name, verb) = edited(edit, here.as_deref());
+    async fn with_diffs(&self, waiting: PendingRequest) -> PendingRequest {
+        let PendingRequest::ToolPermission(mut permission) = waiting else { return waiting };
+        let current_folder = current_folder();
+        for edit in permission.edits.iter().take(MAX_FILES) {
+            let (name, verb) = edited(edit, current_folder.as_deref());
             let what = match verb {
                 "Create" => " (new)",
                 "Delete" => " (removed)",
@@ -316,17 +323,17 @@ impl<T: Talk> Follower<'_, T> {
             };
             permission.diffs.push(FileDiff { head: format!("{name}{what}{}", counts(edit)), body });
         }
-        Waiting::Permission(permission)
+        PendingRequest::ToolPermission(permission)
     }
 
     async fn diff(&self, edit: &FileEdit) -> DiffBody {
         let mut texts = [String::new(), String::new()];
         for (side, text) in [&edit.before, &edit.after].into_iter().zip(&mut texts) {
             let Some(side) = side else { continue };
-            if side.content.size_hint.is_some_and(|bytes| bytes > MOST_CONTENT) {
+            if side.content.size_hint.is_some_and(|bytes| bytes > MAX_CONTENT_BYTES) {
                 return DiffBody::Missing("the file is too large to be compared here".to_owned());
             }
-            match self.talk.content(&side.content.uri).await {
+            match self.chat_client.content(&side.content.uri).await {
                 Some(content) => *text = content,
                 None => return DiffBody::Missing("the text cannot be read from the host".to_owned()),
             }
@@ -335,31 +342,31 @@ impl<T: Talk> Follower<'_, T> {
     }
 
     /// Says that something waits, and how to answer it.
-    fn tell(&mut self, waiting: &Waiting) -> Result<(), Failure> {
-        let id = id_of(self.talk.uri());
+    fn tell(&mut self, waiting: &PendingRequest) -> Result<(), Failure> {
+        let id = id_of(self.chat_client.uri());
         let how = match waiting {
-            Waiting::Permission(_) => format!("`grove approve {id}` or `grove deny {id}` answers it"),
-            Waiting::Questions { .. } => format!("`grove answer {id} TEXT` answers it"),
-            Waiting::Elsewhere { .. } => "another client has to do it".to_owned(),
+            PendingRequest::ToolPermission(_) => format!("`grove approve {id}` or `grove deny {id}` answers it"),
+            PendingRequest::Questions { .. } => format!("`grove answer {id} TEXT` answers it"),
+            PendingRequest::Elsewhere { .. } => "another client has to do it".to_owned(),
         };
-        let what = harmless(&waiting.summary());
+        let what = sanitize(&waiting.summary());
         Ok(self.screen.line(format_args!("{} {what} ({how})", yellow("waiting:")))?)
     }
 
     /// Ctrl-C: cancels the turn that runs, else drops the text on the input line, else leaves.
-    async fn on_interrupt(&mut self, source: &mut Source) -> Result<Option<Result<(), Failure>>, Failure> {
-        let is_idle = self.talk.look(|view| view.active.is_none());
+    async fn on_interrupt(&mut self, source: &mut InputSource) -> Result<Option<Result<(), Failure>>, Failure> {
+        let is_idle = self.chat_client.read_view(|view| view.active.is_none());
         if let Some(editor) = source.editor_mut().filter(|editor| is_idle && !editor.text().is_empty()) {
             editor.clear();
             return Ok(None);
         }
         Ok(match self.interrupted().await? {
-            Flow::On => None,
-            Flow::Over => {
+            InterruptOutcome::On => None,
+            InterruptOutcome::Over => {
                 self.screen.end_line()?;
                 Some(match self.until {
-                    Until::Turn(_) => Err(Failure::Said(exit::LEFT)),
-                    Until::Left => Ok(()),
+                    FollowUntil::Turn(_) => Err(Failure::Exit(exit::LEFT)),
+                    FollowUntil::Left => Ok(()),
                 })
             }
         })
@@ -374,19 +381,19 @@ impl<T: Talk> Follower<'_, T> {
         self.screen.entered_text(line)?;
         let Some(asking) = &mut self.asking else { return self.said(line).await };
         match asking.reply(line) {
-            Reply::Next => ask(asking, &mut self.screen)?,
-            Reply::Details(details) => {
+            DialogStep::Next => ask(asking, &mut self.screen)?,
+            DialogStep::Details(details) => {
                 self.screen.line(details)?;
                 self.screen.prompt(asking.words().1)?;
             }
-            Reply::Again(why) => {
+            DialogStep::Again(why) => {
                 self.screen.line(red(why))?;
                 ask(asking, &mut self.screen)?;
             }
-            Reply::Done(deed) => {
+            DialogStep::Done(command) => {
                 self.dealt_with.insert(asking.id().to_owned());
                 self.asking = None;
-                self.act(*deed).await?;
+                self.act(*command).await?;
             }
         }
         Ok(())
@@ -395,40 +402,41 @@ impl<T: Talk> Follower<'_, T> {
     /// A line that answers nothing is a prompt, where the person stays for more than one turn.
     async fn said(&mut self, line: &str) -> Result<(), Failure> {
         let text = line.trim();
-        if text.is_empty() || self.until != Until::Left {
+        if text.is_empty() || self.until != FollowUntil::Left {
             return Ok(());
         }
         let (id, text) = (new_id()?, text.to_owned());
         self.show.mine(&id);
         // What was said a moment ago may not be seen to run yet.
-        let is_busy = self.starting > 0 || self.talk.look(|view| view.active.is_some());
-        let deed = if is_busy { Deed::Queue { id, text } } else { Deed::Start { turn: id, text, model: None } };
-        self.act(deed).await
+        let is_busy = self.starting > 0 || self.chat_client.read_view(|view| view.active.is_some());
+        let command =
+            if is_busy { ChatCommand::Queue { id, text } } else { ChatCommand::Start { turn: id, text, model: None } };
+        self.act(command).await
     }
 
     /// Cancels the turn that runs; whoever asks twice leaves it to itself.
-    async fn interrupted(&mut self) -> Result<Flow, Failure> {
-        let active = self.talk.look(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
+    async fn interrupted(&mut self) -> Result<InterruptOutcome, Failure> {
+        let active = self.chat_client.read_view(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
         let active = active.filter(|active| match &self.until {
-            Until::Turn(turn) => turn == active,
-            Until::Left => true,
+            FollowUntil::Turn(turn) => turn == active,
+            FollowUntil::Left => true,
         });
         match active {
             Some(turn) if self.cancelling.as_ref() != Some(&turn) => {
                 self.screen.line(yellow("cancelling the turn (Ctrl-C again leaves it to itself)"))?;
                 self.cancelling = Some(turn.clone());
-                self.act(Deed::Cancel { turn }).await?;
-                Ok(Flow::On)
+                self.act(ChatCommand::Cancel { turn }).await?;
+                Ok(InterruptOutcome::On)
             }
-            Some(_) | None => Ok(Flow::Over),
+            Some(_) | None => Ok(InterruptOutcome::Over),
         }
     }
 
-    async fn act(&mut self, deed: Deed) -> Result<(), Failure> {
-        match self.talk.act(deed.clone()).await {
+    async fn act(&mut self, command: ChatCommand) -> Result<(), Failure> {
+        match self.chat_client.act(command.clone()).await {
             Ok(sent) => {
-                self.starting += usize::from(matches!(deed, Deed::Start { .. }));
-                self.outcomes.push(Box::pin(async move { (deed, sent.await) }));
+                self.starting += usize::from(matches!(command, ChatCommand::Start { .. }));
+                self.outcomes.push(Box::pin(async move { (command, sent.await) }));
                 Ok(())
             }
             Err(error) => Ok(self.screen.line(red(format!("not done: {error:#}")))?),
@@ -436,22 +444,26 @@ impl<T: Talk> Follower<'_, T> {
     }
 
     /// What became of something that was done.
-    fn told(&mut self, deed: &Deed, outcome: Outcome) -> Result<(), Failure> {
-        self.starting -= usize::from(matches!(deed, Deed::Start { .. }));
+    fn on_outcome(&mut self, command: &ChatCommand, outcome: DispatchOutcome) -> Result<(), Failure> {
+        self.starting -= usize::from(matches!(command, ChatCommand::Start { .. }));
         let problem = match outcome {
-            Outcome::Confirmed(_) => return Ok(()),
-            Outcome::Rejected(reason) => format!("the host refused it: {}", harmless(&reason)),
-            Outcome::Lost => "the connection was lost before the host answered: it may have been done".to_owned(),
+            DispatchOutcome::Confirmed(_) => return Ok(()),
+            DispatchOutcome::Rejected(reason) => format!("the host refused it: {}", sanitize(&reason)),
+            DispatchOutcome::Lost => {
+                "the connection was lost before the host answered: it may have been done".to_owned()
+            }
         };
         // Somebody else was faster, or the turn came to its end: there is nothing left to do.
-        let active = self.talk.look(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
-        let is_moot = match deed {
-            Deed::Cancel { turn } => active.as_ref() != Some(turn),
-            Deed::Permit { permission, .. } => {
-                !self.talk.waiting().iter().any(|waiting| waiting.id() == permission.request)
+        let active = self.chat_client.read_view(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
+        let is_moot = match command {
+            ChatCommand::Cancel { turn } => active.as_ref() != Some(turn),
+            ChatCommand::Permit { permission, .. } => {
+                !self.chat_client.waiting().iter().any(|waiting| waiting.id() == permission.request)
             }
-            Deed::Answer { request, .. } => !self.talk.waiting().iter().any(|waiting| waiting.id() == request),
-            Deed::Start { .. } | Deed::Queue { .. } | Deed::Configure { .. } => false,
+            ChatCommand::Answer { request, .. } => {
+                !self.chat_client.waiting().iter().any(|waiting| waiting.id() == request)
+            }
+            ChatCommand::Start { .. } | ChatCommand::Queue { .. } | ChatCommand::Configure { .. } => false,
         };
         if !is_moot {
             self.screen.line(red(problem))?;
@@ -459,19 +471,20 @@ impl<T: Talk> Follower<'_, T> {
         Ok(())
     }
 
-    fn connection(&mut self, status: &Status) -> Result<(), Failure> {
+    fn connection(&mut self, status: &ConnectionStatus) -> Result<(), Failure> {
         match status {
-            Status::Reconnecting { why, .. } if !self.is_lost => {
+            ConnectionStatus::Reconnecting { why, .. } if !self.is_lost => {
                 self.is_lost = true;
                 self.screen.line(yellow(format!("the connection is lost ({why}): trying again")))?;
             }
-            Status::Connected if self.is_lost => {
+            ConnectionStatus::Connected if self.is_lost => {
                 self.is_lost = false;
                 // What was answered meanwhile may not have arrived.
                 self.dealt_with.clear();
                 self.screen.line(dim("connected again"))?;
             }
-            Status::Reconnecting { .. } | Status::Connected | Status::Closed(_) => {}
+            ConnectionStatus::Reconnecting { .. } | ConnectionStatus::Connected | ConnectionStatus::ClientClosed(_) => {
+            }
         }
         Ok(())
     }
@@ -484,7 +497,7 @@ fn print(line: &str) -> io::Result<()> {
     out.flush()
 }
 
-fn ask(asking: &Asking, screen: &mut Screen) -> io::Result<()> {
+fn ask(asking: &QuestionDialog, screen: &mut ChatScreen) -> io::Result<()> {
     let (words, prompt) = asking.words();
     if !words.is_empty() {
         screen.line(words)?;
@@ -493,9 +506,9 @@ fn ask(asking: &Asking, screen: &mut Screen) -> io::Result<()> {
 }
 
 /// Why nothing more will come.
-pub(crate) fn closed(why: Closed, uri: &str) -> Failure {
+pub(crate) fn closed(why: ClientClosed, uri: &str) -> Failure {
     match why {
-        Closed::GaveUp { last, .. } => Failure::NoHost(format!(
+        ClientClosed::GaveUp { last, .. } => Failure::NoHost(format!(
             "the host is gone ({last}): `grove attach {}` goes on with the session where it is",
             id_of(uri)
         )),
@@ -503,7 +516,7 @@ pub(crate) fn closed(why: Closed, uri: &str) -> Failure {
     }
 }
 
-async fn receive(envelopes: &mut Arriving) -> Option<String> {
+async fn receive(envelopes: &mut EnvelopeReceiver) -> Option<String> {
     match envelopes {
         Some(envelopes) => envelopes.recv().await,
         None => std::future::pending().await,
@@ -512,24 +525,24 @@ async fn receive(envelopes: &mut Arriving) -> Option<String> {
 
 /// What is printed of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum OutputFormat {
     /// The conversation, as a person reads it.
     Shown,
     /// Its envelopes, for programs.
     Json,
 }
 
-impl Output {
+impl OutputFormat {
     pub(crate) fn json(json: bool) -> Self {
-        if json { Output::Json } else { Output::Shown }
+        if json { OutputFormat::Json } else { OutputFormat::Shown }
     }
 }
 
 /// Where the envelopes come from, if they are wanted, and the log that sees them.
-pub(crate) fn output(wanted: Output, of: Envelopes) -> (Option<FrameLog>, Arriving) {
+pub(crate) fn output(wanted: OutputFormat, of: EnvelopeDialect) -> (Option<FrameLog>, EnvelopeReceiver) {
     match wanted {
-        Output::Shown => (None, None),
-        Output::Json => {
+        OutputFormat::Shown => (None, None),
+        OutputFormat::Json => {
             let (log, arriving) = envelopes(of);
             (Some(log), Some(arriving))
         }
@@ -538,17 +551,17 @@ pub(crate) fn output(wanted: Output, of: Envelopes) -> (Option<FrameLog>, Arrivi
 
 /// Whose envelopes they are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Envelopes {
+pub(crate) enum EnvelopeDialect {
     Ahp,
     V1,
 }
 
 /// A frame log that gives the envelopes that come, as they come. They are printed by the same thread that reads them,
 /// so no more of them wait than came at once.
-fn envelopes(of: Envelopes) -> (FrameLog, mpsc::UnboundedReceiver<String>) {
+fn envelopes(of: EnvelopeDialect) -> (FrameLog, mpsc::UnboundedReceiver<String>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let log = FrameLog::new(move |direction, frame| {
-        if direction == Direction::FromHost {
+        if direction == FrameDirection::FromHost {
             for envelope in envelopes_in(frame, of) {
                 // Nobody prints any more.
                 sender.send(envelope.get().to_owned()).ok();
@@ -559,9 +572,9 @@ fn envelopes(of: Envelopes) -> (FrameLog, mpsc::UnboundedReceiver<String>) {
 }
 
 /// The envelopes in a frame: one in a notification, any number in a replay. Those of the root are nobody's.
-fn envelopes_in(frame: &str, of: Envelopes) -> Vec<&RawValue> {
+fn envelopes_in(frame: &str, of: EnvelopeDialect) -> Vec<&RawValue> {
     #[derive(Deserialize)]
-    struct Frame<'a> {
+    struct RawFrame<'a> {
         #[serde(borrow)]
         method: Option<std::borrow::Cow<'a, str>>,
         #[serde(borrow)]
@@ -570,38 +583,39 @@ fn envelopes_in(frame: &str, of: Envelopes) -> Vec<&RawValue> {
         result: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
-    struct Params<'a> {
+    struct ActionParams<'a> {
         #[serde(borrow)]
         envelope: &'a RawValue,
     }
     #[derive(Deserialize)]
-    struct Replay<'a> {
+    struct ReplayResult<'a> {
         #[serde(borrow, rename = "type")]
         kind: std::borrow::Cow<'a, str>,
         #[serde(borrow)]
         actions: Vec<&'a RawValue>,
     }
     #[derive(Deserialize)]
-    struct Channel<'a> {
+    struct EnvelopeChannel<'a> {
         #[serde(borrow)]
         channel: std::borrow::Cow<'a, str>,
     }
-    let Ok(frame) = serde_json::from_str::<Frame<'_>>(frame) else { return Vec::new() };
+    let Ok(frame) = serde_json::from_str::<RawFrame<'_>>(frame) else { return Vec::new() };
     let envelopes = match (frame.method.as_deref(), frame.params, frame.result) {
         (Some("action"), Some(params), _) => match of {
-            Envelopes::Ahp => vec![params],
-            Envelopes::V1 => {
-                serde_json::from_str::<Params<'_>>(params.get()).map(|params| params.envelope).into_iter().collect()
-            }
+            EnvelopeDialect::Ahp => vec![params],
+            EnvelopeDialect::V1 => serde_json::from_str::<ActionParams<'_>>(params.get())
+                .map(|params| params.envelope)
+                .into_iter()
+                .collect(),
         },
-        (None, None, Some(result)) => match serde_json::from_str::<Replay<'_>>(result.get()) {
+        (None, None, Some(result)) => match serde_json::from_str::<ReplayResult<'_>>(result.get()) {
             Ok(replay) if replay.kind == "replay" => replay.actions,
             Ok(_) | Err(_) => Vec::new(),
         },
         _ => Vec::new(),
     };
     let is_root = |envelope: &&RawValue| {
-        serde_json::from_str::<Channel<'_>>(envelope.get()).is_ok_and(|of| of.channel == grove_wire::ahp::ROOT)
+        serde_json::from_str::<EnvelopeChannel<'_>>(envelope.get()).is_ok_and(|of| of.channel == grove_wire::ahp::ROOT)
     };
     envelopes.into_iter().filter(|envelope| !is_root(envelope)).collect()
 }
@@ -610,7 +624,7 @@ fn envelopes_in(frame: &str, of: Envelopes) -> Vec<&RawValue> {
 mod tests {
     use super::*;
 
-    fn found(frame: &str, of: Envelopes) -> Vec<String> {
+    fn found(frame: &str, of: EnvelopeDialect) -> Vec<String> {
         envelopes_in(frame, of).into_iter().map(|envelope| envelope.get().to_owned()).collect()
     }
 
@@ -618,19 +632,19 @@ mod tests {
     fn envelopes_are_taken_out_of_frames_as_they_came() {
         let envelope = r#"{"channel":"a:/1",  "serverSeq":1,"x":{}}"#;
         let action = format!(r#"{{"jsonrpc":"2.0","method":"action","params":{envelope}}}"#);
-        assert_eq!(found(&action, Envelopes::Ahp), [envelope]);
+        assert_eq!(found(&action, EnvelopeDialect::Ahp), [envelope]);
         let action = format!(r#"{{"method":"action","params":{{"envelope":{envelope}}}}}"#);
-        assert_eq!(found(&action, Envelopes::V1), [envelope]);
+        assert_eq!(found(&action, EnvelopeDialect::V1), [envelope]);
         let replay =
             format!(r#"{{"id":1,"result":{{"type":"replay","actions":[{envelope},{envelope}],"missing":[]}}}}"#);
-        assert_eq!(found(&replay, Envelopes::Ahp), [envelope, envelope]);
+        assert_eq!(found(&replay, EnvelopeDialect::Ahp), [envelope, envelope]);
         for other in [
             r#"{"id":1,"result":{"type":"snapshot","snapshots":[]}}"#,
             r#"{"method":"root/sessionAdded","params":{}}"#,
             r#"{"method":"action","params":{"channel":"ahp-root://","serverSeq":1}}"#,
             "nonsense",
         ] {
-            assert_eq!(found(other, Envelopes::Ahp), Vec::<String>::new(), "{other}");
+            assert_eq!(found(other, EnvelopeDialect::Ahp), Vec::<String>::new(), "{other}");
         }
     }
 }

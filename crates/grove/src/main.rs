@@ -2,38 +2,38 @@
 //!
 //! A thin skin: [`cli`] says what can be typed, [`settings`] where values come from, [`data_folder`] what the process
 //! keeps on disk, [`background`] how a host is found or started, [`agents`] which agents there are, [`hooks`] who
-//! is asked before sessions' trees change, [`stores`] where sessions lie, [`listening`] where
+//! is asked before sessions' trees change, [`stores`] where sessions lie, [`listeners`] where
 //! clients find the host, [`open_files`] how many files it may have open, and each module of [`commands`] does one command.
 //!
-//! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
-//! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
-//! of it looks. [`input`] is the input line of a terminal. [`hosts`] are others that are known by name, [`remembered`] what the layer of all sessions keeps on disk. [`history`] is what other tools left on this machine. [`exchange`] is how sessions look that come from other programs, or go to them.
+//! Commands that are clients of the host: [`connect`] reaches it, [`chat_client`] is a conversation in whichever protocol,
+//! [`follow`] stays with one until it is over, [`question_dialog`] puts an agent's questions to the person, and [`show`] is how all
+//! of it looks. [`input`] is the input line of a terminal. [`hosts`] are others that are known by name, [`file_memory`] what the layer of all sessions keeps on disk. [`history`] is what other tools left on this machine. [`import_export`] is how sessions look that come from other programs, or go to them.
 
 mod agents;
-mod ask;
 mod background;
+mod chat_client;
 mod cli;
 mod commands;
 mod connect;
 mod damage_file;
 mod data_folder;
 mod endpoint;
-mod exchange;
+mod file_memory;
 mod follow;
 mod history;
 mod hooks;
 mod hosts;
+mod import_export;
 mod input;
 mod json_errors;
-mod listening;
+mod listeners;
 mod open_files;
 mod page;
-mod remembered;
+mod question_dialog;
 mod secret_files;
 mod settings;
 mod show;
 mod stores;
-mod talk;
 mod trust;
 
 use std::ffi::OsString;
@@ -43,8 +43,8 @@ use clap::Parser;
 
 use cli::{Cli, Command, ConfigCommand, HistoryCommand, ServeArgs};
 use commands::Failure;
-use commands::bridge::End;
-use commands::marks::Mark;
+use commands::bridge::CloseNotice;
+use commands::marks::SessionFlag;
 
 fn main() -> ExitCode {
     let typed = as_typed(std::env::args_os());
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help is no error.
             if wants_json && error.use_stderr() {
-                commands::say(json_errors::of_usage(&error)).ok();
+                commands::print_line(json_errors::of_usage(&error)).ok();
             }
             error.exit();
         }
@@ -62,10 +62,10 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !failure.is_said() {
+            if !failure.is_printed() {
                 if wants_json && !failure.is_reported() {
                     // Nobody may be reading, and the words below are said all the same.
-                    commands::say(json_errors::of(&failure)).ok();
+                    commands::print_line(json_errors::of(&failure)).ok();
                 }
                 anstream::eprintln!("grove: {failure:#}");
             }
@@ -104,7 +104,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Branch(args) => commands::tree::branch(&common, &args),
         Command::Fork(args) => commands::tree::fork(&common, &args),
         Command::Migrate(args) => commands::tree::migrate(&common, &args),
-        Command::Move(args) => commands::moving::run(&common, &args),
+        Command::Move(args) => commands::move_session::run(&common, &args),
         Command::Merge(args) => commands::tree::merge(&common, &args),
         Command::Compact(args) => commands::tree::compact(&common, &args),
         Command::Plan(args) => commands::workspace::plan(&common, &args),
@@ -114,19 +114,19 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Export(args) => commands::export::run(&common, &args),
         Command::Import(args) => commands::import::run(&common, &args),
         Command::Chats(args) => commands::chats::run(&common, &args),
-        Command::Archive(args) => commands::marks::run(&common, &args, Mark::Archived),
-        Command::Read(args) => commands::marks::run(&common, &args, Mark::Read),
+        Command::Archive(args) => commands::marks::run(&common, &args, SessionFlag::Archived),
+        Command::Read(args) => commands::marks::run(&common, &args, SessionFlag::Read),
         Command::Rm(args) => commands::rm::run(&common, &args),
         Command::Agents(args) => commands::agents::run(&common, &args),
         Command::Logs(args) => commands::logs::run(&common, &args),
-        Command::Serve(args) if args.stdio => commands::bridge::run(&common, &args, End::Told),
+        Command::Serve(args) if args.stdio => commands::bridge::run(&common, &args, CloseNotice::Sent),
         Command::Serve(args) => commands::serve::run(&common, &args),
         Command::Start(args) => commands::start::run(&common, &args),
         Command::Open(args) => commands::open::run(&common, &args),
         Command::Status(args) => commands::status::run(&common, &args),
         Command::Stop(args) => commands::stop::run(&common, &args),
         Command::Copilot(args) => commands::copilot::run(&common, &args),
-        Command::AhpBridge(_) => commands::bridge::run(&common, &ServeArgs::default(), End::Silent),
+        Command::AhpBridge(_) => commands::bridge::run(&common, &ServeArgs::default(), CloseNotice::Silent),
         Command::Hosts(args) => commands::hosts::run(&common, &args),
         Command::Inspect(args) => commands::inspect::run(&common, &args),
         Command::History(HistoryCommand::Scan(args)) => commands::history::scan(&common, &args),

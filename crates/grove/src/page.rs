@@ -1,6 +1,6 @@
 //! The web page, as it was built into the program.
 
-use grove_host::server::{Asset, Caching, Page};
+use grove_host::server::{Asset, Caching, WebPage};
 
 /// Path, tag and content of each file, put together by `build.rs`.
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
@@ -8,7 +8,7 @@ const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.r
 /// What stands in the page's place in a program that was built without it.
 const NOT_BUILT: &str = "The page was not built: run `make web`, then build Grove again.\n";
 
-pub(crate) fn page() -> Page {
+pub(crate) fn page() -> WebPage {
     let built = FILES.iter().map(|(path, tag, content)| {
         // Vite puts what it names after its content into this folder.
         let caching = if path.starts_with("assets/") { Caching::Immutable } else { Caching::Revalidated };
@@ -24,7 +24,7 @@ pub(crate) fn page() -> Page {
         };
         ("index.html".into(), asset)
     });
-    Page::new(built.chain(not_built))
+    WebPage::new(built.chain(not_built))
 }
 
 fn content_type(path: &str) -> &'static str {

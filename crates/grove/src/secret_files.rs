@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 /// How large a file with a secret may be.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// The mode bits by which others may write.
 const OTHERS_WRITE: u32 = 0o022;
 /// The mode bits by which others may read, write or enter.
@@ -30,7 +30,7 @@ pub(crate) enum SecretError {
     Link { path: PathBuf },
     #[error("{} is no regular file: remove it", .path.display())]
     Kind { path: PathBuf },
-    #[error("{} has more than {MOST_BYTES} bytes: remove it", .path.display())]
+    #[error("{} has more than {MAX_BYTES} bytes: remove it", .path.display())]
     TooLarge { path: PathBuf },
     #[error("{} cannot be read: {error}", .path.display())]
     Io { path: PathBuf, error: io::Error },
@@ -92,9 +92,9 @@ pub(crate) fn open(path: &Path) -> Result<Option<(File, bool)>, SecretError> {
 pub(crate) fn read(path: &Path) -> Result<Option<Secret>, SecretError> {
     let Some((file, was_readable)) = open(path)? else { return Ok(None) };
     let mut text = String::new();
-    let length = file.take(MOST_BYTES + 1).read_to_string(&mut text);
+    let length = file.take(MAX_BYTES + 1).read_to_string(&mut text);
     let length = length.map_err(|error| SecretError::Io { path: path.to_owned(), error })?;
-    if length as u64 > MOST_BYTES {
+    if length as u64 > MAX_BYTES {
         return Err(SecretError::TooLarge { path: path.to_owned() });
     }
     Ok(Some(Secret { text, was_readable }))

@@ -11,30 +11,30 @@ use etcetera::BaseStrategy;
 use grove_core::StoreName;
 use serde::Serialize;
 
-use crate::agents::{Configured, configured};
+use crate::agents::{AgentConfig, config_table};
 use crate::cli::{Common, ServeArgs};
-use crate::history::{self, ConfiguredHistory};
-use crate::hooks::{self, ConfiguredHook};
+use crate::history::{self, HistoryConfig};
+use crate::hooks::{self, HookConfig};
 use crate::secret_files;
-use crate::stores::{self, ConfiguredStore};
+use crate::stores::{self, StoreConfig};
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "name")]
-pub(crate) enum Source {
+pub(crate) enum SettingSource {
     Default,
     File(PathBuf),
     Environment(String),
     Flag(String),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Default => f.write_str("default"),
-            Source::File(path) => write!(f, "{}", path.display()),
-            Source::Environment(name) => write!(f, "environment ({name})"),
-            Source::Flag(name) => write!(f, "flag ({name})"),
+            SettingSource::Default => f.write_str("default"),
+            SettingSource::File(path) => write!(f, "{}", path.display()),
+            SettingSource::Environment(name) => write!(f, "environment ({name})"),
+            SettingSource::Flag(name) => write!(f, "flag ({name})"),
         }
     }
 }
@@ -43,7 +43,7 @@ impl fmt::Display for Source {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Setting<T> {
     pub(crate) value: T,
-    pub(crate) source: Source,
+    pub(crate) source: SettingSource,
 }
 
 /// What a confirmation survives.
@@ -128,15 +128,15 @@ pub(crate) struct Settings {
     pub(crate) log_dir: Setting<Option<PathBuf>>,
     /// Folders that sessions can lie in.
     #[serde(serialize_with = "names")]
-    pub(crate) stores: Setting<BTreeMap<String, ConfiguredStore>>,
+    pub(crate) stores: Setting<BTreeMap<String, StoreConfig>>,
     /// Programs that are asked before sessions' trees change, and told.
     #[serde(serialize_with = "names")]
-    pub(crate) hooks: Setting<BTreeMap<String, ConfiguredHook>>,
+    pub(crate) hooks: Setting<BTreeMap<String, HookConfig>>,
     /// Other tools' sessions: whether they are looked for, whether some are kept, and where else they lie.
-    pub(crate) history: Setting<ConfiguredHistory>,
+    pub(crate) history: Setting<HistoryConfig>,
     /// What the file says of agents. It may hold secrets: only their names are shown.
     #[serde(serialize_with = "names")]
-    pub(crate) agents: Setting<BTreeMap<String, Configured>>,
+    pub(crate) agents: Setting<BTreeMap<String, AgentConfig>>,
     /// The file that was looked for, whether it exists or not.
     #[serde(skip)]
     pub(crate) config_file: PathBuf,
@@ -265,9 +265,9 @@ struct Layers {
 }
 
 /// A value that may be left out.
-struct Maybe<T>(Option<T>);
+struct OptionalValue<T>(Option<T>);
 
-impl<T: std::str::FromStr> std::str::FromStr for Maybe<T> {
+impl<T: std::str::FromStr> std::str::FromStr for OptionalValue<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> Result<Self, T::Err> {
@@ -330,20 +330,20 @@ impl Layers {
         T::Err: fmt::Display,
     {
         if let Some(value) = flag {
-            return Ok(Setting { value, source: Source::Flag(format!("--{key}")) });
+            return Ok(Setting { value, source: SettingSource::Flag(format!("--{key}")) });
         }
-        let parse = |text: &str, source: Source| match text.parse() {
+        let parse = |text: &str, source: SettingSource| match text.parse() {
             Ok(value) => Ok(Setting { value, source }),
             Err(error) => Err(anyhow!("`{text}` is no value for {key} (from {source}): {error}")),
         };
         let name = variable(key);
         if let Some(text) = self.environment.get(&name) {
-            return parse(text, Source::Environment(name));
+            return parse(text, SettingSource::Environment(name));
         }
         match self.values.get(key) {
-            None => Ok(Setting { value: default(), source: Source::Default }),
-            Some(toml::Value::String(text)) => parse(text, Source::File(self.file.clone())),
-            Some(value) => parse(&value.to_string(), Source::File(self.file.clone())),
+            None => Ok(Setting { value: default(), source: SettingSource::Default }),
+            Some(toml::Value::String(text)) => parse(text, SettingSource::File(self.file.clone())),
+            Some(value) => parse(&value.to_string(), SettingSource::File(self.file.clone())),
         }
     }
 
@@ -356,9 +356,9 @@ impl Layers {
         let written = self.environment.get(&variable(key)).map(String::as_str);
         let written = written.or_else(|| self.values.get(key).map(|value| value.as_str().unwrap_or("a value")));
         if flag.is_none() && written.is_none_or(str::is_empty) {
-            return Ok(Setting { value: None, source: Source::Default });
+            return Ok(Setting { value: None, source: SettingSource::Default });
         }
-        let Setting { value, source } = self.one(key, flag.map(Some).map(Maybe), || Maybe(None))?;
+        let Setting { value, source } = self.one(key, flag.map(Some).map(OptionalValue), || OptionalValue(None))?;
         Ok(Setting { value: value.0, source })
     }
 
@@ -371,49 +371,49 @@ impl Layers {
         default: impl FnOnce() -> Vec<PathBuf>,
     ) -> Result<Setting<Vec<PathBuf>>> {
         if !flags.is_empty() {
-            return Ok(Setting { value: flags.to_vec(), source: Source::Flag(flag_name.to_owned()) });
+            return Ok(Setting { value: flags.to_vec(), source: SettingSource::Flag(flag_name.to_owned()) });
         }
         let name = variable(key);
         if let Some(text) = self.environment.get(&name) {
             let value = std::env::split_paths(text).filter(|path| path != Path::new("")).collect();
-            return Ok(Setting { value, source: Source::Environment(name) });
+            return Ok(Setting { value, source: SettingSource::Environment(name) });
         }
         let Some(value) = self.values.get(key) else {
-            return Ok(Setting { value: default(), source: Source::Default });
+            return Ok(Setting { value: default(), source: SettingSource::Default });
         };
         let paths =
             value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(PathBuf::from)).collect());
         match paths {
-            Some(value) => Ok(Setting { value, source: Source::File(self.file.clone()) }),
+            Some(value) => Ok(Setting { value, source: SettingSource::File(self.file.clone()) }),
             None => Err(anyhow!("{}: {key} must be a list of folders", self.file.display())),
         }
     }
 
     /// What the file says of hooks. No flag and no variable does.
-    fn hooks(&self) -> Result<Setting<BTreeMap<String, ConfiguredHook>>> {
+    fn hooks(&self) -> Result<Setting<BTreeMap<String, HookConfig>>> {
         let value = hooks::read(&self.file, self.values.get("hooks"))?;
-        let source = if value.is_empty() { Source::Default } else { Source::File(self.file.clone()) };
+        let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
         Ok(Setting { value, source })
     }
 
     /// What the file says of stores. No flag and no variable does.
-    fn stores(&self) -> Result<Setting<BTreeMap<String, ConfiguredStore>>> {
+    fn stores(&self) -> Result<Setting<BTreeMap<String, StoreConfig>>> {
         let value = stores::read(&self.file, self.values.get("stores"))?;
-        let source = if value.is_empty() { Source::Default } else { Source::File(self.file.clone()) };
+        let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
         Ok(Setting { value, source })
     }
 
     /// What the file says of other tools' sessions. No flag and no variable does.
-    fn history(&self) -> Result<Setting<ConfiguredHistory>> {
+    fn history(&self) -> Result<Setting<HistoryConfig>> {
         let table = self.values.get("history");
-        let source = if table.is_some() { Source::File(self.file.clone()) } else { Source::Default };
+        let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
         Ok(Setting { value: history::read(&self.file, table)?, source })
     }
 
     /// What the file says of agents. No flag and no variable does.
-    fn agents(&self) -> Result<Setting<BTreeMap<String, Configured>>> {
-        let value = configured::read(&self.file, self.values.get("agents"))?;
-        let source = if value.is_empty() { Source::Default } else { Source::File(self.file.clone()) };
+    fn agents(&self) -> Result<Setting<BTreeMap<String, AgentConfig>>> {
+        let value = config_table::read(&self.file, self.values.get("agents"))?;
+        let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
         Ok(Setting { value, source })
     }
 }
@@ -479,7 +479,7 @@ mod tests {
         let shown = names(&agents, serde_json::value::Serializer).unwrap();
         assert_eq!(shown["value"], serde_json::json!(["claude"]));
         assert!(!shown.to_string().contains("hunter2"));
-        assert_eq!(layers("", &[]).agents().unwrap().source, Source::Default);
+        assert_eq!(layers("", &[]).agents().unwrap().source, SettingSource::Default);
         let none = layers("max-agents = 0", &[]).one("max-agents", None, || MAX_AGENTS).unwrap_err().to_string();
         assert!(none.contains("`0` is no value for max-agents"), "{none}");
     }

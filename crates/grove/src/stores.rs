@@ -13,7 +13,7 @@ use std::{fs, io};
 use anyhow::{Context, Result, anyhow, bail};
 use grove_core::{ChatId, Session, SessionId, StoreName};
 use grove_fs::LocalFs;
-use grove_host::{Former, Stores, paths};
+use grove_host::{RetiredStore, Stores, paths};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
@@ -25,11 +25,11 @@ use crate::settings::Settings;
 /// The name of the store that `log-dir` is.
 const LOG_DIR: &str = "log-dir";
 /// How many stores are remembered; the one that was added first is forgotten.
-const MOST_REMEMBERED: usize = 256;
+const MAX_REMEMBERED: usize = 256;
 
 /// One table `[stores.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ConfiguredStore {
+pub(crate) struct StoreConfig {
     pub(crate) folder: PathBuf,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct StoreFolder {
 }
 
 /// Reads what a file has under `stores`. Errors name the file, the store and the key.
-pub(crate) fn read(file: &Path, stores: Option<&Value>) -> Result<BTreeMap<String, ConfiguredStore>> {
+pub(crate) fn read(file: &Path, stores: Option<&Value>) -> Result<BTreeMap<String, StoreConfig>> {
     let Some(stores) = stores else { return Ok(BTreeMap::new()) };
     let file = file.display();
     let stores = stores.as_table().ok_or_else(|| anyhow!("{file}: `stores` must be tables [stores.NAME]"))?;
@@ -52,14 +52,14 @@ pub(crate) fn read(file: &Path, stores: Option<&Value>) -> Result<BTreeMap<Strin
     stores.iter().map(one).collect()
 }
 
-fn one(table: &Value) -> Result<ConfiguredStore> {
+fn one(table: &Value) -> Result<StoreConfig> {
     let table = table.as_table().ok_or_else(|| anyhow!("must be a table"))?;
     if let Some(unknown) = table.keys().find(|key| *key != "folder") {
         bail!("has no `{unknown}`; there is: folder");
     }
     let folder = table.get("folder").and_then(Value::as_str).filter(|folder| Path::new(folder).is_absolute());
     match folder {
-        Some(folder) => Ok(ConfiguredStore { folder: folder.into() }),
+        Some(folder) => Ok(StoreConfig { folder: folder.into() }),
         None => bail!("folder must be a whole path: folder = \"/path/to/sessions\""),
     }
 }
@@ -92,17 +92,17 @@ pub(crate) fn open(settings: &Settings) -> Result<Stores> {
     let former = remembered
         .iter()
         .filter(|store| !is_current(store))
-        .map(|store| Former { name: store.name.clone(), fs: Arc::new(LocalFs::new(&store.folder)) });
+        .map(|store| RetiredStore { name: store.name.clone(), fs: Arc::new(LocalFs::new(&store.folder)) });
     let former = former.collect();
     let before = remembered.len();
     let new: Vec<_> = folders.iter().skip(1).filter(|store| !remembered.contains(store)).cloned().collect();
     remembered.extend(new);
     if remembered.len() > before {
-        let excess = remembered.len().saturating_sub(MOST_REMEMBERED);
+        let excess = remembered.len().saturating_sub(MAX_REMEMBERED);
         remembered.drain(..excess);
         data_folder::write_stores(data_dir, &serde_json::to_string_pretty(&remembered)?)?;
     }
-    let mut stores = Stores::new(Arc::new(LocalFs::new(paths::root(data_dir)))).with_former(former);
+    let mut stores = Stores::new(Arc::new(LocalFs::new(paths::root(data_dir)))).with_retired(former);
     for store in folders.iter().skip(1) {
         stores = stores.with(&store.name, Arc::new(LocalFs::new(&store.folder)))?;
     }
@@ -212,7 +212,7 @@ mod tests {
     fn a_store_in_the_file_is_a_folder_with_a_whole_path() {
         let read = |text: &str| read(Path::new("grove.toml"), text.parse::<toml::Table>().unwrap().get("stores"));
         let stores = read("[stores.work]\nfolder = '/srv/work'").unwrap();
-        assert_eq!(stores["work"], ConfiguredStore { folder: "/srv/work".into() });
+        assert_eq!(stores["work"], StoreConfig { folder: "/srv/work".into() });
         for bad in [
             "stores = 1",
             "[stores]\nx = 1",

@@ -9,7 +9,7 @@ use grove_host::FolderTrust;
 use crate::data_folder::write_private;
 
 /// How many folders are kept. The one that was trusted first is asked for again past that.
-const MOST_FOLDERS: usize = 10_000;
+const MAX_FOLDERS: usize = 10_000;
 
 /// The list, and where it lies.
 pub(crate) struct TrustedFolders {
@@ -50,7 +50,7 @@ impl FolderTrust for TrustedFolders {
             return Ok(());
         }
         let mut kept: Vec<PathBuf> =
-            folders.iter().skip((folders.len() + 1).saturating_sub(MOST_FOLDERS)).cloned().collect();
+            folders.iter().skip((folders.len() + 1).saturating_sub(MAX_FOLDERS)).cloned().collect();
         kept.push(folder.to_owned());
         self.keep(&mut folders, kept)
     }

@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::normal::{
-    CallState, ChangeKind, ForeignEdit, ForeignPart, ForeignToolCall, ForeignTurn, Place, Replacement, TextChange,
-    ToolInput,
+    CallState, EditKind, FileLocation, Replacement, TextChange, ToolInput, TranscriptEdit, TranscriptPart,
+    TranscriptToolCall, TranscriptTurn,
 };
 use crate::reader::Bookmark;
 use crate::tools;
@@ -22,9 +22,9 @@ const MAX_NAME: usize = 4_096;
 /// The files that a session changed, in the order in which they were first changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Changes {
+pub struct SessionChanges {
     /// By their paths; by their URIs where they have none.
-    pub files: IndexMap<String, FileChange>,
+    pub files: IndexMap<String, FileChangeSummary>,
     /// How many changes of further files are missing here.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
@@ -33,8 +33,8 @@ pub struct Changes {
 /// What became of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct FileChange {
-    pub operation: Operation,
+pub struct FileChangeSummary {
+    pub operation: ChangeOperation,
     /// Lines that came.
     #[serde(skip_serializing_if = "is_zero")]
     pub insertions: u64,
@@ -52,7 +52,7 @@ pub struct FileChange {
 /// What happened to a file, from before the session to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Operation {
+pub enum ChangeOperation {
     Created,
     #[default]
     Modified,
@@ -63,12 +63,12 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Changes {
+impl SessionChanges {
     /// What turns that are at hand changed, in their order.
-    pub fn of<'a>(turns: impl IntoIterator<Item = &'a ForeignTurn>) -> Self {
-        let mut gathering = Gathering::default();
-        turns.into_iter().for_each(|turn| gathering.take(turn));
-        gathering.finish().changes
+    pub fn of<'a>(turns: impl IntoIterator<Item = &'a TranscriptTurn>) -> Self {
+        let mut collector = ChangeCollector::default();
+        turns.into_iter().for_each(|turn| collector.take(turn));
+        collector.finish().changes
     }
 
     pub fn is_empty(&self) -> bool {
@@ -87,44 +87,46 @@ impl Changes {
         let mut all = Self { left_out: self.left_out, ..Self::default() };
         for (path, change) in self.files {
             // Two spellings of one file are one file from here on.
-            all.add(whole(path), FileChange { from: change.from.map(whole), ..change });
+            all.add(whole(path), FileChangeSummary { from: change.from.map(whole), ..change });
         }
         all
     }
 
     /// Takes in what a turn did, once all of it is known.
     fn take(&mut self, turn: TurnChanges) {
-        for (path, Touched { moved_from, uri, told }) in turn.files {
-            let (insertions, deletions) = lines(&told);
-            let (became, is_gone) = became(&told);
+        for (path, TurnFileChange { moved_from, uri, tally }) in turn.files {
+            let (insertions, deletions) = lines(&tally);
+            let (became, is_gone) = became(&tally);
             if let Some(before) = &moved_from
                 && let Some(mut moved) = self.files.shift_remove(before)
             {
                 // A file that moved is another one now. What was new is new under its new name.
-                if moved.operation != Operation::Created {
+                if moved.operation != ChangeOperation::Created {
                     moved.from.get_or_insert_with(|| before.clone());
                 }
                 self.add(path.clone(), moved);
             }
-            let was_new = self.files.get(&path).is_some_and(|known| known.operation == Operation::Created);
+            let was_new = self.files.get(&path).is_some_and(|known| known.operation == ChangeOperation::Created);
             let is_known = self.files.contains_key(&path);
-            if (is_gone && !is_known) || (was_new && became == Operation::Deleted) {
+            if (is_gone && !is_known) || (was_new && became == ChangeOperation::Deleted) {
                 self.files.shift_remove(&path);
                 continue;
             }
             let from = moved_from.filter(|_| !is_known);
-            self.add(path, FileChange { operation: became, insertions, deletions, uri, from });
+            self.add(path, FileChangeSummary { operation: became, insertions, deletions, uri, from });
         }
         self.left_out = self.left_out.saturating_add(turn.left_out);
     }
 
-    fn add(&mut self, path: String, change: FileChange) {
+    fn add(&mut self, path: String, change: FileChangeSummary) {
         if let Some(known) = self.files.get_mut(&path) {
             known.operation = match (known.operation, change.operation) {
-                (Operation::Created, Operation::Deleted) => Operation::Deleted,
-                (Operation::Created, _) => Operation::Created,
-                (Operation::Modified | Operation::Deleted, Operation::Deleted) => Operation::Deleted,
-                (Operation::Modified | Operation::Deleted, _) => Operation::Modified,
+                (ChangeOperation::Created, ChangeOperation::Deleted) => ChangeOperation::Deleted,
+                (ChangeOperation::Created, _) => ChangeOperation::Created,
+                (ChangeOperation::Modified | ChangeOperation::Deleted, ChangeOperation::Deleted) => {
+                    ChangeOperation::Deleted
+                }
+                (ChangeOperation::Modified | ChangeOperation::Deleted, _) => ChangeOperation::Modified,
             };
             known.insertions = known.insertions.saturating_add(change.insertions);
             known.deletions = known.deletions.saturating_add(change.deletions);
@@ -139,28 +141,28 @@ impl Changes {
 
 /// Gathers what a session changed while it is read.
 #[derive(Debug, Default)]
-pub(crate) struct Gathering {
+pub(crate) struct ChangeCollector {
     /// What all turns but the newest changed.
-    before: Changes,
+    before: SessionChanges,
     newest: Option<TurnChanges>,
     turns: u32,
 }
 
 /// What was gathered.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    pub changes: Changes,
+pub(crate) struct CollectedChanges {
+    pub changes: SessionChanges,
     /// What was changed before the newest turn. A reading that goes on tells that one again.
-    pub before: Changes,
+    pub before: SessionChanges,
 }
 
-impl Gathering {
+impl ChangeCollector {
     /// Goes on where an earlier reading left its bookmark: `before` is what had been changed before that.
-    pub(crate) fn from(bookmark: &Bookmark, before: Changes) -> Self {
+    pub(crate) fn from(bookmark: &Bookmark, before: SessionChanges) -> Self {
         Self { before, newest: None, turns: bookmark.turns }
     }
 
-    pub(crate) fn take(&mut self, turn: &ForeignTurn) {
+    pub(crate) fn take(&mut self, turn: &TranscriptTurn) {
         if let Some(settled) = self.newest.replace(TurnChanges::of(turn)) {
             self.before.take(settled);
         }
@@ -172,71 +174,71 @@ impl Gathering {
         bookmark.turns == self.turns.saturating_sub(u32::from(self.newest.is_some()))
     }
 
-    pub(crate) fn finish(self) -> Gathered {
+    pub(crate) fn finish(self) -> CollectedChanges {
         let mut changes = self.before.clone();
         if let Some(newest) = self.newest {
             changes.take(newest);
         }
-        Gathered { changes, before: self.before }
+        CollectedChanges { changes, before: self.before }
     }
 }
 
 /// The ways in which an edit is told.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum EditSource {
     Call,
     Text,
     Sum,
 }
 
-const WAYS: usize = 3;
+const EDIT_SOURCES: usize = 3;
 
 /// What a turn did to files.
 #[derive(Debug, Default)]
 struct TurnChanges {
-    files: IndexMap<String, Touched>,
+    files: IndexMap<String, TurnFileChange>,
     left_out: u64,
 }
 
 /// What a turn did to one file, as each way tells it.
 #[derive(Debug, Default)]
-struct Touched {
+struct TurnFileChange {
     moved_from: Option<String>,
     uri: Option<String>,
-    told: [Option<Told>; WAYS],
+    tally: [Option<EditTally>; EDIT_SOURCES],
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Told {
-    step: Step,
+struct EditTally {
+    step: FileTransition,
     insertions: u64,
     deletions: u64,
 }
 
 /// What a file went through in one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum FileTransition {
     Created,
     Modified,
     Deleted,
     /// It came and went.
-    Passed,
+    Transient,
 }
 
-impl Step {
-    fn of(kind: ChangeKind) -> Self {
+impl FileTransition {
+    fn of(kind: EditKind) -> Self {
         match kind {
-            ChangeKind::Create => Self::Created,
-            ChangeKind::Delete => Self::Deleted,
-            ChangeKind::Rename | ChangeKind::Edit => Self::Modified,
+            EditKind::Create => Self::Created,
+            EditKind::Delete => Self::Deleted,
+            EditKind::Rename | EditKind::Edit => Self::Modified,
         }
     }
 
     fn then(self, next: Self) -> Self {
         match (self, next) {
-            (Self::Created | Self::Passed, Self::Deleted | Self::Passed) => Self::Passed,
-            (Self::Created | Self::Passed, Self::Created | Self::Modified) => Self::Created,
-            (Self::Modified | Self::Deleted, Self::Deleted | Self::Passed) => Self::Deleted,
+            (Self::Created | Self::Transient, Self::Deleted | Self::Transient) => Self::Transient,
+            (Self::Created | Self::Transient, Self::Created | Self::Modified) => Self::Created,
+            (Self::Modified | Self::Deleted, Self::Deleted | Self::Transient) => Self::Deleted,
             (Self::Modified | Self::Deleted, Self::Created | Self::Modified) => Self::Modified,
         }
     }
@@ -244,46 +246,46 @@ impl Step {
 
 /// What a file became in a turn, and whether it had come in the same turn. Some ways tell less than others: that it was new
 /// or went counts, whichever way tells it.
-fn became(told: &[Option<Told>; WAYS]) -> (Operation, bool) {
-    let has = |step: Step| told.iter().flatten().any(|told| told.step == step);
-    let is_gone = has(Step::Passed) || (has(Step::Deleted) && has(Step::Created));
-    match is_gone || has(Step::Deleted) {
-        true => (Operation::Deleted, is_gone),
-        false if has(Step::Created) => (Operation::Created, false),
-        false => (Operation::Modified, false),
+fn became(tally: &[Option<EditTally>; EDIT_SOURCES]) -> (ChangeOperation, bool) {
+    let has = |step: FileTransition| tally.iter().flatten().any(|tally| tally.step == step);
+    let is_gone = has(FileTransition::Transient) || (has(FileTransition::Deleted) && has(FileTransition::Created));
+    match is_gone || has(FileTransition::Deleted) {
+        true => (ChangeOperation::Deleted, is_gone),
+        false if has(FileTransition::Created) => (ChangeOperation::Created, false),
+        false => (ChangeOperation::Modified, false),
     }
 }
 
 /// How many lines came and went. Of the text and the sum the one counts that tells more; a call tells what was wanted, and
 /// counts where nothing tells what came of it.
-fn lines(told: &[Option<Told>; WAYS]) -> (u64, u64) {
-    let of = |way: Way| told[way as usize].map_or((0, 0), |told| (told.insertions, told.deletions));
-    let (text, sum) = (of(Way::Text), of(Way::Sum));
+fn lines(tally: &[Option<EditTally>; EDIT_SOURCES]) -> (u64, u64) {
+    let of = |way: EditSource| tally[way as usize].map_or((0, 0), |tally| (tally.insertions, tally.deletions));
+    let (text, sum) = (of(EditSource::Text), of(EditSource::Sum));
     match (text.0.max(sum.0), text.1.max(sum.1)) {
-        (0, 0) => of(Way::Call),
+        (0, 0) => of(EditSource::Call),
         counted => counted,
     }
 }
 
 impl TurnChanges {
     /// What a turn and the agents that it started did, in order.
-    fn of(turn: &ForeignTurn) -> Self {
+    fn of(turn: &TranscriptTurn) -> Self {
         let mut all = Self::default();
         let mut open = vec![turn.parts.iter()];
         while let Some(parts) = open.last_mut() {
             match parts.next() {
-                Some(ForeignPart::Edit(edit)) => all.edit(edit),
-                Some(ForeignPart::ToolCall(call)) => {
+                Some(TranscriptPart::Edit(edit)) => all.edit(edit),
+                Some(TranscriptPart::ToolCall(call)) => {
                     all.call(call);
                     let turns = call.subagent.iter().flat_map(|chat| chat.turns.iter().rev());
                     open.extend(turns.map(|turn| turn.parts.iter()));
                 }
                 Some(
-                    ForeignPart::Text(_)
-                    | ForeignPart::Reasoning { .. }
-                    | ForeignPart::Question(_)
-                    | ForeignPart::Notice(_)
-                    | ForeignPart::Raw(_),
+                    TranscriptPart::Text(_)
+                    | TranscriptPart::Reasoning { .. }
+                    | TranscriptPart::Question(_)
+                    | TranscriptPart::Notice(_)
+                    | TranscriptPart::Raw(_),
                 ) => {}
                 None => {
                     open.pop();
@@ -293,7 +295,7 @@ impl TurnChanges {
         all
     }
 
-    fn call(&mut self, call: &ForeignToolCall) {
+    fn call(&mut self, call: &TranscriptToolCall) {
         // What failed, was refused or was not seen to end is not known to have changed anything.
         if call.state != CallState::Complete || call.exit_code.is_some_and(|code| code != 0) {
             return;
@@ -315,27 +317,27 @@ impl TurnChanges {
     fn replacement(&mut self, edit: &Replacement) {
         let (added, removed) = replaced(edit.before.as_deref().unwrap_or_default(), &edit.after);
         let (insertions, deletions) = (edit.added.unwrap_or(added), edit.removed.unwrap_or(removed));
-        let told = Told { step: Step::of(edit.kind), insertions, deletions };
-        let place = Place::local(edit.path.as_str());
-        self.add(&place, edit.from.as_deref(), Way::Call, told);
+        let tally = EditTally { step: FileTransition::of(edit.kind), insertions, deletions };
+        let place = FileLocation::local(edit.path.as_str());
+        self.add(&place, edit.from.as_deref(), EditSource::Call, tally);
     }
 
-    fn edit(&mut self, edit: &ForeignEdit) {
-        let step = Step::of(edit.kind);
-        let from = edit.from.as_ref().filter(|from| **from != edit.place).map(Place::shown);
+    fn edit(&mut self, edit: &TranscriptEdit) {
+        let step = FileTransition::of(edit.kind);
+        let from = edit.from.as_ref().filter(|from| **from != edit.place).map(FileLocation::shown);
         if edit.added.is_some() || edit.removed.is_some() {
             let (insertions, deletions) = (edit.added.unwrap_or_default(), edit.removed.unwrap_or_default());
-            return self.add(&edit.place, from, Way::Sum, Told { step, insertions, deletions });
+            return self.add(&edit.place, from, EditSource::Sum, EditTally { step, insertions, deletions });
         }
         let (mut insertions, mut deletions) = (0_u64, 0_u64);
         for (added, removed) in edit.changes.iter().map(changed) {
             insertions = insertions.saturating_add(added);
             deletions = deletions.saturating_add(removed);
         }
-        self.add(&edit.place, from, Way::Text, Told { step, insertions, deletions });
+        self.add(&edit.place, from, EditSource::Text, EditTally { step, insertions, deletions });
     }
 
-    fn add(&mut self, place: &Place, from: Option<&str>, way: Way, told: Told) {
+    fn add(&mut self, place: &FileLocation, from: Option<&str>, way: EditSource, tally: EditTally) {
         let path = named(place.shown());
         let from = from.map(named).filter(|from| *from != path);
         if path.is_empty() || [path, from.unwrap_or_default()].iter().any(|name| name.len() > MAX_NAME) {
@@ -350,13 +352,13 @@ impl TurnChanges {
         }
         file.moved_from = file.moved_from.take().or_else(|| from.map(str::to_owned));
         file.uri = file.uri.take().or_else(|| place.host.as_ref().map(|_| place.uri.clone()));
-        let known = &mut file.told[way as usize];
+        let known = &mut file.tally[way as usize];
         *known = Some(match *known {
-            None => told,
-            Some(known) => Told {
-                step: known.step.then(told.step),
-                insertions: known.insertions.saturating_add(told.insertions),
-                deletions: known.deletions.saturating_add(told.deletions),
+            None => tally,
+            Some(known) => EditTally {
+                step: known.step.then(tally.step),
+                insertions: known.insertions.saturating_add(tally.insertions),
+                deletions: known.deletions.saturating_add(tally.deletions),
             },
         });
     }

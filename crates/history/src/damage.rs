@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::MAX_BAD_PLACES;
+use crate::limits::MAX_DAMAGE_LOCATIONS;
 
 /// What a person should know of how a session was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Mark {
+pub enum DamageKind {
     /// The file ends in the middle of something: its writer was cut off, or is still writing.
     TornTail,
     /// Something in the middle of the file was not readable and is left out.
@@ -24,7 +24,7 @@ pub enum Mark {
     NewerVersion { version: u64 },
 }
 
-impl Mark {
+impl DamageKind {
     /// Whether the session is less than what its tool once wrote.
     pub fn means_recovered(&self) -> bool {
         match self {
@@ -42,7 +42,7 @@ impl Mark {
 /// A place in a session's file that could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct BadPlace {
+pub struct DamageLocation {
     /// Where it begins, in bytes.
     pub offset: u64,
     /// Its line, where the format has lines, from 1.
@@ -56,10 +56,10 @@ pub struct BadPlace {
 #[serde(rename_all = "camelCase", default)]
 pub struct Damage {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub marks: Vec<Mark>,
-    /// The first [`MAX_BAD_PLACES`] of them.
+    pub marks: Vec<DamageKind>,
+    /// The first [`MAX_DAMAGE_LOCATIONS`] of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<BadPlace>,
+    pub places: Vec<DamageLocation>,
     /// How many there are in all.
     pub count: u64,
 }
@@ -67,19 +67,19 @@ pub struct Damage {
 impl Damage {
     /// Whether the session is less than what its tool once wrote.
     pub fn is_recovered(&self) -> bool {
-        self.marks.iter().any(Mark::means_recovered)
+        self.marks.iter().any(DamageKind::means_recovered)
     }
 
-    pub fn mark(&mut self, mark: Mark) {
+    pub fn mark(&mut self, mark: DamageKind) {
         if !self.marks.contains(&mark) {
             self.marks.push(mark);
         }
     }
 
-    pub fn add(&mut self, mark: Mark, place: BadPlace) {
+    pub fn add(&mut self, mark: DamageKind, place: DamageLocation) {
         self.mark(mark);
         self.count += 1;
-        if self.places.len() < MAX_BAD_PLACES {
+        if self.places.len() < MAX_DAMAGE_LOCATIONS {
             self.places.push(place);
         }
     }

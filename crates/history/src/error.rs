@@ -13,7 +13,7 @@ pub enum HistoryError {
     #[error("{} is not what it should be ({what}): open it with the tool that wrote it", path.display())]
     Malformed { path: PathBuf, what: String },
     #[error("{} belongs to another reader: read it with the reader of {wanted}", path.display())]
-    OtherSource { path: PathBuf, wanted: crate::Source },
+    OtherSource { path: PathBuf, wanted: crate::TranscriptSource },
 }
 
 impl HistoryError {

@@ -1,11 +1,11 @@
 //! Edits of a file between two moments, derived from its contents at each of them.
 
 use crate::changes::replaced;
-use crate::normal::{ChangeKind, ForeignEdit, Place, Position, Range, TextChange};
+use crate::normal::{EditKind, FileLocation, TextChange, TextPosition, TextRange, TranscriptEdit};
 
 /// The known content of a file at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileAt {
+pub enum FileSnapshot {
     Text(String),
     /// It was not there.
     Absent,
@@ -13,7 +13,7 @@ pub enum FileAt {
     Unknown,
 }
 
-impl FileAt {
+impl FileSnapshot {
     pub(crate) fn length(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -31,20 +31,27 @@ impl FileAt {
 }
 
 /// The edit that turned one content of a file into another; `None` if they are equal. `from` is the file's earlier path.
-pub(crate) fn edit_between(place: &Place, from: Option<&Place>, held: FileAt, holds: FileAt) -> Option<ForeignEdit> {
+pub(crate) fn edit_between(
+    place: &FileLocation,
+    from: Option<&FileLocation>,
+    held: FileSnapshot,
+    holds: FileSnapshot,
+) -> Option<TranscriptEdit> {
     let kind = match (&held, &holds) {
-        (FileAt::Absent, FileAt::Absent) => return None,
-        _ if held == holds && from.is_none() && held != FileAt::Unknown => return None,
-        _ if from.is_some() => ChangeKind::Rename,
-        (FileAt::Absent, _) => ChangeKind::Create,
-        (_, FileAt::Absent) => ChangeKind::Delete,
-        (FileAt::Text(_) | FileAt::Unknown, FileAt::Text(_) | FileAt::Unknown) => ChangeKind::Edit,
+        (FileSnapshot::Absent, FileSnapshot::Absent) => return None,
+        _ if held == holds && from.is_none() && held != FileSnapshot::Unknown => return None,
+        _ if from.is_some() => EditKind::Rename,
+        (FileSnapshot::Absent, _) => EditKind::Create,
+        (_, FileSnapshot::Absent) => EditKind::Delete,
+        (FileSnapshot::Text(_) | FileSnapshot::Unknown, FileSnapshot::Text(_) | FileSnapshot::Unknown) => {
+            EditKind::Edit
+        }
     };
-    let mut edit = ForeignEdit { kind, place: place.clone(), from: from.cloned(), ..ForeignEdit::default() };
-    let text = |file: FileAt| match file {
-        FileAt::Text(text) => Some(text),
-        FileAt::Absent => Some(String::new()),
-        FileAt::Unknown => None,
+    let mut edit = TranscriptEdit { kind, place: place.clone(), from: from.cloned(), ..TranscriptEdit::default() };
+    let text = |file: FileSnapshot| match file {
+        FileSnapshot::Text(text) => Some(text),
+        FileSnapshot::Absent => Some(String::new()),
+        FileSnapshot::Unknown => None,
     };
     if let (Some(before), Some(after)) = (text(held), text(holds)) {
         let (added, removed) = replaced(&before, &after);
@@ -61,8 +68,8 @@ fn change(before: &str, after: &str) -> Option<TextChange> {
     let alike = |(one, other): &(&&str, &&str)| one == other;
     let head = before.iter().zip(&after).take_while(alike).count();
     let tail = before[head..].iter().rev().zip(after[head..].iter().rev()).take_while(alike).count();
-    let line = |count: usize| Position { line: count as u64 + 1, column: 1 };
-    let range = Range { start: line(head), end: line(before.len() - tail) };
+    let line = |count: usize| TextPosition { line: count as u64 + 1, column: 1 };
+    let range = TextRange { start: line(head), end: line(before.len() - tail) };
     let text = after[head..after.len() - tail].concat();
     (range.start != range.end || !text.is_empty()).then_some(TextChange { range, text })
 }

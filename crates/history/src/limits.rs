@@ -3,7 +3,7 @@
 
 /// One line of a log, or one request of a flat file, as text; read, it takes several times as much. VS Code itself cuts a session at 100 MiB, so nothing that it wrote
 /// is lost to this.
-pub const MAX_PIECE: usize = 128 * 1024 * 1024;
+pub const MAX_JSON_ITEM: usize = 128 * 1024 * 1024;
 /// What a mutation log may come to when it is replayed, and what the lines of one turn may come to, as JSON text.
 pub const MAX_STATE: usize = 128 * 1024 * 1024;
 /// A small file that is read whole: a manifest, `workspace.json`, the text of a snapshot.
@@ -13,7 +13,7 @@ pub const MAX_EDITING_STATE: u64 = 128 * 1024 * 1024;
 /// A database that is copied to be looked at. A larger one is not looked at: it holds hints alone.
 pub const MAX_DATABASE: u64 = 256 * 1024 * 1024;
 /// How many bad places a session lists. Further ones are counted.
-pub const MAX_BAD_PLACES: usize = 100;
+pub const MAX_DAMAGE_LOCATIONS: usize = 100;
 /// How many different models and tools a session lists.
 pub const MAX_NAMES: usize = 1_000;
 /// How far behind the end of an array a log may write. JavaScript would fill the gap, however wide.

@@ -2,27 +2,27 @@
 
 use std::collections::VecDeque;
 
-use crate::ending::{Amount, Ending, Places, entries_of};
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{Follows, ForeignTurn, Source, path_among_newest};
-use crate::reader::{FileMark, Located};
+use crate::normal::{TranscriptSource, TranscriptTurn, TurnParent, path_among_newest};
+use crate::reader::{FileMark, SessionLocation};
+use crate::tail_index::{TailIndex, TailLayout, TailLimit, entries_of};
 use crate::{gemini, reader_of, vscode};
 
 /// The newest turns of a session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Newest {
+pub struct NewestTurns {
     /// In their order: no more of them than it takes for what was wanted.
-    pub turns: Vec<ForeignTurn>,
+    pub turns: Vec<TranscriptTurn>,
     pub has_older: bool,
     /// The number of the first of them among all turns, from 0.
     first: usize,
 }
 
-impl Newest {
+impl NewestTurns {
     /// Keeps the turns that lead to the newest one. Those on abandoned branches go, so fewer are left than were wanted.
     pub fn on_active_branch(self) -> Self {
-        let follows: Vec<Follows> = self.turns.iter().map(|turn| turn.follows).collect();
+        let follows: Vec<TurnParent> = self.turns.iter().map(|turn| turn.follows).collect();
         let (path, has_older) = path_among_newest(self.first, &follows);
         let mut wanted = path.iter().peekable();
         let turns = self.turns.into_iter().enumerate();
@@ -31,73 +31,77 @@ impl Newest {
     }
 }
 
-/// Reads the newest turns of a session. They are the last ones that reading all of it would give; `ending` alone says how
+/// Reads the newest turns of a session. They are the last ones that reading all of it would give; `tail_index` alone says how
 /// fast that goes.
-pub fn newest(located: &Located, ending: Option<&Ending>, amount: Amount) -> Result<Newest, HistoryError> {
-    if let Some(ending) = ending
-        && let Some(newest) = from_ending(located, ending, amount)
+pub fn newest(
+    location: &SessionLocation,
+    tail_index: Option<&TailIndex>,
+    amount: TailLimit,
+) -> Result<NewestTurns, HistoryError> {
+    if let Some(tail_index) = tail_index
+        && let Some(newest) = from_tail_index(location, tail_index, amount)
     {
         return Ok(newest);
     }
-    let mut window = Window::new(amount);
-    reader_of(located.source).read(located, None, &mut |turn| window.push(turn))?;
+    let mut window = TurnWindow::new(amount);
+    reader_of(location.source).read(location, None, &mut |turn| window.push(turn))?;
     Ok(window.finish(0))
 }
 
 /// The newest turns by where they lie; `None` where that does not hold any more.
-fn from_ending(located: &Located, ending: &Ending, amount: Amount) -> Option<Newest> {
-    let mark = FileMark::of(&files::stat(&located.path).ok()?);
-    let mut window = Window::new(amount);
-    let before = match &ending.places {
-        Places::Requests(requests) => {
-            if mark != ending.mark {
+fn from_tail_index(location: &SessionLocation, tail_index: &TailIndex, amount: TailLimit) -> Option<NewestTurns> {
+    let mark = FileMark::of(&files::stat(&location.path).ok()?);
+    let mut window = TurnWindow::new(amount);
+    let before = match &tail_index.places {
+        TailLayout::RequestRanges(requests) => {
+            if mark != tail_index.mark {
                 return None;
             }
-            let turns = match located.source {
-                Source::Gemini => gemini::newest(located, requests, amount),
-                _ => vscode::newest(located, requests, amount),
+            let turns = match location.source {
+                TranscriptSource::Gemini => gemini::newest(location, requests, amount),
+                _ => vscode::newest(location, requests, amount),
             };
             let turns = turns.ok()??;
             let told = turns.len() as u64;
             turns.into_iter().for_each(|turn| window.push(turn));
             u64::from(requests.turns).saturating_sub(told)
         }
-        Places::Steps(steps) => {
+        TailLayout::ResumePoints(steps) => {
             // A log that has grown has the same turns before its steps.
             let has_grown = || {
-                mark.inode == ending.mark.inode
-                    && mark.size > ending.mark.size
-                    && ending.fingerprint.is_some_and(|print| print.fits(&located.path))
+                mark.inode == tail_index.mark.inode
+                    && mark.size > tail_index.mark.size
+                    && tail_index.fingerprint.is_some_and(|print| print.fits(&location.path))
             };
-            let is_same = mark == ending.mark || has_grown();
+            let is_same = mark == tail_index.mark || has_grown();
             let step = steps.before(amount).filter(|_| is_same)?;
             let mut bookmark = step.bookmark.clone();
             bookmark.asked = steps.asked_behind(step).collect();
-            reader_of(located.source).read(located, Some(&bookmark), &mut |turn| window.push(turn)).ok()?;
+            reader_of(location.source).read(location, Some(&bookmark), &mut |turn| window.push(turn)).ok()?;
             u64::from(bookmark.turns)
         }
     };
     // The file may have been written while it was read.
-    let is_settled = FileMark::of(&files::stat(&located.path).ok()?) == mark;
+    let is_settled = FileMark::of(&files::stat(&location.path).ok()?) == mark;
     let is_enough = window.is_met() || before == 0;
     (is_settled && is_enough).then(|| window.finish(before))
 }
 
 /// The last of many turns.
 #[derive(Debug)]
-struct Window {
-    amount: Amount,
-    turns: VecDeque<ForeignTurn>,
+struct TurnWindow {
+    amount: TailLimit,
+    turns: VecDeque<TranscriptTurn>,
     entries: u64,
     dropped: usize,
 }
 
-impl Window {
-    fn new(amount: Amount) -> Self {
+impl TurnWindow {
+    fn new(amount: TailLimit) -> Self {
         Self { amount, turns: VecDeque::new(), entries: 0, dropped: 0 }
     }
 
-    fn push(&mut self, turn: ForeignTurn) {
+    fn push(&mut self, turn: TranscriptTurn) {
         self.entries += entries_of(&turn);
         self.turns.push_back(turn);
         while let Some(first) = self.turns.front() {
@@ -116,9 +120,9 @@ impl Window {
     }
 
     /// `before` is how many turns were not looked at.
-    fn finish(self, before: u64) -> Newest {
+    fn finish(self, before: u64) -> NewestTurns {
         let first = usize::try_from(before).unwrap_or(usize::MAX).saturating_add(self.dropped);
-        Newest { turns: self.turns.into(), has_older: first > 0, first }
+        NewestTurns { turns: self.turns.into(), has_older: first > 0, first }
     }
 }
 

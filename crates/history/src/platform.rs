@@ -26,7 +26,7 @@ impl Platform {
 
 /// What decides where stores lie. Whoever calls reads the environment: nothing here does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Environment {
+pub struct StoreEnvironment {
     pub home: String,
     /// `APPDATA`, on Windows.
     pub app_data: Option<String>,
@@ -53,7 +53,7 @@ pub struct Environment {
     pub in_container: bool,
 }
 
-impl Environment {
+impl StoreEnvironment {
     /// What the variables of an environment say, `variable` being how one is looked up.
     pub fn of(home: String, variable: impl Fn(&str) -> Option<String>) -> Self {
         Self {
@@ -96,11 +96,11 @@ pub(crate) fn set(variable: Option<&String>) -> Option<&str> {
 mod tests {
     use std::path::Path;
 
-    use crate::{Source, locations_below};
+    use crate::{TranscriptSource, store_roots_below};
 
     #[test]
     fn a_home_that_was_copied_from_any_platform_is_recognised() {
-        let roots = locations_below(Path::new("/mnt/old"));
+        let roots = store_roots_below(Path::new("/mnt/old"));
         for folder in [
             "/mnt/old/.config/Code/User",
             "/mnt/old/Library/Application Support/Code/User",
@@ -108,9 +108,13 @@ mod tests {
             "/mnt/old/.vscode-server/data/User",
         ] {
             let found = roots.iter().filter(|root| root.folder == Path::new(folder));
-            assert_eq!(found.map(|root| root.source).collect::<Vec<_>>(), [Source::VsCode], "{folder}");
+            assert_eq!(found.map(|root| root.source).collect::<Vec<_>>(), [TranscriptSource::VsCode], "{folder}");
         }
-        assert_eq!(roots.iter().filter(|root| root.source == Source::Gemini).count(), 1, "it is the same everywhere");
+        assert_eq!(
+            roots.iter().filter(|root| root.source == TranscriptSource::Gemini).count(),
+            1,
+            "it is the same everywhere"
+        );
         assert!(roots.iter().all(|root| root.folder.starts_with("/mnt/old")));
     }
 }

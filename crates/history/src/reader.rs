@@ -12,19 +12,19 @@ use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ending::{Asked, Ending};
 use crate::error::HistoryError;
 use crate::files;
 use crate::fingerprint::Fingerprint;
-use crate::normal::{ForeignSession, ForeignTurn, Source, Workspace};
+use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace};
 use crate::opencode::{self, SharedDatabase};
+use crate::tail_index::{ParentLookup, TailIndex};
 
 /// A reader of one tool's stores. It never writes where it reads.
-pub trait Reader: Debug + Send + Sync {
-    fn source(&self) -> Source;
+pub trait HistoryReader: Debug + Send + Sync {
+    fn source(&self) -> TranscriptSource;
 
     /// The sessions below a root. What cannot be looked at is told beside them, and hides none of the others.
-    fn find(&self, root: &Root, hints: Hints) -> Finding;
+    fn find(&self, root: &StoreRoot, hints: Hints) -> StoreListing;
 
     /// Whether hints add anything to what is found.
     fn has_hints(&self) -> bool {
@@ -33,8 +33,8 @@ pub trait Reader: Debug + Send + Sync {
 
     /// A session by its absolute path, with what the tool's own files around it say of it. A file outside of any store is
     /// known by its name alone.
-    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
-        Located::of_file(self.source(), path)
+    fn locate(&self, path: &Path) -> Result<SessionLocation, HistoryError> {
+        SessionLocation::of_file(self.source(), path)
     }
 
     /// Reads a session: each turn goes to `turns`, in order. With a bookmark of an earlier reading of the same file,
@@ -44,10 +44,10 @@ pub trait Reader: Debug + Send + Sync {
     /// answer means nothing.
     fn read(
         &self,
-        located: &Located,
+        location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(ForeignTurn),
-    ) -> Result<Reading, HistoryError>;
+        turns: &mut dyn FnMut(TranscriptTurn),
+    ) -> Result<ReadOutcome, HistoryError>;
 }
 
 /// Whether a tool's own lists and manifests are looked at. They cost more than listing folders, so whoever only wants to
@@ -55,13 +55,13 @@ pub trait Reader: Debug + Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hints {
     Read,
-    Leave,
+    Skip,
 }
 
 /// A folder that may hold sessions of one tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
-    pub source: Source,
+pub struct StoreRoot {
+    pub source: TranscriptSource,
     /// Which product or edition of the tool it belongs to, as it is shown.
     pub product: String,
     pub folder: PathBuf,
@@ -69,14 +69,14 @@ pub struct Root {
 
 /// What was found below a root.
 #[derive(Debug, Default)]
-pub struct Finding {
-    pub sessions: Vec<Located>,
+pub struct StoreListing {
+    pub sessions: Vec<SessionLocation>,
     /// What the tool itself lists and has no file of; told only where its lists are looked at.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<MissingSession>,
     pub problems: Vec<HistoryError>,
 }
 
-impl Finding {
+impl StoreListing {
     /// What lies in a folder, by name. A folder that cannot be looked into is a problem, and has nothing.
     pub(crate) fn names(&mut self, folder: &Path) -> Vec<String> {
         files::names(folder).unwrap_or_else(|problem| {
@@ -86,20 +86,20 @@ impl Finding {
     }
 
     /// A session that lies in a file, with the file's time as its own until more is known of it.
-    pub(crate) fn add_file(&mut self, root: &Root, path: PathBuf, located: Located) {
+    pub(crate) fn add_file(&mut self, root: &StoreRoot, path: PathBuf, location: SessionLocation) {
         let mark = match files::stat(&path) {
             Ok(metadata) => FileMark::of(&metadata),
             Err(problem) => return self.problems.push(problem),
         };
-        let headline =
-            Headline { modified_at: located.headline.modified_at.or(Some(mark.modified_at)), ..located.headline };
-        self.sessions.push(Located { product: root.product.clone(), path, mark, headline, ..located });
+        let preview =
+            SessionPreview { modified_at: location.preview.modified_at.or(Some(mark.modified_at)), ..location.preview };
+        self.sessions.push(SessionLocation { product: root.product.clone(), path, mark, preview, ..location });
     }
 }
 
 /// A session that its tool lists, and that lies nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct MissingSession {
     pub id: String,
     /// Where it would lie, or the list that has it where that does not say.
     pub path: PathBuf,
@@ -107,8 +107,8 @@ pub struct Lost {
 
 /// A session that was found and not opened.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Located {
-    pub source: Source,
+pub struct SessionLocation {
+    pub source: TranscriptSource,
     pub product: String,
     /// The session's id, as its file or folder says it.
     pub id: String,
@@ -118,16 +118,16 @@ pub struct Located {
     pub older: Option<PathBuf>,
     pub mark: FileMark,
     /// When what lies beside the session was last written, as far as that tells of its turns.
-    pub beside_written: Timestamp,
-    pub workspace: Workspace,
-    pub headline: Headline,
+    pub sidecar_modified_at: Timestamp,
+    pub workspace: TranscriptWorkspace,
+    pub preview: SessionPreview,
     /// A copy of the database that holds it, which all that were found in it share.
     pub(crate) database: Option<SharedDatabase>,
 }
 
-impl Located {
+impl SessionLocation {
     /// Where it lies, for the reader of this tool's sessions; another's it cannot read.
-    pub(crate) fn meant_for(&self, reader: Source) -> Result<&PathBuf, HistoryError> {
+    pub(crate) fn path_for(&self, reader: TranscriptSource) -> Result<&PathBuf, HistoryError> {
         if self.source == reader {
             return Ok(&self.path);
         }
@@ -143,7 +143,7 @@ impl Located {
     }
 
     /// A session that is at hand as bytes and lies nowhere.
-    pub fn nowhere(source: Source, id: impl Into<String>) -> Self {
+    pub fn without_file(source: TranscriptSource, id: impl Into<String>) -> Self {
         Self {
             source,
             product: String::new(),
@@ -151,15 +151,15 @@ impl Located {
             path: PathBuf::new(),
             older: None,
             mark: FileMark::default(),
-            beside_written: Timestamp::default(),
-            workspace: Workspace::default(),
-            headline: Headline::default(),
+            sidecar_modified_at: Timestamp::default(),
+            workspace: TranscriptWorkspace::default(),
+            preview: SessionPreview::default(),
             database: None,
         }
     }
 
     /// The session for who reads it more than once: what each reading would copy is copied now.
-    pub fn at_hand(mut self) -> Result<Self, HistoryError> {
+    pub fn with_database_copy(mut self) -> Result<Self, HistoryError> {
         if self.database.is_none() && opencode::is_database(self.source, &self.path) {
             self.database = Some(SharedDatabase::copy(&self.path)?);
         }
@@ -167,20 +167,20 @@ impl Located {
     }
 
     /// A session by the name of its file, wherever that lies: an export, say.
-    pub fn of_file(source: Source, path: &Path) -> Result<Self, HistoryError> {
+    pub fn of_file(source: TranscriptSource, path: &Path) -> Result<Self, HistoryError> {
         let mark = FileMark::of(&files::stat(path)?);
         // A log in a folder of its own is called as its folder.
         let named =
             if path.file_name().is_some_and(|name| name == "events.jsonl") { path.parent() } else { Some(path) };
         let id = named.and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let headline = Headline { modified_at: Some(mark.modified_at), ..Headline::default() };
-        Ok(Self { path: path.to_owned(), mark, headline, ..Self::nowhere(source, id) })
+        let preview = SessionPreview { modified_at: Some(mark.modified_at), ..SessionPreview::default() };
+        Ok(Self { path: path.to_owned(), mark, preview, ..Self::without_file(source, id) })
     }
 }
 
 /// What can be said of a session without opening it. Any of it may be out of date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Headline {
+pub struct SessionPreview {
     pub title: Option<String>,
     pub created_at: Option<Timestamp>,
     pub modified_at: Option<Timestamp>,
@@ -218,13 +218,13 @@ fn inode(_: &Metadata) -> u64 {
 
 /// A session that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
-    pub session: ForeignSession,
+pub struct ReadOutcome {
+    pub session: TranscriptSession,
     /// Where to go on once the file has grown. Formats in which a later byte can change an earlier turn have none: they
     /// are read anew.
     pub bookmark: Option<Bookmark>,
     /// Where its newest turns lie, where that was found out on the way.
-    pub ending: Option<Ending>,
+    pub tail_index: Option<TailIndex>,
 }
 
 /// Where a reading can go on: at the beginning of the newest turn, which may have grown.
@@ -241,12 +241,15 @@ pub struct Bookmark {
     pub(crate) fingerprint: Option<Fingerprint>,
     /// What lines behind it ask for of what lies before it, as far as that is known.
     #[serde(default, skip)]
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<ParentLookup>,
 }
 
 /// A session with all of its turns at once.
-pub fn read_whole(reader: &dyn Reader, located: &Located) -> Result<(ForeignSession, Vec<ForeignTurn>), HistoryError> {
+pub fn read_with_turns(
+    reader: &dyn HistoryReader,
+    location: &SessionLocation,
+) -> Result<(TranscriptSession, Vec<TranscriptTurn>), HistoryError> {
     let mut turns = Vec::new();
-    let reading = reader.read(located, None, &mut |turn| turns.push(turn))?;
+    let reading = reader.read(location, None, &mut |turn| turns.push(turn))?;
     Ok((reading.session, turns))
 }

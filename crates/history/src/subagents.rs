@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use grove_core::MessageOrigin;
 
 use crate::normal::{
-    CallState, ForeignChat, ForeignPart, ForeignToolCall, ForeignToolKind, ForeignTurn, ToolInput, TurnOutcome,
+    CallState, ToolInput, TranscriptChat, TranscriptPart, TranscriptToolCall, TranscriptToolKind, TranscriptTurn,
+    TurnOutcome,
 };
 
 /// A conversation that belongs to the tool call of this id.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub(crate) struct SubagentChat {
     pub call: String,
-    pub chat: ForeignChat,
+    pub chat: TranscriptChat,
 }
 
 /// How many subagents may have started each other. What lies deeper is told beside the others: values that hold each
@@ -21,36 +22,36 @@ const MAX_NESTED: usize = 32;
 
 /// Gives each conversation to its call, which may be in another one. Children come in the order in which they began, so
 /// whoever started one stands before it. One whose call is nowhere gets a call of its own.
-pub(crate) fn attach(parts: &mut Vec<ForeignPart>, mut children: Vec<Child>) {
-    let mut places: HashMap<String, Place> = HashMap::new();
+pub(crate) fn attach(parts: &mut Vec<TranscriptPart>, mut children: Vec<SubagentChat>) {
+    let mut places: HashMap<String, CallPosition> = HashMap::new();
     for (at, child) in children.iter().enumerate() {
         for (turn, said) in child.chat.turns.iter().enumerate() {
-            note(&mut places, &said.parts, |part| Place::Child { at, turn, part });
+            note(&mut places, &said.parts, |part| CallPosition::SubagentChat { at, turn, part });
         }
     }
-    note(&mut places, parts, Place::Main);
+    note(&mut places, parts, CallPosition::Main);
     // How many stand inside each other below each child.
     let mut heights = vec![0; children.len()];
-    while let Some(Child { call, chat }) = children.pop() {
+    while let Some(SubagentChat { call, chat }) = children.pop() {
         let height = heights[children.len()] + 1;
         let part = match places.remove(&call) {
-            Some(Place::Main(part)) => parts.get_mut(part),
-            Some(Place::Child { at, .. }) if at >= children.len() || height > MAX_NESTED => None,
-            Some(Place::Child { at, turn, part }) => {
+            Some(CallPosition::Main(part)) => parts.get_mut(part),
+            Some(CallPosition::SubagentChat { at, .. }) if at >= children.len() || height > MAX_NESTED => None,
+            Some(CallPosition::SubagentChat { at, turn, part }) => {
                 heights[at] = heights[at].max(height);
                 children.get_mut(at).and_then(|child| child.chat.turns.get_mut(turn)?.parts.get_mut(part))
             }
             None => None,
         };
         match part {
-            Some(ForeignPart::ToolCall(found)) => found.subagent = Some(Box::new(chat)),
-            _ => parts.push(ForeignPart::ToolCall(Box::new(ForeignToolCall {
+            Some(TranscriptPart::ToolCall(found)) => found.subagent = Some(Box::new(chat)),
+            _ => parts.push(TranscriptPart::ToolCall(Box::new(TranscriptToolCall {
                 id: call,
                 name: "subagent".to_owned(),
-                kind: ForeignToolKind::Subagent,
+                kind: TranscriptToolKind::Subagent,
                 state: CallState::Interrupted,
                 subagent: Some(Box::new(chat)),
-                ..ForeignToolCall::default()
+                ..TranscriptToolCall::default()
             }))),
         }
     }
@@ -58,21 +59,21 @@ pub(crate) fn attach(parts: &mut Vec<ForeignPart>, mut children: Vec<Child>) {
 }
 
 /// Where a call stands.
-enum Place {
+enum CallPosition {
     Main(usize),
-    Child { at: usize, turn: usize, part: usize },
+    SubagentChat { at: usize, turn: usize, part: usize },
 }
 
-fn note(places: &mut HashMap<String, Place>, parts: &[ForeignPart], place: impl Fn(usize) -> Place) {
+fn note(places: &mut HashMap<String, CallPosition>, parts: &[TranscriptPart], place: impl Fn(usize) -> CallPosition) {
     for (at, part) in parts.iter().enumerate() {
-        if let ForeignPart::ToolCall(call) = part {
+        if let TranscriptPart::ToolCall(call) = part {
             places.insert(call.id.clone(), place(at));
         }
     }
 }
 
 /// A subagent's conversation begins with what it was told and ends with what it answered: both stand in its call.
-fn tell(call: &mut ForeignToolCall) {
+fn tell(call: &mut TranscriptToolCall) {
     let Some(chat) = &mut call.subagent else { return };
     if let ToolInput::Subagent { agent, description, prompt } = &call.input {
         chat.agent = chat.agent.take().or_else(|| agent.clone());
@@ -85,9 +86,9 @@ fn tell(call: &mut ForeignToolCall) {
         turn.message.origin = MessageOrigin::Agent;
     }
     if let Some(turn) = chat.turns.last_mut() {
-        let is_silent = !turn.parts.iter().any(|part| matches!(part, ForeignPart::Text(_)));
+        let is_silent = !turn.parts.iter().any(|part| matches!(part, TranscriptPart::Text(_)));
         if let Some(output) = call.output.as_ref().filter(|output| is_silent && !output.text.is_empty()) {
-            turn.parts.push(ForeignPart::Text(output.text.clone()));
+            turn.parts.push(TranscriptPart::Text(output.text.clone()));
         }
         if turn.outcome == TurnOutcome::Interrupted && call.state == CallState::Complete {
             turn.outcome = TurnOutcome::Complete;
@@ -96,17 +97,17 @@ fn tell(call: &mut ForeignToolCall) {
     tell_all(chat.turns.iter_mut().flat_map(|turn| &mut turn.parts));
 }
 
-fn tell_all<'a>(parts: impl Iterator<Item = &'a mut ForeignPart>) {
+fn tell_all<'a>(parts: impl Iterator<Item = &'a mut TranscriptPart>) {
     for part in parts {
-        if let ForeignPart::ToolCall(call) = part {
+        if let TranscriptPart::ToolCall(call) = part {
             tell(call);
         }
     }
 }
 
 /// A conversation of one turn.
-pub(crate) fn chat_of(id: &str, turn: ForeignTurn) -> ForeignChat {
-    ForeignChat { id: id.to_owned(), turns: vec![turn], ..ForeignChat::default() }
+pub(crate) fn chat_of(id: &str, turn: TranscriptTurn) -> TranscriptChat {
+    TranscriptChat { id: id.to_owned(), turns: vec![turn], ..TranscriptChat::default() }
 }
 
 #[cfg(test)]
@@ -115,18 +116,22 @@ mod tests {
 
     #[test]
     fn subagents_that_start_each_other_are_nested_up_to_a_bound() {
-        let call = |id: String| ForeignPart::ToolCall(Box::new(ForeignToolCall { id, ..ForeignToolCall::default() }));
+        let call =
+            |id: String| TranscriptPart::ToolCall(Box::new(TranscriptToolCall { id, ..TranscriptToolCall::default() }));
         let child = |number: usize| {
             let parts = vec![call(format!("c{}", number + 1))];
-            Child { call: format!("c{number}"), chat: chat_of("x", ForeignTurn { parts, ..ForeignTurn::default() }) }
+            SubagentChat {
+                call: format!("c{number}"),
+                chat: chat_of("x", TranscriptTurn { parts, ..TranscriptTurn::default() }),
+            }
         };
         let mut parts = vec![call("c0".into())];
         attach(&mut parts, (0..100).map(child).collect());
         let mut deepest = 0;
-        let mut open: Vec<(&ForeignPart, usize)> = parts.iter().map(|part| (part, 0)).collect();
+        let mut open: Vec<(&TranscriptPart, usize)> = parts.iter().map(|part| (part, 0)).collect();
         let mut seen = 0;
         while let Some((part, depth)) = open.pop() {
-            let ForeignPart::ToolCall(call) = part else { continue };
+            let TranscriptPart::ToolCall(call) = part else { continue };
             deepest = deepest.max(depth);
             let Some(chat) = &call.subagent else { continue };
             seen += 1;

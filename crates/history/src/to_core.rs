@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use grove_core::*;
 use serde_json::{Value, json};
 
+use crate::normal::TranscriptAttachmentKind as TranscriptKind;
 use crate::normal::{
-    Approval, AttachmentKind as ForeignKind, CallState, ChangeKind, ForeignChat, ForeignEdit, ForeignMessage,
-    ForeignPart, ForeignToolCall, ForeignToolKind, ForeignTurn, ForeignUsage, TodoItem, TodoStatus, ToolInput,
-    TurnOutcome,
+    Approval, CallState, EditKind, TodoItem, TodoStatus, ToolInput, TranscriptChat, TranscriptEdit, TranscriptMessage,
+    TranscriptPart, TranscriptToolCall, TranscriptToolKind, TranscriptTurn, TranscriptUsage, TurnOutcome,
 };
 
 /// The member of a message's extra that holds the rest of a turn.
@@ -40,20 +40,25 @@ pub struct ChildChat {
 }
 
 /// The turn as core has it. `fallback` is when it began where the tool does not say.
-pub fn core_turn(turn: &ForeignTurn, fallback: Timestamp) -> CoreTurn {
+pub fn core_turn(turn: &TranscriptTurn, fallback: Timestamp) -> CoreTurn {
     let mut chats = Vec::new();
     let turn = converted(turn, fallback, None, &mut chats);
     CoreTurn { turn, chats }
 }
 
-fn converted(foreign: &ForeignTurn, fallback: Timestamp, chat: Option<&ChatId>, chats: &mut Vec<ChildChat>) -> Turn {
-    let started_at = foreign.started_at.unwrap_or(fallback);
-    let mut writer = Writer { parts: Vec::new(), ready: 0, ids: HashSet::new(), started_at, chat, chats };
-    for part in &foreign.parts {
+fn converted(
+    transcript: &TranscriptTurn,
+    fallback: Timestamp,
+    chat: Option<&ChatId>,
+    chats: &mut Vec<ChildChat>,
+) -> Turn {
+    let started_at = transcript.started_at.unwrap_or(fallback);
+    let mut writer = CoreTurnBuilder { parts: Vec::new(), ready: 0, ids: HashSet::new(), started_at, chat, chats };
+    for part in &transcript.parts {
         writer.part(part);
     }
     let mut parts = writer.parts;
-    let outcome = match &foreign.outcome {
+    let outcome = match &transcript.outcome {
         TurnOutcome::Complete => Outcome::Complete,
         TurnOutcome::Cancelled => Outcome::Cancelled,
         TurnOutcome::Failed(error) => {
@@ -69,24 +74,24 @@ fn converted(foreign: &ForeignTurn, fallback: Timestamp, chat: Option<&ChatId>, 
         }
     };
     Turn {
-        id: foreign.id.as_str().into(),
-        message: message(foreign),
+        id: transcript.id.as_str().into(),
+        message: message(transcript),
         parts,
-        usage: usage(foreign),
+        usage: usage(transcript),
         outcome,
         started_at,
-        ended_at: foreign.ended_at.unwrap_or(started_at).max(started_at),
-        encodings: Encodings::default(),
+        ended_at: transcript.ended_at.unwrap_or(started_at).max(started_at),
+        encodings: EncodingCache::default(),
     }
 }
 
-fn message(foreign: &ForeignTurn) -> Message {
-    let said = &foreign.message;
+fn message(transcript: &TranscriptTurn) -> Message {
+    let said = &transcript.message;
     let attachments = said.attachments.iter().filter_map(|attachment| {
         let kind = match attachment.kind {
-            ForeignKind::File => AttachmentKind::File,
-            ForeignKind::Folder => AttachmentKind::Directory,
-            ForeignKind::Selection => AttachmentKind::Selection,
+            TranscriptKind::File => AttachmentKind::File,
+            TranscriptKind::Folder => AttachmentKind::Directory,
+            TranscriptKind::Selection => AttachmentKind::Selection,
             _ => return None,
         };
         let path = attachment.place.as_ref()?.path.clone()?;
@@ -96,26 +101,27 @@ fn message(foreign: &ForeignTurn) -> Message {
         text: said.text.clone(),
         attachments: attachments.collect(),
         origin: said.origin,
-        model: foreign.model.as_ref().map(|model| model.model.as_str().into()),
-        extra: rest(foreign),
+        model: transcript.model.as_ref().map(|model| model.model.as_str().into()),
+        extra: rest(transcript),
     }
 }
 
 /// All of the turn but its text and parts, which stand elsewhere.
-fn rest(foreign: &ForeignTurn) -> Option<Extra> {
-    let message = ForeignMessage { text: String::new(), ..foreign.message.clone() };
-    let bare = ForeignTurn { message, parts: Vec::new(), ..foreign.clone() };
+fn rest(transcript: &TranscriptTurn) -> Option<Extra> {
+    let message = TranscriptMessage { text: String::new(), ..transcript.message.clone() };
+    let bare = TranscriptTurn { message, parts: Vec::new(), ..transcript.clone() };
     let history = serde_json::to_value(bare).ok()?;
     Some([(HISTORY.to_owned(), history)].into_iter().collect())
 }
 
-fn usage(foreign: &ForeignTurn) -> Option<Usage> {
-    let ForeignUsage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, .. } =
-        foreign.usage.as_ref()?;
+fn usage(transcript: &TranscriptTurn) -> Option<Usage> {
+    let TranscriptUsage {
+        input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, ..
+    } = transcript.usage.as_ref()?;
     Some(Usage {
         input_tokens: *input_tokens,
         output_tokens: *output_tokens,
-        model: foreign.model.as_ref().map(|model| model.model.as_str().into()),
+        model: transcript.model.as_ref().map(|model| model.model.as_str().into()),
         cache_read_tokens: *cache_read_tokens,
         cache_write_tokens: *cache_write_tokens,
         reasoning_tokens: *reasoning_tokens,
@@ -125,7 +131,7 @@ fn usage(foreign: &ForeignTurn) -> Option<Usage> {
     })
 }
 
-struct Writer<'a> {
+struct CoreTurnBuilder<'a> {
     parts: Vec<Part>,
     ready: u32,
     ids: HashSet<String>,
@@ -134,33 +140,33 @@ struct Writer<'a> {
     chats: &'a mut Vec<ChildChat>,
 }
 
-impl Writer<'_> {
-    fn part(&mut self, part: &ForeignPart) {
+impl CoreTurnBuilder<'_> {
+    fn part(&mut self, part: &TranscriptPart) {
         let id = PartId::from(format!("p{}", self.parts.len()));
         match part {
-            ForeignPart::Text(text) => {
+            TranscriptPart::Text(text) => {
                 let text = TextPart { id, content: text.clone(), delivery: Delivery::Streamed };
                 self.parts.push(Part::Text(text));
             }
-            ForeignPart::Reasoning { text, .. } => self.parts.push(Part::Reasoning { id, content: text.clone() }),
-            ForeignPart::ToolCall(call) => self.call(call),
-            ForeignPart::Edit(edit) => self.edit(edit),
-            ForeignPart::Question(question) => {
+            TranscriptPart::Reasoning { text, .. } => self.parts.push(Part::Reasoning { id, content: text.clone() }),
+            TranscriptPart::ToolCall(call) => self.call(call),
+            TranscriptPart::Edit(edit) => self.edit(edit),
+            TranscriptPart::Question(question) => {
                 let words =
                     [question.title.as_str(), question.message.as_str(), question.answer.as_deref().unwrap_or("")];
                 let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
                 self.parts.push(Part::Notice(words.join("\n")));
             }
-            ForeignPart::Notice(notice) if notice.text.is_empty() => {}
-            ForeignPart::Notice(notice) => self.parts.push(Part::Notice(notice.text.clone())),
-            ForeignPart::Raw(value) => {
+            TranscriptPart::Notice(notice) if notice.text.is_empty() => {}
+            TranscriptPart::Notice(notice) => self.parts.push(Part::Notice(notice.text.clone())),
+            TranscriptPart::Raw(value) => {
                 let shown: String = value.to_string().chars().take(MAX_SHOWN).collect();
                 self.parts.push(Part::Notice(format!("Not understood: {shown}")));
             }
         }
     }
 
-    fn call(&mut self, call: &ForeignToolCall) {
+    fn call(&mut self, call: &TranscriptToolCall) {
         let id = self.unique(&call.id);
         let name = call.shown_name.as_ref().unwrap_or(&call.name);
         let invocation = call.intention.clone().unwrap_or_else(|| name.clone());
@@ -206,7 +212,7 @@ impl Writer<'_> {
     }
 
     /// How many may hold each other is bounded where they are put together.
-    fn child(&mut self, chat: &ForeignChat, call: ToolCallId) {
+    fn child(&mut self, chat: &TranscriptChat, call: ToolCallId) {
         let id = ChatId::from(chat.id.as_str());
         let parts = [&chat.agent, &chat.description].into_iter().flatten();
         let title = parts.map(String::as_str).collect::<Vec<_>>().join(": ");
@@ -219,12 +225,12 @@ impl Writer<'_> {
     }
 
     /// An edit that no call tells of is told as one: that is where clients look for what happened to files.
-    fn edit(&mut self, edit: &ForeignEdit) {
+    fn edit(&mut self, edit: &TranscriptEdit) {
         let verb = match edit.kind {
-            ChangeKind::Create => "Created",
-            ChangeKind::Delete => "Deleted",
-            ChangeKind::Rename => "Renamed",
-            ChangeKind::Edit => "Edited",
+            EditKind::Create => "Created",
+            EditKind::Delete => "Deleted",
+            EditKind::Rename => "Renamed",
+            EditKind::Edit => "Edited",
         };
         let shown = format!("{verb} {}", edit.place.shown());
         let mut input = json!({"path": edit.place.shown(), "changes": edit.changes});
@@ -244,9 +250,9 @@ impl Writer<'_> {
             name: "edit".to_owned(),
             display_name: "Edit".to_owned(),
             kind: Some(match edit.kind {
-                ChangeKind::Delete => ToolKind::Delete,
-                ChangeKind::Rename => ToolKind::Move,
-                ChangeKind::Create | ChangeKind::Edit => ToolKind::Edit,
+                EditKind::Delete => ToolKind::Delete,
+                EditKind::Rename => ToolKind::Move,
+                EditKind::Create | EditKind::Edit => ToolKind::Edit,
             }),
             language: None,
             invocation_message: shown,
@@ -265,15 +271,15 @@ impl Writer<'_> {
     }
 }
 
-fn kind(kind: ForeignToolKind) -> Option<ToolKind> {
+fn kind(kind: TranscriptToolKind) -> Option<ToolKind> {
     match kind {
-        ForeignToolKind::Shell => Some(ToolKind::Terminal),
-        ForeignToolKind::ShellOutput | ForeignToolKind::Read | ForeignToolKind::List => Some(ToolKind::Read),
-        ForeignToolKind::Search => Some(ToolKind::Search),
-        ForeignToolKind::Fetch => Some(ToolKind::Fetch),
-        ForeignToolKind::Edit | ForeignToolKind::Edits => Some(ToolKind::Edit),
-        ForeignToolKind::Todo => Some(ToolKind::Think),
-        ForeignToolKind::Subagent | ForeignToolKind::Other => None,
+        TranscriptToolKind::Shell => Some(ToolKind::Terminal),
+        TranscriptToolKind::ShellOutput | TranscriptToolKind::Read | TranscriptToolKind::List => Some(ToolKind::Read),
+        TranscriptToolKind::Search => Some(ToolKind::Search),
+        TranscriptToolKind::Fetch => Some(ToolKind::Fetch),
+        TranscriptToolKind::Edit | TranscriptToolKind::Edits => Some(ToolKind::Edit),
+        TranscriptToolKind::Todo => Some(ToolKind::Think),
+        TranscriptToolKind::Subagent | TranscriptToolKind::Other => None,
     }
 }
 
@@ -285,7 +291,7 @@ fn language(input: &ToolInput) -> Option<String> {
 }
 
 /// The input as it came; where only its meaning is known, that.
-fn input(call: &ForeignToolCall) -> Option<String> {
+fn input(call: &TranscriptToolCall) -> Option<String> {
     match (&call.raw_input, &call.input) {
         (Some(Value::String(text)), _) => Some(text.clone()),
         (Some(value), _) => Some(value.to_string()),
@@ -295,17 +301,17 @@ fn input(call: &ForeignToolCall) -> Option<String> {
     }
 }
 
-fn confirmed(approval: &Approval) -> Option<Confirmed> {
+fn confirmed(approval: &Approval) -> Option<Confirmation> {
     let by = match approval {
-        Approval::NotNeeded { .. } => ConfirmedBy::NotNeeded,
-        Approval::Setting { .. } | Approval::Remembered { .. } => ConfirmedBy::Setting,
-        Approval::Person { .. } => ConfirmedBy::Person,
+        Approval::NotNeeded { .. } => ConfirmationReason::NotNeeded,
+        Approval::Setting { .. } | Approval::Remembered { .. } => ConfirmationReason::Setting,
+        Approval::Person { .. } => ConfirmationReason::Person,
         Approval::Unknown | Approval::Denied | Approval::Skipped | Approval::Waiting => return None,
     };
-    Some(Confirmed { by, option: None })
+    Some(Confirmation { by, option: None })
 }
 
-fn status(call: &ForeignToolCall) -> ToolCallStatus {
+fn status(call: &TranscriptToolCall) -> ToolCallStatus {
     let result = |success| {
         let words = call.summary.as_ref().or(call.intention.as_ref()).unwrap_or(&call.name);
         let extra = call.exit_code.map(|code| [("exitCode".to_owned(), json!(code))].into_iter().collect());

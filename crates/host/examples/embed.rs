@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession, Prompt, TurnSink};
 use grove_core::{AgentInfo, TurnId};
-use grove_host::server::{self, Access, Token};
+use grove_host::server::{self, AccessPolicy, Token};
 use grove_host::{Config, Env, Host};
 use tokio::net::TcpListener;
 
@@ -43,7 +43,7 @@ pub async fn start() -> Result<(String, String), Box<dyn Error>> {
     let address = listener.local_addr()?;
     let token = Token::generate(env.random.as_ref())?;
     let host = Host::in_memory(env, Config::default(), vec![Arc::new(Echo)]).await?;
-    server::serve(host, Access::loopback(token.clone(), address), Box::new(listener));
+    server::serve(host, AccessPolicy::loopback(token.clone(), address), Box::new(listener));
     Ok((format!("ws://{address}/ws"), token.reveal().to_owned()))
 }
 

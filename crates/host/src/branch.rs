@@ -12,18 +12,18 @@ use tokio::sync::oneshot;
 
 use crate::hooks::HookEvent;
 use crate::host::{CreateError, Host};
-use crate::sequencer::{Published, Stopped};
+use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{
-    Cutting, HandoverAnswer, HandoverRequest, MigrateError, Migrated, NoAnswer, Refusal, ToSession, TreeAnswer,
-    TreeError, TreeRequest, WorkspaceAnswer, WorkspaceRequest,
+    CommandError, ForkPlan, HandoverAnswer, HandoverRequest, MigrateError, MigrateOutcome, ToSession, TreeAnswer,
+    TreeError, TreeRequest, WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError,
 };
 use crate::store::{pastes, paths};
 
 /// Where a tree is: the session, and one of its chats.
-pub(crate) type TreePlace = (SessionUri, ChatId);
+pub(crate) type ChatAddress = (SessionUri, ChatId);
 
 /// A session that has branched off.
-pub(crate) struct BranchedOff {
+pub(crate) struct BranchedSession {
     pub(crate) session: SessionUri,
     /// The message to begin with.
     pub(crate) prefill: Option<Prefill>,
@@ -31,7 +31,7 @@ pub(crate) struct BranchedOff {
 
 /// Why something was not done with a session's tree.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AskError {
+pub(crate) enum SessionRequestError {
     #[error("there is no session {0}")]
     NoSession(SessionUri),
     #[error(transparent)]
@@ -45,100 +45,104 @@ pub(crate) enum AskError {
     #[error("a client stores this session: it names the working directory when it resumes the session")]
     DirectoryOfClient,
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    HostStopped(#[from] HostStopped),
 }
 
 /// Something that a session was asked.
-pub(crate) struct Asked {
+pub(crate) struct PendingTreeRequest {
     session: SessionUri,
-    told: oneshot::Receiver<Result<TreeAnswer, TreeError>>,
+    reply: oneshot::Receiver<Result<TreeAnswer, TreeError>>,
 }
 
-impl Asked {
-    pub(crate) async fn answer(self) -> Result<TreeAnswer, AskError> {
-        let Self { session, told } = self;
-        Ok(told.await.map_err(|_| AskError::NoSession(session))??)
+impl PendingTreeRequest {
+    pub(crate) async fn answer(self) -> Result<TreeAnswer, SessionRequestError> {
+        let Self { session, reply } = self;
+        Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)
     }
 
-    async fn cutting(self) -> Result<Cutting, AskError> {
+    async fn fork_plan(self) -> Result<ForkPlan, SessionRequestError> {
         let session = self.session.clone();
         match self.answer().await? {
-            TreeAnswer::Cut(cutting) => Ok(*cutting),
-            _ => Err(AskError::NoSession(session)),
+            TreeAnswer::PlanFork(fork_plan) => Ok(*fork_plan),
+            _ => Err(SessionRequestError::NoSession(session)),
         }
     }
 }
 
 /// A session that was asked to lie in another store.
-pub(crate) struct Migrating {
+pub(crate) struct PendingMigration {
     session: SessionUri,
-    told: oneshot::Receiver<Result<Migrated, MigrateError>>,
+    reply: oneshot::Receiver<Result<MigrateOutcome, MigrateError>>,
 }
 
 /// A command that a session was given. It has its place among what the session does.
 pub(crate) struct PendingCommand {
     session: SessionUri,
-    told: oneshot::Receiver<Result<(), Refusal>>,
+    reply: oneshot::Receiver<Result<(), CommandError>>,
 }
 
 impl PendingCommand {
-    pub(crate) async fn answer(self) -> Result<(), AskError> {
-        let Self { session, told } = self;
-        let done = told.await.map_err(|_| AskError::NoSession(session))?;
+    pub(crate) async fn answer(self) -> Result<(), SessionRequestError> {
+        let Self { session, reply } = self;
+        let done = reply.await.map_err(|_| SessionRequestError::NoSession(session))?;
         Ok(done.map_err(TreeError::Refused)?)
     }
 }
 
 /// A session that was asked what it may do without a person being asked.
-pub(crate) struct PermissionsInquiry {
+pub(crate) struct PendingPermissionsRequest {
     session: SessionUri,
     /// Told when everything is revoked, where that is wanted.
-    revoked: Option<oneshot::Receiver<Result<(), Refusal>>>,
+    revoked: Option<oneshot::Receiver<Result<(), CommandError>>>,
 }
 
-impl PermissionsInquiry {
-    pub(crate) async fn answer(self, host: &Host) -> Result<PermissionsResult, AskError> {
+impl PendingPermissionsRequest {
+    pub(crate) async fn answer(self, host: &Host) -> Result<PermissionsResult, SessionRequestError> {
         let Self { session, revoked } = self;
         if let Some(revoked) = revoked {
-            let done = revoked.await.map_err(|_| AskError::NoSession(session.clone()))?;
+            let done = revoked.await.map_err(|_| SessionRequestError::NoSession(session.clone()))?;
             done.map_err(TreeError::Refused)?;
         }
         let wanted = session.clone();
-        let look = move |published: &Published, _: _| {
+        let look = move |published: &PublishedState, _: _| {
             published.session_at(&wanted).map(|session| PermissionsResult::of(&session.details))
         };
-        host.0.sequencer.read(look).await?.ok_or(AskError::NoSession(session))
+        host.0.sequencer.read(look).await?.ok_or(SessionRequestError::NoSession(session))
     }
 }
 
 /// A session that was asked to go to another host.
-pub(crate) struct HandingOver {
+pub(crate) struct PendingHandover {
     pub(crate) session: SessionUri,
-    told: oneshot::Receiver<Result<HandoverAnswer, MigrateError>>,
+    reply: oneshot::Receiver<Result<HandoverAnswer, MigrateError>>,
 }
 
-impl HandingOver {
-    pub(crate) async fn answer(self) -> Result<HandoverAnswer, AskError> {
-        let Self { session, told } = self;
-        Ok(told.await.map_err(|_| AskError::NoSession(session))??)
+impl PendingHandover {
+    pub(crate) async fn answer(self) -> Result<HandoverAnswer, SessionRequestError> {
+        let Self { session, reply } = self;
+        Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)
     }
 }
 
-impl Migrating {
-    pub(crate) async fn answer(self) -> Result<Migrated, AskError> {
-        let Self { session, told } = self;
-        Ok(told.await.map_err(|_| AskError::NoSession(session))??)
+impl PendingMigration {
+    pub(crate) async fn answer(self) -> Result<MigrateOutcome, SessionRequestError> {
+        let Self { session, reply } = self;
+        Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)
     }
 }
 
 impl Host {
     /// Asks a session something about the tree of a chat. It has its place among what the session does when this returns.
-    pub(crate) async fn ask_tree(&self, (uri, chat): &TreePlace, request: TreeRequest) -> Result<Asked, AskError> {
-        let gone = || AskError::NoSession(uri.clone());
+    pub(crate) async fn ask_tree(
+        &self,
+        (uri, chat): &ChatAddress,
+        request: TreeRequest,
+    ) -> Result<PendingTreeRequest, SessionRequestError> {
+        let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
-        let (done, told) = oneshot::channel();
+        let (done, reply) = oneshot::channel();
         session.inbox.send(ToSession::Tree(chat.clone(), request, done)).await.map_err(|_| gone())?;
-        Ok(Asked { session: uri.clone(), told })
+        Ok(PendingTreeRequest { session: uri.clone(), reply })
     }
 
     /// Asks a session something about its workspace. It has its place among what the session does when this returns.
@@ -146,32 +150,33 @@ impl Host {
         &self,
         uri: &SessionUri,
         request: WorkspaceRequest,
-    ) -> Result<oneshot::Receiver<Result<WorkspaceAnswer, NoAnswer>>, AskError> {
-        let gone = || AskError::NoSession(uri.clone());
+    ) -> Result<oneshot::Receiver<Result<WorkspaceAnswer, WorkspaceRequestError>>, SessionRequestError> {
+        let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
-        let (done, told) = oneshot::channel();
+        let (done, reply) = oneshot::channel();
         session.inbox.send(ToSession::Workspace(request, done)).await.map_err(|_| gone())?;
-        Ok(told)
+        Ok(reply)
     }
 
     /// Makes a new session with what was said before a message of the user. Hooks may forbid it.
     pub(crate) async fn branch_off(
         &self,
-        place: &TreePlace,
+        place: &ChatAddress,
         entry: String,
-        cut: Asked,
-    ) -> Result<BranchedOff, AskError> {
-        let cutting = cut.cutting().await?;
+        cut: PendingTreeRequest,
+    ) -> Result<BranchedSession, SessionRequestError> {
+        let fork_plan = cut.fork_plan().await?;
         let (uri, chat) = place;
         let hooks = self.0.hooks.at(Arc::downgrade(&self.0), uri.clone(), chat.clone());
         hooks.ask(&HookEvent::BeforeBranch { entry_id: entry }).await?;
-        let (prefill, title, store) = (cutting.prefill.clone(), cutting.title.clone(), cutting.like.store.clone());
-        let session = self.create_from(cutting, title, None).await?;
+        let (prefill, title, store) =
+            (fork_plan.prefill.clone(), fork_plan.title.clone(), fork_plan.like.store.clone());
+        let session = self.create_from(fork_plan, title, None).await?;
         let prefill = prefill.map(|prefill| self.in_branch(prefill, &store, uri, &session));
         let previous = uri.id().map(|id| paths::log(&id, chat)).unwrap_or_default();
         let event = HookEvent::Branch { previous_session_file: previous, session: session.to_string() };
         self.0.env.spawn.spawn(Box::pin(async move { hooks.tell(&event).await }));
-        Ok(BranchedOff { session, prefill })
+        Ok(BranchedSession { session, prefill })
     }
 
     /// The message to begin with, naming the pasted files of the new session.
@@ -188,26 +193,26 @@ impl Host {
         &self,
         title: Option<String>,
         store: Option<StoreName>,
-        cut: Asked,
-    ) -> Result<SessionUri, AskError> {
-        let cutting = cut.cutting().await?;
+        cut: PendingTreeRequest,
+    ) -> Result<SessionUri, SessionRequestError> {
+        let fork_plan = cut.fork_plan().await?;
         let given = title.as_deref().map(SessionTitle::given).filter(|title| !title.is_none());
-        let title = given.unwrap_or_else(|| cutting.title.of_fork());
-        Ok(self.create_from(cutting, title, store).await?)
+        let title = given.unwrap_or_else(|| fork_plan.title.of_fork());
+        Ok(self.create_from(fork_plan, title, store).await?)
     }
 
     /// Asks a session to call one of its chats something else.
     pub(crate) async fn ask_to_rename(
         &self,
-        (uri, chat): &TreePlace,
+        (uri, chat): &ChatAddress,
         title: String,
-    ) -> Result<PendingCommand, AskError> {
-        let gone = || AskError::NoSession(uri.clone());
+    ) -> Result<PendingCommand, SessionRequestError> {
+        let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
-        let (done, told) = oneshot::channel();
+        let (done, reply) = oneshot::channel();
         let rename = Command::RenameChat { chat: chat.clone(), title };
         session.inbox.send(ToSession::Do(rename, done)).await.map_err(|_| gone())?;
-        Ok(PendingCommand { session: uri.clone(), told })
+        Ok(PendingCommand { session: uri.clone(), reply })
     }
 
     /// Has a session's agents work in another folder. It is checked as that of a new session, and must exist. Gives its URI.
@@ -215,46 +220,54 @@ impl Host {
         &self,
         uri: &SessionUri,
         directory: String,
-    ) -> Result<(PendingCommand, String), AskError> {
+    ) -> Result<(PendingCommand, String), SessionRequestError> {
         let path = local_path(&self.0.config.folders.expand(directory))?;
         let path = folder_at(path).await?;
-        let gone = || AskError::NoSession(uri.clone());
+        let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
         let wanted = uri.clone();
         let look =
-            move |published: &Published, _: _| published.session_at(&wanted).map(|session| session.store.clone());
+            move |published: &PublishedState, _: _| published.session_at(&wanted).map(|session| session.store.clone());
         let store = self.0.sequencer.read(look).await?.ok_or_else(gone)?;
-        if self.stores().is_entrusted(&store) {
-            return Err(AskError::DirectoryOfClient);
+        if self.stores().is_client_stored(&store) {
+            return Err(SessionRequestError::DirectoryOfClient);
         }
         let directory = file_uri(&path);
-        let (done, told) = oneshot::channel();
+        let (done, reply) = oneshot::channel();
         let set = Command::SetWorkingDirectory(directory.clone());
         session.inbox.send(ToSession::Do(set, done)).await.map_err(|_| gone())?;
-        Ok((PendingCommand { session: uri.clone(), told }, directory))
+        Ok((PendingCommand { session: uri.clone(), reply }, directory))
     }
 
     /// Asks a session what it may do without a person being asked, and to allow nothing more where that is wanted.
-    pub(crate) async fn ask_permissions(&self, uri: &SessionUri, revoke: bool) -> Result<PermissionsInquiry, AskError> {
-        let gone = || AskError::NoSession(uri.clone());
+    pub(crate) async fn ask_permissions(
+        &self,
+        uri: &SessionUri,
+        revoke: bool,
+    ) -> Result<PendingPermissionsRequest, SessionRequestError> {
+        let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
         let mut revoked = None;
         if revoke {
-            let (done, told) = oneshot::channel();
+            let (done, reply) = oneshot::channel();
             let change = Command::ChangePermissions(PermissionsChange::Revoke);
             session.inbox.send(ToSession::Do(change, done)).await.map_err(|_| gone())?;
-            revoked = Some(told);
+            revoked = Some(reply);
         }
-        Ok(PermissionsInquiry { session: uri.clone(), revoked })
+        Ok(PendingPermissionsRequest { session: uri.clone(), revoked })
     }
 
     /// Asks a session to lie in another store. Everything of it is copied and compared before it does.
-    pub(crate) async fn ask_to_migrate(&self, uri: &SessionUri, to: StoreName) -> Result<Migrating, AskError> {
-        let gone = || AskError::NoSession(uri.clone());
+    pub(crate) async fn ask_to_migrate(
+        &self,
+        uri: &SessionUri,
+        to: StoreName,
+    ) -> Result<PendingMigration, SessionRequestError> {
+        let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
-        let (done, told) = oneshot::channel();
+        let (done, reply) = oneshot::channel();
         session.inbox.send(ToSession::Migrate(to, done)).await.map_err(|_| gone())?;
-        Ok(Migrating { session: uri.clone(), told })
+        Ok(PendingMigration { session: uri.clone(), reply })
     }
 
     /// Asks a session what it has, for whoever moves it to another host.
@@ -262,12 +275,12 @@ impl Host {
         &self,
         uri: &SessionUri,
         request: HandoverRequest,
-    ) -> Result<HandingOver, AskError> {
-        let gone = || AskError::NoSession(uri.clone());
+    ) -> Result<PendingHandover, SessionRequestError> {
+        let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
-        let (done, told) = oneshot::channel();
+        let (done, reply) = oneshot::channel();
         session.inbox.send(ToSession::HandOver(request, done)).await.map_err(|_| gone())?;
-        Ok(HandingOver { session: uri.clone(), told })
+        Ok(PendingHandover { session: uri.clone(), reply })
     }
 }
 

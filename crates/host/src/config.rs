@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use grove_core::ProviderId;
-use grove_fs::temp_files::Fate;
+use grove_fs::temp_files::TempFilePolicy;
 use grove_wire::jsonrpc::MESSAGE_BYTES;
 use grove_wire::registry::Registry;
 use grove_work::Roots;
@@ -19,7 +19,7 @@ pub struct Config {
     pub durability: Durability,
     pub compaction: Compaction,
     /// What becomes of the files in which agents find output that is too large for them, when their session ends.
-    pub temp_files: Fate,
+    pub temp_files: TempFilePolicy,
     /// The agent of sessions that name none; without it, the first one.
     pub default_agent: Option<ProviderId>,
     /// The protocol versions that are spoken: the released ones, but for tests.
@@ -35,7 +35,7 @@ impl Default for Config {
             folders: Folders::default(),
             durability: Durability::default(),
             compaction: Compaction::default(),
-            temp_files: Fate::Removed,
+            temp_files: TempFilePolicy::Removed,
             default_agent: None,
             registry: Registry::RELEASED,
             frame_log: None,
@@ -129,7 +129,7 @@ pub struct Limits {
     pub owner_connections: usize,
     /// Connections of each listener that have not shown the token yet; the next one takes the place of the one that has
     /// waited longest.
-    pub strangers: usize,
+    pub unauthenticated_connections: usize,
     /// Bytes read from a Copilot SDK's connection before it has sent the secret; with more, it is closed.
     pub unauthenticated_bytes: usize,
     /// How long a Copilot SDK's connection may take to send the secret; then it is closed.
@@ -193,7 +193,7 @@ impl Default for Limits {
             connections: 4_096,
             token_connections: 3_072,
             owner_connections: 64,
-            strangers: 128,
+            unauthenticated_connections: 128,
             unauthenticated_bytes: 64 << 10,
             unauthenticated_time: Duration::from_secs(5),
             storage_call: Duration::from_secs(15),

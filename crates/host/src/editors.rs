@@ -11,29 +11,29 @@ use std::time::Duration;
 
 use grove_core::{ClientId, Extra, SessionId};
 use grove_wire::ahp::{ContentEncoding, ResourceReadParams, ResourceReadResult};
-use grove_wire::jsonrpc::Calls;
+use grove_wire::jsonrpc::CallTable;
 
 use crate::connection::{Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::ConnectionId;
 
 /// How long an editor may take to say what it shows.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many questions to one editor may be open; past it, it is passed over.
 const QUESTIONS: usize = 64;
 
 /// The editors, by their connections.
 #[derive(Debug, Default)]
-pub(crate) struct Editors(Mutex<HashMap<ConnectionId, Editor>>);
+pub(crate) struct Editors(Mutex<HashMap<ConnectionId, ConnectedEditor>>);
 
 #[derive(Clone)]
-struct Editor {
+struct ConnectedEditor {
     client: ClientId,
     queue: Arc<Queue>,
-    calls: Arc<Calls>,
+    calls: Arc<CallTable>,
 }
 
-impl std::fmt::Debug for Editor {
+impl std::fmt::Debug for ConnectedEditor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Editor").field("client", &self.client).finish_non_exhaustive()
     }
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Editor {
 
 impl Editors {
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
-    fn all(&self) -> MutexGuard<'_, HashMap<ConnectionId, Editor>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<ConnectionId, ConnectedEditor>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,12 +52,12 @@ impl Editors {
         client: &ClientId,
         queue: &Arc<Queue>,
         meta: Option<&Extra>,
-    ) -> Option<Arc<Calls>> {
+    ) -> Option<Arc<CallTable>> {
         if meta?.get("documents")? != true {
             return None;
         }
-        let calls = Arc::new(Calls::new(QUESTIONS));
-        let editor = Editor { client: client.clone(), queue: queue.clone(), calls: calls.clone() };
+        let calls = Arc::new(CallTable::new(QUESTIONS));
+        let editor = ConnectedEditor { client: client.clone(), queue: queue.clone(), calls: calls.clone() };
         self.all().insert(connection, editor);
         Some(calls)
     }
@@ -72,7 +72,7 @@ impl Editors {
 impl Host {
     /// A file's text as an editor that takes part in the session shows it, where one does.
     pub async fn document(&self, session: &SessionId, path: &Path) -> Option<String> {
-        let editors: Vec<Editor> = self.0.editors.all().values().cloned().collect();
+        let editors: Vec<ConnectedEditor> = self.0.editors.all().values().cloned().collect();
         if editors.is_empty() {
             return None;
         }
@@ -94,7 +94,7 @@ impl Host {
             editor.queue.push(Outgoing::Frame(call.frame.as_str().into()));
             let answer = tokio::select! {
                 answer = call.answer() => answer,
-                () = self.0.env.clock.sleep(PATIENCE) => continue,
+                () = self.0.env.clock.sleep(ANSWER_TIMEOUT) => continue,
             };
             let Ok(answer) = answer else { continue };
             if let Ok(ResourceReadResult { data, encoding: ContentEncoding::Utf8, .. }) =

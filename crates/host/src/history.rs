@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use grove_core::{ChatId, Session, SessionId, SessionUri, Timestamp, Turn, TurnId};
-use grove_wire::ahp::project::Started;
+use grove_wire::ahp::project::SpawningCalls;
 use grove_wire::ahp::uri::{self, ChatName};
-use grove_wire::x_grove::history::{About, ScanResult};
+use grove_wire::x_grove::history::{HistoryMetadata, ScanResult};
 
-use crate::sequencer::{Published, Wanted};
+use crate::sequencer::{PublishedState, SubscriptionTarget};
 
 /// Why a turn on such a session is refused.
 pub(crate) const CONTINUE_FIRST: &str =
@@ -25,13 +25,14 @@ pub(crate) const CONTINUE_FIRST: &str =
 #[async_trait]
 pub trait History: fmt::Debug + Send + Sync {
     /// Sessions, the one that changed last first; those of the same time by their ids, backwards.
-    async fn list(&self, query: Query) -> Result<Vec<Row>, Unavailable>;
+    async fn list(&self, query: HistoryQuery) -> Result<Vec<HistoryRow>, HistoryUnavailable>;
 
     /// One of them.
-    async fn find(&self, id: &SessionId) -> Result<Option<Row>, Unavailable>;
+    async fn find(&self, id: &SessionId) -> Result<Option<HistoryRow>, HistoryUnavailable>;
 
     /// One of them, as far as it is wanted.
-    async fn open(&self, id: &SessionId, look: Look) -> Result<Option<Opened>, OpenError>;
+    async fn open(&self, id: &SessionId, look: HistorySelection)
+    -> Result<Option<HistoryTranscript>, HistoryOpenError>;
 
     /// How far looking at the stores is; with [`Scan::Start`] it begins, where nobody is at it.
     fn scan(&self, scan: Scan) -> ScanResult;
@@ -39,7 +40,7 @@ pub trait History: fmt::Debug + Send + Sync {
 
 /// Which sessions are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query {
+pub struct HistoryQuery {
     pub source: Option<String>,
     pub repository: Option<String>,
     pub since: Option<Timestamp>,
@@ -52,16 +53,16 @@ pub struct Query {
 
 /// What of a session is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum HistorySelection {
     /// Which chats it has, without turns.
     Chats,
     /// Turns of one of them.
-    Turns(ChatId, Window),
+    Turns(ChatId, HistoryWindow),
 }
 
 /// Which turns are wanted: at most so many, before one, or the newest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct HistoryWindow {
     pub before: Option<TurnId>,
     pub turns: usize,
     /// How much they may have together, about. The newest comes whatever it has.
@@ -71,36 +72,36 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
     Start,
-    Look,
+    Poll,
 }
 
 /// A session without its turns.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct HistoryRow {
     pub session: Session,
-    pub about: About,
+    pub about: HistoryMetadata,
 }
 
 /// A session that is looked at.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct HistoryTranscript {
     /// With the chat whose turns are wanted. Its catalogue has all of its chats where these are wanted, or one beside the
     /// main chat is.
     pub session: Session,
     /// Which of its chats are those of subagents.
-    pub started: Started,
+    pub started: SpawningCalls,
 }
 
 /// Why nothing can be said.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("what other tools left cannot be looked at: {0}")]
-pub struct Unavailable(pub String);
+pub struct HistoryUnavailable(pub String);
 
 /// Why a session is not shown.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum HistoryOpenError {
     #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    HistoryUnavailable(#[from] HistoryUnavailable),
     /// What is asked for is older than a turn that is not there, or not any more.
     #[error("the session has no turn {0}")]
     NoTurn(TurnId),
@@ -117,14 +118,16 @@ pub fn subagent_chat(session: &SessionId, subagent: &str) -> Option<ChatId> {
 }
 
 /// The session and the chat that a name would lead to, if it is of another tool's.
-pub(crate) fn place(wanted: &Wanted) -> Option<(SessionId, ChatId)> {
+pub(crate) fn place(wanted: &SubscriptionTarget) -> Option<(SessionId, ChatId)> {
     let main = || ChatId::from(Session::MAIN_CHAT);
     match wanted {
-        Wanted::Root => None,
-        Wanted::Whole(uri) => Some((uri.id()?, main())),
-        Wanted::Session(name) | Wanted::Chat(ChatName::Main(name)) => Some((name.id.clone(), main())),
-        Wanted::Chat(ChatName::Of(name, chat)) => Some((name.id.clone(), chat.clone())),
-        Wanted::Chat(ChatName::ById(chat)) => Some(match chat.as_str().rsplit_once(SUBAGENT) {
+        SubscriptionTarget::Root => None,
+        SubscriptionTarget::SessionWithMainChat(uri) => Some((uri.id()?, main())),
+        SubscriptionTarget::Session(name) | SubscriptionTarget::Chat(ChatName::Main(name)) => {
+            Some((name.id.clone(), main()))
+        }
+        SubscriptionTarget::Chat(ChatName::Of(name, chat)) => Some((name.id.clone(), chat.clone())),
+        SubscriptionTarget::Chat(ChatName::ById(chat)) => Some(match chat.as_str().rsplit_once(SUBAGENT) {
             Some((session, _)) => (session.into(), chat.clone()),
             None => (chat.as_str().into(), main()),
         }),
@@ -136,12 +139,14 @@ pub(crate) fn place(wanted: &Wanted) -> Option<(SessionId, ChatId)> {
 const NEWEST_TURNS: usize = 100;
 
 /// Whether a name leads to a session.
-fn fits(wanted: &Wanted, session: &Session) -> bool {
+fn fits(wanted: &SubscriptionTarget, session: &Session) -> bool {
     match wanted {
-        Wanted::Root => false,
-        Wanted::Whole(uri) => *uri == session.uri,
-        Wanted::Session(name) | Wanted::Chat(ChatName::Main(name) | ChatName::Of(name, _)) => name.fits(session),
-        Wanted::Chat(ChatName::ById(_)) => true,
+        SubscriptionTarget::Root => false,
+        SubscriptionTarget::SessionWithMainChat(uri) => *uri == session.uri,
+        SubscriptionTarget::Session(name) | SubscriptionTarget::Chat(ChatName::Main(name) | ChatName::Of(name, _)) => {
+            name.fits(session)
+        }
+        SubscriptionTarget::Chat(ChatName::ById(_)) => true,
     }
 }
 
@@ -150,17 +155,17 @@ impl crate::Host {
     /// at which number it is looked at.
     pub(crate) async fn open_history(
         &self,
-        wanted: &Wanted,
+        wanted: &SubscriptionTarget,
         turns: usize,
         bytes: usize,
-    ) -> Result<Option<(Opened, u64)>, OpenError> {
+    ) -> Result<Option<(HistoryTranscript, u64)>, HistoryOpenError> {
         let Some((history, seq)) = self.history_of(wanted).await else { return Ok(None) };
         let Some((id, chat)) = place(wanted) else { return Ok(None) };
         let look = match wanted {
-            Wanted::Session(_) => Look::Chats,
-            Wanted::Root | Wanted::Whole(_) | Wanted::Chat(_) => {
+            SubscriptionTarget::Session(_) => HistorySelection::Chats,
+            SubscriptionTarget::Root | SubscriptionTarget::SessionWithMainChat(_) | SubscriptionTarget::Chat(_) => {
                 let turns = turns.min(self.0.config.limits.snapshot_turns).min(NEWEST_TURNS);
-                Look::Turns(chat, Window { before: None, turns, bytes })
+                HistorySelection::Turns(chat, HistoryWindow { before: None, turns, bytes })
             }
         };
         let opened = history.open(&id, look).await?.filter(|opened| fits(wanted, &opened.session));
@@ -168,17 +173,21 @@ impl crate::Host {
     }
 
     /// Whether a name leads to a session that another tool left, and to none of the host's own.
-    pub(crate) async fn is_history(&self, wanted: &Wanted) -> bool {
+    pub(crate) async fn is_history(&self, wanted: &SubscriptionTarget) -> bool {
         let Some((history, _)) = self.history_of(wanted).await else { return false };
         let Some((id, _)) = place(wanted) else { return false };
         history.find(&id).await.is_ok_and(|found| found.is_some())
     }
 
     /// Turns of such a session's chat before one, and whether there are older ones.
-    pub(crate) async fn older_history(&self, wanted: &Wanted, window: Window) -> Result<Option<OlderTurns>, OpenError> {
+    pub(crate) async fn older_history(
+        &self,
+        wanted: &SubscriptionTarget,
+        window: HistoryWindow,
+    ) -> Result<Option<OlderTurns>, HistoryOpenError> {
         let Some((history, _)) = self.history_of(wanted).await else { return Ok(None) };
         let Some((id, chat)) = place(wanted) else { return Ok(None) };
-        let opened = history.open(&id, Look::Turns(chat.clone(), window)).await?;
+        let opened = history.open(&id, HistorySelection::Turns(chat.clone(), window)).await?;
         let session = opened.map(|opened| opened.session).filter(|session| fits(wanted, session));
         Ok(session.and_then(|session| {
             let chat = session.chats.into_iter().find(|mine| mine.id == chat)?;
@@ -187,10 +196,10 @@ impl crate::Host {
     }
 
     /// What to ask about a name that does not lead to a session of the host's own, and at which number that is so.
-    async fn history_of(&self, wanted: &Wanted) -> Option<(Arc<dyn History>, u64)> {
+    async fn history_of(&self, wanted: &SubscriptionTarget) -> Option<(Arc<dyn History>, u64)> {
         let history = self.history()?;
         let wanted = wanted.clone();
-        let look = move |published: &Published, _| {
+        let look = move |published: &PublishedState, _| {
             let is_own = wanted.session(published).is_some_and(|id| published.is_known(&id));
             (!is_own).then_some(published.seq)
         };
@@ -208,7 +217,7 @@ pub(crate) struct OlderTurns {
 }
 
 /// Chats of subagents are named like those that clients compute.
-fn named(mut opened: Opened) -> Opened {
+fn named(mut opened: HistoryTranscript) -> HistoryTranscript {
     let session = &mut opened.session;
     for row in session.catalogue.iter_mut().filter(|row| row.chat.as_str() != Session::MAIN_CHAT) {
         row.uri = Some(uri::computed(row.chat.as_str(), session.uri.as_str()));
@@ -219,13 +228,13 @@ fn named(mut opened: Opened) -> Opened {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use grove_wire::ahp::uri::Channel;
+    use grove_wire::ahp::uri::ChannelName;
 
     fn place_of(uri: &str) -> Option<(String, String)> {
-        let wanted = match Channel::parse(uri)? {
-            Channel::Session(name) => Wanted::Session(name),
-            Channel::Chat(name) => Wanted::Chat(name),
-            Channel::Root | Channel::ResourceWatch(_) => return None,
+        let wanted = match ChannelName::parse(uri)? {
+            ChannelName::Session(name) => SubscriptionTarget::Session(name),
+            ChannelName::Chat(name) => SubscriptionTarget::Chat(name),
+            ChannelName::Root | ChannelName::ResourceWatch(_) => return None,
         };
         place(&wanted).map(|(session, chat)| (session.to_string(), chat.to_string()))
     }

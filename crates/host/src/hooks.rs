@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::branch::AskError;
-use crate::host::{Host, Inner};
+use crate::branch::SessionRequestError;
+use crate::host::{Host, HostInner};
 use crate::leases::Lease;
-use crate::session::{NavigateWishes, TreeAnswer, TreeError, TreeRequest};
+use crate::session::{NavigateOptions, TreeAnswer, TreeError, TreeRequest};
 
 /// What a hook can be called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ pub enum HookKind {
     BeforeBranch,
     Branch,
     BeforeCompact,
-    Compacting,
+    BeforeSummary,
     Compact,
 }
 
@@ -36,7 +36,7 @@ impl HookKind {
         Self::BeforeBranch,
         Self::Branch,
         Self::BeforeCompact,
-        Self::Compacting,
+        Self::BeforeSummary,
         Self::Compact,
     ];
 
@@ -47,7 +47,7 @@ impl HookKind {
             HookKind::BeforeBranch => "session_before_branch",
             HookKind::Branch => "session_branch",
             HookKind::BeforeCompact => "session_before_compact",
-            HookKind::Compacting => "session.compacting",
+            HookKind::BeforeSummary => "session.compacting",
             HookKind::Compact => "session_compact",
         }
     }
@@ -96,7 +96,7 @@ pub enum HookEvent {
     },
     /// A summary of this is about to be made. Context may be added, the prompt replaced, data be attached.
     #[serde(rename = "session.compacting")]
-    Compacting { session_id: String, messages: Vec<ToldMessage> },
+    BeforeSummary { session_id: String, messages: Vec<HookMessage> },
     /// It has been compacted.
     #[serde(rename = "session_compact")]
     Compact { compaction_entry: Box<RawValue>, from_extension: bool },
@@ -110,7 +110,7 @@ impl HookEvent {
             HookEvent::BeforeBranch { .. } => HookKind::BeforeBranch,
             HookEvent::Branch { .. } => HookKind::Branch,
             HookEvent::BeforeCompact { .. } => HookKind::BeforeCompact,
-            HookEvent::Compacting { .. } => HookKind::Compacting,
+            HookEvent::BeforeSummary { .. } => HookKind::BeforeSummary,
             HookEvent::Compact { .. } => HookKind::Compact,
         }
     }
@@ -138,14 +138,14 @@ pub struct TreePreparation {
 #[serde(rename_all = "camelCase")]
 pub struct CompactPreparation {
     pub first_kept_entry_id: String,
-    pub messages_to_summarize: Vec<ToldMessage>,
+    pub messages_to_summarize: Vec<HookMessage>,
     pub tokens_before: u64,
 }
 
 /// A message of the conversation, in plain text.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToldMessage {
+pub struct HookMessage {
     /// `system`, `user`, `assistant` or `toolResult`.
     pub role: &'static str,
     pub text: String,
@@ -160,13 +160,13 @@ pub struct HookAnswer {
     /// Why not.
     pub reason: Option<String>,
     /// `session_before_tree`: the summary of what is left, where one is wanted.
-    pub summary: Option<GivenSummary>,
+    pub summary: Option<HookSummary>,
     /// `session_before_tree`: what the summary should look at, in place of what was wanted.
     pub custom_instructions: Option<String>,
     pub replace_instructions: Option<bool>,
     pub label: Option<String>,
     /// `session_before_compact`: the compaction.
-    pub compaction: Option<GivenCompaction>,
+    pub compaction: Option<HookCompaction>,
     /// `session.compacting`: lines that the summarizer should know.
     pub context: Vec<String>,
     /// `session.compacting`: what the summarizer is told in place of the usual.
@@ -176,7 +176,7 @@ pub struct HookAnswer {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct GivenSummary {
+pub struct HookSummary {
     pub summary: String,
     #[serde(default)]
     pub details: Option<Value>,
@@ -184,7 +184,7 @@ pub struct GivenSummary {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GivenCompaction {
+pub struct HookCompaction {
     pub summary: String,
     /// Without one, what was prepared.
     #[serde(default)]
@@ -205,7 +205,7 @@ pub trait Hook: Send + Sync + 'static {
 
     /// Called with what happens, and with what it can do about it. The future is dropped when the person does not want
     /// it any more. An error before something happens forbids it: whoever asked for a guard wants to be guarded.
-    async fn call(&self, event: &HookEvent, at: &HookPlace) -> Result<HookAnswer, HookError>;
+    async fn call(&self, event: &HookEvent, at: &HookContext) -> Result<HookAnswer, HookError>;
 }
 
 /// Why a hook did not answer.
@@ -215,51 +215,51 @@ pub struct HookError(pub String);
 
 /// The session that a hook is called for, and what it can do there.
 #[derive(Clone)]
-pub struct HookPlace {
-    host: Weak<Inner>,
+pub struct HookContext {
+    host: Weak<HostInner>,
     session: SessionUri,
     chat: ChatId,
 }
 
 /// What came of a session that branched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Branched {
+pub struct BranchOutcome {
     pub session: SessionUri,
     /// The message to begin with.
     pub text: String,
 }
 
-impl std::fmt::Debug for HookPlace {
+impl std::fmt::Debug for HookContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HookPlace").field("session", &self.session).field("chat", &self.chat).finish_non_exhaustive()
     }
 }
 
-impl HookPlace {
+impl HookContext {
     pub fn session(&self) -> &SessionUri {
         &self.session
     }
 
     /// Makes a new session with what was said before a message of the user.
-    pub async fn branch(&self, entry_id: &str) -> Result<Branched, HookError> {
+    pub async fn branch(&self, entry_id: &str) -> Result<BranchOutcome, HookError> {
         let place = (self.session.clone(), self.chat.clone());
-        let (host, failed) = (self.host()?, |error: AskError| HookError(error.to_string()));
-        let cut = TreeRequest::Cut { before: Some(entry_id.to_owned()) };
+        let (host, failed) = (self.host()?, |error: SessionRequestError| HookError(error.to_string()));
+        let cut = TreeRequest::PlanFork { before: Some(entry_id.to_owned()) };
         let asked = host.ask_tree(&place, cut).await.map_err(failed)?;
         let branched = host.branch_off(&place, entry_id.to_owned(), asked).await.map_err(failed)?;
         let text = branched.prefill.map(|prefill| prefill.text).unwrap_or_default();
-        Ok(Branched { session: branched.session, text })
+        Ok(BranchOutcome { session: branched.session, text })
     }
 
     /// Moves the leaf, and gives where it is then.
     pub async fn navigate_tree(&self, target_id: Option<&str>, summarize: bool) -> Result<Option<String>, HookError> {
         let place = (self.session.clone(), self.chat.clone());
-        let wishes = NavigateWishes { summarize, ..NavigateWishes::default() };
-        let request = TreeRequest::Navigate { target: target_id.map(str::to_owned), wishes };
-        let failed = |error: AskError| HookError(error.to_string());
+        let navigate_options = NavigateOptions { summarize, ..NavigateOptions::default() };
+        let request = TreeRequest::Navigate { target: target_id.map(str::to_owned), navigate_options };
+        let failed = |error: SessionRequestError| HookError(error.to_string());
         let asked = self.host()?.ask_tree(&place, request).await.map_err(failed)?;
         match asked.answer().await.map_err(failed)? {
-            TreeAnswer::Navigated(navigated) => Ok(navigated.leaf),
+            TreeAnswer::NavigateOutcome(navigated) => Ok(navigated.leaf),
             _ => Err(gone()),
         }
     }
@@ -298,19 +298,19 @@ impl Hooks {
     }
 
     /// The same for one chat of a session.
-    pub(crate) fn at(&self, host: Weak<Inner>, session: SessionUri, chat: ChatId) -> HooksAt {
-        HooksAt { hooks: self.clone(), place: HookPlace { host, session, chat } }
+    pub(crate) fn at(&self, host: Weak<HostInner>, session: SessionUri, chat: ChatId) -> ChatHooks {
+        ChatHooks { hooks: self.clone(), place: HookContext { host, session, chat } }
     }
 }
 
 /// The hooks, as one chat of a session calls them.
 #[derive(Clone)]
-pub(crate) struct HooksAt {
+pub(crate) struct ChatHooks {
     hooks: Hooks,
-    place: HookPlace,
+    place: HookContext,
 }
 
-impl HooksAt {
+impl ChatHooks {
     pub(crate) fn are_any(&self, kind: HookKind) -> bool {
         !self.hooks.of(kind).is_empty()
     }

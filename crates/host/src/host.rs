@@ -7,41 +7,43 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_agents::catalog;
-use grove_agents::{Agent, AgentError, AgentSession, Mark, OpenSession};
+use grove_agents::{Agent, AgentError, AgentSession, FrameCursor, OpenSession};
 use grove_core::*;
-use grove_fs::temp_files::Fate;
+use grove_fs::temp_files::TempFilePolicy;
 use grove_fs::{FsError, SessionFs};
 use grove_work::{FileError, Policy, WatchError, WatchLimits, Watcher, local_path};
 use tokio::sync::{oneshot, watch};
 
 use crate::config::Config;
-use crate::connection::Close;
-use crate::copilot::{Feeds, Lines};
+use crate::connection::DisconnectReason;
+use crate::copilot::{CopilotConnections, Feeds};
 use crate::editors::Editors;
 use crate::env::Env;
+use crate::eviction::EvictionState;
 use crate::history::History;
 use crate::hooks::{Hook, Hooks};
-use crate::import::Places;
-use crate::journal::{Journal, NoJournal, Recovered};
+use crate::import::ImportReservations;
+use crate::journal::{Journal, NoJournal, RecoveredState};
 use crate::leases::Leases;
-use crate::resting::Rests;
 use crate::sequencer::{
-    ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, StorageHealth, ToSequencer,
-    Trace, Unwritten,
+    ConnectionId, HostStopped, JournalScope, JournalWriteError, Publication, PublishedState, Sequencer,
+    SequencerHandle, StorageHealth, ToSequencer, WriteFailurePolicy,
 };
-use crate::session::{self, Beginning, Cutting, Refusal, SessionHandle, Surroundings, ToSession, Workplaces, spills};
-use crate::sessions::SessionsLayer;
-use crate::store::copies::Copies;
+use crate::session::{
+    self, ActiveFolders, CommandError, ForkPlan, SessionContext, SessionHandle, SessionStart, ToSession, spills,
+};
+use crate::session_hub::SessionHubService;
+use crate::store::copies::ActiveCopies;
 use crate::store::stores::{StoreError, Stores};
 use crate::store::{content, pastes, session_file};
 use crate::trust::FolderTrust;
 
 /// How long a new session waits until nothing is copied any more from the folder of an earlier one of its id.
-const COPY_PATIENCE: Duration = Duration::from_secs(10);
+const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
-pub struct Host(pub(crate) Arc<Inner>);
+pub struct Host(pub(crate) Arc<HostInner>);
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -49,28 +51,28 @@ impl std::fmt::Debug for Host {
     }
 }
 
-pub(crate) struct Inner {
+pub(crate) struct HostInner {
     pub(crate) env: Env,
     pub(crate) config: Arc<Config>,
     pub(crate) sequencer: SequencerHandle,
     agents: Mutex<Vec<Arc<dyn Agent>>>,
     /// What the agents say of themselves, for those who check against it.
     agent_infos: watch::Sender<Arc<[AgentInfo]>>,
-    sessions: Mutex<Sessions>,
+    sessions: Mutex<OpenSessions>,
     /// Up to where agents were heard before the host's start, of sessions whose tasks have not begun.
-    marks: Mutex<HashMap<(SessionId, ChatId), Mark>>,
-    workplaces: Arc<Workplaces>,
+    marks: Mutex<HashMap<(SessionId, ChatId), FrameCursor>>,
+    active_folders: Arc<ActiveFolders>,
     pub(crate) hooks: Hooks,
     pub(crate) leases: Leases,
-    pub(crate) copies: Copies,
+    pub(crate) copies: ActiveCopies,
     /// The ids of sessions that are being taken in.
-    pub(crate) imports: Places,
+    pub(crate) imports: ImportReservations,
     pub(crate) editors: Editors,
     /// Sessions whose temporary files are kept, though the host's are not.
     keeping: Mutex<HashSet<SessionId>>,
     /// What SDKs are told of sessions, and their connections.
     pub(crate) feeds: Feeds,
-    pub(crate) lines: Lines,
+    pub(crate) copilot_connections: CopilotConnections,
     /// Sessions of which an earlier host left temporary files that are still needed.
     left: Arc<HashSet<SessionId>>,
     last_connection: AtomicU64,
@@ -78,7 +80,7 @@ pub(crate) struct Inner {
     /// What other tools left, where somebody knows.
     history: OnceLock<Arc<dyn History>>,
     /// The sessions of every source, where somebody knows them.
-    layer: OnceLock<Arc<dyn SessionsLayer>>,
+    layer: OnceLock<Arc<dyn SessionHubService>>,
     /// Which folders are trusted, where somebody keeps it.
     trust: OnceLock<Arc<dyn FolderTrust>>,
     /// Damage that was found at the start.
@@ -98,7 +100,7 @@ pub trait AgentFinder: Send + Sync {
 
 /// How an agent that is known by name gets onto a machine.
 pub(crate) fn install_hint(provider: &ProviderId) -> String {
-    match catalog::known(provider.as_str()) {
+    match catalog::agent_entry(provider.as_str()) {
         Some(known) => format!(
             ": {} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
             known.display_name,
@@ -112,10 +114,10 @@ pub(crate) fn install_hint(provider: &ProviderId) -> String {
 type StorageCheck = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 #[derive(Default)]
-pub(crate) struct Sessions {
+pub(crate) struct OpenSessions {
     pub(crate) stopping: bool,
     pub(crate) open: HashMap<SessionId, SessionHandle>,
-    pub(crate) rest: Rests,
+    pub(crate) rest: EvictionState,
 }
 
 /// What a client asks for when it creates a session.
@@ -138,7 +140,7 @@ pub const STORE_SETTING: &str = "grove.store";
 /// The system has no randomness to name something by.
 #[derive(Debug, thiserror::Error)]
 #[error("the system has no randomness to name it by: {0}")]
-pub struct NoId(String);
+pub struct IdGenerationError(String);
 
 /// How many working directories a session may have: its row in every list carries them.
 pub(crate) const MAX_DIRECTORIES: usize = 64;
@@ -177,16 +179,16 @@ pub enum CreateError {
     #[error("sessions that were forked from an earlier {0} are still being copied: try again in a moment")]
     BeingCopied(SessionUri),
     #[error(transparent)]
-    NoId(#[from] NoId),
+    IdGenerationError(#[from] IdGenerationError),
     #[error(transparent)]
-    NotStored(#[from] NotWritten),
+    NotStored(#[from] JournalWriteError),
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    HostStopped(#[from] HostStopped),
 }
 
 /// What a host is doing, in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct HostStatus {
     pub sessions: usize,
     /// How many of them are in memory: those that somebody looks at, or did a while ago.
     pub loaded: usize,
@@ -199,8 +201,8 @@ pub struct Status {
 
 impl Host {
     /// Starts a host with these agents that keeps nothing on disk.
-    pub async fn in_memory(env: Env, config: Config, agents: Vec<Arc<dyn Agent>>) -> Result<Self, Stopped> {
-        let recovered = Recovered::nothing(&config.limits);
+    pub async fn in_memory(env: Env, config: Config, agents: Vec<Arc<dyn Agent>>) -> Result<Self, HostStopped> {
+        let recovered = RecoveredState::nothing(&config.limits);
         Self::start(env, config, agents, Box::new(NoJournal), recovered).await
     }
 
@@ -210,8 +212,8 @@ impl Host {
         config: Config,
         agents: Vec<Arc<dyn Agent>>,
         journal: Box<dyn Journal>,
-        mut recovered: Recovered,
-    ) -> Result<Self, Stopped> {
+        mut recovered: RecoveredState,
+    ) -> Result<Self, HostStopped> {
         let config = Arc::new(config);
         let unfinished = recovered.unfinished();
         let marks = std::mem::take(&mut recovered.marks);
@@ -226,7 +228,7 @@ impl Host {
         let (sequencer, handle) = Sequencer::new(config.clone(), env.clock.clone(), journal, recovered);
         let storage = sequencer.storage();
         env.spawn.spawn(Box::pin(sequencer.run()));
-        let host = Self(Arc::new(Inner {
+        let host = Self(Arc::new(HostInner {
             env,
             config,
             sequencer: handle,
@@ -234,15 +236,15 @@ impl Host {
             agent_infos: watch::Sender::new(known_agents),
             sessions: Mutex::default(),
             marks: Mutex::new(marks),
-            workplaces: Arc::default(),
+            active_folders: Arc::default(),
             hooks: Hooks::default(),
             leases: Leases::default(),
-            copies: Copies::default(),
-            imports: Places::default(),
+            copies: ActiveCopies::default(),
+            imports: ImportReservations::default(),
             editors: Editors::default(),
             keeping: Mutex::default(),
             feeds: Feeds::default(),
-            lines: Lines::default(),
+            copilot_connections: CopilotConnections::default(),
             left: Arc::new(left),
             last_connection: AtomicU64::new(0),
             watcher: Mutex::default(),
@@ -256,19 +258,19 @@ impl Host {
         }));
         host.agents_changed().await?;
         // Some may have gone with the host before, or with their store.
-        host.recount().await?;
+        host.publish_session_count().await?;
         // Sessions in the middle of something go on at once; the others when somebody wants something of them.
         for uri in unfinished {
             host.session(&uri).await?;
         }
-        host.let_sessions_rest();
+        host.start_eviction();
         // Clients that took part before may come back.
         taking_part.into_iter().for_each(|client| host.client_left(client));
         Ok(host)
     }
 
     /// Adds an agent, or puts one in the place of its provider's; clients hear of it.
-    pub async fn add_agent(&self, agent: Arc<dyn Agent>) -> Result<(), Stopped> {
+    pub async fn add_agent(&self, agent: Arc<dyn Agent>) -> Result<(), HostStopped> {
         {
             let mut agents = self.agents();
             let provider = agent.info().provider;
@@ -298,13 +300,13 @@ impl Host {
     }
 
     /// Lets clients see the sessions of every source in one list. The first who is given stays.
-    pub fn set_sessions_layer(&self, layer: Arc<dyn SessionsLayer>) {
+    pub fn set_session_hub(&self, layer: Arc<dyn SessionHubService>) {
         if self.0.layer.set(layer).is_err() {
             tracing::warn!("a host has one list of all sessions: the second one is not used");
         }
     }
 
-    pub(crate) fn sessions_layer(&self) -> Option<&Arc<dyn SessionsLayer>> {
+    pub(crate) fn session_hub(&self) -> Option<&Arc<dyn SessionHubService>> {
         self.0.layer.get()
     }
 
@@ -355,13 +357,13 @@ impl Host {
     }
 
     /// Takes an agent away. Sessions that it works for keep it.
-    pub async fn remove_agent(&self, provider: &ProviderId) -> Result<(), Stopped> {
+    pub async fn remove_agent(&self, provider: &ProviderId) -> Result<(), HostStopped> {
         self.agents().retain(|agent| agent.info().provider != *provider);
         self.agents_changed().await
     }
 
     /// Asks the agents anew what they are, and tells clients where something changed.
-    pub async fn agents_changed(&self) -> Result<(), Stopped> {
+    pub async fn agents_changed(&self) -> Result<(), HostStopped> {
         let infos: Vec<AgentInfo> = self.agents().iter().map(|agent| agent.info()).collect();
         let changed = self.0.agent_infos.send_if_modified(|known| {
             let changed = **known != *infos;
@@ -379,27 +381,27 @@ impl Host {
     /// Creates a session out of another one, and gives its URI.
     pub(crate) async fn create_from(
         &self,
-        cutting: Cutting,
+        fork_plan: ForkPlan,
         title: SessionTitle,
         store: Option<StoreName>,
     ) -> Result<SessionUri, CreateError> {
-        let uri = SessionUri::from(format!("{}:/{}", cutting.like.provider, self.new_id()?));
+        let uri = SessionUri::from(format!("{}:/{}", fork_plan.like.provider, self.new_id()?));
         let wanted = CreateSession {
             uri: uri.clone(),
-            provider: Some(cutting.like.provider.clone()),
-            model: cutting.like.model.clone(),
-            working_directories: cutting.like.working_directories.clone(),
-            config: cutting.like.config.as_ref().map(|config| config.values.clone()),
-            store: Some(store.unwrap_or_else(|| cutting.like.store.clone())),
+            provider: Some(fork_plan.like.provider.clone()),
+            model: fork_plan.like.model.clone(),
+            working_directories: fork_plan.like.working_directories.clone(),
+            config: fork_plan.like.config.as_ref().map(|config| config.values.clone()),
+            store: Some(store.unwrap_or_else(|| fork_plan.like.store.clone())),
         };
-        self.create(wanted, Some((cutting, title))).await?;
+        self.create(wanted, Some((fork_plan, title))).await?;
         Ok(uri)
     }
 
     /// An id that nobody has: a UUID of version 4, as clients make theirs.
-    pub(crate) fn new_id(&self) -> Result<String, NoId> {
+    pub(crate) fn new_id(&self) -> Result<String, IdGenerationError> {
         let mut bytes = [0; 16];
-        self.0.env.random.fill(&mut bytes).map_err(|error| NoId(error.to_string()))?;
+        self.0.env.random.fill(&mut bytes).map_err(|error| IdGenerationError(error.to_string()))?;
         bytes[6] = (bytes[6] & 0x0f) | 0x40;
         bytes[8] = (bytes[8] & 0x3f) | 0x80;
         let hex = hex::encode(bytes);
@@ -410,7 +412,7 @@ impl Host {
     async fn create(
         &self,
         mut wanted: CreateSession,
-        from: Option<(Cutting, SessionTitle)>,
+        from: Option<(ForkPlan, SessionTitle)>,
     ) -> Result<(), CreateError> {
         let folders = &self.0.config.folders;
         wanted.working_directories =
@@ -438,17 +440,18 @@ impl Host {
         }
         let (store, settings) = self.store_for(wanted.store, wanted.config)?;
         let stores = &self.0.env.stores;
-        if let Some((cutting, _)) = &from
-            && let Some(store) = [&store, &cutting.like.store].into_iter().find(|store| stores.is_entrusted(store))
+        if let Some((fork_plan, _)) = &from
+            && let Some(store) =
+                [&store, &fork_plan.like.store].into_iter().find(|store| stores.is_client_stored(store))
         {
             return Err(StoreError::OfProvider(store.clone()).into());
         }
         let fs = stores.reach(&store).await?;
-        let trace = if stores.is_entrusted(&store) { Trace::Numbers } else { Trace::Journal };
+        let trace = if stores.is_client_stored(&store) { JournalScope::NumbersOnly } else { JournalScope::AllEvents };
         let mut working_directories = wanted.working_directories;
         if working_directories.is_empty() {
             // Only a provider says where a session works that was not told.
-            working_directories.extend(fs.initial_cwd().filter(|_| trace == Trace::Numbers));
+            working_directories.extend(fs.initial_cwd().filter(|_| trace == JournalScope::NumbersOnly));
         }
         let config = match (agent.settings(), settings) {
             (Some(mut known), chosen) => {
@@ -469,31 +472,31 @@ impl Host {
         };
         let at = self.0.env.clock.now();
         let mut tip = Session::new(&new, at);
-        let (mut changes, mut heritage) = (Vec::new(), Vec::new());
+        let (mut changes, mut fork_origins) = (Vec::new(), Vec::new());
         // Until the session's own task holds it.
         let mut _hold = None;
-        if let Some((cutting, title)) = from {
-            let source = self.0.env.stores.get(&cutting.like.store)?;
-            let moved = pastes::moved((source.as_ref(), &cutting.like.id), (fs.as_ref(), &id));
-            let main = (ChatId::from(Session::MAIN_CHAT), cutting.main);
-            let others = cutting.others.into_iter().map(|cut| Ok((ChatId::from(self.new_id()?), cut)));
+        if let Some((fork_plan, title)) = from {
+            let source = self.0.env.stores.get(&fork_plan.like.store)?;
+            let moved = pastes::moved((source.as_ref(), &fork_plan.like.id), (fs.as_ref(), &id));
+            let main = (ChatId::from(Session::MAIN_CHAT), fork_plan.main);
+            let others = fork_plan.others.into_iter().map(|cut| Ok((ChatId::from(self.new_id()?), cut)));
             let others = others.collect::<Result<Vec<_>, CreateError>>()?;
             for (chat, cut) in std::iter::once(main).chain(others) {
                 let (begins, inherited) = cut.begin(&id, chat, at, &moved);
                 changes.extend(begins);
-                heritage.push(inherited);
+                fork_origins.push(inherited);
             }
-            _hold = Some(cutting._hold);
+            _hold = Some(fork_plan._hold);
             changes.push(Change::Session(id.clone(), SessionEvent::TitleChanged(title)));
         }
         let mut events: Vec<Event> = changes.into_iter().map(|change| Event { at, change }).collect();
         events.iter().for_each(|event| tip.apply(event));
-        for due in mirror::due(&tip) {
+        for due in mirror::pending_events(&tip) {
             let event = Event { at, change: Change::Session(id.clone(), due) };
             tip.apply(&event);
             events.push(event);
         }
-        self.must_be_free(&wanted.uri, &id).await?;
+        self.require_unused_id(&wanted.uri, &id).await?;
 
         // The place is taken before anything else happens, so that of two creations one fails; the event goes out
         // before the session's task starts, so that it is the session's first.
@@ -501,7 +504,7 @@ impl Host {
         {
             let mut sessions = self.sessions();
             if sessions.stopping {
-                return Err(Stopped.into());
+                return Err(HostStopped.into());
             }
             if let Some(open) = sessions.open.get(&id) {
                 return Err(taken(&wanted.uri, id, open.uri.clone()));
@@ -509,13 +512,14 @@ impl Host {
             if self.0.imports.has(&id) {
                 return Err(CreateError::BeingImported(id));
             }
-            let beginning = Beginning::New { begun, heritage };
-            let handle = session::start(tip, fs.clone(), agent, self.surroundings(&id, &mut sessions), beginning);
+            let beginning = SessionStart::New { begun, fork_origins };
+            let handle =
+                session::start(tip, fs.clone(), agent, self.new_session_context(&id, &mut sessions), beginning);
             sessions.open.insert(id.clone(), handle);
         }
         let room = match trace {
-            Trace::Journal => self.make_room(&new, fs.as_ref()).await,
-            Trace::Numbers => self.begin_entrusted(fs.as_ref(), &Session::new(&new, at)).await,
+            JournalScope::AllEvents => self.make_room(&new, fs.as_ref()).await,
+            JournalScope::NumbersOnly => self.begin_client_stored(fs.as_ref(), &Session::new(&new, at)).await,
         };
         if let Err(error) = room {
             self.sessions().open.remove(&id);
@@ -523,7 +527,7 @@ impl Host {
         }
         let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
         let events = std::iter::once(Event { at, change: created }).chain(events).collect();
-        match self.publish(events, Unwritten::Refused, trace).await {
+        match self.publish(events, WriteFailurePolicy::Refuse, trace).await {
             Ok(Ok(_)) => {}
             // The task that waits for its beginning ends without it.
             Ok(Err(not_written)) => {
@@ -542,20 +546,20 @@ impl Host {
     pub(crate) async fn make_room(&self, new: &NewSession, fs: &dyn SessionFs) -> Result<(), CreateError> {
         tokio::select! {
             () = self.0.copies.none_from(&new.id) => {}
-            () = self.0.env.clock.sleep(COPY_PATIENCE) => return Err(CreateError::BeingCopied(new.uri.clone())),
+            () = self.0.env.clock.sleep(COPY_TIMEOUT) => return Err(CreateError::BeingCopied(new.uri.clone())),
         }
         Ok(session_file::make_room(fs, &new.id).await?)
     }
 
-    fn surroundings(&self, id: &SessionId, sessions: &mut Sessions) -> Surroundings {
+    fn new_session_context(&self, id: &SessionId, sessions: &mut OpenSessions) -> SessionContext {
         let keeps = self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
-        Surroundings {
-            temp_files: if keeps { Fate::Kept } else { self.0.config.temp_files },
+        SessionContext {
+            temp_files: if keeps { TempFilePolicy::Kept } else { self.0.config.temp_files },
             env: self.0.env.clone(),
             config: self.0.config.clone(),
             sequencer: self.0.sequencer.clone(),
             agents: self.0.agent_infos.subscribe(),
-            workplaces: self.0.workplaces.clone(),
+            active_folders: self.0.active_folders.clone(),
             hooks: self.0.hooks.clone(),
             host: Arc::downgrade(&self.0),
             copies: self.0.copies.clone(),
@@ -565,22 +569,22 @@ impl Host {
     }
 
     /// Whether there is a session of this id, under whatever URI.
-    pub(crate) async fn id_is_taken(&self, id: &SessionId) -> Result<bool, Stopped> {
+    pub(crate) async fn id_is_taken(&self, id: &SessionId) -> Result<bool, HostStopped> {
         Ok(self.uri_of(id).await?.is_some())
     }
 
     /// The URI of the session with this id.
-    async fn uri_of(&self, id: &SessionId) -> Result<Option<SessionUri>, Stopped> {
+    async fn uri_of(&self, id: &SessionId) -> Result<Option<SessionUri>, HostStopped> {
         let id = id.clone();
-        let look = move |published: &Published, _| {
-            let cold = || published.cold.get(&id).map(|cold| &cold.session);
-            published.state.sessions.get(&id).or_else(cold).map(|session| session.uri.clone())
+        let look = move |published: &PublishedState, _| {
+            let evicted = || published.evicted.get(&id).map(|evicted| &evicted.session);
+            published.state.sessions.get(&id).or_else(evicted).map(|session| session.uri.clone())
         };
         self.0.sequencer.read(look).await
     }
 
     /// Refuses a new session whose id another one has. Folders, plain URIs and chats are named by the id alone.
-    pub(crate) async fn must_be_free(&self, uri: &SessionUri, id: &SessionId) -> Result<(), CreateError> {
+    pub(crate) async fn require_unused_id(&self, uri: &SessionUri, id: &SessionId) -> Result<(), CreateError> {
         let open = self.open_session(id).map(|open| open.uri);
         let by = match open {
             Some(by) => Some(by),
@@ -594,7 +598,7 @@ impl Host {
 
     /// Disposes a session: its turn is cancelled, its agent released, and it leaves state and lists. `false` where
     /// there is none.
-    pub async fn dispose_session(&self, uri: &SessionUri) -> Result<bool, Stopped> {
+    pub async fn dispose_session(&self, uri: &SessionUri) -> Result<bool, HostStopped> {
         let (Some(id), Some(handle)) = (uri.id(), self.session(uri).await?) else { return Ok(false) };
         let host = self.clone();
         let (told, gone) = oneshot::channel();
@@ -612,11 +616,11 @@ impl Host {
             }
             told.send(result).ok();
         }));
-        gone.await.unwrap_or(Err(Stopped))
+        gone.await.unwrap_or(Err(HostStopped))
     }
 
     /// Ends a session's task, and leaves the session as it is.
-    pub(crate) async fn let_go(&self, id: &SessionId) {
+    pub(crate) async fn end_session_task(&self, id: &SessionId) {
         let Some(handle) = self.sessions().open.remove(id) else { return };
         let (done, stopped) = oneshot::channel();
         if handle.inbox.send(ToSession::Stop(done)).await.is_ok() {
@@ -626,11 +630,11 @@ impl Host {
     }
 
     /// What the host is doing.
-    pub async fn status(&self) -> Result<Status, Stopped> {
+    pub async fn status(&self) -> Result<HostStatus, HostStopped> {
         self.0
             .sequencer
-            .read(|published, counters| Status {
-                sessions: published.state.sessions.len() + published.cold.len(),
+            .read(|published, counters| HostStatus {
+                sessions: published.state.sessions.len() + published.evicted.len(),
                 loaded: published.state.sessions.len(),
                 running_turns: published
                     .state
@@ -655,8 +659,8 @@ impl Host {
     pub async fn stop(&self) {
         self.stop_sessions().await;
         // Everything published before this is in the queues by now.
-        self.0.sequencer.tell(ToSequencer::CloseAll(Close::Stopping)).await.ok();
-        self.0.lines.end();
+        self.0.sequencer.tell(ToSequencer::CloseAll(DisconnectReason::Stopping)).await.ok();
+        self.0.copilot_connections.end();
     }
 
     /// Stops a host whose storage was deleted: clients are told so. Sessions that wait for something to be written are given
@@ -664,8 +668,8 @@ impl Host {
     pub async fn stop_without_storage(&self) {
         let patience = self.0.env.clock.sleep(self.0.config.limits.stop_grace);
         futures_util::future::select(Box::pin(self.stop_sessions()), patience).await;
-        self.0.sequencer.tell(ToSequencer::CloseAll(Close::StorageLost)).await.ok();
-        self.0.lines.end();
+        self.0.sequencer.tell(ToSequencer::CloseAll(DisconnectReason::StorageLost)).await.ok();
+        self.0.copilot_connections.end();
     }
 
     async fn stop_sessions(&self) {
@@ -685,14 +689,14 @@ impl Host {
             // A session that was disposed meanwhile has stopped as well.
             stopped.await.ok();
         }
-        self.remove_spills_of_resting().await;
+        self.remove_spills_of_evicted().await;
     }
 
     /// The task of the session whose URI this is. One from before the host's start gets its task now.
-    pub(crate) async fn session(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, Stopped> {
+    pub(crate) async fn session(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, HostStopped> {
         let Some(id) = uri.id() else { return Ok(None) };
-        self.attend(&id);
-        let open = |sessions: &Sessions| sessions.open.get(&id).cloned();
+        self.mark_used(&id);
+        let open = |sessions: &OpenSessions| sessions.open.get(&id).cloned();
         if let Some(handle) = open(&self.sessions()) {
             return Ok(Some(handle).filter(|handle| handle.uri == *uri));
         }
@@ -713,8 +717,8 @@ impl Host {
         }
         let mine =
             self.marks().extract_if(|(session, _), _| *session == id).map(|((_, chat), mark)| (chat, mark)).collect();
-        let around = self.surroundings(&id, &mut sessions);
-        let handle = session::start(tip, fs, agent, around, Beginning::Known { seq, marks: mine });
+        let session_context = self.new_session_context(&id, &mut sessions);
+        let handle = session::start(tip, fs, agent, session_context, SessionStart::Known { seq, marks: mine });
         sessions.open.insert(id, handle.clone());
         Ok(Some(handle))
     }
@@ -725,11 +729,13 @@ impl Host {
     }
 
     /// Loads the session of this id, where it lies in its folder. It stays for long enough to be used.
-    pub(crate) async fn load(&self, id: &SessionId) -> Result<(), Stopped> {
-        self.attend(id);
+    pub(crate) async fn load(&self, id: &SessionId) -> Result<(), HostStopped> {
+        self.mark_used(id);
         let wanted = id.clone();
-        let cold = move |published: &Published, _| published.cold.get(&wanted).map(|cold| cold.session.store.clone());
-        let Some(store) = self.0.sequencer.read(cold).await? else { return Ok(()) };
+        let evicted = move |published: &PublishedState, _| {
+            published.evicted.get(&wanted).map(|evicted| evicted.session.store.clone())
+        };
+        let Some(store) = self.0.sequencer.read(evicted).await? else { return Ok(()) };
         let loaded = match self.0.env.stores.get(&store) {
             Ok(fs) => session_file::load(fs.as_ref(), id, &self.0.config.limits).await,
             Err(error) => Err(error.into()),
@@ -751,10 +757,10 @@ impl Host {
         &self,
         session: &SessionHandle,
         command: Command,
-    ) -> Result<Result<(), Refusal>, Stopped> {
+    ) -> Result<Result<(), CommandError>, HostStopped> {
         let (done, told) = oneshot::channel();
         // A session that ends at this moment is gone already.
-        let gone = || Ok(Err(Refusal::Gone));
+        let gone = || Ok(Err(CommandError::Gone));
         if session.inbox.send(ToSession::Do(command, done)).await.is_err() {
             return gone();
         }
@@ -769,21 +775,21 @@ impl Host {
         let host = self.clone();
         self.0.env.spawn.spawn(Box::pin(async move {
             // A host that is stopping lets go of everything anyway.
-            host.let_go_of(client).await.ok();
+            host.release_client(client).await.ok();
         }));
     }
 
-    async fn let_go_of(&self, client: ClientId) -> Result<(), Stopped> {
-        let left = self.0.sequencer.who_is(client.clone()).await?.map(|known| known.touched);
+    async fn release_client(&self, client: ClientId) -> Result<(), HostStopped> {
+        let left = self.0.sequencer.find_client(client.clone()).await?.map(|known| known.touched);
         self.0.env.clock.sleep(self.0.config.limits.client_grace).await;
-        let known = self.0.sequencer.who_is(client.clone()).await?;
+        let known = self.0.sequencer.find_client(client.clone()).await?;
         // One that came back and left again is waited for anew, from then on.
         if known.is_some_and(|known| known.connected || Some(known.touched) != left) {
             return Ok(());
         }
         let look = {
             let client = client.clone();
-            move |published: &Published, _| {
+            move |published: &PublishedState, _| {
                 let sessions = published.state.sessions.values();
                 let sessions = sessions.filter(|session| waited_for(session).any(|other| other == client));
                 sessions.map(|session| session.uri.clone()).collect::<Vec<_>>()
@@ -835,7 +841,7 @@ impl Host {
         &self,
         session: &SessionId,
         content: &ContentId,
-    ) -> Result<Option<Option<String>>, Stopped> {
+    ) -> Result<Option<Option<String>>, HostStopped> {
         self.load(session).await?;
         let (session, content) = (session.clone(), content.clone());
         self.0.sequencer.read(move |published, _| mime_type(published, &session, &content)).await
@@ -859,9 +865,9 @@ impl Host {
     /// The store that a session lies in now.
     pub(crate) async fn store_of(&self, session: &SessionId) -> Option<Arc<dyn SessionFs>> {
         let wanted = session.clone();
-        let look = move |published: &Published, _| {
-            let cold = || published.cold.get(&wanted).map(|cold| &cold.session);
-            published.state.sessions.get(&wanted).or_else(cold).map(|session| session.store.clone())
+        let look = move |published: &PublishedState, _| {
+            let evicted = || published.evicted.get(&wanted).map(|evicted| &evicted.session);
+            published.state.sessions.get(&wanted).or_else(evicted).map(|session| session.store.clone())
         };
         let store = self.0.sequencer.read(look).await.ok().flatten()?;
         self.0.env.stores.get(&store).ok()
@@ -927,11 +933,11 @@ impl Host {
     }
 
     /// What may be seen of the file system now: the configured roots, and the folders in which sessions work.
-    pub(crate) async fn policy(&self) -> Result<Policy, Stopped> {
+    pub(crate) async fn policy(&self) -> Result<Policy, HostStopped> {
         let stores = self.0.env.stores.clone();
         let working_directories = self.0.sequencer.read(move |published, _| {
-            let cold = published.cold.values().map(|cold| &cold.session);
-            let sessions = published.state.sessions.values().chain(cold);
+            let evicted = published.evicted.values().map(|evicted| &evicted.session);
+            let sessions = published.state.sessions.values().chain(evicted);
             // What a provider calls a folder need not be one of this machine's.
             let is_told =
                 |session: &Session, folder: &String| stores.initial_cwd(&session.store).as_ref() != Some(folder);
@@ -943,34 +949,41 @@ impl Host {
     }
 
     /// Says how many sessions there are, where that is not what was said last.
-    pub(crate) async fn recount(&self) -> Result<(), Stopped> {
-        let differs = |published: &Published, _| {
-            let count = published.state.sessions.len() + published.cold.len();
+    pub(crate) async fn publish_session_count(&self) -> Result<(), HostStopped> {
+        let differs = |published: &PublishedState, _| {
+            let count = published.state.sessions.len() + published.evicted.len();
             usize::try_from(published.state.root.active_sessions).ok() != Some(count)
         };
         if self.0.sequencer.read(differs).await? { self.active_sessions_changed().await } else { Ok(()) }
     }
 
-    pub(crate) async fn active_sessions_changed(&self) -> Result<(), Stopped> {
-        let all = |published: &Published, _| published.state.sessions.len() + published.cold.len();
+    pub(crate) async fn active_sessions_changed(&self) -> Result<(), HostStopped> {
+        let all = |published: &PublishedState, _| published.state.sessions.len() + published.evicted.len();
         let count = self.0.sequencer.read(all).await?;
         self.publish_root(RootEvent::ActiveSessionsChanged(u32::try_from(count).unwrap_or(u32::MAX))).await
     }
 
-    async fn publish_root(&self, event: RootEvent) -> Result<(), Stopped> {
+    async fn publish_root(&self, event: RootEvent) -> Result<(), HostStopped> {
         let event = Event { at: self.0.env.clock.now(), change: Change::Root(event) };
         // What is held is never refused.
-        self.publish(vec![event], Unwritten::Held, Trace::Journal).await.map(|_| ())
+        self.publish(vec![event], WriteFailurePolicy::Hold, JournalScope::AllEvents).await.map(|_| ())
     }
 
     pub(crate) async fn publish(
         &self,
         events: Vec<Event>,
-        unwritten: Unwritten,
-        trace: Trace,
-    ) -> Result<Result<u64, NotWritten>, Stopped> {
-        let publication =
-            Publication { events, origin: None, finished: Vec::new(), marks: Vec::new(), unwritten, trace, done: None };
+        on_write_failure: WriteFailurePolicy,
+        trace: JournalScope,
+    ) -> Result<Result<u64, JournalWriteError>, HostStopped> {
+        let publication = Publication {
+            events,
+            origin: None,
+            finished: Vec::new(),
+            marks: Vec::new(),
+            on_write_failure,
+            trace,
+            done: None,
+        };
         self.0.sequencer.publish_now(publication).await
     }
 
@@ -979,11 +992,11 @@ impl Host {
         self.0.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn marks(&self) -> MutexGuard<'_, HashMap<(SessionId, ChatId), Mark>> {
+    fn marks(&self) -> MutexGuard<'_, HashMap<(SessionId, ChatId), FrameCursor>> {
         self.0.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, OpenSessions> {
         self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -993,7 +1006,7 @@ fn taken(uri: &SessionUri, id: SessionId, by: SessionUri) -> CreateError {
     if by == *uri { CreateError::Exists(by) } else { CreateError::IdTaken { id, by } }
 }
 
-fn mime_type(published: &Published, session: &SessionId, content: &ContentId) -> Option<Option<String>> {
+fn mime_type(published: &PublishedState, session: &SessionId, content: &ContentId) -> Option<Option<String>> {
     let session = published.state.sessions.get(session)?;
     let finished = session.chats.iter().flat_map(|chat| &chat.turns).flat_map(|turn| &turn.parts);
     let active = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(|turn| turn.parts());

@@ -3,7 +3,7 @@
 //! Their files are staged in a folder whose name no session has, in the store that they are to lie in. Committing looks
 //! whether the log can be read, writes `session.json` beside it and gives the folder its own name: that is the moment at
 //! which there is such a session, whenever the host is killed. A folder that was staged and did not come so far is removed:
-//! with its connection, or at the next start ([`crate::store::survey`]).
+//! with its connection, or at the next start ([`crate::store::store_scan`]).
 //!
 //! The journal is not asked: everything of the session is in its folder, so it is listed like one from before the host's
 //! start, and loaded when somebody asks for it.
@@ -15,26 +15,26 @@ use grove_core::*;
 use grove_fs::copy::{self, CopyError};
 use grove_fs::names::RelativeName;
 use grove_fs::{Confined, FsError, SessionFs};
-use grove_tree::turns::{self, Limit};
-use grove_tree::{Index, LogError, Role, store as log};
+use grove_tree::turns::{self, TurnLimit};
+use grove_tree::{LogError, LogIndex, Role, store as log};
 use grove_work::{FileError, local_path};
 
 use crate::host::{CreateError, Host};
-use crate::sequencer::{Cold, Published, Stopped, ToSequencer};
-use crate::session::{seen_at, surveyed};
-use crate::store::session_file::{self, Fate, LoadError};
+use crate::sequencer::{EvictedSession, HostStopped, PublishedState, ToSequencer};
+use crate::session::{read_checkout, scan_workspace};
+use crate::store::session_file::{self, Disposition, LoadError};
 use crate::store::stores::StoreError;
-use crate::store::{moving, paths};
+use crate::store::{paths, store_move};
 
 /// How much of what is wrong in a log is told.
-const MOST_DAMAGE: usize = 20;
+const MAX_DAMAGE_ITEMS: usize = 20;
 
 /// The file that makes a folder a session's.
 const LOG: &str = "events.jsonl";
 
 /// What is known of a session that comes from outside, beside what is in its files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NewImport {
+pub(crate) struct ImportRequest {
     pub(crate) id: Option<SessionId>,
     pub(crate) provider: Option<ProviderId>,
     /// The agent that goes on with it where none is named and the host has this one.
@@ -44,21 +44,21 @@ pub(crate) struct NewImport {
     pub(crate) working_directory: Option<String>,
     pub(crate) created_at: Option<Timestamp>,
     pub(crate) modified_at: Option<Timestamp>,
-    pub(crate) from: Option<Whereabouts>,
+    pub(crate) from: Option<RemoteSession>,
     pub(crate) seal: Option<String>,
     /// The session of another tool that it is a copy of.
     pub(crate) imported_from: Option<ImportSource>,
 }
 
 /// A session that is being taken in.
-pub(crate) struct Import {
+pub(crate) struct ImportJob {
     host: Host,
     new: NewSession,
     title: Option<String>,
     created_at: Timestamp,
     modified_at: Timestamp,
     /// Where it comes from, where it is another Grove's: then it comes with all that it has.
-    from: Option<Whereabouts>,
+    from: Option<RemoteSession>,
     /// What everything that arrives must hash to, where the sender says it.
     seal: Option<String>,
     imported_from: Option<ImportSource>,
@@ -67,12 +67,12 @@ pub(crate) struct Import {
     /// How long each file is so far.
     files: HashMap<String, u64>,
     bytes: u64,
-    _place: Place,
+    _place: ImportReservation,
 }
 
 /// A session that was taken in.
 #[derive(Clone, Debug)]
-pub(crate) struct Imported {
+pub(crate) struct ImportedSession {
     pub(crate) session: SessionUri,
     pub(crate) entries: usize,
     /// What is wrong in its log, in words.
@@ -108,31 +108,31 @@ pub(crate) enum ImportError {
     Fs(#[from] FsError),
 }
 
-impl From<Stopped> for ImportError {
-    fn from(stopped: Stopped) -> Self {
+impl From<HostStopped> for ImportError {
+    fn from(stopped: HostStopped) -> Self {
         ImportError::Create(stopped.into())
     }
 }
 
 /// The ids of sessions that are being taken in: nobody else may begin one of them. Clones are the same list.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places(Arc<Mutex<HashSet<SessionId>>>);
+pub(crate) struct ImportReservations(Arc<Mutex<HashSet<SessionId>>>);
 
 /// While this is kept, its id is taken.
 #[derive(Debug)]
-struct Place {
+struct ImportReservation {
     id: SessionId,
-    places: Places,
+    places: ImportReservations,
 }
 
-impl Places {
+impl ImportReservations {
     pub(crate) fn has(&self, id: &SessionId) -> bool {
         self.with(|taken| taken.contains(id))
     }
 
-    fn take(&self, id: &SessionId) -> Option<Place> {
+    fn take(&self, id: &SessionId) -> Option<ImportReservation> {
         let is_new = self.with(|taken| taken.insert(id.clone()));
-        is_new.then(|| Place { id: id.clone(), places: self.clone() })
+        is_new.then(|| ImportReservation { id: id.clone(), places: self.clone() })
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut HashSet<SessionId>) -> T) -> T {
@@ -141,7 +141,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ImportReservation {
     fn drop(&mut self) {
         self.places.with(|taken| taken.remove(&self.id));
     }
@@ -149,7 +149,7 @@ impl Drop for Place {
 
 impl Host {
     /// Begins to take in a session. Nobody hears of it before it is committed.
-    pub(crate) async fn begin_import(&self, wanted: NewImport) -> Result<Import, ImportError> {
+    pub(crate) async fn begin_import(&self, wanted: ImportRequest) -> Result<ImportJob, ImportError> {
         let provider = match wanted.provider {
             Some(provider) if self.has_agent(&provider) => provider,
             Some(provider) => return Err(CreateError::UnknownProvider(provider).into()),
@@ -178,10 +178,10 @@ impl Host {
         let fs = stores.reach(&store).await.map_err(|error: StoreError| CreateError::from(error))?;
         let place = self.0.imports.take(&id).ok_or_else(|| CreateError::BeingImported(id.clone()))?;
         // The place is taken first, so that nobody comes in between.
-        self.must_be_free(&uri, &id).await?;
+        self.require_unused_id(&uri, &id).await?;
         let staging = paths::staged(&id);
         // What a removal that failed has left.
-        moving::remove_put_away(fs.as_ref(), &staging).await?;
+        store_move::remove_renamed(fs.as_ref(), &staging).await?;
         let now = self.0.env.clock.now();
         let created_at = wanted.created_at.unwrap_or(now);
         let new = NewSession {
@@ -193,7 +193,7 @@ impl Host {
             config: None,
             store,
         };
-        Ok(Import {
+        Ok(ImportJob {
             host: self.clone(),
             new,
             title: wanted.title.as_deref().and_then(normalized_title),
@@ -211,7 +211,7 @@ impl Host {
     }
 }
 
-impl Import {
+impl ImportJob {
     pub(crate) fn session(&self) -> &SessionUri {
         &self.new.uri
     }
@@ -248,7 +248,7 @@ impl Import {
     }
 
     /// Makes it a session. What cannot be one is removed.
-    pub(crate) async fn commit(self) -> Result<Imported, ImportError> {
+    pub(crate) async fn commit(self) -> Result<ImportedSession, ImportError> {
         let committed = self.settle().await;
         if committed.is_err() {
             self.discard().await;
@@ -258,12 +258,12 @@ impl Import {
 
     /// Removes what was staged.
     pub(crate) async fn discard(self) {
-        if let Err(error) = moving::remove_put_away(self.fs.as_ref(), &paths::staged(&self.new.id)).await {
+        if let Err(error) = store_move::remove_renamed(self.fs.as_ref(), &paths::staged(&self.new.id)).await {
             tracing::warn!(session = %self.new.id, %error, "what was staged of a session could not be removed");
         }
     }
 
-    async fn settle(&self) -> Result<Imported, ImportError> {
+    async fn settle(&self) -> Result<ImportedSession, ImportError> {
         let staging = paths::staged(&self.new.id);
         let index = self.check_log(&staging).await?;
         let (fs, host) = (self.fs.as_ref(), &self.host);
@@ -271,7 +271,7 @@ impl Import {
             self.staged.sync(name).await?;
         }
         // What the journal says of an earlier session of this id is older than this.
-        let seq = host.0.sequencer.read(|published: &Published, _| published.seq).await?;
+        let seq = host.0.sequencer.read(|published: &PublishedState, _| published.seq).await?;
         let file = match &self.from {
             Some(from) => {
                 self.compare(&staging, &from.stamp).await?;
@@ -279,22 +279,22 @@ impl Import {
             }
             None => {
                 let session = self.session_of(&staging, &index).await?;
-                session_file::write_staged(fs, &staging, &session, seq, Fate::Kept).await?
+                session_file::write_staged(fs, &staging, &session, seq, Disposition::Kept).await?
             }
         };
         host.make_room(&self.new, fs).await?;
         fs.rename(&staging, &paths::folder(&self.new.id)).await?;
-        let cold = Cold { failed: file.failed, session: file.without_turns() };
-        host.0.sequencer.tell(ToSequencer::Admit(Box::new(cold))).await?;
+        let evicted = EvictedSession { failed: file.failed, session: file.without_turns() };
+        host.0.sequencer.tell(ToSequencer::AddEvicted(Box::new(evicted))).await?;
         host.active_sessions_changed().await?;
-        let damage = index.damage().into_iter().take(MOST_DAMAGE);
+        let damage = index.damage().into_iter().take(MAX_DAMAGE_ITEMS);
         let damage = damage.map(|damage| format!("line {}: {}", damage.line, damage.message)).collect();
-        Ok(Imported { session: self.new.uri.clone(), entries: index.len(), damage })
+        Ok(ImportedSession { session: self.new.uri.clone(), entries: index.len(), damage })
     }
 
     /// Looks whether what has arrived is all that was sent.
     async fn compare(&self, staging: &str, stamp: &str) -> Result<(), ImportError> {
-        let staged = copy::Place { store: self.fs.as_ref(), folder: staging, database: None };
+        let staged = copy::SessionFolder { store: self.fs.as_ref(), folder: staging, database: None };
         let arrived = copy::inventory(&staged).await?;
         let is_sealed = self.seal.as_ref().is_none_or(|seal| *seal == arrived.seal());
         match arrived.stamp() == stamp && is_sealed {
@@ -304,7 +304,7 @@ impl Import {
     }
 
     /// Reads the log, and brings an older one forward.
-    async fn check_log(&self, staging: &str) -> Result<Index, ImportError> {
+    async fn check_log(&self, staging: &str) -> Result<LogIndex, ImportError> {
         if !self.files.contains_key(LOG) {
             return Err(ImportError::NoLog);
         }
@@ -326,18 +326,18 @@ impl Import {
     }
 
     /// The title that the first prompt on the way to the leaf gives.
-    async fn title_by_prompt(&self, staging: &str, index: &Index) -> Result<Option<SessionTitle>, ImportError> {
+    async fn title_by_prompt(&self, staging: &str, index: &LogIndex) -> Result<Option<SessionTitle>, ImportError> {
         let branch = index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default();
         let first = branch.into_iter().find(|entry| index.role(*entry) == Some(Role::User));
         let path = format!("{staging}/{LOG}");
-        let limit = Limit { turns: 1, bytes: u64::MAX };
-        let window = turns::newest_at(self.fs.as_ref(), &path, index, first, limit).await?;
+        let limit = TurnLimit { turns: 1, bytes: u64::MAX };
+        let window = turns::newest_turns_at(self.fs.as_ref(), &path, index, first, limit).await?;
         let title = window.turns.last().and_then(|turn| title_of_prompt(&turn.message.text));
         Ok(title.map(|title| SessionTitle::new(&title, TitleSource::Prompt)).filter(|title| !title.is_none()))
     }
 
     /// The session as it is listed, with its last turn.
-    async fn session_of(&self, staging: &str, index: &Index) -> Result<Session, ImportError> {
+    async fn session_of(&self, staging: &str, index: &LogIndex) -> Result<Session, ImportError> {
         let mut session = Session::new(&self.new, self.created_at);
         session.lifecycle = Lifecycle::Ready;
         session.modified_at = self.modified_at;
@@ -352,15 +352,15 @@ impl Import {
             let change = Change::Session(session.id.clone(), SessionEvent::TitleChanged(title));
             session.apply(&Event { at: self.modified_at, change });
         }
-        let found = surveyed(self.fs.as_ref(), staging).await;
+        let found = scan_workspace(self.fs.as_ref(), staging).await;
         // A plan that cannot be read is no reason to refuse the conversation.
         let found = found.unwrap_or_default();
         session.details.workspace = Some(found).filter(|found| *found != WorkspaceDetails::default());
         let folder = session.working_directories.first();
-        session.checkout = seen_at(folder.map(String::as_str)).await.unwrap_or_default();
+        session.checkout = read_checkout(folder.map(String::as_str)).await.unwrap_or_default();
         let path = format!("{staging}/{LOG}");
-        let limit = Limit { turns: 1, bytes: u64::MAX };
-        let window = turns::newest_at(self.fs.as_ref(), &path, index, index.leaf(), limit).await?;
+        let limit = TurnLimit { turns: 1, bytes: u64::MAX };
+        let window = turns::newest_turns_at(self.fs.as_ref(), &path, index, index.leaf(), limit).await?;
         if let Some(chat) = session.chats.first_mut() {
             chat.modified_at = self.modified_at;
             chat.touched_at = self.modified_at;
@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn a_place_is_taken_once_and_free_again() {
-        let places = Places::default();
+        let places = ImportReservations::default();
         let id = SessionId::from("s");
         let place = places.take(&id);
         assert!(place.is_some() && places.has(&id) && places.take(&id).is_none());

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::branch::TreePlace;
+use crate::branch::ChatAddress;
 use crate::env::Random;
 use crate::server::Token;
 
 /// The tokens that hold now. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Leases(Arc<Mutex<HashMap<String, TreePlace>>>);
+pub(crate) struct Leases(Arc<Mutex<HashMap<String, ChatAddress>>>);
 
 /// A token that holds for as long as this is kept.
 #[derive(Debug)]
@@ -20,18 +20,18 @@ pub struct Lease {
 }
 
 impl Leases {
-    pub(crate) fn grant(&self, random: &dyn Random, place: TreePlace) -> io::Result<Lease> {
+    pub(crate) fn grant(&self, random: &dyn Random, place: ChatAddress) -> io::Result<Lease> {
         let token = Token::generate(random)?;
         self.with(|leases| leases.insert(token.reveal().to_owned(), place));
         Ok(Lease { token, leases: self.clone() })
     }
 
     /// What a token opens. It is looked up by a hash of it, so that time says nothing about how much of a guess is right.
-    pub(crate) fn place(&self, token: &str) -> Option<TreePlace> {
+    pub(crate) fn place(&self, token: &str) -> Option<ChatAddress> {
         self.with(|leases| leases.get(token).cloned())
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut HashMap<String, TreePlace>) -> T) -> T {
+    fn with<T>(&self, look: impl FnOnce(&mut HashMap<String, ChatAddress>) -> T) -> T {
         // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

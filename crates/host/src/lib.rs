@@ -39,13 +39,14 @@
 //! `examples/embed.rs` serves a host with an agent of its own.
 
 mod branch;
+mod client_storage;
 mod config;
 mod connection;
 pub mod copilot;
 mod dialect;
 mod editors;
-mod entrusted;
 mod env;
+mod eviction;
 pub mod history;
 pub mod hooks;
 mod host;
@@ -53,24 +54,23 @@ mod import;
 mod journal;
 mod leases;
 mod removal;
-mod resting;
 mod sequencer;
 pub mod server;
 mod session;
-pub mod sessions;
+pub mod session_hub;
 mod store;
 mod trust;
 
+pub use client_storage::{ClientStorageError, DeleteError, DeleteOutcome, ForkError, ResumeError};
 pub use config::{Compaction, Config, Durability, Folders, Limits};
 pub use connection::FrameLog;
-pub use entrusted::{DeleteError, Deleted, EntrustError, ForkError, ResumeError};
 pub use env::*;
-pub use host::{AgentFinder, CreateError, CreateSession, Host, NoId, STORE_SETTING, Status};
-pub use journal::{Contents, FileJournal, Journal, JournalError, NoJournal, Recovered, Sync, recover};
+pub use host::{AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING};
+pub use journal::{FileJournal, Journal, JournalContents, JournalError, NoJournal, RecoveredState, SyncMode, recover};
 pub use leases::Lease;
-pub use sequencer::{NotWritten, Stopped};
+pub use sequencer::{HostStopped, JournalWriteError};
 pub use store::paths;
-pub use store::register::{EntrustedRow, Register};
-pub use store::stores::{Former, Lasting, StoreError, Stores};
+pub use store::register::{ClientStorageRegister, ClientStorageRow};
+pub use store::stores::{RetiredStore, StoreError, StoreLifetime, Stores};
 pub use store::verify::{verify_all, verify_session};
 pub use trust::FolderTrust;

@@ -9,14 +9,14 @@ use grove_core::{Session, SessionId, SessionUri};
 use grove_fs::{FsError, Removal};
 
 use crate::host::Host;
-use crate::sequencer::Stopped;
+use crate::sequencer::HostStopped;
 use crate::store::session_file::{self, SessionFile};
-use crate::store::{paths, survey};
+use crate::store::{paths, store_scan};
 
 /// How long a session waits until nothing is copied out of its folder any more.
-const COPY_PATIENCE: Duration = Duration::from_secs(10);
+const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many disposed sessions are listed.
-const MOST: usize = 10_000;
+const MAX_LISTED: usize = 10_000;
 
 /// Why a session is not removed.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub(crate) enum EraseError {
     #[error("the session's folder could not be removed: {0}")]
     Fs(#[from] FsError),
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    HostStopped(#[from] HostStopped),
 }
 
 impl Host {
@@ -35,7 +35,7 @@ impl Host {
         let mut sessions = Vec::new();
         for (name, fs) in self.stores().kept() {
             // A store that cannot be looked into costs its own sessions.
-            for id in survey::list(name, fs.as_ref()).await.unwrap_or_default() {
+            for id in store_scan::list(name, fs.as_ref()).await.unwrap_or_default() {
                 if let Ok(file) = session_file::read(fs.as_ref(), &SessionId::from(id.as_str())).await
                     && file.disposed
                 {
@@ -44,7 +44,7 @@ impl Host {
             }
         }
         sessions.sort_by_key(|session| std::cmp::Reverse(session.modified_at));
-        sessions.truncate(MOST);
+        sessions.truncate(MAX_LISTED);
         sessions
     }
 
@@ -58,7 +58,7 @@ impl Host {
         }
         tokio::select! {
             () = self.0.copies.none_from(&id) => {}
-            () = self.0.env.clock.sleep(COPY_PATIENCE) => return Err(EraseError::BeingCopied(uri.clone())),
+            () = self.0.env.clock.sleep(COPY_TIMEOUT) => return Err(EraseError::BeingCopied(uri.clone())),
         }
         let mut erased = was_open;
         for (_, fs) in self.stores().kept() {

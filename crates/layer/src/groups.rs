@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use grove_sessions::grouping::{self, GroupKey, Place};
+use grove_sessions::grouping::{self, GroupKey, GroupLocation};
 use grove_sessions::provider::SessionsChange;
 use grove_sessions::session::SessionState;
 use grove_sessions::{Session, SessionId};
-use grove_wire::x_grove::sessions::Group;
+use grove_wire::x_grove::sessions::SessionListGroup;
 
 /// A place, and what a session calls it. `None`: it is not known.
 type Tag = Option<(GroupKey, Arc<str>)>;
@@ -82,9 +82,9 @@ fn tag(state: &SessionState) -> Tag {
 }
 
 /// The headings of a list, in their order.
-pub(super) fn headings(sessions: Vec<Session>) -> Vec<Group> {
+pub(super) fn headings(sessions: Vec<Session>) -> Vec<SessionListGroup> {
     let groups = grouping::group(sessions).into_iter();
-    groups.map(|group| Group { key: group.key.as_ref().map(name), heading: group.heading() }).collect()
+    groups.map(|group| SessionListGroup { key: group.key.as_ref().map(name), heading: group.heading() }).collect()
 }
 
 /// What rows name their group by.
@@ -96,7 +96,7 @@ fn name(key: &GroupKey) -> String {
     // A host's name ends where the bar stands, so it has none itself.
     let host = key.host.as_deref().unwrap_or_default().replace('|', "%7C");
     match &key.place {
-        Place::Repository(identity) => format!("{host}|repository|{identity}"),
-        Place::Folder(uri) => format!("{host}|folder|{uri}"),
+        GroupLocation::Repository(identity) => format!("{host}|repository|{identity}"),
+        GroupLocation::Folder(uri) => format!("{host}|folder|{uri}"),
     }
 }

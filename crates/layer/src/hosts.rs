@@ -8,9 +8,9 @@ use grove_client::Endpoint;
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, THIS_HOST};
 use grove_sessions::{Registration, Registry, SessionId};
 
-use super::Sources;
-use crate::error::LayerError;
-use crate::known::{AllHosts, KnownHosts, OtherHost, Unread};
+use super::SessionSources;
+use crate::error::SessionHubError;
+use crate::host_directory::{HostDirectory, HostDirectoryError, RemoteHost, RemoteHosts};
 
 /// How often it is looked whether other hosts are known than before.
 const LOOK: Duration = Duration::from_secs(2);
@@ -19,36 +19,36 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(super) struct Hosts {
     registry: Registry,
     this_host: Endpoint,
-    known: Arc<dyn KnownHosts>,
-    listed: Mutex<Listed>,
+    known: Arc<dyn HostDirectory>,
+    listed: Mutex<HostProviders>,
 }
 
 #[derive(Default)]
-struct Listed {
-    by_id: HashMap<String, OneHost>,
+struct HostProviders {
+    by_id: HashMap<String, HostEntry>,
     /// The list of names as it was when it was read.
     mark: Option<String>,
     /// Nothing is listed any more.
     is_over: bool,
 }
 
-struct OneHost {
+struct HostEntry {
     provider: Arc<HostProvider>,
     /// What was known of it; this host has no name.
-    known: Option<OtherHost>,
+    known: Option<RemoteHost>,
     /// Dropping it takes the provider out, which ends what runs for it.
     _registration: Registration,
 }
 
 /// A host whose sessions are to be listed.
-struct Wanted {
+struct HostSpec {
     identity: HostIdentity,
     endpoint: Endpoint,
-    known: Option<OtherHost>,
+    known: Option<RemoteHost>,
 }
 
 impl Hosts {
-    pub(super) fn new(registry: Registry, sources: &Sources) -> Self {
+    pub(super) fn new(registry: Registry, sources: &SessionSources) -> Self {
         let (this_host, known) = (sources.this_host.clone(), sources.hosts.clone());
         Self { registry, this_host, known, listed: Mutex::default() }
     }
@@ -66,15 +66,15 @@ impl Hosts {
     }
 
     /// Somebody comes: the hosts that are known now are listed, and those are tried again that did not let us in.
-    pub(super) fn keep_up(&self) -> Result<(), LayerError> {
+    pub(super) fn keep_up(&self) -> Result<(), SessionHubError> {
         self.look()?;
-        self.listed().by_id.values().for_each(|host| host.provider.try_again());
+        self.listed().by_id.values().for_each(|host| host.provider.retry_now());
         Ok(())
     }
 
     /// Lists the hosts that are known now: those that came meanwhile, and not those that went. One that is reached in another
     /// way than before is reached so. Where nothing has changed, nothing but the file's mark is looked at.
-    fn look(&self) -> Result<(), LayerError> {
+    fn look(&self) -> Result<(), SessionHubError> {
         let mut listed = self.listed();
         if listed.is_over {
             return Ok(());
@@ -85,12 +85,12 @@ impl Hosts {
             return Ok(());
         }
         let this_host = HostIdentity::this_host("Grove")?;
-        let mut wanted = vec![Wanted { identity: this_host, endpoint: self.this_host.clone(), known: None }];
+        let mut wanted = vec![HostSpec { identity: this_host, endpoint: self.this_host.clone(), known: None }];
         // Somebody may be in the middle of writing by hand. What cannot be used leaves what is listed as it is: of the whole
         // file, or of one host.
         let mut unusable: Option<HashSet<String>> = None;
         match self.known.all() {
-            Ok(AllHosts { hosts, unusable: unused }) => {
+            Ok(RemoteHosts { hosts, unusable: unused }) => {
                 let broken = unused.into_iter().map(|host| {
                     tracing::warn!(host = host.name, "it is listed as it was, if at all: {}", host.error);
                     host.name
@@ -111,7 +111,8 @@ impl Hosts {
         let mut ids = HashSet::new();
         wanted.retain(|wanted| ids.insert(wanted.identity.id().to_string()));
         if let Some(unusable) = unusable {
-            let is_unusable = |host: &OneHost| host.known.as_ref().is_some_and(|known| unusable.contains(&known.name));
+            let is_unusable =
+                |host: &HostEntry| host.known.as_ref().is_some_and(|known| unusable.contains(&known.name));
             listed.by_id.retain(|id, host| ids.contains(id) || is_unusable(host));
         }
         for wanted in wanted {
@@ -126,8 +127,8 @@ impl Hosts {
         Ok(())
     }
 
-    fn list(&self, listed: &mut Listed, wanted: Wanted) -> Result<(), LayerError> {
-        let Wanted { identity, endpoint, known } = wanted;
+    fn list(&self, listed: &mut HostProviders, wanted: HostSpec) -> Result<(), SessionHubError> {
+        let HostSpec { identity, endpoint, known } = wanted;
         let id = identity.id().to_string();
         match listed.by_id.get_mut(&id) {
             Some(host) if host.known == known => return Ok(()),
@@ -142,13 +143,13 @@ impl Hosts {
         }
         let mut options = HostOptions::default();
         if let Some(known) = &known {
-            options.kept = self.known.kept(known);
+            options.list_cache = self.known.list_cache(known);
         }
         let (provider, driver) = HostProvider::new(identity, endpoint, options);
         let provider = Arc::new(provider);
         let registration = self.registry.register(provider.clone())?;
         tokio::spawn(driver.run());
-        listed.by_id.insert(id, OneHost { provider, known, _registration: registration });
+        listed.by_id.insert(id, HostEntry { provider, known, _registration: registration });
         Ok(())
     }
 
@@ -168,19 +169,19 @@ impl Hosts {
         self.listed().by_id.get(session.provider()).map(|host| host.provider.clone())
     }
 
-    fn listed(&self) -> MutexGuard<'_, Listed> {
+    fn listed(&self) -> MutexGuard<'_, HostProviders> {
         // Nothing under the lock leaves it half changed.
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A host that is known by name. What is wrong with one costs only that.
-fn other_host(host: OtherHost) -> Option<Wanted> {
-    let reach = || -> Result<(HostIdentity, Endpoint), Unread> {
+fn other_host(host: RemoteHost) -> Option<HostSpec> {
+    let reach = || -> Result<(HostIdentity, Endpoint), HostDirectoryError> {
         Ok((HostIdentity::other_host(&host.address.to_string(), host.name.as_str())?, host.endpoint()?))
     };
     match reach() {
-        Ok((identity, endpoint)) => Some(Wanted { identity, endpoint, known: Some(host) }),
+        Ok((identity, endpoint)) => Some(HostSpec { identity, endpoint, known: Some(host) }),
         Err(error) => {
             tracing::warn!(host = %host.name, "its sessions are not listed: {error}");
             None
@@ -190,11 +191,11 @@ fn other_host(host: OtherHost) -> Option<Wanted> {
 
 #[cfg(test)]
 mod tests {
-    use grove_client::Access;
-    use grove_sessions::providers::hosts::{KeepSeen, SeenInMemory};
+    use grove_client::Credentials;
+    use grove_sessions::providers::hosts::{InMemorySessionListCache, SessionListCache};
 
     use super::*;
-    use crate::known::UnusableHost;
+    use crate::host_directory::UnusableHost;
 
     fn names(hosts: &Hosts) -> Vec<String> {
         let listed = hosts.listed();
@@ -206,13 +207,13 @@ mod tests {
 
     fn provider(hosts: &Hosts, name: &str) -> Arc<HostProvider> {
         let listed = hosts.listed();
-        let is_it = |host: &&OneHost| host.known.as_ref().is_some_and(|known| known.name == name);
+        let is_it = |host: &&HostEntry| host.known.as_ref().is_some_and(|known| known.name == name);
         listed.by_id.values().find(is_it).unwrap().provider.clone()
     }
 
     /// Whatever is written here is known.
     #[derive(Debug, Default)]
-    struct Written {
+    struct TestHosts {
         times: u64,
         hosts: Vec<(&'static str, &'static str)>,
         unusable: Vec<&'static str>,
@@ -220,37 +221,37 @@ mod tests {
     }
 
     #[derive(Debug, Default)]
-    struct Book(Mutex<Written>);
+    struct EditableDirectory(Mutex<TestHosts>);
 
-    impl Book {
-        fn write(&self, written: Written) {
+    impl EditableDirectory {
+        fn write(&self, written: TestHosts) {
             let mut book = self.0.lock().unwrap();
-            *book = Written { times: book.times + 1, ..written };
+            *book = TestHosts { times: book.times + 1, ..written };
         }
     }
 
-    impl KnownHosts for Book {
+    impl HostDirectory for EditableDirectory {
         fn mark(&self) -> Option<String> {
             Some(self.0.lock().unwrap().times.to_string())
         }
 
-        fn all(&self) -> Result<AllHosts, Unread> {
+        fn all(&self) -> Result<RemoteHosts, HostDirectoryError> {
             let book = self.0.lock().unwrap();
             if book.is_damaged {
                 return Err("it is damaged".into());
             }
-            let host = |(name, address): &(&str, &str)| OtherHost {
+            let host = |(name, address): &(&str, &str)| RemoteHost {
                 name: (*name).to_owned(),
                 address: address.parse().unwrap(),
-                access: Access::default(),
+                access: Credentials::default(),
             };
             let unusable = |name: &&str| UnusableHost { name: (*name).to_owned(), error: "no address".into() };
             let (hosts, unusable) = (book.hosts.iter().map(host), book.unusable.iter().map(unusable));
-            Ok(AllHosts { hosts: hosts.collect(), unusable: unusable.collect() })
+            Ok(RemoteHosts { hosts: hosts.collect(), unusable: unusable.collect() })
         }
 
-        fn kept(&self, _host: &OtherHost) -> Arc<dyn KeepSeen> {
-            Arc::new(SeenInMemory::default())
+        fn list_cache(&self, _host: &RemoteHost) -> Arc<dyn SessionListCache> {
+            Arc::new(InMemorySessionListCache::default())
         }
     }
 
@@ -261,8 +262,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_used_leaves_what_runs_as_it_is_and_the_rest_is_kept_up_with() {
-        let book = Arc::new(Book::default());
-        book.write(Written { hosts: vec![A, B], ..Written::default() });
+        let book = Arc::new(EditableDirectory::default());
+        book.write(TestHosts { hosts: vec![A, B], ..TestHosts::default() });
         let hosts = Hosts {
             registry: Registry::new(),
             this_host: Endpoint::tcp("ws://127.0.0.1:3/", None).unwrap(),
@@ -273,15 +274,15 @@ mod tests {
         assert_eq!(names(&hosts), ["a", "b"]);
         let (a, b) = (provider(&hosts, "a"), provider(&hosts, "b"));
 
-        book.write(Written { hosts: vec![A, C], unusable: vec!["b"], ..Written::default() });
+        book.write(TestHosts { hosts: vec![A, C], unusable: vec!["b"], ..TestHosts::default() });
         hosts.keep_up().unwrap();
         assert_eq!(names(&hosts), ["a", "b", "c"], "one that cannot be used costs nobody else anything");
-        book.write(Written { is_damaged: true, ..Written::default() });
+        book.write(TestHosts { is_damaged: true, ..TestHosts::default() });
         hosts.keep_up().unwrap();
         assert_eq!(names(&hosts), ["a", "b", "c"], "nor does a list that cannot be read");
         assert!(Arc::ptr_eq(&a, &provider(&hosts, "a")) && Arc::ptr_eq(&b, &provider(&hosts, "b")));
 
-        book.write(Written { hosts: vec![A], ..Written::default() });
+        book.write(TestHosts { hosts: vec![A], ..TestHosts::default() });
         hosts.keep_up().unwrap();
         assert_eq!(names(&hosts), ["a"], "what was taken out is gone");
         assert!(Arc::ptr_eq(&a, &provider(&hosts, "a")));

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use grove_sessions::Session;
-use grove_sessions::management;
-use grove_sessions::provider::{Availability, Environment, SessionType, SessionsProvider};
+use grove_sessions::provider::{Availability, SessionType, SessionsProvider};
 use grove_sessions::session::{
-    ChatState, FileChange, FileOperation, GitHubInfo, Interactivity, Mode, Repository, SessionState, SessionStatus,
-    Workspace,
+    ChatState, FileOperation, GitHubInfo, Interactivity, Mode, Repository, SessionState, SessionStatus,
 };
+use grove_sessions::{management, provider, session};
 use grove_wire::x_grove::sessions as wire;
 
 use super::groups;
@@ -17,10 +16,10 @@ fn text(text: impl AsRef<str>) -> String {
     text.as_ref().to_owned()
 }
 
-pub(super) fn row(session: &Session) -> wire::Row {
+pub(super) fn row(session: &Session) -> wire::SessionListRow {
     let state = session.state();
     let capabilities = state.capabilities;
-    wire::Row {
+    wire::SessionListRow {
         id: text(session.id().as_str()),
         resource: text(session.resource().as_str()),
         provider_id: text(session.provider_id().as_str()),
@@ -34,7 +33,7 @@ pub(super) fn row(session: &Session) -> wire::Row {
         workspace: state.workspace.as_deref().map(workspace),
         // An object of texts is one on the wire, too.
         metadata: serde_json::to_value(state.metadata.as_ref()).unwrap_or_default(),
-        capabilities: wire::Capabilities {
+        capabilities: wire::RowCapabilities {
             supports_multiple_chats: capabilities.supports_multiple_chats,
             supports_fork: capabilities.supports_fork,
             supports_rename: capabilities.supports_rename,
@@ -49,14 +48,14 @@ pub(super) fn row(session: &Session) -> wire::Row {
         description: state.description().map(|words| text(words.as_str())),
         last_turn_end: state.last_turn_end().map(|at| at.0),
         git_hub_info: state.github_info().as_deref().map(git_hub_info),
-        chats: state.chats().take(wire::MOST_CHATS).map(|known| chat(&state, known)).collect(),
+        chats: state.chats().take(wire::MAX_ROW_CHATS).map(|known| chat(&state, known)).collect(),
         group: groups::group_of(&state),
         context: wire::RowContext { chat_session_provider_id: text(session.provider_id().as_str()) },
     }
 }
 
-fn chat(session: &SessionState, chat: &ChatState) -> wire::Chat {
-    wire::Chat {
+fn chat(session: &SessionState, chat: &ChatState) -> wire::RowChat {
+    wire::RowChat {
         resource: text(chat.resource.as_str()),
         created_at: chat.created_at.0,
         updated_at: chat.updated_at.0,
@@ -79,13 +78,13 @@ fn chat(session: &SessionState, chat: &ChatState) -> wire::Chat {
     }
 }
 
-fn status(status: SessionStatus) -> wire::Status {
+fn status(status: SessionStatus) -> wire::RowStatus {
     match status {
-        SessionStatus::Untitled => wire::Status::Untitled,
-        SessionStatus::InProgress => wire::Status::InProgress,
-        SessionStatus::NeedsInput => wire::Status::NeedsInput,
-        SessionStatus::Completed => wire::Status::Completed,
-        SessionStatus::Error => wire::Status::Error,
+        SessionStatus::Untitled => wire::RowStatus::Untitled,
+        SessionStatus::InProgress => wire::RowStatus::InProgress,
+        SessionStatus::NeedsInput => wire::RowStatus::NeedsInput,
+        SessionStatus::Completed => wire::RowStatus::Completed,
+        SessionStatus::Error => wire::RowStatus::Error,
     }
 }
 
@@ -93,9 +92,9 @@ fn mode(mode: &Mode) -> wire::Mode {
     wire::Mode { id: text(&mode.id), kind: text(&mode.kind) }
 }
 
-fn changes(changes: &[FileChange]) -> wire::Changes {
-    let sum = |count: fn(&FileChange) -> u64| changes.iter().map(count).fold(0, u64::saturating_add);
-    let file = |change: &FileChange| wire::FileChange {
+fn changes(changes: &[session::ChatFileChange]) -> wire::RowChanges {
+    let sum = |count: fn(&session::ChatFileChange) -> u64| changes.iter().map(count).fold(0, u64::saturating_add);
+    let file = |change: &session::ChatFileChange| wire::RowFileChange {
         uri: text(change.uri.as_str()),
         original_uri: change.original_uri.as_ref().map(|uri| text(uri.as_str())),
         operation: match change.operation {
@@ -106,16 +105,16 @@ fn changes(changes: &[FileChange]) -> wire::Changes {
         insertions: change.insertions,
         deletions: change.deletions,
     };
-    wire::Changes {
+    wire::RowChanges {
         total: changes.len(),
         insertions: sum(|change| change.insertions),
         deletions: sum(|change| change.deletions),
-        files: changes.iter().take(wire::MOST_CHANGES).map(file).collect(),
+        files: changes.iter().take(wire::MAX_ROW_CHANGES).map(file).collect(),
     }
 }
 
-pub(super) fn workspace(workspace: &Workspace) -> wire::Workspace {
-    wire::Workspace {
+pub(super) fn workspace(workspace: &session::SessionWorkspace) -> wire::RowWorkspace {
+    wire::RowWorkspace {
         uri: text(workspace.uri.as_str()),
         label: text(&workspace.label),
         icon: text(workspace.icon.as_str()),
@@ -125,8 +124,8 @@ pub(super) fn workspace(workspace: &Workspace) -> wire::Workspace {
     }
 }
 
-fn repository(repository: &Repository) -> wire::Repository {
-    wire::Repository {
+fn repository(repository: &Repository) -> wire::RowRepository {
+    wire::RowRepository {
         uri: text(repository.uri.as_str()),
         identity: repository.identity.as_ref().map(text),
         working_directory: repository.working_directory.as_ref().map(|uri| text(uri.as_str())),
@@ -148,15 +147,15 @@ fn git_hub_info(info: &GitHubInfo) -> wire::GitHubInfo {
     }
 }
 
-pub(super) fn view(view: &management::View) -> wire::View {
+pub(super) fn view(view: &management::ActiveView) -> wire::SessionsView {
     let active = view.active_session.as_ref();
     let context = &view.context;
-    wire::View {
+    wire::SessionsView {
         active_session: active.map(|active| row(active.session())),
         active_chat: active.map(|active| text(active.active_chat().resource().as_str())),
         new_session: view.new_session.as_ref().map(row),
         active_provider_id: view.active_provider_id.as_ref().map(|id| text(id.as_str())),
-        context: wire::Context {
+        context: wire::ContextKeys {
             is_new_chat_session: context.is_new_chat_session,
             active_session_provider_id: text(&context.active_session_provider_id),
             active_session_type: text(&context.active_session_type),
@@ -181,10 +180,10 @@ pub(super) fn provider(provider: &Arc<dyn SessionsProvider>) -> wire::Provider {
         label: text(provider.label()),
         icon: text(provider.icon().as_str()),
         environment: match provider.environment() {
-            Environment::ThisHost => wire::Environment::ThisHost,
-            Environment::OtherHost(_) => wire::Environment::OtherHost,
-            Environment::History => wire::Environment::History,
-            Environment::Cloud => wire::Environment::Cloud,
+            provider::ProviderEnvironment::ThisHost => wire::ProviderEnvironment::ThisHost,
+            provider::ProviderEnvironment::OtherHost(_) => wire::ProviderEnvironment::OtherHost,
+            provider::ProviderEnvironment::History => wire::ProviderEnvironment::History,
+            provider::ProviderEnvironment::Cloud => wire::ProviderEnvironment::Cloud,
         },
         availability,
         reason: reason.map(text),

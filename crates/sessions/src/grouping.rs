@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::ids::Uri;
-use crate::session::{Session, Workspace};
+use crate::session::{Session, SessionWorkspace};
 
 /// The heading of sessions of which nobody knows where they work.
 pub const UNKNOWN: &str = "Unknown";
@@ -18,7 +18,7 @@ const FOLDERS: usize = 32;
 
 /// Sessions that work in the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct SessionGroup {
     /// The place. `None`: it is not known.
     pub key: Option<GroupKey>,
     /// What people call it.
@@ -29,7 +29,7 @@ pub struct Group {
     pub sessions: Vec<Session>,
 }
 
-impl Group {
+impl SessionGroup {
     /// What stands above the sessions.
     pub fn heading(&self) -> String {
         match &self.detail {
@@ -45,12 +45,12 @@ pub struct GroupKey {
     /// The host, where it is not this one.
     pub host: Option<Arc<str>>,
     /// What lies there.
-    pub place: Place,
+    pub place: GroupLocation,
 }
 
 /// What lies on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum GroupLocation {
     /// A repository that is the same wherever it was cloned.
     Repository(Arc<str>),
     /// A folder, or a repository that only its folder tells from others.
@@ -59,14 +59,14 @@ pub enum Place {
 
 impl GroupKey {
     /// The place of a workspace. `None` where it has no label.
-    pub fn of(workspace: &Workspace) -> Option<Self> {
+    pub fn of(workspace: &SessionWorkspace) -> Option<Self> {
         if workspace.label.is_empty() {
             return None;
         }
         let repository = workspace.repositories.first();
         let place = match repository.and_then(|repository| repository.identity.clone()) {
-            Some(identity) => Place::Repository(identity),
-            None => Place::Folder(repository.map_or(&workspace.uri, |repository| &repository.uri).clone()),
+            Some(identity) => GroupLocation::Repository(identity),
+            None => GroupLocation::Folder(repository.map_or(&workspace.uri, |repository| &repository.uri).clone()),
         };
         Some(Self { host: workspace.host.clone(), place })
     }
@@ -74,8 +74,8 @@ impl GroupKey {
     /// The names on the way to the place, outermost first and without its own.
     fn parents(&self) -> Vec<String> {
         let mut way: Vec<String> = match &self.place {
-            Place::Repository(identity) => identity.split('/').map(str::to_owned).collect(),
-            Place::Folder(uri) => uri.segments(),
+            GroupLocation::Repository(identity) => identity.split('/').map(str::to_owned).collect(),
+            GroupLocation::Folder(uri) => uri.segments(),
         };
         way.pop();
         way
@@ -83,8 +83,8 @@ impl GroupKey {
 }
 
 /// Puts sessions under headings, sorted by name. Those without a place come last.
-pub fn group(sessions: impl IntoIterator<Item = Session>) -> Vec<Group> {
-    let mut places: HashMap<GroupKey, Members> = HashMap::new();
+pub fn group(sessions: impl IntoIterator<Item = Session>) -> Vec<SessionGroup> {
+    let mut places: HashMap<GroupKey, GroupMembers> = HashMap::new();
     let mut unknown = Vec::new();
     for session in sessions {
         let workspace = session.workspace();
@@ -97,33 +97,33 @@ pub fn group(sessions: impl IntoIterator<Item = Session>) -> Vec<Group> {
             None => unknown.push(session),
         }
     }
-    let mut groups: Vec<Group> = places.into_iter().map(|(key, members)| members.into_group(key)).collect();
+    let mut groups: Vec<SessionGroup> = places.into_iter().map(|(key, members)| members.into_group(key)).collect();
     tell_apart(&mut groups);
     groups.sort_by_cached_key(|group| (group.heading().to_lowercase(), group.key.clone()));
     if !unknown.is_empty() {
-        groups.push(Group { key: None, label: UNKNOWN.into(), detail: None, sessions: unknown });
+        groups.push(SessionGroup { key: None, label: UNKNOWN.into(), detail: None, sessions: unknown });
     }
     groups
 }
 
 #[derive(Default)]
-struct Members {
+struct GroupMembers {
     /// How many sessions call the place so: a clone may have another name than its repository.
     labels: BTreeMap<Arc<str>, usize>,
     sessions: Vec<Session>,
 }
 
-impl Members {
+impl GroupMembers {
     /// The group is called as most of its sessions call it, of equally many the first in the alphabet.
-    fn into_group(self, key: GroupKey) -> Group {
+    fn into_group(self, key: GroupKey) -> SessionGroup {
         let most = self.labels.iter().rev().max_by_key(|(_, count)| **count);
         let label = most.map_or_else(|| UNKNOWN.into(), |(label, _)| label.clone());
-        Group { key: Some(key), label, detail: None, sessions: self.sessions }
+        SessionGroup { key: Some(key), label, detail: None, sessions: self.sessions }
     }
 }
 
 /// Gives groups of one label as much of where they lie as it takes to tell them apart.
-fn tell_apart(groups: &mut [Group]) {
+fn tell_apart(groups: &mut [SessionGroup]) {
     let mut same: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
     for (place, group) in groups.iter().enumerate() {
         same.entry(group.label.clone()).or_default().push(place);
@@ -153,8 +153,8 @@ fn details(keys: &[GroupKey]) -> Vec<String> {
     let whole = |key: &GroupKey| {
         let host = key.host.as_deref().map(|host| format!("{host} ")).unwrap_or_default();
         match &key.place {
-            Place::Repository(identity) => format!("{host}{identity}"),
-            Place::Folder(uri) => format!("{host}{uri}"),
+            GroupLocation::Repository(identity) => format!("{host}{identity}"),
+            GroupLocation::Folder(uri) => format!("{host}{uri}"),
         }
     };
     keys.iter().map(whole).collect()

@@ -4,7 +4,7 @@
 //!
 //! - [`session`]: the facade. A [`Session`] is the same for everybody who shows it, whatever it runs on: this host, another
 //!   one, a cloud, or nothing any more. It groups [`Chat`]s, and what it says follows from them. All of it is one channel;
-//!   a property is a projection of it, with its value now and each value after it ([`Observed`]).
+//!   a property is a projection of it, with its value now and each value after it ([`Observable`]).
 //! - [`provider`]: the trait [`SessionsProvider`]. An environment that has sessions implements it and needs nothing else;
 //!   `docs/providers.md` says how.
 //! - [`providers`]: those that Grove comes with: hosts, and what other tools left on this machine.
@@ -14,13 +14,13 @@
 //!   trusted; the context keys.
 //! - [`Metadata`]: what a source knows of where a session came from, and the label that follows.
 //! - [`grouping`]: sessions under headings, one for each place that they work in.
-//! - [`Memory`]: a small trait for what outlives the process.
+//! - [`StateStore`]: a small trait for what outlives the process.
 //!
 //! # What it never does
 //!
-//! It opens no file and no connection, starts no task and reads no clock: providers do, and a [`Memory`] does; those that
+//! It opens no file and no connection, starts no task and reads no clock: providers do, and a [`StateStore`] does; those that
 //! come with it are in [`providers`] and nowhere else. It decides nothing that is a session's own to say. Every queue has a
-//! bound: a listener that is too slow is told to list anew ([`Notice::Reset`]), and so is this crate by a provider.
+//! bound: a listener that is too slow is told to list anew ([`SubscriptionItem::Reset`]), and so is this crate by a provider.
 //!
 //! **Law.** Whatever providers do, once it was looked at, the list is what they have: nothing twice, nothing lost
 //! (`tests/it/law.rs`).
@@ -32,10 +32,10 @@
 //!
 //! use async_trait::async_trait;
 //! use grove_core::Timestamp;
-//! use grove_sessions::provider::{Announcer, Environment, ProviderEvent, SessionType, SessionsChange};
-//! use grove_sessions::session::{ChatState, SessionCapabilities, SessionStatus, Workspace};
+//! use grove_sessions::provider::{Announcer, ProviderEnvironment, ProviderEvent, SessionType, SessionsChange};
+//! use grove_sessions::session::{ChatState, SessionCapabilities, SessionStatus, SessionWorkspace};
 //! use grove_sessions::{
-//!     Icon, InMemory, Management, Metadata, ProviderError, ProviderId, Registry, Session, SessionIdentity, SessionSource,
+//!     Icon, InMemoryState, Management, Metadata, ProviderError, ProviderId, Registry, Session, SessionIdentity, SessionSource,
 //!     SessionState, SessionsProvider, Uri,
 //! };
 //! use tokio::sync::broadcast;
@@ -53,11 +53,11 @@
 //!     fn id(&self) -> &ProviderId { &self.id }
 //!     fn label(&self) -> Arc<str> { "Drawer".into() }
 //!     fn icon(&self) -> Icon { "archive".into() }
-//!     fn environment(&self) -> Environment { Environment::History }
+//!     fn environment(&self) -> ProviderEnvironment { ProviderEnvironment::History }
 //!     fn session_types(&self) -> Vec<SessionType> { Vec::new() }
 //!     fn subscribe(&self) -> broadcast::Receiver<ProviderEvent> { self.announcer.subscribe() }
 //!     fn sessions(&self) -> Vec<Session> { vec![self.source.session()] }
-//!     async fn resolve_workspace(&self, _: &Uri) -> Result<Option<Workspace>, ProviderError> { Ok(None) }
+//!     async fn resolve_workspace(&self, _: &Uri) -> Result<Option<SessionWorkspace>, ProviderError> { Ok(None) }
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -80,7 +80,7 @@
 //!
 //! let registry = Registry::new();
 //! let _registration = registry.register(drawer.clone())?;
-//! let (management, _driver) = Management::new(registry, Arc::new(InMemory::default()))?;
+//! let (management, _driver) = Management::new(registry, Arc::new(InMemoryState::default()))?;
 //!
 //! let session = management.open_session(&resource)?;
 //! assert_eq!(session.workspace().ok_or("it has one")?.label.as_ref(), "site");
@@ -97,23 +97,24 @@
 pub mod grouping;
 mod ids;
 pub mod management;
-mod memory;
 pub mod metadata;
-mod observed;
+mod observable;
 pub mod provider;
 pub mod providers;
 mod registry;
 pub mod session;
+mod state_store;
 mod subscription;
 
 pub use ids::{BadId, BrowseActionId, Icon, Markdown, ProviderId, SessionId, SessionTypeId, Uri};
 pub use management::{Management, ManagementError};
-pub use memory::{
-    InMemory, LastChat, MAX_LAST_CHATS, MAX_TRUST_ANSWERS, Memory, MemoryError, Remember, Remembered, Trust,
-};
 pub use metadata::Metadata;
-pub use observed::Observed;
+pub use observable::Observable;
 pub use provider::{ProviderError, SessionsProvider};
 pub use registry::{DuplicateProvider, ProvidersChange, Registration, Registry};
 pub use session::{Chat, Session, SessionIdentity, SessionSource, SessionState};
-pub use subscription::{Notice, Subscription};
+pub use state_store::{
+    InMemoryState, LastChat, MAX_LAST_CHATS, MAX_TRUST_ANSWERS, PersistentState, StateChange, StateStore,
+    StateStoreError, Trust,
+};
+pub use subscription::{Subscription, SubscriptionItem};

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ids::{Icon, Uri};
-use crate::session::{GitHubInfo, Repository, Workspace, remote_identity};
+use crate::session::{GitHubInfo, Repository, SessionWorkspace, remote_identity};
 
 /// The other host that a session lies on.
 pub const REMOTE_AGENT_HOST: &str = "remoteAgentHost";
@@ -119,7 +119,7 @@ impl Metadata {
     }
 
     /// Where the session works, `None` where that is not known.
-    pub fn workspace(&self, badge: Option<&str>) -> Option<Workspace> {
+    pub fn workspace(&self, badge: Option<&str>) -> Option<SessionWorkspace> {
         let source = self.source_uri();
         let label = self.repository_name(badge);
         if source.is_none() && label.is_none() {
@@ -127,7 +127,7 @@ impl Metadata {
         }
         let uri = source.unwrap_or_else(|| Uri::from("unknown:///"));
         let label = label.unwrap_or_else(|| uri.basename());
-        let mut workspace = Workspace::new(uri.clone(), label);
+        let mut workspace = SessionWorkspace::new(uri.clone(), label);
         workspace.host = self.text(REMOTE_AGENT_HOST).map(Arc::from);
         let identity = self.identity();
         if identity.is_some() || self.text(REPOSITORY_PATH).is_some() {

@@ -16,19 +16,19 @@ const EVENTS: usize = 256;
 /// The registered providers. Clones are the same registry.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    shared: Arc<Shared>,
+    shared: Arc<RegistryState>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    entries: watch::Sender<Arc<Vec<Entry>>>,
+struct RegistryState {
+    entries: watch::Sender<Arc<Vec<RegisteredProvider>>>,
     events: broadcast::Sender<ProvidersChange>,
     next: AtomicU64,
 }
 
 /// A registered provider. Its number tells it from another one that has its id later.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RegisteredProvider {
     pub(crate) number: u64,
     pub(crate) provider: Arc<dyn SessionsProvider>,
     order: i32,
@@ -47,7 +47,7 @@ pub struct ProvidersChange {
 #[derive(Debug)]
 #[must_use = "the provider is taken out when this is dropped"]
 pub struct Registration {
-    shared: Weak<Shared>,
+    shared: Weak<RegistryState>,
     number: u64,
 }
 
@@ -73,7 +73,7 @@ impl Registry {
                 return false;
             }
             let place = entries.partition_point(|entry| entry.order <= order);
-            Arc::make_mut(entries).insert(place, Entry { number, provider: provider.clone(), order });
+            Arc::make_mut(entries).insert(place, RegisteredProvider { number, provider: provider.clone(), order });
             // Told while the list is held, so that events come in the order of the changes.
             self.shared.tell(ProvidersChange { added: vec![provider.clone()], removed: Vec::new() });
             true
@@ -100,16 +100,16 @@ impl Registry {
         Subscription::new(self.shared.events.subscribe())
     }
 
-    pub(crate) fn snapshot(&self) -> Arc<Vec<Entry>> {
+    pub(crate) fn snapshot(&self) -> Arc<Vec<RegisteredProvider>> {
         self.shared.entries.borrow().clone()
     }
 
-    pub(crate) fn entries(&self) -> watch::Receiver<Arc<Vec<Entry>>> {
+    pub(crate) fn entries(&self) -> watch::Receiver<Arc<Vec<RegisteredProvider>>> {
         self.shared.entries.subscribe()
     }
 }
 
-impl Default for Shared {
+impl Default for RegistryState {
     fn default() -> Self {
         Self {
             entries: watch::Sender::new(Arc::default()),
@@ -119,7 +119,7 @@ impl Default for Shared {
     }
 }
 
-impl Shared {
+impl RegistryState {
     fn tell(&self, change: ProvidersChange) {
         // An error says that nobody listens, which is nobody's loss.
         self.events.send(change).ok();

@@ -7,14 +7,14 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 /// One thing that a listener is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice<E> {
+pub enum SubscriptionItem<E> {
     /// Something happened.
     Event(E),
     /// So much happened that this listener lost some of it: what it has is old, and it lists anew.
     Reset,
 }
 
-/// What happens from now on. Events wait up to a bound; past it the oldest are lost, and a [`Notice::Reset`] says so.
+/// What happens from now on. Events wait up to a bound; past it the oldest are lost, and a [`SubscriptionItem::Reset`] says so.
 pub struct Subscription<E> {
     receiver: broadcast::Receiver<E>,
 }
@@ -25,27 +25,27 @@ impl<E: Clone> Subscription<E> {
     }
 
     /// The next thing, `None` when there will be no more. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<Notice<E>> {
+    pub async fn next(&mut self) -> Option<SubscriptionItem<E>> {
         match self.receiver.recv().await {
-            Ok(event) => Some(Notice::Event(event)),
+            Ok(event) => Some(SubscriptionItem::Event(event)),
             Err(RecvError::Lagged(_)) => Some(self.reset()),
             Err(RecvError::Closed) => None,
         }
     }
 
     /// The next thing, where it has happened already.
-    pub fn try_next(&mut self) -> Option<Notice<E>> {
+    pub fn try_next(&mut self) -> Option<SubscriptionItem<E>> {
         match self.receiver.try_recv() {
-            Ok(event) => Some(Notice::Event(event)),
+            Ok(event) => Some(SubscriptionItem::Event(event)),
             Err(TryRecvError::Lagged(_)) => Some(self.reset()),
             Err(TryRecvError::Empty | TryRecvError::Closed) => None,
         }
     }
 
     /// What is left in the queue is older than the list that the listener asks for now.
-    fn reset(&mut self) -> Notice<E> {
+    fn reset(&mut self) -> SubscriptionItem<E> {
         self.receiver = self.receiver.resubscribe();
-        Notice::Reset
+        SubscriptionItem::Reset
     }
 }
 

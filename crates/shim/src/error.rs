@@ -21,7 +21,7 @@ pub enum ShimError {
     #[error("the shim speaks version {theirs} and this host {ours}: end the agent with the program that started it")]
     Version { theirs: u32, ours: u32 },
     #[error("the shim closed the connection: {0}")]
-    Closed(String),
+    ConnectionClosed(String),
     #[error("what arrived makes no sense: {0}")]
     Nonsense(String),
     #[error("a line that is sent to an agent cannot hold a line break: encode it")]

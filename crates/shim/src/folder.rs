@@ -71,7 +71,7 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 }
 
 /// A file to write and read that has no name, and so ends with whoever has it open.
-pub(crate) fn nameless(folder: &Path) -> io::Result<File> {
+pub(crate) fn unnamed_file(folder: &Path) -> io::Result<File> {
     let path = folder.join("spool");
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
     fs::remove_file(&path)?;

@@ -8,7 +8,7 @@ use crate::folder::{self, LOG, OLD_LOG};
 
 /// The writer's end. Where the disk fails, the agent's complaints are lost, and its turn is not.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct StderrLog {
     folder: PathBuf,
     /// Of one file, so that both together stay within the bound.
     file_bytes: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Log {
     written: u64,
 }
 
-impl Log {
+impl StderrLog {
     pub(crate) fn new(folder: &Path, most_bytes: u64) -> Self {
         let path = folder.join(LOG);
         let file = folder::create(&path).ok();
@@ -91,7 +91,7 @@ mod tests {
     fn the_newest_lines_are_kept_within_the_bound() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(stderr_tail(folder.path(), 100).unwrap(), "");
-        let mut log = Log::new(folder.path(), 1_000);
+        let mut log = StderrLog::new(folder.path(), 1_000);
         for number in 0..1_000 {
             log.write(format!("line {number}\n").as_bytes());
         }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_flood_at_once_stays_within_the_bound_too() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::new(folder.path(), 100);
+        let mut log = StderrLog::new(folder.path(), 100);
         log.write(&[b'x'; 10_000]);
         log.write(b"\nthe end\n");
         let tail = stderr_tail(folder.path(), 1_000).unwrap();

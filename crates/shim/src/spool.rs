@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::BytesMut;
 
-use crate::folder::nameless;
+use crate::folder::unnamed_file;
 use crate::wire::{self, HEAD_BYTES};
 
 const SEGMENT_BYTES: (u64, u64) = (4 << 10, 4 << 20);
@@ -23,7 +23,7 @@ const KEPT_BYTES: usize = 1 << 20;
 pub(crate) struct Spool {
     folder: PathBuf,
     segment_bytes: u64,
-    segments: VecDeque<Segment>,
+    segments: VecDeque<SpoolSegment>,
     /// The number of the next line that is written.
     next: u64,
     acknowledged: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Spool {
 }
 
 #[derive(Debug)]
-struct Segment {
+struct SpoolSegment {
     first: u64,
     lines: u64,
     bytes: u64,
@@ -42,7 +42,7 @@ struct Segment {
 
 /// How far somebody has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SpoolCursor {
     /// The line to be read next.
     pub(crate) number: u64,
     /// Where it lies: in the segment that begins with this line, and at which byte.
@@ -77,8 +77,8 @@ impl Spool {
             return Ok(());
         }
         if self.segments.back().is_none_or(|segment| segment.bytes >= self.segment_bytes) {
-            let file = nameless(&self.folder)?;
-            self.segments.push_back(Segment { first: self.next, lines: 0, bytes: 0, file });
+            let file = unnamed_file(&self.folder)?;
+            self.segments.push_back(SpoolSegment { first: self.next, lines: 0, bytes: 0, file });
         }
         if let Some(segment) = self.segments.back_mut() {
             segment.file.write_all_at(&self.unwritten, segment.bytes)?;
@@ -122,46 +122,48 @@ impl Spool {
     }
 
     /// The place of a line. One that was acknowledged is not there any longer: reading goes on behind it.
-    pub(crate) fn place(&self, number: u64) -> io::Result<Place> {
+    pub(crate) fn cursor(&self, number: u64) -> io::Result<SpoolCursor> {
         let number = number.clamp(self.oldest(), self.next.max(self.oldest()));
-        let Some(segment) = self.segment_of(number) else { return Ok(Place { number, segment: number, offset: 0 }) };
+        let Some(segment) = self.segment_of(number) else {
+            return Ok(SpoolCursor { number, segment: number, offset: 0 });
+        };
         let mut offset = 0;
         for _ in segment.first..number {
             let mut length = [0; 4];
             segment.file.read_exact_at(&mut length, offset)?;
             offset += 4 + u64::from(u32::from_be_bytes(length));
         }
-        Ok(Place { number, segment: segment.first, offset })
+        Ok(SpoolCursor { number, segment: segment.first, offset })
     }
 
     /// Copies frames of lines to `out`, until there are none or `out` holds `enough`, and moves the place behind them.
-    pub(crate) fn read(&self, place: &mut Place, out: &mut BytesMut, enough: usize) -> io::Result<()> {
-        while out.len() < enough && place.number < self.next {
-            let Some(segment) = self.segment_of(place.number).filter(|segment| segment.first == place.segment) else {
-                *place = self.place(place.number)?;
+    pub(crate) fn read(&self, cursor: &mut SpoolCursor, out: &mut BytesMut, enough: usize) -> io::Result<()> {
+        while out.len() < enough && cursor.number < self.next {
+            let Some(segment) = self.segment_of(cursor.number).filter(|segment| segment.first == cursor.segment) else {
+                *cursor = self.cursor(cursor.number)?;
                 continue;
             };
-            let left = usize::try_from(segment.bytes - place.offset).unwrap_or(usize::MAX);
+            let left = usize::try_from(segment.bytes - cursor.offset).unwrap_or(usize::MAX);
             let begin = out.len();
             out.resize(begin + left.min(CHUNK_BYTES), 0);
-            segment.file.read_exact_at(&mut out[begin..], place.offset)?;
+            segment.file.read_exact_at(&mut out[begin..], cursor.offset)?;
             let (frames, bytes) = whole_frames(&out[begin..]);
             if frames == 0 {
                 let whole = 4 + wire::length(&out[begin..]).ok_or(io::ErrorKind::InvalidData)?;
                 out.resize(begin + whole, 0);
-                segment.file.read_exact_at(&mut out[begin..], place.offset)?;
-                place.number += 1;
-                place.offset += whole as u64;
+                segment.file.read_exact_at(&mut out[begin..], cursor.offset)?;
+                cursor.number += 1;
+                cursor.offset += whole as u64;
             } else {
                 out.truncate(begin + bytes);
-                place.number += frames;
-                place.offset += bytes as u64;
+                cursor.number += frames;
+                cursor.offset += bytes as u64;
             }
         }
         Ok(())
     }
 
-    fn segment_of(&self, number: u64) -> Option<&Segment> {
+    fn segment_of(&self, number: u64) -> Option<&SpoolSegment> {
         let after = self.segments.partition_point(|segment| segment.first <= number);
         let segment = self.segments.get(after.checked_sub(1)?)?;
         (number < segment.first + segment.lines).then_some(segment)
@@ -184,10 +186,10 @@ fn whole_frames(bytes: &[u8]) -> (u64, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Frames, FromShim};
+    use crate::wire::{FrameBuffer, FromShim};
 
     fn lines(bytes: BytesMut) -> Vec<(u64, usize)> {
-        let mut frames = Frames::new(usize::MAX);
+        let mut frames = FrameBuffer::new(usize::MAX);
         frames.buffer = bytes;
         let mut found = Vec::new();
         while let Some((kind, body)) = frames.next().unwrap() {
@@ -208,7 +210,7 @@ mod tests {
     fn what_is_written_is_read_from_any_line_on_while_more_is_written_and_acknowledged() {
         let folder = tempfile::tempdir().unwrap();
         let mut spool = Spool::new(folder.path(), 0);
-        let mut place = spool.place(1).unwrap();
+        let mut cursor = spool.cursor(1).unwrap();
         let mut read = Vec::new();
         for number in 1..=1_000_u64 {
             spool.push(&vec![b'x'; length_of(number)]);
@@ -217,14 +219,14 @@ mod tests {
             }
             if number.is_multiple_of(10) {
                 let mut out = BytesMut::new();
-                spool.read(&mut place, &mut out, 2_000).unwrap();
+                spool.read(&mut cursor, &mut out, 2_000).unwrap();
                 read.extend(lines(out));
             }
-            if number.is_multiple_of(50) && place.number > 20 {
-                spool.acknowledge(place.number - 20);
+            if number.is_multiple_of(50) && cursor.number > 20 {
+                spool.acknowledge(cursor.number - 20);
                 // From anywhere in what is left, also in the middle of a segment.
-                for from in [spool.oldest(), place.number - 10, place.number, spool.next()] {
-                    let (mut other, mut out) = (spool.place(from).unwrap(), BytesMut::new());
+                for from in [spool.oldest(), cursor.number - 10, cursor.number, spool.next()] {
+                    let (mut other, mut out) = (spool.cursor(from).unwrap(), BytesMut::new());
                     spool.read(&mut other, &mut out, usize::MAX).unwrap();
                     let expected: Vec<_> = (from..spool.next()).map(|number| (number, length_of(number))).collect();
                     assert_eq!(lines(out), expected);
@@ -233,7 +235,7 @@ mod tests {
         }
         spool.write().unwrap();
         let mut out = BytesMut::new();
-        spool.read(&mut place, &mut out, usize::MAX).unwrap();
+        spool.read(&mut cursor, &mut out, usize::MAX).unwrap();
         read.extend(lines(out));
         assert_eq!(read, (1..=1_000).map(|number| (number, length_of(number))).collect::<Vec<_>>());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "its files have no names");
@@ -251,14 +253,14 @@ mod tests {
         assert!(all > 100_000);
         spool.acknowledge(50);
         assert!(spool.bytes() < all * 6 / 10, "{}", spool.bytes());
-        assert_eq!(spool.place(1).unwrap().number, 51);
+        assert_eq!(spool.cursor(1).unwrap().number, 51);
         spool.acknowledge(u64::MAX);
         assert_eq!((spool.bytes(), spool.oldest(), spool.next()), (0, 101, 101));
-        let mut place = spool.place(101).unwrap();
+        let mut cursor = spool.cursor(101).unwrap();
         spool.push(b"more");
         spool.write().unwrap();
         let mut out = BytesMut::new();
-        spool.read(&mut place, &mut out, usize::MAX).unwrap();
+        spool.read(&mut cursor, &mut out, usize::MAX).unwrap();
         assert_eq!(lines(out), [(101, 4)]);
     }
 }

@@ -30,7 +30,7 @@ pub struct ShimProgram {
 
 /// A shim that is not ours yet. Dropped, it is asked to end, since nobody would know of it.
 #[derive(Debug)]
-struct Starting(Option<Child>);
+struct StartingShim(Option<Child>);
 
 pub(crate) async fn start(program: &ShimProgram, options: &ShimOptions) -> Result<ShimStream, ShimError> {
     let options = &absolute(options)?;
@@ -50,7 +50,7 @@ pub(crate) async fn start(program: &ShimProgram, options: &ShimOptions) -> Resul
     let not_run = |error| ShimError::Start(format!("{} cannot be run: {error}", program.program.display()));
     let mut child = command.spawn().map_err(not_run)?;
     let stdin = child.stdin.take();
-    let mut starting = Starting(Some(child));
+    let mut starting = StartingShim(Some(child));
     if let Some(mut stdin) = stdin {
         // A shim that ends at once says more than a broken pipe.
         stdin.write_all(&json).await.ok();
@@ -92,7 +92,7 @@ fn absolute(options: &ShimOptions) -> Result<ShimOptions, ShimError> {
     Ok(options)
 }
 
-impl Starting {
+impl StartingShim {
     fn id(&self) -> Option<u32> {
         self.0.as_ref().and_then(Child::id)
     }
@@ -105,7 +105,7 @@ impl Starting {
     }
 }
 
-impl Drop for Starting {
+impl Drop for StartingShim {
     fn drop(&mut self) {
         if let Some(id) = self.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
             rustix::process::kill_process(id, Signal::TERM).ok();

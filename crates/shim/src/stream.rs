@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use crate::folder::{Address, is_ours};
 use crate::start::{self, ShimProgram};
 use crate::wire::{
-    AgentEnd, CloseCode, Closed, Frames, FromHost, FromShim, Hello, PROTOCOL, SMALL_BYTES, VERSION, Welcome,
-    frame_limit, put_write,
+    AgentEnd, CloseCode, ConnectionClosed, FrameBuffer, FromHost, FromShim, Hello, PROTOCOL, SMALL_BYTES, VERSION,
+    Welcome, frame_limit, put_write,
 };
 use crate::{ShimError, ShimOptions};
 
@@ -41,8 +41,8 @@ pub struct ShimStream {
 /// The half that hears the agent.
 #[derive(Debug)]
 pub struct ShimReader {
-    shared: Arc<Shared>,
-    frames: Frames,
+    shared: Arc<ShimConnection>,
+    frames: FrameBuffer,
     /// The number that must come next.
     next: u64,
 }
@@ -50,24 +50,24 @@ pub struct ShimReader {
 /// The half that speaks to the agent. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct ShimWriter {
-    shared: Arc<Shared>,
+    shared: Arc<ShimConnection>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ShimConnection {
     stream: UnixStream,
     agent: Option<u32>,
     line_bytes: usize,
     /// The newest write that the shim has taken.
     taken: AtomicU64,
-    out: Mutex<Out>,
+    out: Mutex<OutBuffer>,
     /// Why the shim closed the connection, where it did: nobody hears what is said from then on.
-    closed: OnceLock<Closed>,
+    closed: OnceLock<ConnectionClosed>,
 }
 
 /// What is on its way to the shim. It is kept here, so that a call that is given up never leaves half a frame.
 #[derive(Debug)]
-struct Out {
+struct OutBuffer {
     next: u64,
     bytes: BytesMut,
 }
@@ -95,7 +95,7 @@ impl ShimStream {
         let stream = connect(folder).await?;
         timeout(GREETING, introduce(stream, from.max(1)))
             .await
-            .map_err(|_| ShimError::Closed("it does not answer; its process may be stopped".to_owned()))?
+            .map_err(|_| ShimError::ConnectionClosed("it does not answer; its process may be stopped".to_owned()))?
     }
 
     /// The process of the agent, and of its group.
@@ -163,15 +163,15 @@ async fn connect(folder: &Path) -> Result<UnixStream, ShimError> {
 
 /// Says hello, and hears how things stand.
 async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimError> {
-    let shared = Shared {
+    let shared = ShimConnection {
         stream,
         agent: None,
         line_bytes: 0,
         taken: AtomicU64::new(0),
-        out: Mutex::new(Out::default()),
+        out: Mutex::new(OutBuffer::default()),
         closed: OnceLock::new(),
     };
-    let mut frames = Frames::new(SMALL_BYTES);
+    let mut frames = FrameBuffer::new(SMALL_BYTES);
     let greeting = match shared.hear(&mut frames).await? {
         FromShim::Greeting(greeting) if greeting.protocol == PROTOCOL => greeting,
         other => return Err(ShimError::Nonsense(format!("{other:?} as first words"))),
@@ -184,10 +184,10 @@ async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimErro
     shared.say(&FromHost::Hello(Hello { version, from })).await?;
     let Welcome { agent, taken, oldest, next, line_bytes } = match shared.hear(&mut frames).await? {
         FromShim::Welcome(welcome) => welcome,
-        FromShim::Closed(Closed { code: CloseCode::Version, .. }) => {
+        FromShim::ConnectionClosed(ConnectionClosed { code: CloseCode::Version, .. }) => {
             return Err(ShimError::Version { theirs: greeting.version, ours: VERSION });
         }
-        FromShim::Closed(closed) => return Err(closed.into()),
+        FromShim::ConnectionClosed(closed) => return Err(closed.into()),
         other => return Err(ShimError::Nonsense(format!("{other:?} as an answer"))),
     };
     if from < oldest {
@@ -198,8 +198,8 @@ async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimErro
         return Err(ShimError::Nonsense(format!("the next line is {next}, and {from} was asked for")));
     }
     frames.set_limit(frame_limit(line_bytes));
-    let out = Mutex::new(Out { next: taken + 1, bytes: BytesMut::new() });
-    let shared = Arc::new(Shared { agent, line_bytes, taken: AtomicU64::new(taken), out, ..shared });
+    let out = Mutex::new(OutBuffer { next: taken + 1, bytes: BytesMut::new() });
+    let shared = Arc::new(ShimConnection { agent, line_bytes, taken: AtomicU64::new(taken), out, ..shared });
     let reader = ShimReader { shared: Arc::clone(&shared), frames, next: from };
     Ok(ShimStream { reader, writer: ShimWriter { shared } })
 }
@@ -223,7 +223,9 @@ impl ShimReader {
                 FromShim::Taken(number) => {
                     self.shared.taken.fetch_max(number, Ordering::Relaxed);
                 }
-                FromShim::Closed(closed) => return Err(self.shared.closed.get_or_init(|| closed).clone().into()),
+                FromShim::ConnectionClosed(closed) => {
+                    return Err(self.shared.closed.get_or_init(|| closed).clone().into());
+                }
                 other @ (FromShim::Greeting(_) | FromShim::Welcome(_)) => {
                     return Err(ShimError::Nonsense(format!("{other:?} in the middle")));
                 }
@@ -280,9 +282,9 @@ impl ShimWriter {
     }
 }
 
-impl Shared {
+impl ShimConnection {
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
-    fn out(&self) -> MutexGuard<'_, Out> {
+    fn out(&self) -> MutexGuard<'_, OutBuffer> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -317,7 +319,7 @@ impl Shared {
     }
 
     /// The next words that are known. A call that is dropped loses nothing.
-    async fn hear(&self, frames: &mut Frames) -> Result<FromShim, ShimError> {
+    async fn hear(&self, frames: &mut FrameBuffer) -> Result<FromShim, ShimError> {
         let mut can_send = true;
         loop {
             while let Some((kind, body)) = frames.next()? {
@@ -347,18 +349,18 @@ impl Shared {
     }
 }
 
-impl Default for Out {
+impl Default for OutBuffer {
     fn default() -> Self {
         Self { next: 1, bytes: BytesMut::new() }
     }
 }
 
-impl From<Closed> for ShimError {
-    fn from(closed: Closed) -> Self {
+impl From<ConnectionClosed> for ShimError {
+    fn from(closed: ConnectionClosed) -> Self {
         match closed.code {
             CloseCode::TakenOver => ShimError::TakenOver,
             CloseCode::StdinFull => ShimError::StdinFull { waiting: closed.waiting.unwrap_or_default() },
-            CloseCode::Version | CloseCode::Nonsense | CloseCode::Other => ShimError::Closed(closed.message),
+            CloseCode::Version | CloseCode::Nonsense | CloseCode::Other => ShimError::ConnectionClosed(closed.message),
         }
     }
 }

@@ -92,7 +92,8 @@ pub enum EndReason {
     /// It said a line that was longer than the bound.
     LineTooLong,
     /// A host said so, or somebody sent the shim SIGTERM.
-    Told,
+    #[serde(rename = "told")]
+    Requested,
     /// No host came for too long.
     Abandoned,
     /// What a newer shim may say.
@@ -102,7 +103,7 @@ pub enum EndReason {
 
 /// Why a shim closes a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Closed {
+pub(crate) struct ConnectionClosed {
     pub(crate) code: CloseCode,
     pub(crate) message: String,
     /// How much waits for the agent's stdin.
@@ -128,7 +129,7 @@ pub(crate) enum FromShim {
     Line { number: u64, line: Bytes },
     Taken(u64),
     Ended { number: u64, end: AgentEnd },
-    Closed(Closed),
+    ConnectionClosed(ConnectionClosed),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +154,7 @@ impl FromShim {
             FromShim::Line { number, line } => put_line(out, *number, line),
             FromShim::Taken(number) => put(out, b'T', Some(*number), &[]),
             FromShim::Ended { number, end } => put_json(out, b'E', Some(*number), end),
-            FromShim::Closed(closed) => put_json(out, b'C', None, closed),
+            FromShim::ConnectionClosed(closed) => put_json(out, b'C', None, closed),
         }
     }
 
@@ -165,7 +166,7 @@ impl FromShim {
             b'L' => FromShim::Line { number: number(&mut body)?, line: body },
             b'T' => FromShim::Taken(number(&mut body)?),
             b'E' => FromShim::Ended { number: number(&mut body)?, end: json(&body)? },
-            b'C' => FromShim::Closed(json(&body)?),
+            b'C' => FromShim::ConnectionClosed(json(&body)?),
             _ => return Ok(None),
         }))
     }
@@ -237,12 +238,12 @@ fn number(body: &mut Bytes) -> Result<u64, ShimError> {
 
 /// Frames as they arrive, in whatever pieces.
 #[derive(Debug)]
-pub(crate) struct Frames {
+pub(crate) struct FrameBuffer {
     pub(crate) buffer: BytesMut,
     limit: usize,
 }
 
-impl Frames {
+impl FrameBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         Self { buffer: BytesMut::new(), limit }
     }
@@ -285,7 +286,7 @@ pub(crate) fn length(frame: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn all(frames: &mut Frames) -> Vec<FromShim> {
+    fn all(frames: &mut FrameBuffer) -> Vec<FromShim> {
         let mut decoded = Vec::new();
         while let Some((kind, body)) = frames.next().unwrap() {
             decoded.extend(FromShim::decode(kind, body).unwrap());
@@ -304,12 +305,16 @@ mod tests {
             FromShim::Line { number: 2, line: Bytes::new() },
             FromShim::Taken(u64::MAX),
             FromShim::Ended { number: 3, end },
-            FromShim::Closed(Closed { code: CloseCode::TakenOver, message: "bye".to_owned(), waiting: None }),
+            FromShim::ConnectionClosed(ConnectionClosed {
+                code: CloseCode::TakenOver,
+                message: "bye".to_owned(),
+                waiting: None,
+            }),
         ];
         let mut bytes = BytesMut::new();
         said.iter().for_each(|frame| frame.encode(&mut bytes));
         for size in [1, 2, 7, bytes.len()] {
-            let mut frames = Frames::new(SMALL_BYTES);
+            let mut frames = FrameBuffer::new(SMALL_BYTES);
             let mut heard = Vec::new();
             for piece in bytes.chunks(size) {
                 frames.buffer.extend_from_slice(piece);
@@ -328,7 +333,7 @@ mod tests {
             FromHost::End { grace: Duration::from_millis(1_500) },
         ];
         for frame in said {
-            let mut frames = Frames::new(SMALL_BYTES);
+            let mut frames = FrameBuffer::new(SMALL_BYTES);
             frame.encode(&mut frames.buffer);
             let (kind, body) = frames.next().unwrap().unwrap();
             assert_eq!(FromHost::decode(kind, body).unwrap(), Some(frame));
@@ -337,7 +342,7 @@ mod tests {
 
     #[test]
     fn what_a_newer_side_adds_is_skipped() {
-        let mut frames = Frames::new(SMALL_BYTES);
+        let mut frames = FrameBuffer::new(SMALL_BYTES);
         put(&mut frames.buffer, b'?', Some(1), b"anything");
         put(&mut frames.buffer, b'E', Some(2), br#"{"reason":"something-new","more":[1]}"#);
         let end = AgentEnd { reason: EndReason::Other, exit: None, message: None };
@@ -346,10 +351,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        let mut frames = Frames::new(100);
+        let mut frames = FrameBuffer::new(100);
         frames.buffer.extend_from_slice(&[0xff; 4]);
         assert!(frames.next().is_err(), "too long");
-        let mut frames = Frames::new(100);
+        let mut frames = FrameBuffer::new(100);
         frames.buffer.extend_from_slice(&[0; 4]);
         assert!(frames.next().is_err(), "no kind");
         assert!(FromShim::decode(b'L', Bytes::from_static(b"short")).is_err());

@@ -4,23 +4,23 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
-use grove_wire::ahp::schema::Closed;
+use grove_wire::ahp::schema::SchemaValidator;
 use grove_wire::ahp::{
     Action, ActionEnvelope, ActiveTurn, ChatState, ContentRef, InitializeResult, Method, ROOT, ResponsePart, RootState,
     SessionLifecycle, SessionState, Snapshot, SnapshotState, ToolCallState, Turn, derive_session, reduce,
 };
-use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message as Rpc};
+use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, RpcMessage as Rpc};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::socket::{Ended, Socket, Stream};
+use crate::socket::{ByteStream, ConnectionEnd, TestSocket};
 
 /// An envelope, its action not yet looked into.
 pub type Envelope = ActionEnvelope<Value>;
 
 /// What came of coming back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Returned {
+pub enum ReconnectOutcome {
     /// Everything missed; these channels are gone.
     Replay { missing: Vec<String> },
     /// States as they are now.
@@ -29,7 +29,7 @@ pub enum Returned {
 
 /// A client of the protocol.
 pub struct Client {
-    socket: Socket,
+    socket: TestSocket,
     pub client_id: String,
     last_id: u64,
     last_client_seq: u64,
@@ -56,23 +56,23 @@ impl std::fmt::Debug for Client {
     }
 }
 
-fn closed() -> &'static Closed {
-    static CLOSED: OnceLock<Closed> = OnceLock::new();
-    CLOSED.get_or_init(Closed::new)
+fn closed() -> &'static SchemaValidator {
+    static CLOSED: OnceLock<SchemaValidator> = OnceLock::new();
+    CLOSED.get_or_init(SchemaValidator::new)
 }
 
 impl Client {
     /// Connects over TCP. `ws` is the address that the host prints.
     pub async fn connect(ws: &str, token: &str, client_id: &str) -> Self {
-        Self::on(Socket::connect(ws, token).await, client_id)
+        Self::on(TestSocket::connect(ws, token).await, client_id)
     }
 
     /// Connects over any stream.
-    pub async fn over(stream: Box<dyn Stream>, url: &str, client_id: &str) -> Self {
-        Self::on(Socket::over(stream, url).await, client_id)
+    pub async fn over(stream: Box<dyn ByteStream>, url: &str, client_id: &str) -> Self {
+        Self::on(TestSocket::over(stream, url).await, client_id)
     }
 
-    fn on(socket: Socket, client_id: &str) -> Self {
+    fn on(socket: TestSocket, client_id: &str) -> Self {
         Self {
             socket,
             client_id: client_id.to_owned(),
@@ -112,37 +112,37 @@ impl Client {
     }
 
     /// Takes another stream in the place of this one.
-    pub async fn move_to(&mut self, stream: Box<dyn Stream>, url: &str) {
-        self.socket = Socket::over(stream, url).await;
+    pub async fn move_to(&mut self, stream: Box<dyn ByteStream>, url: &str) {
+        self.socket = TestSocket::over(stream, url).await;
         // Numbers grow across connections and restarts of the host, too.
         self.last_action_seq = self.seen;
     }
 
     /// Comes back as 1.0 has it, with one number for everything.
-    pub async fn reconnect(&mut self, stream: Box<dyn Stream>, url: &str) -> Returned {
+    pub async fn reconnect(&mut self, stream: Box<dyn ByteStream>, url: &str) -> ReconnectOutcome {
         self.move_to(stream, url).await;
         let subscriptions: Vec<String> = self.states.keys().cloned().collect();
         let params = json!({
             "channel": ROOT, "clientId": self.client_id, "lastSeenServerSeq": self.seen, "subscriptions": subscriptions,
         });
         let result: Value = self.call(Method::Reconnect, params).await.unwrap();
-        self.take_return(result)
+        self.take_reconnect_outcome(result)
     }
 
     /// Takes the answer to `reconnect` with one number.
-    pub fn take_return(&mut self, result: Value) -> Returned {
+    pub fn take_reconnect_outcome(&mut self, result: Value) -> ReconnectOutcome {
         match result["type"].as_str().unwrap() {
             "replay" => {
                 self.take_replayed(&result["actions"]);
                 let missing: Vec<String> = serde_json::from_value(result["missing"].clone()).unwrap();
                 missing.iter().for_each(|uri| drop(self.states.remove(uri)));
-                Returned::Replay { missing }
+                ReconnectOutcome::Replay { missing }
             }
             "snapshot" => {
                 self.states.clear();
                 let snapshots: Vec<Snapshot> = serde_json::from_value(result["snapshots"].clone()).unwrap();
                 snapshots.into_iter().for_each(|snapshot| self.take_snapshot(snapshot));
-                Returned::Snapshots
+                ReconnectOutcome::Snapshots
             }
             other => panic!("a return of type {other}"),
         }
@@ -181,7 +181,7 @@ impl Client {
     }
 
     /// How the connection ended, once it has.
-    pub fn ended(&self) -> Option<&Ended> {
+    pub fn ended(&self) -> Option<&ConnectionEnd> {
         self.socket.ended()
     }
 
@@ -398,7 +398,7 @@ impl Client {
     }
 
     /// Takes everything until the connection ends, and gives how.
-    pub async fn until_end(&mut self) -> Ended {
+    pub async fn until_end(&mut self) -> ConnectionEnd {
         while let Some(text) = self.frame().await {
             self.take(&text);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message as Rpc};
+use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id};
 use grove_wire::v1::{self, Action, ActionEnvelope, Notification, RootState, SessionState, Snapshot};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::protocol::Message;
 
-use crate::socket::{Ended, Socket, Stream};
+use crate::socket::{ByteStream, ConnectionEnd, TestSocket};
 
 /// An envelope as it arrived.
 pub type Envelope = ActionEnvelope<Box<RawValue>>;
@@ -20,14 +20,14 @@ pub type RawSnapshot = Snapshot<Box<RawValue>>;
 
 /// The answer to `reconnect`. A tagged enum could not keep its contents raw.
 #[derive(serde::Deserialize)]
-struct Reconnected {
+struct ReconnectReply {
     actions: Option<Vec<Envelope>>,
     snapshots: Option<Vec<RawSnapshot>>,
 }
 
 /// A version-1 client.
 pub struct Client {
-    socket: Socket,
+    socket: TestSocket,
     pub client_id: String,
     last_id: u64,
     last_client_seq: u64,
@@ -50,15 +50,15 @@ impl std::fmt::Debug for Client {
 impl Client {
     /// Connects over TCP. `ws` is the address that the host prints.
     pub async fn connect(ws: &str, token: &str, client_id: &str) -> Self {
-        Self::on(Socket::connect(ws, token).await, client_id)
+        Self::on(TestSocket::connect(ws, token).await, client_id)
     }
 
     /// Connects over any stream.
-    pub async fn over(stream: Box<dyn Stream>, url: &str, client_id: &str) -> Self {
-        Self::on(Socket::over(stream, url).await, client_id)
+    pub async fn over(stream: Box<dyn ByteStream>, url: &str, client_id: &str) -> Self {
+        Self::on(TestSocket::over(stream, url).await, client_id)
     }
 
-    fn on(socket: Socket, client_id: &str) -> Self {
+    fn on(socket: TestSocket, client_id: &str) -> Self {
         Self {
             socket,
             client_id: client_id.to_owned(),
@@ -94,21 +94,21 @@ impl Client {
 
     /// Comes back on a new stream, with everything seen so far; a replay or snapshots bring the state forward.
     /// Gives whether it was a replay.
-    pub async fn reconnect(&mut self, stream: Box<dyn Stream>, url: &str) -> bool {
-        self.socket = Socket::over(stream, url).await;
+    pub async fn reconnect(&mut self, stream: Box<dyn ByteStream>, url: &str) -> bool {
+        self.socket = TestSocket::over(stream, url).await;
         // Numbers grow across connections and restarts of the host, too.
         self.last_action_seq = self.seen;
         let subscriptions: Vec<String> = self.roots.keys().chain(self.sessions.keys()).cloned().collect();
         let params = json!({
             "clientId": self.client_id, "lastSeenServerSeq": self.seen, "subscriptions": subscriptions,
         });
-        let result: Reconnected = self.call("reconnect", params).await.unwrap();
+        let result: ReconnectReply = self.call("reconnect", params).await.unwrap();
         match result {
-            Reconnected { actions: Some(actions), snapshots: None } => {
+            ReconnectReply { actions: Some(actions), snapshots: None } => {
                 actions.into_iter().for_each(|envelope| self.take_action(envelope));
                 true
             }
-            Reconnected { actions, snapshots } => {
+            ReconnectReply { actions, snapshots } => {
                 assert!(actions.is_none(), "either a replay or snapshots");
                 let snapshots = snapshots.unwrap();
                 self.roots.clear();
@@ -125,7 +125,7 @@ impl Client {
     }
 
     /// How the connection ended, once it has.
-    pub fn ended(&self) -> Option<&Ended> {
+    pub fn ended(&self) -> Option<&ConnectionEnd> {
         self.socket.ended()
     }
 
@@ -257,7 +257,7 @@ impl Client {
     }
 
     /// Takes everything until the connection ends, and gives how.
-    pub async fn until_end(&mut self) -> Ended {
+    pub async fn until_end(&mut self) -> ConnectionEnd {
         while let Some(text) = self.frame().await {
             self.take(&text);
         }
@@ -267,7 +267,7 @@ impl Client {
     /// Takes one frame: an action or a notification goes into the state, an answer is given back.
     pub fn take(&mut self, text: &str) -> Option<(Id, Result<Box<RawValue>, ErrorObject>)> {
         match jsonrpc::parse(text).unwrap() {
-            Frame::Single(Ok(Rpc::Notification { method, params })) => {
+            Frame::Single(Ok(jsonrpc::RpcMessage::Notification { method, params })) => {
                 let params = params.expect("a notification of the host has params").get();
                 match method.as_ref() {
                     v1::notify::ACTION => {
@@ -282,7 +282,9 @@ impl Client {
                 }
                 None
             }
-            Frame::Single(Ok(Rpc::Response { id, outcome })) => Some((id, outcome.map(ToOwned::to_owned))),
+            Frame::Single(Ok(jsonrpc::RpcMessage::Response { id, outcome })) => {
+                Some((id, outcome.map(ToOwned::to_owned)))
+            }
             other => panic!("the host sent {other:?}"),
         }
     }

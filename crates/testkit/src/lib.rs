@@ -19,5 +19,5 @@ mod socket;
 mod turns;
 
 pub use client::*;
-pub use socket::{Ended, PATIENCE, Stream};
-pub use turns::looking_turn;
+pub use socket::{ByteStream, ConnectionEnd, PATIENCE};
+pub use turns::read_only_turn;

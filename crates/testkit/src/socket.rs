@@ -11,24 +11,24 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection's bytes.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ConnectionEnd {
     /// With a close frame.
     Closed { code: u16, reason: String },
     /// Without one.
     Broken,
 }
 
-pub(crate) struct Socket {
-    stream: WebSocketStream<Box<dyn Stream>>,
-    ended: Option<Ended>,
+pub(crate) struct TestSocket {
+    stream: WebSocketStream<Box<dyn ByteStream>>,
+    ended: Option<ConnectionEnd>,
 }
 
-impl Socket {
+impl TestSocket {
     /// Connects over TCP. `ws` is the address that the host prints.
     pub(crate) async fn connect(ws: &str, token: &str) -> Self {
         let address = ws.strip_prefix("ws://").unwrap().split('/').next().unwrap();
@@ -38,27 +38,27 @@ impl Socket {
     }
 
     /// Connects over any stream.
-    pub(crate) async fn over(stream: Box<dyn Stream>, url: &str) -> Self {
+    pub(crate) async fn over(stream: Box<dyn ByteStream>, url: &str) -> Self {
         let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         let (stream, _) = client_async_with_config(url, stream, Some(config)).await.unwrap();
         Self { stream, ended: None }
     }
 
-    pub(crate) fn ended(&self) -> Option<&Ended> {
+    pub(crate) fn ended(&self) -> Option<&ConnectionEnd> {
         self.ended.as_ref()
     }
 
     /// Drops the connection without a word; what was under way is lost.
     pub(crate) async fn cut(&mut self) {
         let (nowhere, _) = tokio::io::duplex(1);
-        let nowhere: Box<dyn Stream> = Box::new(nowhere);
+        let nowhere: Box<dyn ByteStream> = Box::new(nowhere);
         self.stream = WebSocketStream::from_raw_socket(nowhere, Role::Client, None).await;
-        self.ended = Some(Ended::Broken);
+        self.ended = Some(ConnectionEnd::Broken);
     }
 
     pub(crate) async fn send(&mut self, text: String) {
         if tokio::time::timeout(PATIENCE, self.stream.send(Message::text(text))).await.unwrap().is_err() {
-            self.ended.get_or_insert(Ended::Broken);
+            self.ended.get_or_insert(ConnectionEnd::Broken);
         }
     }
 
@@ -74,13 +74,15 @@ impl Socket {
                 Some(Ok(Message::Text(text))) => return Some(text.to_string()),
                 Some(Ok(Message::Close(frame))) => {
                     self.ended = Some(match frame {
-                        Some(frame) => Ended::Closed { code: frame.code.into(), reason: frame.reason.to_string() },
-                        None => Ended::Broken,
+                        Some(frame) => {
+                            ConnectionEnd::Closed { code: frame.code.into(), reason: frame.reason.to_string() }
+                        }
+                        None => ConnectionEnd::Broken,
                     });
                 }
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => {
-                    self.ended.get_or_insert(Ended::Broken);
+                    self.ended.get_or_insert(ConnectionEnd::Broken);
                     return None;
                 }
             }

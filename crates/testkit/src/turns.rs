@@ -4,7 +4,7 @@ use grove_core::*;
 use serde_json::json;
 
 /// What was asked, a call with its result, and an answer. Result and answer have so many words.
-pub fn looking_turn(number: u64, at: Timestamp, result: usize, answer: usize) -> Turn {
+pub fn read_only_turn(number: u64, at: Timestamp, result: usize, answer: usize) -> Turn {
     let result = ToolResult {
         success: true,
         past_tense_message: "Looked".to_owned(),
@@ -40,7 +40,7 @@ pub fn looking_turn(number: u64, at: Timestamp, result: usize, answer: usize) ->
         outcome: Outcome::Complete,
         started_at: at,
         ended_at: at,
-        encodings: Encodings::default(),
+        encodings: EncodingCache::default(),
     }
 }
 

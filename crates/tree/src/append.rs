@@ -2,9 +2,9 @@
 
 use crate::error::LogError;
 use crate::header::is_type;
-use crate::index::{Ending, EntryNo, Facts, Index};
+use crate::index::{Ending, EntryNo, LogIndex, ParsedLog};
 use crate::indexer::Indexer;
-use crate::links::Links;
+use crate::links::TreeLinks;
 use crate::object::field;
 use crate::scan::text_of;
 
@@ -25,34 +25,34 @@ pub enum AppendError {
     Log(#[from] LogError),
 }
 
-impl Index {
+impl LogIndex {
     /// Takes in a line that is about to be appended to the log, or was just now, without its line feed. It must be an
     /// entry with a new id that hangs from one that is there. This costs the same however long the log is.
     pub fn append(&mut self, line: &[u8]) -> Result<EntryNo, AppendError> {
         let id = self.check(line)?;
         // Somebody may have referred to the id before there was such an entry: what hung from nothing then hangs now.
-        let was_missed = self.facts.ids.find(&id).is_some();
-        let mut indexer = Indexer::on(std::mem::replace(&mut self.facts, Facts::empty()));
+        let was_missed = self.parsed.ids.find(&id).is_some();
+        let mut indexer = Indexer::on(std::mem::replace(&mut self.parsed, ParsedLog::empty()));
         indexer.line(line);
-        let (facts, failed) = indexer.into_facts();
-        self.facts = facts;
+        let (parsed, failed) = indexer.into_parsed();
+        self.parsed = parsed;
         if let Some(error) = failed {
             return Err(error.into());
         }
         if was_missed {
-            self.links = Links::of(&self.facts);
+            self.links = TreeLinks::of(&self.parsed);
         } else {
-            self.links.append(&self.facts);
+            self.links.append(&self.parsed);
         }
         self.entries().next_back().ok_or(AppendError::NotAnEntry)
     }
 
     /// Whether a line fits at the end of the log. Gives its id.
     fn check(&self, line: &[u8]) -> Result<Vec<u8>, AppendError> {
-        if self.facts.ending != Ending::Whole {
+        if self.parsed.ending != Ending::Whole {
             return Err(AppendError::NotWhole);
         }
-        if self.facts.header.is_none() {
+        if self.parsed.header.is_none() {
             return Err(AppendError::NoHeader);
         }
         let sound = std::str::from_utf8(line).is_ok() && !line.contains(&b'\n');
@@ -61,14 +61,14 @@ impl Index {
             return Err(AppendError::NotAnEntry);
         };
         let shown = |id: &[u8]| String::from_utf8_lossy(id).into_owned();
-        if self.facts.ids.find(&id).is_some_and(|number| self.facts.entry_of(number).is_some()) {
+        if self.parsed.ids.find(&id).is_some_and(|number| self.parsed.entry_of(number).is_some()) {
             return Err(AppendError::IdInUse { id: shown(&id) });
         }
         let parent = match field(line, "parentId") {
             None | Some(b"null") => return Ok(id.into_owned()),
             Some(parent) => text_of(parent).unwrap_or(std::borrow::Cow::Borrowed(parent)),
         };
-        let known = self.facts.ids.find(&parent).is_some_and(|number| self.facts.entry_of(number).is_some());
+        let known = self.parsed.ids.find(&parent).is_some_and(|number| self.parsed.entry_of(number).is_some());
         if known { Ok(id.into_owned()) } else { Err(AppendError::UnknownParent { id: shown(&parent) }) }
     }
 }

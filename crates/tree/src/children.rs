@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::index::{EntryNo, Index, Owner};
+use crate::index::{EntryNo, LogIndex, Owner};
 
 /// The roots of a tree and the children of each entry.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ impl Children {
     /// As pi's and oh-my-pi's `getTree` arrange them: roots in the order of the file, children by their time, the
     /// oldest first. An id that was used twice stands under each of its parents. Entries of a cycle are under each
     /// other and under no root.
-    pub fn oldest_first(index: &Index) -> Self {
+    pub fn oldest_first(index: &LogIndex) -> Self {
         let in_tree = index.entries().filter(|entry| index.owner(*entry) == Owner::Tree);
         let mut pairs: Vec<_> = in_tree.map(|entry| (index.parent(entry), index.canonical(entry))).collect();
         if index.entries().any(|entry| index.canonical(entry) != entry) {
@@ -31,7 +31,7 @@ impl Children {
 
     /// As [`Children::oldest_first`], of the first `entries` of a log, with each id once, under the parent of its last
     /// entry: lists that people move in have each entry in one place.
-    pub(crate) fn once_oldest_first(index: &Index, entries: u32) -> Self {
+    pub(crate) fn once_oldest_first(index: &LogIndex, entries: u32) -> Self {
         let counted = index.entries().take(entries as usize);
         let counted = counted.filter(|entry| index.owner(*entry) == Owner::Tree && index.canonical(*entry) == *entry);
         let pairs: Vec<_> =
@@ -43,8 +43,8 @@ impl Children {
 
     /// As `getChildren` gives them: in the order in which ids first appear in the file, each id under the parent of its
     /// last entry. No entry is its own child.
-    pub fn in_file_order(index: &Index) -> Self {
-        let mut seen = vec![false; index.facts.ids.len()];
+    pub fn in_file_order(index: &LogIndex) -> Self {
+        let mut seen = vec![false; index.parsed.ids.len()];
         let mut pairs = Vec::with_capacity(index.len());
         for entry in index.entries().filter(|entry| index.owner(*entry) == Owner::Tree) {
             let id = index.record(entry).id.0 as usize;
@@ -65,7 +65,7 @@ impl Children {
         &self.list[self.starts[entry.as_usize()] as usize..self.starts[entry.as_usize() + 1] as usize]
     }
 
-    fn sort_by_time(&mut self, index: &Index) {
+    fn sort_by_time(&mut self, index: &LogIndex) {
         for ends in self.starts.windows(2) {
             let siblings = &mut self.list[ends[0] as usize..ends[1] as usize];
             // Where a time cannot be read there is no order but the file's.

@@ -3,10 +3,10 @@
 use grove_fs::FsError;
 
 use crate::context::{Context, Rules};
-use crate::conversation::{Block, ModelMessage, Speaker, model_messages, retell};
-use crate::index::{EntryNo, Index};
-use crate::kind::Kind;
-use crate::source::Source;
+use crate::conversation::{Block, MessageRole, ModelMessage, model_messages, render_transcript};
+use crate::index::{EntryNo, LogIndex};
+use crate::kind::EntryType;
+use crate::source::LogSource;
 
 /// What a token is taken for, in characters: models differ, and this is near enough to decide by.
 const CHARACTERS: u64 = 4;
@@ -30,7 +30,7 @@ pub struct CompactionPlan {
 
 /// What is to be summarized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SummaryOf {
+pub enum SummaryKind {
     /// The older part of a conversation, which goes on.
     Past,
     /// A branch that is left, for whoever goes on elsewhere.
@@ -58,8 +58,8 @@ fn tokens(message: &ModelMessage) -> u64 {
 /// Plans a compaction at an entry that keeps the newest messages, at most `keep_tokens` of them where that is possible.
 /// `None` where nothing would be gained: all of it fits, or nothing could be summarized but a summary.
 pub fn plan(
-    index: &Index,
-    source: &(impl Source + ?Sized),
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
     at: Option<EntryNo>,
     keep_tokens: u64,
 ) -> Result<Option<CompactionPlan>, FsError> {
@@ -86,7 +86,7 @@ pub fn plan(
     let Some((number, tokens_kept)) = first.filter(|_| tokens_before > keep_tokens) else { return Ok(None) };
     let first_kept = messages[number].entry;
     messages.truncate(number);
-    let is_summary = |message: &ModelMessage| index.kind(message.entry) == Kind::Compaction;
+    let is_summary = |message: &ModelMessage| index.kind(message.entry) == EntryType::Compaction;
     if messages.iter().all(is_summary) {
         return Ok(None);
     }
@@ -96,11 +96,11 @@ pub fn plan(
 }
 
 /// Where what is kept may begin: nowhere between a call and its result.
-fn beginnings(index: &Index, messages: &[ModelMessage]) -> Vec<bool> {
+fn beginnings(index: &LogIndex, messages: &[ModelMessage]) -> Vec<bool> {
     let mut can_begin: Vec<bool> = messages
         .iter()
         .map(|message| {
-            !matches!(message.speaker, Speaker::Tool { .. }) && index.kind(message.entry) != Kind::Compaction
+            !matches!(message.speaker, MessageRole::Tool { .. }) && index.kind(message.entry) != EntryType::Compaction
         })
         .collect();
     // From the newest on: how many results still look for their calls.
@@ -114,7 +114,7 @@ fn beginnings(index: &Index, messages: &[ModelMessage]) -> Vec<bool> {
             calls.for_each(|id| wanting.retain(|wanted| *wanted != id));
             wanting.is_empty()
         };
-        if let Speaker::Tool { call_id, .. } = &message.speaker {
+        if let MessageRole::Tool { call_id, .. } = &message.speaker {
             wanting.push(call_id);
         }
     }
@@ -123,8 +123,8 @@ fn beginnings(index: &Index, messages: &[ModelMessage]) -> Vec<bool> {
 
 /// What is wanted of a summary.
 #[derive(Clone, Copy, Debug)]
-pub struct SummaryWish<'a> {
-    pub of: SummaryOf,
+pub struct SummaryOptions<'a> {
+    pub of: SummaryKind,
     /// What it should look at.
     pub instructions: Option<&'a str>,
     /// Whether that takes the place of what a summarizer is usually told.
@@ -134,21 +134,21 @@ pub struct SummaryWish<'a> {
 }
 
 /// What a summarizer is told: what is wanted, then the conversation in plain text of at most about `limit` bytes.
-pub fn summary_prompt(wish: &SummaryWish<'_>, messages: &[ModelMessage], limit: usize) -> String {
-    let usual = match wish.of {
-        SummaryOf::Past => PAST,
-        SummaryOf::Branch => BRANCH,
+pub fn summary_prompt(options: &SummaryOptions<'_>, messages: &[ModelMessage], limit: usize) -> String {
+    let usual = match options.of {
+        SummaryKind::Past => PAST,
+        SummaryKind::Branch => BRANCH,
     };
-    let mut wanted = match (wish.instructions, wish.replaces) {
+    let mut wanted = match (options.instructions, options.replaces) {
         (Some(instructions), true) => format!("{instructions}\n"),
         (Some(more), false) => format!("{usual}\n{FORM}\nLook at this in particular: {more}\n"),
         (None, _) => format!("{usual}\n{FORM}"),
     };
-    for line in wish.context {
+    for line in options.context {
         wanted.push_str(line);
         wanted.push('\n');
     }
-    format!("{wanted}\n<conversation>\n{}\n</conversation>\n", retell(messages, limit))
+    format!("{wanted}\n<conversation>\n{}\n</conversation>\n", render_transcript(messages, limit))
 }
 
 const PAST: &str = "\

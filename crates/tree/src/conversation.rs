@@ -7,12 +7,12 @@ use std::ops::ControlFlow;
 
 use grove_fs::FsError;
 
-use crate::context::{COMPACTED, Context, ContextMessage, LEFT_BRANCH, Rules};
-use crate::fields::{Parts, each_block, is};
-use crate::index::{EntryNo, Index};
+use crate::context::{BRANCH_INTRODUCTION, COMPACTION_INTRODUCTION, Context, ContextMessage, Rules};
+use crate::fields::{EntryFields, each_block, is};
+use crate::index::{EntryNo, LogIndex};
 use crate::object::field;
 use crate::scan::lossy;
-use crate::source::Source;
+use crate::source::LogSource;
 
 /// How much of a tool's result a story tells. Of longer ones the beginning and the end are told.
 const MAX_RESULT: usize = 2_000;
@@ -26,14 +26,14 @@ const BETWEEN: &str = "\n\n";
 pub struct ModelMessage {
     /// The entry it comes from.
     pub entry: EntryNo,
-    pub speaker: Speaker,
+    pub speaker: MessageRole,
     pub content: Vec<Block>,
     /// Whether it stands for older messages that a compaction took away. A story never leaves it out.
     pub is_leading: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Speaker {
+pub enum MessageRole {
     System,
     User,
     Assistant,
@@ -72,8 +72,8 @@ pub fn model_messages(context: &Context<'_>) -> Vec<ModelMessage> {
 
 /// The messages of some entries of the branch that ends at one of them, the oldest first.
 pub fn messages_of(
-    index: &Index,
-    source: &(impl Source + ?Sized),
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
     end: EntryNo,
     entries: &[EntryNo],
 ) -> Result<Vec<ModelMessage>, FsError> {
@@ -86,27 +86,27 @@ pub fn messages_of(
 }
 
 fn model_message(message: &ContextMessage<'_>, is_leading: bool) -> Option<ModelMessage> {
-    let fields = Parts::of_message(message.json.bytes());
+    let fields = EntryFields::of_message(message.json.bytes());
     let role = fields.role.and_then(lossy).unwrap_or_default();
     let said = |name| field(message.json.bytes(), name).and_then(lossy).unwrap_or_default();
     let (speaker, content) = match role.as_str() {
-        "system" | "developer" => (Speaker::System, blocks(fields.content)),
-        "assistant" => (Speaker::Assistant, blocks(fields.content)),
+        "system" | "developer" => (MessageRole::System, blocks(fields.content)),
+        "assistant" => (MessageRole::Assistant, blocks(fields.content)),
         "toolResult" => {
-            let speaker = Speaker::Tool {
+            let speaker = MessageRole::Tool {
                 call_id: said("toolCallId"),
                 name: said("toolName"),
                 is_error: fields.is_error == Some(b"true"),
             };
             (speaker, blocks(fields.content))
         }
-        "compactionSummary" => (Speaker::User, vec![summary(COMPACTED, &said("summary"))]),
-        "branchSummary" => (Speaker::User, vec![summary(LEFT_BRANCH, &said("summary"))]),
+        "compactionSummary" => (MessageRole::User, vec![summary(COMPACTION_INTRODUCTION, &said("summary"))]),
+        "branchSummary" => (MessageRole::User, vec![summary(BRANCH_INTRODUCTION, &said("summary"))]),
         "bashExecution" | "pythonExecution" if fields.exclude == Some(b"true") => return None,
-        "bashExecution" => (Speaker::User, vec![ran(&said("command"), &said("output"))]),
-        "pythonExecution" => (Speaker::User, vec![ran(&said("code"), &said("output"))]),
-        "fileMention" => (Speaker::User, mentions(fields.files)),
-        _ => (Speaker::User, blocks(fields.content)),
+        "bashExecution" => (MessageRole::User, vec![ran(&said("command"), &said("output"))]),
+        "pythonExecution" => (MessageRole::User, vec![ran(&said("code"), &said("output"))]),
+        "fileMention" => (MessageRole::User, mentions(fields.files)),
+        _ => (MessageRole::User, blocks(fields.content)),
     };
     (!content.is_empty()).then_some(ModelMessage { entry: message.entry, speaker, content, is_leading })
 }
@@ -153,9 +153,9 @@ fn text(value: Option<&[u8]>) -> String {
 
 /// The story of the conversation up to an entry, in at most about `limit` bytes; `None` where nothing was said. Of a long
 /// log no more is read than the story has room for, and a few messages.
-pub fn recall(
-    index: &Index,
-    source: &(impl Source + ?Sized),
+pub fn transcript_at(
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
     at: Option<EntryNo>,
     limit: usize,
 ) -> Result<Option<String>, FsError> {
@@ -163,34 +163,35 @@ pub fn recall(
     loop {
         let context = Context::recent(index, source, Rules::Grove, at, count)?;
         let messages = model_messages(&context);
-        let has_room = || messages.iter().map(|message| told_of(message).len() + BETWEEN.len()).sum::<usize>() <= limit;
+        let has_room =
+            || messages.iter().map(|message| message_text(message).len() + BETWEEN.len()).sum::<usize>() <= limit;
         if context.is_cut && has_room() {
             // What came before may fit as well.
             count = count.saturating_mul(2);
             continue;
         }
-        return Ok((!messages.is_empty()).then(|| story(&messages, limit, context.is_cut)));
+        return Ok((!messages.is_empty()).then(|| transcript(&messages, limit, context.is_cut)));
     }
 }
 
 /// Tells a conversation in plain text of at most about `limit` bytes. The oldest is left out where it is too long, but for
 /// the summary that it begins with, and the story says so.
-pub fn retell(messages: &[ModelMessage], limit: usize) -> String {
-    story(messages, limit, false)
+pub fn render_transcript(messages: &[ModelMessage], limit: usize) -> String {
+    transcript(messages, limit, false)
 }
 
 /// `is_cut`: something is left out already, between what leads and the rest.
-fn story(messages: &[ModelMessage], limit: usize, is_cut: bool) -> String {
+fn transcript(messages: &[ModelMessage], limit: usize, is_cut: bool) -> String {
     let (leading, rest) = messages.split_at(messages.iter().take_while(|message| message.is_leading).count());
-    let newest = rest.last().map_or(0, |message| told_of(message).len());
-    let mut lead = leading.iter().map(told_of).collect::<Vec<_>>().join(BETWEEN);
+    let newest = rest.last().map_or(0, |message| message_text(message).len());
+    let mut lead = leading.iter().map(message_text).collect::<Vec<_>>().join(BETWEEN);
     // A summary is cut only where the newest message would find no room beside it, which has half of it at most.
     lead.truncate(lead.floor_char_boundary(limit - newest.min(limit / 2)));
     let mut room = limit - lead.len();
     let mut is_cut = is_cut;
     let mut told = Vec::new();
     for message in rest.iter().rev() {
-        let mut text = told_of(message);
+        let mut text = message_text(message);
         let Some(left) = room.checked_sub(text.len()) else {
             is_cut = true;
             // What is newest is told in any case, as far as it fits.
@@ -218,22 +219,22 @@ fn story(messages: &[ModelMessage], limit: usize, is_cut: bool) -> String {
     told.join(BETWEEN)
 }
 
-fn told_of(message: &ModelMessage) -> String {
+fn message_text(message: &ModelMessage) -> String {
     let mut text = match &message.speaker {
-        Speaker::System => "Instructions:".to_owned(),
-        Speaker::User => "User:".to_owned(),
-        Speaker::Assistant => "Assistant:".to_owned(),
-        Speaker::Tool { name, is_error: false, .. } => format!("Result of {name}:"),
-        Speaker::Tool { name, is_error: true, .. } => format!("{name} failed:"),
+        MessageRole::System => "Instructions:".to_owned(),
+        MessageRole::User => "User:".to_owned(),
+        MessageRole::Assistant => "Assistant:".to_owned(),
+        MessageRole::Tool { name, is_error: false, .. } => format!("Result of {name}:"),
+        MessageRole::Tool { name, is_error: true, .. } => format!("{name} failed:"),
     };
     for block in &message.content {
         let part = match block {
-            Block::Text(part) if matches!(message.speaker, Speaker::Tool { .. }) => middle_cut(part),
+            Block::Text(part) if matches!(message.speaker, MessageRole::Tool { .. }) => elide_middle(part),
             Block::Text(part) => part.clone(),
             // Thoughts are the model's own, and another one would take them for words.
             Block::Thinking(_) => continue,
             Block::Image { mime_type, .. } => format!("[an image, {mime_type}]"),
-            Block::Call { name, arguments, .. } => format!("[calls {name} with {}]", middle_cut(arguments)),
+            Block::Call { name, arguments, .. } => format!("[calls {name} with {}]", elide_middle(arguments)),
         };
         // Writing into a text does not fail.
         write!(text, "\n{part}").ok();
@@ -242,7 +243,7 @@ fn told_of(message: &ModelMessage) -> String {
 }
 
 /// The beginning and the end of a text that is too long.
-fn middle_cut(text: &str) -> String {
+fn elide_middle(text: &str) -> String {
     if text.len() <= MAX_RESULT {
         return text.to_owned();
     }

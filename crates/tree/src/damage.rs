@@ -72,17 +72,17 @@ kinds! {
 /// A bounded list of damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DamageList {
-    pub(crate) told: Vec<Damage>,
+    pub(crate) listed: Vec<Damage>,
     /// How many more there were.
-    pub(crate) untold: u64,
+    pub(crate) unlisted: u64,
 }
 
 impl DamageList {
     pub(crate) fn add(&mut self, line: u64, offset: u64, kind: DamageKind, message: impl FnOnce() -> String) {
-        if self.told.len() < MAX_DAMAGE {
-            self.told.push(Damage { line, offset, kind, message: message() });
+        if self.listed.len() < MAX_DAMAGE {
+            self.listed.push(Damage { line, offset, kind, message: message() });
         } else {
-            self.untold += 1;
+            self.unlisted += 1;
         }
     }
 }

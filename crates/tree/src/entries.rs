@@ -1,13 +1,13 @@
 //! Lines of entries, as Grove writes them. Where pi and oh-my-pi have different members for the same thing, both are
 //! written, so that each finds its own.
 //!
-//! A line has no line feed. [`Index::append`](crate::Index::append) says whether it fits its log.
+//! A line has no line feed. [`LogIndex::append`](crate::LogIndex::append) says whether it fits its log.
 
 use grove_core::Timestamp;
 use serde_json::Value;
 
 use crate::indexer::LEAF_MARK;
-use crate::object::{Object, quoted};
+use crate::object::{JsonObject, quoted};
 use crate::time::iso;
 
 /// Grove's own: something that happened to the session, for people who look at its log.
@@ -23,7 +23,7 @@ pub struct Stamp<'a> {
 
 /// Whether a person asked for something or a program that extends the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SummaryOrigin {
     Host,
     Extension,
 }
@@ -35,7 +35,7 @@ pub struct BranchSummary<'a> {
     pub from: Option<&'a str>,
     pub summary: &'a str,
     pub details: Option<&'a Value>,
-    pub origin: Origin,
+    pub origin: SummaryOrigin,
 }
 
 /// A summary in place of the older part of a branch.
@@ -47,7 +47,7 @@ pub struct Compaction<'a> {
     /// How large the context was, in tokens.
     pub tokens_before: u64,
     pub details: Option<&'a Value>,
-    pub origin: Origin,
+    pub origin: SummaryOrigin,
 }
 
 /// A message of an extension, which a model is given.
@@ -76,7 +76,7 @@ pub fn branch_summary(stamp: Stamp<'_>, summary: &BranchSummary<'_>) -> Vec<u8> 
     entry.set("fromId", text(summary.from.unwrap_or("root")));
     entry.set("summary", text(summary.summary));
     set(&mut entry, "details", summary.details);
-    came_from(&mut entry, summary.origin);
+    set_origin(&mut entry, summary.origin);
     entry.render()
 }
 
@@ -87,7 +87,7 @@ pub fn compaction(stamp: Stamp<'_>, compaction: &Compaction<'_>) -> Vec<u8> {
     entry.set("firstKeptEntryId", text(compaction.first_kept.unwrap_or(stamp.id)));
     entry.set("tokensBefore", compaction.tokens_before.to_string());
     set(&mut entry, "details", compaction.details);
-    came_from(&mut entry, compaction.origin);
+    set_origin(&mut entry, compaction.origin);
     entry.render()
 }
 
@@ -135,7 +135,7 @@ pub fn session_info(stamp: Stamp<'_>, name: &str) -> Vec<u8> {
 pub fn leaf_mark(id: &str, at: Timestamp, leaf: Option<&str>) -> Vec<u8> {
     let mut entry = entry("custom", Stamp { id, parent: leaf, at });
     entry.set("customType", text(LEAF_MARK));
-    let mut data = Object::default();
+    let mut data = JsonObject::default();
     data.set("leafId", leaf.map_or_else(|| b"null".to_vec(), text));
     entry.set("data", data.render());
     entry.render()
@@ -149,8 +149,8 @@ pub fn info(stamp: Stamp<'_>, data: &Value) -> Vec<u8> {
     entry.render()
 }
 
-pub(crate) fn entry<'a>(kind: &str, stamp: Stamp<'_>) -> Object<'a> {
-    let mut entry = Object::default();
+pub(crate) fn entry<'a>(kind: &str, stamp: Stamp<'_>) -> JsonObject<'a> {
+    let mut entry = JsonObject::default();
     entry.set("type", text(kind));
     entry.set("id", text(stamp.id));
     entry.set("parentId", stamp.parent.map_or_else(|| b"null".to_vec(), text));
@@ -159,13 +159,13 @@ pub(crate) fn entry<'a>(kind: &str, stamp: Stamp<'_>) -> Object<'a> {
 }
 
 /// pi and oh-my-pi have different names for it.
-fn came_from(entry: &mut Object<'_>, origin: Origin) {
-    let is_extension = (origin == Origin::Extension).to_string();
+fn set_origin(entry: &mut JsonObject<'_>, origin: SummaryOrigin) {
+    let is_extension = (origin == SummaryOrigin::Extension).to_string();
     entry.set("fromHook", is_extension.clone());
     entry.set("fromExtension", is_extension);
 }
 
-fn set(entry: &mut Object<'_>, name: &str, value: Option<&Value>) {
+fn set(entry: &mut JsonObject<'_>, name: &str, value: Option<&Value>) {
     if let Some(value) = value {
         entry.set(name, value.to_string());
     }

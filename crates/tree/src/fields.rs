@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use crate::scan::{Level, Malformed, Scanner, Shape, text_of};
+use crate::scan::{Level, ScanError, Scanner, Shape, text_of};
 
 macro_rules! fields {
     ($(#[$doc:meta])* $name:ident { $($field:ident $text:literal),* $(,)? }) => {
@@ -86,18 +86,18 @@ fields! {
 
 /// An entry's line, taken apart.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct EntryFields<'a> {
     pub(crate) line: LineFields<'a>,
     /// Empty where the entry has no message that is an object.
     pub(crate) message: MessageFields<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> EntryFields<'a> {
     /// Takes a line apart that was scanned before. What is no object has no fields.
     pub(crate) fn of(line: &'a [u8]) -> Self {
         let mut parts = Self::default();
         let take = |level, name: &Cow<'a, [u8]>, value| parts.take(level, name, value);
-        match Scanner::default().scan_again(line, Some("message"), take) {
+        match Scanner::default().scan_trusted(line, Some("message"), take) {
             Ok(_) => parts,
             Err(_) => Self::default(),
         }
@@ -107,12 +107,12 @@ impl<'a> Parts<'a> {
     pub(crate) fn of_message(message: &'a [u8]) -> MessageFields<'a> {
         let mut fields = MessageFields::default();
         // What is no object has no fields.
-        Scanner::default().scan_again(message, None, |_, name, value| fields.take(name, value)).ok();
+        Scanner::default().scan_trusted(message, None, |_, name, value| fields.take(name, value)).ok();
         fields
     }
 
     /// Takes a line apart that nobody has looked at, into parts that are empty.
-    pub(crate) fn scan(&mut self, scanner: &mut Scanner, line: &'a [u8]) -> Result<Shape, Malformed> {
+    pub(crate) fn scan(&mut self, scanner: &mut Scanner, line: &'a [u8]) -> Result<Shape, ScanError> {
         scanner.scan_with(line, "message", |level, name, value| self.take(level, name, value))
     }
 
@@ -157,7 +157,7 @@ pub(crate) fn each_block<'a>(
     Scanner::default().items(content.unwrap_or_default(), |block| {
         let mut fields = BlockFields::default();
         // What is no object has no fields.
-        inner.scan_again(block, None, |_, name, value| fields.take(name, value)).ok();
+        inner.scan_trusted(block, None, |_, name, value| fields.take(name, value)).ok();
         see(block, fields)
     });
 }
@@ -168,7 +168,7 @@ pub(crate) fn is(value: Option<&[u8]>, text: &str) -> bool {
 }
 
 /// Whether a message's content has text that says something. Looks no further than the first.
-pub(crate) fn says_something(content: Option<&[u8]>) -> bool {
+pub(crate) fn has_visible_content(content: Option<&[u8]>) -> bool {
     let says = |text: &[u8]| {
         let mut rest = text.strip_prefix(b"\"").unwrap_or_default();
         while let [b' ', after @ ..] | [b'\\', b'n' | b't' | b'r', after @ ..] = rest {

@@ -1,6 +1,6 @@
 //! The header: the first line of a log that can be read.
 
-use crate::object::{Object, quoted};
+use crate::object::{JsonObject, quoted};
 use crate::scan::{lossy, text_of};
 
 /// The version that Grove writes.
@@ -40,19 +40,19 @@ impl Header {
 
     /// The title that oh-my-pi keeps in the line before the header, or in the header itself.
     pub fn title(&self) -> Option<String> {
-        let slot = self.slot.as_deref().and_then(Object::parse);
+        let slot = self.slot.as_deref().and_then(JsonObject::parse);
         let title = slot.and_then(|slot| slot.get("title").and_then(lossy));
         title.or_else(|| self.text("title")).filter(|title| !title.is_empty())
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        Object::parse(&self.line)?.get(name).and_then(lossy)
+        JsonObject::parse(&self.line)?.get(name).and_then(lossy)
     }
 
     /// The header as one JSON object, with the title of the line before it.
     pub fn to_json(&self) -> Vec<u8> {
-        let Some(mut header) = Object::parse(&self.line) else { return self.line.clone() };
-        if let Some(slot) = self.slot.as_deref().and_then(Object::parse)
+        let Some(mut header) = JsonObject::parse(&self.line) else { return self.line.clone() };
+        if let Some(slot) = self.slot.as_deref().and_then(JsonObject::parse)
             && let Some(title) = slot.text("title").filter(|title| !title.is_empty())
         {
             header.set("title", quoted(&title));
@@ -66,34 +66,34 @@ impl Header {
 
 /// The version that a header names.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Version {
+pub(crate) enum FormatVersion {
     One,
     Two,
     Three,
     Unknown(String),
 }
 
-impl Version {
+impl FormatVersion {
     /// Reads the field as the format's own programs do: without one it is 1, and below 3 it is migrated.
     pub(crate) fn of(value: Option<&[u8]>) -> Self {
         let text = match value {
-            None | Some(b"null") => return Version::One,
+            None | Some(b"null") => return FormatVersion::One,
             Some(value) => String::from_utf8_lossy(value).into_owned(),
         };
         match text.parse::<f64>() {
-            Ok(number) if number < 2.0 => Version::One,
-            Ok(number) if number < 3.0 => Version::Two,
-            Ok(3.0) => Version::Three,
-            _ => Version::Unknown(text),
+            Ok(number) if number < 2.0 => FormatVersion::One,
+            Ok(number) if number < 3.0 => FormatVersion::Two,
+            Ok(3.0) => FormatVersion::Three,
+            _ => FormatVersion::Unknown(text),
         }
     }
 
     pub(crate) fn number(&self) -> Option<u32> {
         match self {
-            Version::One => Some(1),
-            Version::Two => Some(2),
-            Version::Three => Some(3),
-            Version::Unknown(_) => None,
+            FormatVersion::One => Some(1),
+            FormatVersion::Two => Some(2),
+            FormatVersion::Three => Some(3),
+            FormatVersion::Unknown(_) => None,
         }
     }
 }

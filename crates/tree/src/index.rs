@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use crate::damage::{Damage, DamageList};
 use crate::header::Header;
 use crate::ids::{IdNo, Ids};
-use crate::kind::Kind;
-use crate::links::Links;
+use crate::kind::EntryType;
+use crate::links::TreeLinks;
 use crate::role::Role;
 
 /// An entry of a log: the how-manieth it is in the file, counted from 0.
@@ -22,7 +22,7 @@ impl EntryNo {
 
 /// What the index keeps of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct EntryRecord {
     /// The first byte of its line.
     pub(crate) offset: u64,
     /// Milliseconds since 1970, or [`NO_TIME`].
@@ -32,7 +32,7 @@ pub(crate) struct Record {
     pub(crate) line: u32,
     pub(crate) id: IdNo,
     pub(crate) parent: Parent,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryType,
     pub(crate) owner: Owner,
     /// Whether it is Grove's own and puts the leaf somewhere.
     pub(crate) is_leaf_mark: bool,
@@ -49,7 +49,7 @@ pub(crate) enum Parent {
     None,
     Id(IdNo),
     /// Something that is no id.
-    Nonsense,
+    Invalid,
 }
 
 /// Who an entry belongs to.
@@ -99,9 +99,9 @@ pub enum Ending {
 
 /// What reading the lines gave. Everything else follows from it.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct ParsedLog {
     pub(crate) header: Option<Header>,
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<EntryRecord>,
     pub(crate) ids: Ids,
     /// The last entry of each id, by the id's number; [`NONE`] where no entry has it.
     pub(crate) entry_of: Vec<u32>,
@@ -120,29 +120,29 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// A log's tree, without the bodies of its entries.
 #[derive(Clone, Debug)]
-pub struct Index {
-    pub(crate) facts: Facts,
-    pub(crate) links: Links,
+pub struct LogIndex {
+    pub(crate) parsed: ParsedLog,
+    pub(crate) links: TreeLinks,
 }
 
-impl Index {
+impl LogIndex {
     /// The header, unless the file was cut off before its end.
     pub fn header(&self) -> Option<&Header> {
-        self.facts.header.as_ref()
+        self.parsed.header.as_ref()
     }
 
     /// How many entries there are, Grove's own among them.
     pub fn len(&self) -> usize {
-        self.facts.records.len()
+        self.parsed.records.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.facts.records.is_empty()
+        self.parsed.records.is_empty()
     }
 
     /// All entries in the order of the file, Grove's own among them.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = EntryNo> + ExactSizeIterator + use<> {
-        (0..self.facts.records.len() as u32).map(EntryNo)
+        (0..self.parsed.records.len() as u32).map(EntryNo)
     }
 
     /// The entry with an id; of several the last.
@@ -152,19 +152,19 @@ impl Index {
 
     /// The entry with an id that may not be Unicode.
     pub(crate) fn find_bytes(&self, id: &[u8]) -> Option<EntryNo> {
-        self.entry_of(self.facts.ids.find(id)?)
+        self.entry_of(self.parsed.ids.find(id)?)
     }
 
     /// An entry's id. (An id that is not Unicode is shown with replacement characters.)
     pub fn id(&self, entry: EntryNo) -> Cow<'_, str> {
-        String::from_utf8_lossy(self.facts.ids.get(self.record(entry).id))
+        String::from_utf8_lossy(self.parsed.ids.get(self.record(entry).id))
     }
 
     /// The id that an entry names as its parent, whether there is such an entry or not.
     pub fn parent_id(&self, entry: EntryNo) -> Option<Cow<'_, str>> {
         match self.record(entry).parent {
-            Parent::Id(id) => Some(String::from_utf8_lossy(self.facts.ids.get(id))),
-            Parent::None | Parent::Nonsense => None,
+            Parent::Id(id) => Some(String::from_utf8_lossy(self.parsed.ids.get(id))),
+            Parent::None | Parent::Invalid => None,
         }
     }
 
@@ -173,7 +173,7 @@ impl Index {
         self.links.up(entry)
     }
 
-    pub fn kind(&self, entry: EntryNo) -> Kind {
+    pub fn kind(&self, entry: EntryNo) -> EntryType {
         self.record(entry).kind
     }
 
@@ -214,21 +214,21 @@ impl Index {
 
     /// The way from its root to an entry. It ends where it would meet itself.
     pub fn branch(&self, entry: EntryNo) -> Vec<EntryNo> {
-        let mut path: Vec<EntryNo> = self.links.upwards(self.canonical(entry)).collect();
+        let mut path: Vec<EntryNo> = self.links.ancestors(self.canonical(entry)).collect();
         path.reverse();
         path
     }
 
     /// The newest entries of the way to an entry, at most `count`, in the branch's order.
     pub fn tail(&self, entry: EntryNo, count: usize) -> Vec<EntryNo> {
-        let mut path: Vec<EntryNo> = self.links.upwards(self.canonical(entry)).take(count).collect();
+        let mut path: Vec<EntryNo> = self.links.ancestors(self.canonical(entry)).take(count).collect();
         path.reverse();
         path
     }
 
     /// The labels that entries have, by entry in the order of their ids' first appearance.
     pub fn labels(&self) -> impl Iterator<Item = (EntryNo, &str)> {
-        let labels = self.facts.labels.iter();
+        let labels = self.parsed.labels.iter();
         labels.filter_map(|(id, label)| Some((self.entry_of(IdNo(*id))?, label.text.as_str())))
     }
 
@@ -242,12 +242,12 @@ impl Index {
     }
 
     pub(crate) fn label_of(&self, entry: EntryNo) -> Option<&Label> {
-        self.facts.labels.get(&self.record(entry).id.0)
+        self.parsed.labels.get(&self.record(entry).id.0)
     }
 
     /// The session's name: of the last `session_info` or `title_change`, else what oh-my-pi keeps beside the header.
     pub fn name(&self) -> Option<String> {
-        match &self.facts.name {
+        match &self.parsed.name {
             Some(name) => Some(name.clone()).filter(|name| !name.is_empty()),
             None => self.header().and_then(Header::title),
         }
@@ -255,27 +255,27 @@ impl Index {
 
     /// What is wrong, in the order of the file.
     pub fn damage(&self) -> Vec<&Damage> {
-        let mut damage: Vec<&Damage> = self.facts.damage.told.iter().chain(&self.links.damage.told).collect();
+        let mut damage: Vec<&Damage> = self.parsed.damage.listed.iter().chain(&self.links.damage.listed).collect();
         damage.sort_by_key(|one| one.line);
         damage
     }
 
-    /// How much more is wrong than [`Index::damage`] tells.
-    pub fn untold_damage(&self) -> u64 {
-        self.facts.damage.untold + self.links.damage.untold
+    /// How much more is wrong than [`LogIndex::damage`] tells.
+    pub fn unlisted_damage(&self) -> u64 {
+        self.parsed.damage.unlisted + self.links.damage.unlisted
     }
 
     pub fn ending(&self) -> Ending {
-        self.facts.ending
+        self.parsed.ending
     }
 
     /// The bytes that were read.
     pub fn log_length(&self) -> u64 {
-        self.facts.length
+        self.parsed.length
     }
 
-    pub(crate) fn record(&self, entry: EntryNo) -> &Record {
-        &self.facts.records[entry.as_usize()]
+    pub(crate) fn record(&self, entry: EntryNo) -> &EntryRecord {
+        &self.parsed.records[entry.as_usize()]
     }
 
     /// The entry that counts for an entry's id.
@@ -284,11 +284,11 @@ impl Index {
     }
 
     fn entry_of(&self, id: IdNo) -> Option<EntryNo> {
-        self.facts.entry_of(id)
+        self.parsed.entry_of(id)
     }
 }
 
-impl Facts {
+impl ParsedLog {
     pub(crate) fn empty() -> Self {
         Self {
             header: None,

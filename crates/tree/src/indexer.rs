@@ -4,29 +4,29 @@ use std::borrow::Cow;
 
 use crate::damage::DamageKind;
 use crate::error::LogError;
-use crate::fields::{LineFields, Parts};
-use crate::header::{Header, Version, could_become_header, is_type};
+use crate::fields::{EntryFields, LineFields};
+use crate::header::{FormatVersion, Header, could_become_header, is_type};
 use crate::ids::IdNo;
-use crate::index::{Ending, Facts, Index, Label, LeafMark, NO_TIME, NONE, Owner, Parent, Record};
-use crate::kind::Kind;
-use crate::links::Links;
-use crate::object::Object;
+use crate::index::{Ending, EntryRecord, Label, LeafMark, LogIndex, NO_TIME, NONE, Owner, Parent, ParsedLog};
+use crate::kind::EntryType;
+use crate::links::TreeLinks;
+use crate::object::JsonObject;
 use crate::role::Role;
-use crate::scan::{Malformed, Reason, Scanner, Shape, lossy, text_of};
+use crate::scan::{Reason, ScanError, Scanner, Shape, lossy, text_of};
 use crate::time::milliseconds;
 
 /// How long a line may be. Longer ones are bad lines; the format's other readers cannot hold them either.
 pub const MAX_LINE: usize = 512 << 20;
 
 /// What begins the `customType` of Grove's own entries.
-pub const OWN_PREFIX: &str = "grove.";
+pub const GROVE_PREFIX: &str = "grove.";
 /// The `customType` of an entry that puts the leaf somewhere: `{"data":{"leafId":"…"}}`, or `null` for before the first.
 pub const LEAF_MARK: &str = "grove.leaf";
 
 /// Makes an index out of chunks. It holds one partial line at most.
 #[derive(Debug)]
 pub struct Indexer {
-    facts: Facts,
+    parsed: ParsedLog,
     scanner: Scanner,
     /// The beginning of a line whose end is still to come.
     partial: Vec<u8>,
@@ -34,7 +34,7 @@ pub struct Indexer {
     line_offset: u64,
     /// How much of a line that is too long has gone by.
     too_long: u64,
-    version: Option<Version>,
+    version: Option<FormatVersion>,
     /// The title line of oh-my-pi, until the header comes.
     slot: Option<Vec<u8>>,
     /// Why nothing more is read.
@@ -49,33 +49,33 @@ impl Default for Indexer {
 
 impl Indexer {
     pub fn new() -> Self {
-        Self::on(Facts::empty())
+        Self::on(ParsedLog::empty())
     }
 
     /// Goes on where an index ends, with the bytes that were appended since. `None` where the index ends in the middle
     /// of a line, or before the header.
-    pub fn resume(index: Index) -> Option<Self> {
-        let whole = index.facts.ending == Ending::Whole && index.facts.header.is_some();
-        whole.then(|| Self::on(index.facts))
+    pub fn resume(index: LogIndex) -> Option<Self> {
+        let whole = index.parsed.ending == Ending::Whole && index.parsed.header.is_some();
+        whole.then(|| Self::on(index.parsed))
     }
 
-    pub(crate) fn on(facts: Facts) -> Self {
+    pub(crate) fn on(parsed: ParsedLog) -> Self {
         Self {
             scanner: Scanner::default(),
             partial: Vec::new(),
-            line_offset: facts.length,
+            line_offset: parsed.length,
             too_long: 0,
-            version: facts.header.as_ref().map(|_| Version::Three),
+            version: parsed.header.as_ref().map(|_| FormatVersion::Three),
             slot: None,
             failed: None,
-            facts,
+            parsed,
         }
     }
 
     /// The version that the header names, once that was read: below 3 the file is to be migrated
     /// ([`migrate`](crate::migrate::migrate)) and there is no sense in going on.
     pub fn version(&self) -> Option<u32> {
-        self.version.as_ref().and_then(Version::number)
+        self.version.as_ref().and_then(FormatVersion::number)
     }
 
     /// Whether more bytes can change anything.
@@ -117,29 +117,29 @@ impl Indexer {
     }
 
     /// The index of what was fed.
-    pub fn finish(mut self) -> Result<Index, LogError> {
+    pub fn finish(mut self) -> Result<LogIndex, LogError> {
         self.last_line();
         if let Some(error) = self.failed {
             return Err(error);
         }
-        if self.facts.header.is_none() {
+        if self.parsed.header.is_none() {
             self.check_headerless()?;
         }
-        let mut facts = self.facts;
-        facts.records.shrink_to_fit();
-        let links = Links::of(&facts);
-        Ok(Index { facts, links })
+        let mut parsed = self.parsed;
+        parsed.records.shrink_to_fit();
+        let links = TreeLinks::of(&parsed);
+        Ok(LogIndex { parsed, links })
     }
 
     /// Without a header a file is a log only if it was cut off before the header's end.
     fn check_headerless(&mut self) -> Result<(), LogError> {
-        if self.facts.length == 0 {
-            self.facts.damage.add(1, 0, DamageKind::Empty, || "the file is empty: it has no header yet".to_owned());
+        if self.parsed.length == 0 {
+            self.parsed.damage.add(1, 0, DamageKind::Empty, || "the file is empty: it has no header yet".to_owned());
             return Ok(());
         }
-        let mut damage = self.facts.damage.told.iter();
+        let mut damage = self.parsed.damage.listed.iter();
         let only_cut_off = damage.all(|one| matches!(one.kind, DamageKind::TornTail | DamageKind::NoFinalNewline));
-        let torn = matches!(self.facts.ending, Ending::Torn { .. });
+        let torn = matches!(self.parsed.ending, Ending::Torn { .. });
         let begins_well = match &self.slot {
             Some(_) => !torn || could_become_header(&self.partial),
             None => torn && self.line_offset == 0 && could_become_header(&self.partial),
@@ -153,35 +153,35 @@ impl Indexer {
             return;
         }
         if self.too_long > 0 {
-            self.facts.ending = Ending::Torn { offset: self.line_offset };
+            self.parsed.ending = Ending::Torn { offset: self.line_offset };
             return self.end_too_long();
         }
         let line = std::mem::take(&mut self.partial);
         let text = String::from_utf8_lossy(&line);
         match self.scanner.scan(text.as_bytes(), |_, _| {}) {
             Ok(Shape::Blank) => {
-                self.facts.length += line.len() as u64;
+                self.parsed.length += line.len() as u64;
                 if !line.is_empty() {
-                    self.facts.ending = Ending::NoNewline;
+                    self.parsed.ending = Ending::NoNewline;
                 }
             }
-            Ok(Shape::Object) => {
-                let (number, offset) = (self.facts.lines + 1, self.line_offset);
+            Ok(Shape::JsonObject) => {
+                let (number, offset) = (self.parsed.lines + 1, self.line_offset);
                 self.line(&line);
                 // There was no line feed to count.
-                self.facts.length -= 1;
-                self.facts.ending = Ending::NoNewline;
-                self.facts.damage.add(number, offset, DamageKind::NoFinalNewline, || {
+                self.parsed.length -= 1;
+                self.parsed.ending = Ending::NoNewline;
+                self.parsed.damage.add(number, offset, DamageKind::NoFinalNewline, || {
                     "the last line has no line feed: what is appended would be glued to it".to_owned()
                 });
             }
             Ok(Shape::Null | Shape::Other) | Err(_) => {
                 let offset = self.line_offset;
-                self.facts.lines += 1;
-                self.facts.length += line.len() as u64;
-                self.facts.ending = Ending::Torn { offset };
+                self.parsed.lines += 1;
+                self.parsed.length += line.len() as u64;
+                self.parsed.ending = Ending::Torn { offset };
                 let length = line.len();
-                self.facts.damage.add(self.facts.lines, offset, DamageKind::TornTail, || {
+                self.parsed.damage.add(self.parsed.lines, offset, DamageKind::TornTail, || {
                     format!("the last line was cut off after {length} bytes")
                 });
                 self.partial = line;
@@ -196,24 +196,24 @@ impl Indexer {
 
     fn end_too_long(&mut self) {
         let length = std::mem::take(&mut self.too_long);
-        self.facts.lines += 1;
-        self.facts.damage.add(self.facts.lines, self.line_offset, DamageKind::TooLong, || {
+        self.parsed.lines += 1;
+        self.parsed.damage.add(self.parsed.lines, self.line_offset, DamageKind::TooLong, || {
             format!("the line has {length} bytes, and {MAX_LINE} are the most that can be read")
         });
-        let newline = u64::from(!matches!(self.facts.ending, Ending::Torn { .. }));
-        self.facts.length += length + newline;
-        self.line_offset = self.facts.length;
+        let newline = u64::from(!matches!(self.parsed.ending, Ending::Torn { .. }));
+        self.parsed.length += length + newline;
+        self.line_offset = self.parsed.length;
     }
 
     /// What was read so far, or why nothing more was.
-    pub(crate) fn into_facts(self) -> (Facts, Option<LogError>) {
-        (self.facts, self.failed)
+    pub(crate) fn into_parsed(self) -> (ParsedLog, Option<LogError>) {
+        (self.parsed, self.failed)
     }
 
     /// Takes a line without its line feed.
     pub(crate) fn line(&mut self, line: &[u8]) {
-        self.facts.lines += 1;
-        let place = Place { line: self.facts.lines, offset: self.line_offset, length: line.len() };
+        self.parsed.lines += 1;
+        let place = LinePosition { line: self.parsed.lines, offset: self.line_offset, length: line.len() };
         let text = match std::str::from_utf8(line) {
             Ok(_) => Cow::Borrowed(line),
             Err(_) => Cow::Owned(String::from_utf8_lossy(line).into_owned().into_bytes()),
@@ -221,40 +221,40 @@ impl Indexer {
         if let Err(error) = self.fields(&text, place, matches!(text, Cow::Owned(_))) {
             self.failed = Some(error);
         }
-        self.facts.length += line.len() as u64 + 1;
-        self.line_offset = self.facts.length;
+        self.parsed.length += line.len() as u64 + 1;
+        self.line_offset = self.parsed.length;
     }
 
-    fn fields(&mut self, line: &[u8], place: Place, replaced: bool) -> Result<(), LogError> {
-        let mut parts = Parts::default();
+    fn fields(&mut self, line: &[u8], place: LinePosition, replaced: bool) -> Result<(), LogError> {
+        let mut parts = EntryFields::default();
         let shape = match parts.scan(&mut self.scanner, line) {
             Ok(shape) => shape,
-            Err(Malformed { reason, at }) => {
+            Err(ScanError { reason, at }) => {
                 let reason = match reason {
                     // In the middle of a file a line that ends too early is one that something was written over.
                     Reason::Ends => "it ends too early",
                     other => other.text(),
                 };
-                self.tell(place, DamageKind::BadLine, || format!("{reason} (at its byte {at}): it is skipped"));
+                self.report(place, DamageKind::BadLine, || format!("{reason} (at its byte {at}): it is skipped"));
                 return Ok(());
             }
         };
         match shape {
             Shape::Blank => return Ok(()),
             Shape::Null => {
-                self.tell(place, DamageKind::NotAnObject, || "the line is null: it is skipped".to_owned());
+                self.report(place, DamageKind::NotAnObject, || "the line is null: it is skipped".to_owned());
                 return Ok(());
             }
-            Shape::Object | Shape::Other => {}
+            Shape::JsonObject | Shape::Other => {}
         }
         if replaced {
-            self.tell(place, DamageKind::NotText, || {
+            self.report(place, DamageKind::NotText, || {
                 "it has bytes that are no text: they are read as replacement characters".to_owned()
             });
         }
         let fields = &parts.line;
-        let is_header = shape == Shape::Object && is_type(fields.kind, "session");
-        if self.facts.header.is_none() {
+        let is_header = shape == Shape::JsonObject && is_type(fields.kind, "session");
+        if self.parsed.header.is_none() {
             if is_header {
                 return self.header(line, fields);
             }
@@ -265,9 +265,11 @@ impl Indexer {
             return Err(LogError::NoHeader { line: place.line });
         }
         if is_header {
-            self.tell(place, DamageKind::SecondHeader, || "there is a header already: this one is ignored".to_owned());
+            self.report(place, DamageKind::SecondHeader, || {
+                "there is a header already: this one is ignored".to_owned()
+            });
         } else if shape == Shape::Other {
-            self.tell(place, DamageKind::NotAnObject, || "it is JSON but no object: it is skipped".to_owned());
+            self.report(place, DamageKind::NotAnObject, || "it is JSON but no object: it is skipped".to_owned());
         } else {
             self.entry(&parts, place)?;
         }
@@ -275,34 +277,34 @@ impl Indexer {
     }
 
     fn header(&mut self, line: &[u8], fields: &LineFields<'_>) -> Result<(), LogError> {
-        let version = Version::of(fields.version);
-        if let Version::Unknown(version) = version {
+        let version = FormatVersion::of(fields.version);
+        if let FormatVersion::Unknown(version) = version {
             return Err(LogError::UnknownVersion { version });
         }
         self.version = Some(version);
-        self.facts.header = Some(Header { line: line.to_vec(), slot: self.slot.take() });
+        self.parsed.header = Some(Header { line: line.to_vec(), slot: self.slot.take() });
         Ok(())
     }
 
-    fn entry(&mut self, parts: &Parts<'_>, place: Place) -> Result<(), LogError> {
+    fn entry(&mut self, parts: &EntryFields<'_>, place: LinePosition) -> Result<(), LogError> {
         let fields = &parts.line;
         let Some(id) = fields.id.and_then(text_of).filter(|id| !id.is_empty()) else {
-            self.tell(place, DamageKind::NoId, || "it has no id, so it is no entry: it is skipped".to_owned());
+            self.report(place, DamageKind::NoId, || "it has no id, so it is no entry: it is skipped".to_owned());
             return Ok(());
         };
         let parent = match fields.parent.map(|value| (value, text_of(value))) {
             None | Some((b"null", _)) => Parent::None,
-            Some((_, None)) => Parent::Nonsense,
+            Some((_, None)) => Parent::Invalid,
             Some((_, Some(parent))) if parent.is_empty() => Parent::None,
             Some((_, Some(parent))) => Parent::Id(self.parent_id(&parent)?),
         };
         let id = self.intern(&id)?;
-        let number = u32::try_from(self.facts.records.len()).map_err(|_| LogError::TooLarge)?;
-        let kind = fields.kind.and_then(text_of).map_or(Kind::Unknown, |kind| Kind::named(&kind));
-        let custom_type = fields.custom_type.filter(|_| kind == Kind::Custom).and_then(text_of);
+        let number = u32::try_from(self.parsed.records.len()).map_err(|_| LogError::TooLarge)?;
+        let kind = fields.kind.and_then(text_of).map_or(EntryType::Unknown, |kind| EntryType::named(&kind));
+        let custom_type = fields.custom_type.filter(|_| kind == EntryType::Custom).and_then(text_of);
         let is_leaf_mark = custom_type.as_deref() == Some(LEAF_MARK.as_bytes());
-        let is_own = custom_type.as_ref().is_some_and(|name| name.starts_with(OWN_PREFIX.as_bytes()));
-        self.facts.records.push(Record {
+        let is_own = custom_type.as_ref().is_some_and(|name| name.starts_with(GROVE_PREFIX.as_bytes()));
+        self.parsed.records.push(EntryRecord {
             offset: place.offset,
             time: fields.timestamp.and_then(milliseconds).unwrap_or(NO_TIME),
             length: u32::try_from(place.length).map_err(|_| LogError::TooLarge)?,
@@ -312,20 +314,20 @@ impl Indexer {
             kind,
             owner: if is_own { Owner::Grove } else { Owner::Tree },
             is_leaf_mark,
-            role: (kind == Kind::Message).then(|| Role::of(&parts.message)),
+            role: (kind == EntryType::Message).then(|| Role::of(&parts.message)),
         });
-        self.facts.note_entry(number);
+        self.parsed.note_entry(number);
         if is_own {
             if is_leaf_mark {
                 self.leaf_mark(fields, place)?;
             }
             return Ok(());
         }
-        self.facts.leaf = LeafMark::LastEntry;
+        self.parsed.leaf = LeafMark::LastEntry;
         match kind {
-            Kind::Label => self.label(fields, number)?,
-            Kind::SessionInfo => self.facts.name = Some(trimmed(fields.name)),
-            Kind::TitleChange => self.facts.name = Some(trimmed(fields.title)),
+            EntryType::Label => self.label(fields, number)?,
+            EntryType::SessionInfo => self.parsed.name = Some(trimmed(fields.name)),
+            EntryType::TitleChange => self.parsed.name = Some(trimmed(fields.title)),
             _ => {}
         }
         Ok(())
@@ -336,16 +338,16 @@ impl Indexer {
         let target = self.intern(&target)?;
         match fields.label.and_then(lossy).filter(|label| !label.is_empty()) {
             Some(text) => {
-                let label = self.facts.labels.entry(target.0).or_insert_with(|| Label::new(number));
+                let label = self.parsed.labels.entry(target.0).or_insert_with(|| Label::new(number));
                 (label.text, label.set_by) = (text, number);
             }
-            None => drop(self.facts.labels.remove(&target.0)),
+            None => drop(self.parsed.labels.remove(&target.0)),
         }
         Ok(())
     }
 
-    fn leaf_mark(&mut self, fields: &LineFields<'_>, place: Place) -> Result<(), LogError> {
-        let Some(data) = fields.data.and_then(Object::parse) else { return Ok(()) };
+    fn leaf_mark(&mut self, fields: &LineFields<'_>, place: LinePosition) -> Result<(), LogError> {
+        let Some(data) = fields.data.and_then(JsonObject::parse) else { return Ok(()) };
         let to = match data.get("leafId") {
             Some(b"null") => None,
             Some(value) => match text_of(value) {
@@ -355,33 +357,33 @@ impl Indexer {
             None => return Ok(()),
         };
         let line = u32::try_from(place.line).unwrap_or(u32::MAX);
-        self.facts.leaf = LeafMark::Moved { to, line, offset: place.offset };
+        self.parsed.leaf = LeafMark::Moved { to, line, offset: place.offset };
         Ok(())
     }
 
     /// Most entries hang from the one before them.
     fn parent_id(&mut self, parent: &[u8]) -> Result<IdNo, LogError> {
-        match self.facts.records.last() {
-            Some(last) if self.facts.ids.get(last.id) == parent => Ok(last.id),
+        match self.parsed.records.last() {
+            Some(last) if self.parsed.ids.get(last.id) == parent => Ok(last.id),
             _ => self.intern(parent),
         }
     }
 
     fn intern(&mut self, id: &[u8]) -> Result<IdNo, LogError> {
-        let id = self.facts.ids.intern(id)?;
-        if id.0 as usize == self.facts.entry_of.len() {
-            self.facts.entry_of.push(NONE);
+        let id = self.parsed.ids.intern(id)?;
+        if id.0 as usize == self.parsed.entry_of.len() {
+            self.parsed.entry_of.push(NONE);
         }
         Ok(id)
     }
 
-    fn tell(&mut self, place: Place, kind: DamageKind, message: impl FnOnce() -> String) {
-        self.facts.damage.add(place.line, place.offset, kind, message);
+    fn report(&mut self, place: LinePosition, kind: DamageKind, message: impl FnOnce() -> String) {
+        self.parsed.damage.add(place.line, place.offset, kind, message);
     }
 }
 
 /// The index of a whole file. Versions below 3 are refused: see [`open`](crate::open).
-pub(crate) fn index(bytes: &[u8]) -> Result<Index, LogError> {
+pub(crate) fn index(bytes: &[u8]) -> Result<LogIndex, LogError> {
     let mut indexer = Indexer::new();
     indexer.feed(bytes);
     indexer.finish()
@@ -389,7 +391,7 @@ pub(crate) fn index(bytes: &[u8]) -> Result<Index, LogError> {
 
 /// Where a line stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct LinePosition {
     line: u64,
     offset: u64,
     length: usize,

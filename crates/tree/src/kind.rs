@@ -5,33 +5,33 @@ macro_rules! kinds {
         /// An entry's `type`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub enum Kind {
+        pub enum EntryType {
             $($(#[$doc])* $name = $number,)*
             /// A type that Grove does not know. Such entries are kept and stand in the tree like any other.
             Unknown = 255,
         }
 
-        impl Kind {
+        impl EntryType {
             /// The kind of a `type`.
             pub fn named(name: &[u8]) -> Self {
                 match std::str::from_utf8(name) {
-                    $(Ok($text) => Kind::$name,)*
-                    _ => Kind::Unknown,
+                    $(Ok($text) => EntryType::$name,)*
+                    _ => EntryType::Unknown,
                 }
             }
 
             /// The `type`, where it is known.
             pub fn name(self) -> Option<&'static str> {
                 match self {
-                    $(Kind::$name => Some($text),)*
-                    Kind::Unknown => None,
+                    $(EntryType::$name => Some($text),)*
+                    EntryType::Unknown => None,
                 }
             }
 
             pub(crate) fn from_number(number: u8) -> Option<Self> {
                 match number {
-                    $($number => Some(Kind::$name),)*
-                    255 => Some(Kind::Unknown),
+                    $($number => Some(EntryType::$name),)*
+                    255 => Some(EntryType::Unknown),
                     _ => None,
                 }
             }

@@ -6,22 +6,22 @@
 //!
 //! # What this crate owns
 //!
-//! - [`open`]: a log out of a file's bytes, as [`Log`]: its [`Index`], its lines, the [`Context`] that a model is given.
-//! - [`Indexer`] and [`Index`]: where each entry stands and what it hangs from, made in one pass over chunks of any
+//! - [`open`]: a log out of a file's bytes, as [`Log`]: its [`LogIndex`], its lines, the [`Context`] that a model is given.
+//! - [`Indexer`] and [`LogIndex`]: where each entry stands and what it hangs from, made in one pass over chunks of any
 //!   size. No body is kept, so that memory follows the number of entries and not their size.
-//!   [`Index::append`] takes in a line that is written to the log, if it fits there.
+//!   [`LogIndex::append`] takes in a line that is written to the log, if it fits there.
 //! - [`Damage`]: what is wrong in a log. Damage is data and never an error: whatever can be read is read.
 //! - [`migrate`](migrate::migrate): versions 1 and 2 to version 3. [`repair`](repair::repair): a copy without damage.
 //!   [`restoration`]: a damaged log, completed from elsewhere.
 //! - [`rows`](rows()): the tree as flat rows, with filters, search and pages.
-//! - [`moves`]: leaf moves, labels and compactions as plans, made of the lines in [`entries`]. [`navigate`]: what going
-//!   elsewhere leaves behind, and where one lands. [`branched`](branched()) and [`forked`]: new logs out of old ones.
+//! - [`tree_edit`]: leaf moves, labels and compactions as plans, made of the lines in [`entries`]. [`navigate`]: what going
+//!   elsewhere leaves behind, and where one lands. [`branch_log`](branch_log()) and [`fork_log`]: new logs out of old ones.
 //! - [`Context`]: what a model is given at an entry, by the rules of pi, of oh-my-pi, or of Grove. [`conversation`]: the
 //!   same for any agent, and as a story. [`compaction`]: what is kept when it grows too long.
 //! - [`settings`]: model, thinking level and mode along a branch.
-//! - [`Source`]: where lines come from when an index alone does not do. A log on a disk is read by ranges.
+//! - [`LogSource`]: where lines come from when an index alone does not do. A log on a disk is read by ranges.
 //! - [`turns`]: `grove-core`'s turns as entries, and entries as turns.
-//! - [`side`] and [`store`]: an index kept beside the log, and the readers on a [`SessionFs`](grove_fs::SessionFs).
+//! - [`side_index`] and [`store`]: an index kept beside the log, and the readers on a [`SessionFs`](grove_fs::SessionFs).
 //!
 //! # What it never does
 //!
@@ -47,7 +47,7 @@
 //! ```
 
 mod append;
-mod branched;
+mod branch_log;
 mod children;
 pub mod compaction;
 mod context;
@@ -64,34 +64,36 @@ mod kind;
 mod links;
 mod log;
 pub mod migrate;
-pub mod moves;
 pub mod navigate;
 pub mod object;
+mod preview;
 pub mod repair;
 pub mod restoration;
 mod role;
 mod rows;
 pub mod scan;
 pub mod settings;
-mod shown;
-pub mod side;
+pub mod side_index;
 mod source;
 pub mod store;
 mod time;
+pub mod tree_edit;
 pub mod turns;
 
 pub use append::AppendError;
-pub use branched::{Change, NewHeader, NewLog, NewLogError, Piece, begun, branched, forked, forked_index};
+pub use branch_log::{
+    LineChange, LogChunk, NewHeader, NewLog, NewLogError, branch_log, empty_log, fork_index, fork_log,
+};
 pub use children::Children;
-pub use context::{Context, ContextMessage, Json, Model, Rules};
+pub use context::{Context, ContextMessage, ContextModel, Json, Rules};
 pub use damage::{Damage, DamageKind, MAX_DAMAGE};
 pub use error::LogError;
 pub use header::{Header, VERSION};
-pub use index::{Ending, EntryNo, Index, Owner};
-pub use indexer::{Indexer, LEAF_MARK, MAX_LINE, OWN_PREFIX};
-pub use kind::Kind;
+pub use index::{Ending, EntryNo, LogIndex, Owner};
+pub use indexer::{GROVE_PREFIX, Indexer, LEAF_MARK, MAX_LINE};
+pub use kind::EntryType;
 pub use log::{Log, open};
+pub use preview::{EntryPreview, MAX_PREVIEW_CHARS};
 pub use role::Role;
-pub use rows::{Cursor, Filter, MAX_ROWS, Outline, Page, Row, RowsError, RowsRequest, UnknownFilter, rows};
-pub use shown::{MAX_SHOWN, Shown};
-pub use source::Source;
+pub use rows::{Cursor, EntryRow, MAX_ROWS, Outline, RowFilter, RowPage, RowsError, RowsRequest, UnknownFilter, rows};
+pub use source::LogSource;

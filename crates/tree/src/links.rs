@@ -3,10 +3,10 @@
 //! Nothing here recurses, and every walk ends: a tree of a million levels is as good as any other.
 
 use crate::damage::{DamageKind, DamageList};
-use crate::index::{EntryNo, Facts, LeafMark, NONE, Owner, Parent, Record};
+use crate::index::{EntryNo, EntryRecord, LeafMark, NONE, Owner, Parent, ParsedLog};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Links {
+pub(crate) struct TreeLinks {
     /// What each entry hangs from, in the tree without Grove's own entries.
     up: Vec<u32>,
     /// The entries that are their own ancestors, in order; mostly there are none.
@@ -15,32 +15,32 @@ pub(crate) struct Links {
     pub(crate) damage: DamageList,
 }
 
-impl Links {
-    pub(crate) fn of(facts: &Facts) -> Self {
+impl TreeLinks {
+    pub(crate) fn of(parsed: &ParsedLog) -> Self {
         let mut damage = DamageList::default();
-        let mut up = hang(facts, &mut damage);
+        let mut up = link_parents(parsed, &mut damage);
         let mut cyclic = cycles(&up);
         if !cyclic.is_empty() {
-            untie(facts, &mut up, &cyclic);
+            break_cycles(parsed, &mut up, &cyclic);
             cyclic = cycles(&up);
         }
-        tell_cycles(facts, &cyclic, &mut damage);
-        let leaf = leaf(facts, &mut damage);
+        report_cycles(parsed, &cyclic, &mut damage);
+        let leaf = leaf(parsed, &mut damage);
         Self { up, cyclic, leaf, damage }
     }
 
     /// Takes in the last entry, whose id is new and whose parent is known.
-    pub(crate) fn append(&mut self, facts: &Facts) {
-        let Some(record) = facts.records.last() else { return };
+    pub(crate) fn append(&mut self, parsed: &ParsedLog) {
+        let Some(record) = parsed.records.last() else { return };
         let parent = match record.parent {
-            Parent::None | Parent::Nonsense => NONE,
-            Parent::Id(id) => facts.entry_of[id.0 as usize],
+            Parent::None | Parent::Invalid => NONE,
+            Parent::Id(id) => parsed.entry_of[id.0 as usize],
         };
-        let is_own = parent != NONE && facts.records[parent as usize].owner == Owner::Grove;
+        let is_own = parent != NONE && parsed.records[parent as usize].owner == Owner::Grove;
         self.up.push(if is_own { self.up[parent as usize] } else { parent });
         // What is wrong with the leaf is told last, and told anew.
-        self.damage.told.pop_if(|last| last.kind == DamageKind::UnknownLeaf);
-        self.leaf = leaf(facts, &mut self.damage);
+        self.damage.listed.pop_if(|last| last.kind == DamageKind::UnknownLeaf);
+        self.leaf = leaf(parsed, &mut self.damage);
     }
 
     pub(crate) fn up(&self, entry: EntryNo) -> Option<EntryNo> {
@@ -61,25 +61,25 @@ impl Links {
         if self.cyclic.is_empty() {
             return None;
         }
-        self.upwards(entry).find(|above| self.is_cyclic(*above))
+        self.ancestors(entry).find(|above| self.is_cyclic(*above))
     }
 
     /// An entry and everything above it. In a cycle every entry comes once.
-    pub(crate) fn upwards(&self, entry: EntryNo) -> Upwards<'_> {
-        Upwards { links: self, next: Some(entry), into_cycle: None }
+    pub(crate) fn ancestors(&self, entry: EntryNo) -> Ancestors<'_> {
+        Ancestors { links: self, next: Some(entry), into_cycle: None }
     }
 }
 
 /// A way upwards.
 #[derive(Clone, Debug)]
-pub(crate) struct Upwards<'a> {
-    links: &'a Links,
+pub(crate) struct Ancestors<'a> {
+    links: &'a TreeLinks,
     next: Option<EntryNo>,
     /// The first entry of a cycle that was passed.
     into_cycle: Option<EntryNo>,
 }
 
-impl Iterator for Upwards<'_> {
+impl Iterator for Ancestors<'_> {
     type Item = EntryNo;
 
     fn next(&mut self) -> Option<EntryNo> {
@@ -95,54 +95,54 @@ impl Iterator for Upwards<'_> {
     }
 }
 
-fn tell(damage: &mut DamageList, record: &Record, kind: DamageKind, message: impl FnOnce() -> String) {
+fn report(damage: &mut DamageList, record: &EntryRecord, kind: DamageKind, message: impl FnOnce() -> String) {
     damage.add(u64::from(record.line), record.offset, kind, message);
 }
 
-fn id_of(facts: &Facts, record: &Record) -> String {
-    String::from_utf8_lossy(facts.ids.get(record.id)).into_owned()
+fn id_of(parsed: &ParsedLog, record: &EntryRecord) -> String {
+    String::from_utf8_lossy(parsed.ids.get(record.id)).into_owned()
 }
 
 /// Finds for each entry what it hangs from.
-fn hang(facts: &Facts, damage: &mut DamageList) -> Vec<u32> {
-    let mut up: Vec<u32> = Vec::with_capacity(facts.records.len());
+fn link_parents(parsed: &ParsedLog, damage: &mut DamageList) -> Vec<u32> {
+    let mut up: Vec<u32> = Vec::with_capacity(parsed.records.len());
     let mut earlier: Option<Vec<u32>> = None;
-    for (at, record) in facts.records.iter().enumerate() {
-        let last = facts.entry_of[record.id.0 as usize];
+    for (at, record) in parsed.records.iter().enumerate() {
+        let last = parsed.entry_of[record.id.0 as usize];
         if last as usize != at {
-            let of_last = facts.records[last as usize].line;
-            tell(damage, record, DamageKind::DuplicateId, || {
-                format!("entry {} comes again in line {of_last}, and the last one counts", id_of(facts, record))
+            let of_last = parsed.records[last as usize].line;
+            report(damage, record, DamageKind::DuplicateId, || {
+                format!("entry {} comes again in line {of_last}, and the last one counts", id_of(parsed, record))
             });
         }
         up.push(match record.parent {
             Parent::None => NONE,
-            Parent::Nonsense => {
-                tell(damage, record, DamageKind::Orphan, || {
-                    format!("entry {} has a parentId that is no id: it is a root", id_of(facts, record))
+            Parent::Invalid => {
+                report(damage, record, DamageKind::Orphan, || {
+                    format!("entry {} has a parentId that is no id: it is a root", id_of(parsed, record))
                 });
                 NONE
             }
             Parent::Id(id) if id == record.id => {
                 // A line that was written again below itself stands in the place of the first one.
-                let earlier = earlier.get_or_insert_with(|| earlier_parents(facts))[at];
+                let earlier = earlier.get_or_insert_with(|| earlier_parents(parsed))[at];
                 if earlier != NONE {
                     up.push(up[earlier as usize]);
                     continue;
                 }
-                tell(damage, record, DamageKind::SelfParent, || {
-                    format!("entry {} is its own parent: it is a root", id_of(facts, record))
+                report(damage, record, DamageKind::SelfParent, || {
+                    format!("entry {} is its own parent: it is a root", id_of(parsed, record))
                 });
                 NONE
             }
             Parent::Id(id) => {
-                let parent = facts.entry_of[id.0 as usize];
+                let parent = parsed.entry_of[id.0 as usize];
                 if parent == NONE {
-                    tell(damage, record, DamageKind::Orphan, || {
-                        let parent = String::from_utf8_lossy(facts.ids.get(id));
+                    report(damage, record, DamageKind::Orphan, || {
+                        let parent = String::from_utf8_lossy(parsed.ids.get(id));
                         format!(
                             "entry {} hangs from {parent}, which is not in the file: it is a root",
-                            id_of(facts, record)
+                            id_of(parsed, record)
                         )
                     });
                 }
@@ -150,18 +150,18 @@ fn hang(facts: &Facts, damage: &mut DamageList) -> Vec<u32> {
             }
         });
     }
-    step_over_own(facts, &mut up);
+    skip_grove_entries(parsed, &mut up);
     up
 }
 
 /// The last entry before each line that has the id which the line names as its parent; [`NONE`] where there is none.
-fn earlier_parents(facts: &Facts) -> Vec<u32> {
-    let mut newest = vec![NONE; facts.entry_of.len()];
-    let mut earlier = Vec::with_capacity(facts.records.len());
-    for (at, record) in facts.records.iter().enumerate() {
+fn earlier_parents(parsed: &ParsedLog) -> Vec<u32> {
+    let mut newest = vec![NONE; parsed.entry_of.len()];
+    let mut earlier = Vec::with_capacity(parsed.records.len());
+    for (at, record) in parsed.records.iter().enumerate() {
         earlier.push(match record.parent {
             Parent::Id(id) => newest[id.0 as usize],
-            Parent::None | Parent::Nonsense => NONE,
+            Parent::None | Parent::Invalid => NONE,
         });
         if record.owner == Owner::Tree {
             newest[record.id.0 as usize] = at as u32;
@@ -172,8 +172,8 @@ fn earlier_parents(facts: &Facts) -> Vec<u32> {
 
 /// Takes cycles apart that come of an id that was used twice, the second time below itself. The last entry of an id counts,
 /// so what stands between the two hangs from where the first one hung.
-fn untie(facts: &Facts, up: &mut [u32], cyclic: &[u32]) {
-    let earlier = earlier_parents(facts);
+fn break_cycles(parsed: &ParsedLog, up: &mut [u32], cyclic: &[u32]) {
+    let earlier = earlier_parents(parsed);
     for at in cyclic.iter().map(|at| *at as usize) {
         if up[at] != NONE && up[at] as usize > at && earlier[at] != NONE {
             up[at] = up[earlier[at] as usize];
@@ -182,8 +182,8 @@ fn untie(facts: &Facts, up: &mut [u32], cyclic: &[u32]) {
 }
 
 /// Lets what hangs from an entry of Grove's own hang from what that one hangs from.
-fn step_over_own(facts: &Facts, up: &mut [u32]) {
-    let is_own = |entry: u32| entry != NONE && facts.records[entry as usize].owner == Owner::Grove;
+fn skip_grove_entries(parsed: &ParsedLog, up: &mut [u32]) {
+    let is_own = |entry: u32| entry != NONE && parsed.records[entry as usize].owner == Owner::Grove;
     for at in 0..up.len() {
         if !is_own(up[at]) {
             continue;
@@ -237,30 +237,33 @@ fn cycles(up: &[u32]) -> Vec<u32> {
     cyclic
 }
 
-fn tell_cycles(facts: &Facts, cyclic: &[u32], damage: &mut DamageList) {
+fn report_cycles(parsed: &ParsedLog, cyclic: &[u32], damage: &mut DamageList) {
     for entry in cyclic {
-        let record = &facts.records[*entry as usize];
-        tell(damage, record, DamageKind::Cycle, || {
-            format!("entry {} is its own ancestor: branches end where they would meet themselves", id_of(facts, record))
+        let record = &parsed.records[*entry as usize];
+        report(damage, record, DamageKind::Cycle, || {
+            format!(
+                "entry {} is its own ancestor: branches end where they would meet themselves",
+                id_of(parsed, record)
+            )
         });
     }
 }
 
-fn leaf(facts: &Facts, damage: &mut DamageList) -> Option<EntryNo> {
+fn leaf(parsed: &ParsedLog, damage: &mut DamageList) -> Option<EntryNo> {
     let last = || {
-        let last = facts.records.iter().rposition(|record| record.owner == Owner::Tree)?;
-        facts.entry_of(facts.records[last].id)
+        let last = parsed.records.iter().rposition(|record| record.owner == Owner::Tree)?;
+        parsed.entry_of(parsed.records[last].id)
     };
-    match facts.leaf {
+    match parsed.leaf {
         LeafMark::LastEntry => last(),
         LeafMark::Moved { to: None, .. } => None,
         LeafMark::Moved { to: Some(id), line, offset } => {
-            let found = facts.entry_of(id).filter(|entry| facts.records[entry.as_usize()].owner == Owner::Tree);
+            let found = parsed.entry_of(id).filter(|entry| parsed.records[entry.as_usize()].owner == Owner::Tree);
             if found.is_some() {
                 return found;
             }
             damage.add(u64::from(line), offset, DamageKind::UnknownLeaf, || {
-                let id = String::from_utf8_lossy(facts.ids.get(id));
+                let id = String::from_utf8_lossy(parsed.ids.get(id));
                 format!("the leaf was put on {id}, which is no entry of the tree: the last entry is the leaf")
             });
             last()

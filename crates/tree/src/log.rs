@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Rules};
 use crate::error::LogError;
-use crate::index::{EntryNo, Index};
+use crate::index::{EntryNo, LogIndex};
 use crate::indexer::index;
 use crate::migrate::{Migration, migrate};
 
@@ -10,7 +10,7 @@ use crate::migrate::{Migration, migrate};
 #[derive(Clone, Debug)]
 pub struct Log {
     bytes: Vec<u8>,
-    index: Index,
+    index: LogIndex,
     migrated_from: Option<u32>,
 }
 
@@ -44,7 +44,7 @@ fn migrate_if_old(bytes: &[u8], new_id: &mut dyn FnMut() -> String) -> Result<Op
 }
 
 impl Log {
-    pub fn index(&self) -> &Index {
+    pub fn index(&self) -> &LogIndex {
         &self.index
     }
 

@@ -5,8 +5,8 @@
 //! cannot be read are taken over as they are, so that nothing is lost and lines keep their numbers.
 
 use crate::error::LogError;
-use crate::header::{VERSION, Version, is_type};
-use crate::object::Object;
+use crate::header::{FormatVersion, VERSION, is_type};
+use crate::object::JsonObject;
 use crate::object::quoted;
 
 /// An old log as version 3.
@@ -21,77 +21,80 @@ pub struct Migration {
 /// Brings a log of version 1 or 2 to version 3; `None` where it is version 3 already. Ids of version 1's entries come
 /// from `new_id`, one call for each in the order of the file.
 pub fn migrate(bytes: &[u8], new_id: &mut dyn FnMut() -> String) -> Result<Option<Migration>, LogError> {
-    let mut lines = Lines::split(bytes);
+    let mut lines = MigrationLines::split(bytes);
     let Some(version) = lines.version()? else { return Ok(None) };
     let from = match version {
-        Version::One => {
+        FormatVersion::One => {
             lines.give_ids(new_id);
             1
         }
-        Version::Two => 2,
-        Version::Three | Version::Unknown(_) => return Ok(None),
+        FormatVersion::Two => 2,
+        FormatVersion::Three | FormatVersion::Unknown(_) => return Ok(None),
     };
     lines.rename_hook_messages();
     Ok(Some(Migration { from, bytes: lines.render() }))
 }
 
 /// A file's lines.
-struct Lines<'a> {
-    lines: Vec<Line<'a>>,
+struct MigrationLines<'a> {
+    lines: Vec<MigrationLine<'a>>,
     /// Whether the last one has a line feed.
     ends_whole: bool,
 }
 
-enum Line<'a> {
+enum MigrationLine<'a> {
     /// What is taken over as it is: blank, bad, or oh-my-pi's title line.
     Raw(&'a [u8]),
     /// JSON that is no object. It counts where lines are counted.
     Value(&'a [u8]),
-    Object {
+    JsonObject {
         raw: &'a [u8],
-        object: Object<'a>,
+        object: JsonObject<'a>,
         changed: bool,
     },
 }
 
-impl<'a> Lines<'a> {
+impl<'a> MigrationLines<'a> {
     fn split(bytes: &'a [u8]) -> Self {
         let ends_whole = bytes.is_empty() || bytes.ends_with(b"\n");
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let mut before_header = true;
-        let lines = bytes.split(|byte| *byte == b'\n').map(|raw| match Object::parse(raw) {
-            Some(object) if before_header && object.is("type", "title") => Line::Raw(raw),
+        let lines = bytes.split(|byte| *byte == b'\n').map(|raw| match JsonObject::parse(raw) {
+            Some(object) if before_header && object.is("type", "title") => MigrationLine::Raw(raw),
             Some(object) => {
                 before_header = false;
-                Line::Object { raw, object, changed: false }
+                MigrationLine::JsonObject { raw, object, changed: false }
             }
             None => match serde_json::from_slice::<Option<serde::de::IgnoredAny>>(raw) {
-                Ok(Some(_)) => Line::Value(raw),
-                Ok(None) | Err(_) => Line::Raw(raw),
+                Ok(Some(_)) => MigrationLine::Value(raw),
+                Ok(None) | Err(_) => MigrationLine::Raw(raw),
             },
         });
         Self { lines: lines.collect(), ends_whole }
     }
 
     /// What the header says, where the first line that can be read is one.
-    fn version(&self) -> Result<Option<Version>, LogError> {
-        let first = self.lines.iter().position(|line| !matches!(line, Line::Raw(_)));
+    fn version(&self) -> Result<Option<FormatVersion>, LogError> {
+        let first = self.lines.iter().position(|line| !matches!(line, MigrationLine::Raw(_)));
         let Some(first) = first else { return Ok(None) };
         match &self.lines[first] {
-            Line::Object { object, .. } if is_header(object) => match Version::of(object.get("version")) {
-                Version::Unknown(version) => Err(LogError::UnknownVersion { version }),
-                version => Ok(Some(version)),
-            },
+            MigrationLine::JsonObject { object, .. } if is_header(object) => {
+                match FormatVersion::of(object.get("version")) {
+                    FormatVersion::Unknown(version) => Err(LogError::UnknownVersion { version }),
+                    version => Ok(Some(version)),
+                }
+            }
             _ => Err(LogError::NoHeader { line: first as u64 + 1 }),
         }
     }
 
     /// Version 1 to 2: entries get ids and hang from the one before, and a compaction names what it keeps by id.
     fn give_ids(&mut self, new_id: &mut dyn FnMut() -> String) {
-        let counted: Vec<usize> = (0..self.lines.len()).filter(|at| !matches!(self.lines[*at], Line::Raw(_))).collect();
+        let counted: Vec<usize> =
+            (0..self.lines.len()).filter(|at| !matches!(self.lines[*at], MigrationLine::Raw(_))).collect();
         let mut parent = b"null".to_vec();
         for at in 0..self.lines.len() {
-            let Line::Object { object, changed, .. } = &mut self.lines[at] else { continue };
+            let MigrationLine::JsonObject { object, changed, .. } = &mut self.lines[at] else { continue };
             if is_header(object) {
                 continue;
             }
@@ -103,10 +106,12 @@ impl<'a> Lines<'a> {
             let Some(index) = index else { continue };
             // Lines are counted as they stood then: entries further down have no new id yet.
             let kept = whole(index).and_then(|index| counted.get(index)).and_then(|line| match &self.lines[*line] {
-                Line::Object { object, .. } if !is_header(object) => Some(object.get("id").map(<[u8]>::to_vec)),
+                MigrationLine::JsonObject { object, .. } if !is_header(object) => {
+                    Some(object.get("id").map(<[u8]>::to_vec))
+                }
                 _ => None,
             });
-            let Line::Object { object, .. } = &mut self.lines[at] else { continue };
+            let MigrationLine::JsonObject { object, .. } = &mut self.lines[at] else { continue };
             match kept {
                 Some(Some(id)) => object.set("firstKeptEntryId", id),
                 Some(None) => object.remove("firstKeptEntryId"),
@@ -119,14 +124,14 @@ impl<'a> Lines<'a> {
     /// Version 2 to 3: messages of hooks are custom messages.
     fn rename_hook_messages(&mut self) {
         for line in &mut self.lines {
-            let Line::Object { object, changed, .. } = line else { continue };
+            let MigrationLine::JsonObject { object, changed, .. } = line else { continue };
             if is_header(object) {
                 object.set("version", VERSION.to_string());
                 *changed = true;
                 continue;
             }
             let renamed = object.get("message").filter(|_| object.is("type", "message")).and_then(|message| {
-                let mut message = Object::parse(message).filter(|message| message.is("role", "hookMessage"))?;
+                let mut message = JsonObject::parse(message).filter(|message| message.is("role", "hookMessage"))?;
                 message.set("role", br#""custom""#);
                 Some(message.render())
             });
@@ -141,8 +146,10 @@ impl<'a> Lines<'a> {
         let mut out = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
             match line {
-                Line::Object { object, changed: true, .. } => out.extend(object.render()),
-                Line::Object { raw, .. } | Line::Raw(raw) | Line::Value(raw) => out.extend_from_slice(raw),
+                MigrationLine::JsonObject { object, changed: true, .. } => out.extend(object.render()),
+                MigrationLine::JsonObject { raw, .. } | MigrationLine::Raw(raw) | MigrationLine::Value(raw) => {
+                    out.extend_from_slice(raw)
+                }
             }
             if at + 1 < self.lines.len() || self.ends_whole {
                 out.push(b'\n');
@@ -152,7 +159,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn is_header(object: &Object<'_>) -> bool {
+fn is_header(object: &JsonObject<'_>) -> bool {
     is_type(object.get("type"), "session")
 }
 

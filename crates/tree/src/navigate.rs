@@ -4,17 +4,17 @@ use grove_core::Message;
 use grove_fs::FsError;
 use serde::Deserialize;
 
-use crate::fields::{Parts, each_block, is};
-use crate::index::{EntryNo, Index};
-use crate::kind::Kind;
-use crate::moves::{PlanError, find};
+use crate::fields::{EntryFields, each_block, is};
+use crate::index::{EntryNo, LogIndex};
+use crate::kind::EntryType;
 use crate::role::Role;
 use crate::scan::lossy;
-use crate::source::{Source, line};
+use crate::source::{LogSource, line};
+use crate::tree_edit::{TreeEditError, find};
 
 /// What a person wants of a way through the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct NavigateOptions {
     /// Whether what is left is to be summarized.
     pub summarize: bool,
     /// What the summary should look at, in addition to the usual prompt or in its place.
@@ -42,15 +42,15 @@ pub struct TreePreparation {
 
 /// What going somewhere means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Navigation {
     /// One is there already.
-    Here,
-    To(TreePreparation),
+    AlreadyThere,
+    MoveTo(TreePreparation),
 }
 
 /// Where one lands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Landing {
+pub struct NavigationTarget {
     /// The new leaf; nothing is before the first entry.
     pub leaf: Option<EntryNo>,
     /// What is put into the prompt, ready to be changed and sent again.
@@ -90,16 +90,16 @@ pub struct OtherBranch {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OtherBranchError {
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    TreeEdit(#[from] TreeEditError),
     #[error("entry {id} is on the active branch")]
-    OnThisBranch { id: String },
+    OnActiveBranch { id: String },
 }
 
 /// Why a session cannot branch off.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BranchPointError {
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    TreeEdit(#[from] TreeEditError),
     #[error("entry {id} is no message of the user: only from those can a session branch off")]
     NotAUserMessage { id: String },
     #[error(transparent)]
@@ -107,75 +107,81 @@ pub enum BranchPointError {
 }
 
 /// Prepares to go from the leaf to an entry, or before the first one.
-pub fn prepare(index: &Index, target: Option<&str>, wishes: Wishes) -> Result<Way, PlanError> {
+pub fn prepare(index: &LogIndex, target: Option<&str>, options: NavigateOptions) -> Result<Navigation, TreeEditError> {
     let to = target.map(|target| find(index, target)).transpose()?;
     let old = index.leaf();
-    if old == to || is_here(index, old, to) {
-        return Ok(Way::Here);
+    if old == to || is_current(index, old, to) {
+        return Ok(Navigation::AlreadyThere);
     }
-    let (ancestor, left) = left_behind(index, old, to);
+    let (ancestor, left) = abandoned_branch(index, old, to);
     let id = |entry: EntryNo| index.id(entry).into_owned();
-    Ok(Way::To(TreePreparation {
+    Ok(Navigation::MoveTo(TreePreparation {
         target_id: to.map(id),
         old_leaf_id: old.map(id),
         common_ancestor_id: ancestor.map(id),
         entries_to_summarize: left,
-        user_wants_summary: wishes.summarize,
-        custom_instructions: wishes.custom_instructions,
-        replace_instructions: wishes.replace_instructions,
-        label: wishes.label,
+        user_wants_summary: options.summarize,
+        custom_instructions: options.custom_instructions,
+        replace_instructions: options.replace_instructions,
+        label: options.label,
     }))
 }
 
 /// True if only labels and names stand between an entry and the leaf. They hold for the whole log, so going there would
 /// change nothing. Going to a user message always moves: it is taken back for editing.
-fn is_here(index: &Index, leaf: Option<EntryNo>, to: Option<EntryNo>) -> bool {
+fn is_current(index: &LogIndex, leaf: Option<EntryNo>, to: Option<EntryNo>) -> bool {
     let (Some(leaf), Some(to)) = (leaf, to) else { return false };
-    let is_fact = |entry: EntryNo| matches!(index.kind(entry), Kind::Label | Kind::SessionInfo | Kind::TitleChange);
-    let stays = |entry: EntryNo| !takes_back(index, entry);
-    stays(to) && index.links.upwards(leaf).find(|entry| *entry == to || !is_fact(*entry)) == Some(to)
+    let is_fact = |entry: EntryNo| {
+        matches!(index.kind(entry), EntryType::Label | EntryType::SessionInfo | EntryType::TitleChange)
+    };
+    let stays = |entry: EntryNo| !reopens_for_editing(index, entry);
+    stays(to) && index.links.ancestors(leaf).find(|entry| *entry == to || !is_fact(*entry)) == Some(to)
 }
 
 /// True if going to an entry takes it back for editing.
-fn takes_back(index: &Index, entry: EntryNo) -> bool {
-    matches!(index.role(entry), Some(Role::User | Role::Custom)) || index.kind(entry) == Kind::CustomMessage
+fn reopens_for_editing(index: &LogIndex, entry: EntryNo) -> bool {
+    matches!(index.role(entry), Some(Role::User | Role::Custom)) || index.kind(entry) == EntryType::CustomMessage
 }
 
 /// The branch that ends at an entry, as far as the active one does not have it.
-pub fn other_branch(index: &Index, end: &str) -> Result<OtherBranch, OtherBranchError> {
+pub fn other_branch(index: &LogIndex, end: &str) -> Result<OtherBranch, OtherBranchError> {
     let entry = find(index, end)?;
-    let (ancestor, entries) = left_behind(index, Some(entry), index.leaf());
+    let (ancestor, entries) = abandoned_branch(index, Some(entry), index.leaf());
     if entries.is_empty() {
-        return Err(OtherBranchError::OnThisBranch { id: end.to_owned() });
+        return Err(OtherBranchError::OnActiveBranch { id: end.to_owned() });
     }
     Ok(OtherBranch { end: entry, ancestor, entries })
 }
 
 /// The last common entry of two branches, and what the first has behind it.
-fn left_behind(index: &Index, old: Option<EntryNo>, to: Option<EntryNo>) -> (Option<EntryNo>, Vec<EntryNo>) {
+fn abandoned_branch(index: &LogIndex, old: Option<EntryNo>, to: Option<EntryNo>) -> (Option<EntryNo>, Vec<EntryNo>) {
     let Some(old) = old else { return (None, Vec::new()) };
     let mut is_on_old = vec![false; index.len()];
-    index.links.upwards(old).for_each(|entry| is_on_old[entry.as_usize()] = true);
-    let ancestor = to.and_then(|to| index.links.upwards(to).find(|entry| is_on_old[entry.as_usize()]));
-    let mut left: Vec<EntryNo> = index.links.upwards(old).take_while(|entry| Some(*entry) != ancestor).collect();
+    index.links.ancestors(old).for_each(|entry| is_on_old[entry.as_usize()] = true);
+    let ancestor = to.and_then(|to| index.links.ancestors(to).find(|entry| is_on_old[entry.as_usize()]));
+    let mut left: Vec<EntryNo> = index.links.ancestors(old).take_while(|entry| Some(*entry) != ancestor).collect();
     left.reverse();
     (ancestor, left)
 }
 
 /// Where one lands who goes to an entry: a message of the user or of an extension is taken back to be said anew, so the
 /// leaf is what it hung from; on anything else the leaf is the entry itself.
-pub fn land(index: &Index, source: &(impl Source + ?Sized), target: EntryNo) -> Result<Landing, FsError> {
-    if !takes_back(index, target) {
-        return Ok(Landing { leaf: Some(target), prefill: None });
+pub fn resolve_target(
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
+    target: EntryNo,
+) -> Result<NavigationTarget, FsError> {
+    if !reopens_for_editing(index, target) {
+        return Ok(NavigationTarget { leaf: Some(target), prefill: None });
     }
     let prefill = prefill(&line(index, source, target)?);
-    Ok(Landing { leaf: index.parent(target), prefill: Some(prefill) })
+    Ok(NavigationTarget { leaf: index.parent(target), prefill: Some(prefill) })
 }
 
 /// Where a new session branches off that begins with a message of the user, said anew.
 pub fn branch_point(
-    index: &Index,
-    source: &(impl Source + ?Sized),
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
     target: &str,
 ) -> Result<BranchPoint, BranchPointError> {
     let entry = find(index, target)?;
@@ -188,10 +194,10 @@ pub fn branch_point(
 
 fn prefill(line: &[u8]) -> Prefill {
     #[derive(Deserialize)]
-    struct Extra {
+    struct GroveFields {
         message: Option<Message>,
     }
-    let Parts { line, message } = Parts::of(line);
+    let EntryFields { line, message } = EntryFields::of(line);
     let mut prefill = Prefill::default();
     match message.content.or(line.content) {
         Some(text @ [b'"', ..]) => prefill.text = lossy(text).unwrap_or_default(),
@@ -204,6 +210,6 @@ fn prefill(line: &[u8]) -> Prefill {
             std::ops::ControlFlow::Continue(())
         }),
     }
-    prefill.message = line.grove.and_then(|extra| serde_json::from_slice::<Extra>(extra).ok()?.message);
+    prefill.message = line.grove.and_then(|extra| serde_json::from_slice::<GroveFields>(extra).ok()?.message);
     prefill
 }

@@ -6,19 +6,19 @@ use crate::scan::{Scanner, Shape, text_of};
 
 /// An object's fields in their order.
 #[derive(Clone, Debug, Default)]
-pub struct Object<'a> {
+pub struct JsonObject<'a> {
     fields: Vec<Field<'a>>,
 }
 
 /// A field's name, decoded, and its value as it stands.
 type Field<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
-impl<'a> Object<'a> {
+impl<'a> JsonObject<'a> {
     /// The fields of an object, or nothing where the bytes are not one.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         let shape = Scanner::default().scan(bytes, |name, value| object.put(name.clone(), Cow::Borrowed(value)));
-        (shape == Ok(Shape::Object)).then_some(object)
+        (shape == Ok(Shape::JsonObject)).then_some(object)
     }
 
     /// A field's value as it stands.
@@ -76,7 +76,7 @@ pub fn field<'a>(line: &'a [u8], name: &str) -> Option<&'a [u8]> {
             found = Some(value);
         }
     });
-    found.filter(|_| shape == Ok(Shape::Object))
+    found.filter(|_| shape == Ok(Shape::JsonObject))
 }
 
 /// A text as JSON. What [`text_of`] made of a lone surrogate becomes its escape again.
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn untouched_fields_stay_byte_for_byte() {
-        let mut object = Object::parse(br#"{"a": 1.50 ,"b":"\ud800\u0041", "c":{ } }"#).unwrap();
+        let mut object = JsonObject::parse(br#"{"a": 1.50 ,"b":"\ud800\u0041", "c":{ } }"#).unwrap();
         object.set("d", "null");
         object.set("a", "2");
         object.remove("c");

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::damage::DamageKind;
 use crate::index::{EntryNo, Owner, Parent};
 use crate::log::Log;
-use crate::object::{Object, quoted};
+use crate::object::{JsonObject, quoted};
 
 /// Renders a log without its damage: what cannot be read is left out, of several entries with one id the last stays,
 /// and entries whose parent is missing, or that are their own ancestors, become roots. The tree and every branch are
@@ -17,8 +17,8 @@ pub fn repair(log: &Log) -> Vec<u8> {
         let record = index.record(entry);
         let lost = match record.parent {
             Parent::None => false,
-            Parent::Nonsense => true,
-            Parent::Id(id) => index.parent(entry).is_none() && (id == record.id || index.facts.entry_of(id).is_none()),
+            Parent::Invalid => true,
+            Parent::Id(id) => index.parent(entry).is_none() && (id == record.id || index.parsed.entry_of(id).is_none()),
         };
         if lost {
             to_root.insert(entry);
@@ -31,7 +31,7 @@ pub fn repair(log: &Log) -> Vec<u8> {
     let last = index.entries().rev().find(|entry| index.owner(*entry) == Owner::Tree);
     let is_bad_mark = |entry: EntryNo| leaf_is_unknown && Some(entry) > last && index.record(entry).is_leaf_mark;
     let leaf_id =
-        index.leaf().map_or_else(|| b"null".to_vec(), |leaf| quoted(index.facts.ids.get(index.record(leaf).id)));
+        index.leaf().map_or_else(|| b"null".to_vec(), |leaf| quoted(index.parsed.ids.get(index.record(leaf).id)));
 
     let mut out = Vec::with_capacity(log.bytes().len());
     if let Some(header) = index.header() {
@@ -46,14 +46,14 @@ pub fn repair(log: &Log) -> Vec<u8> {
         let text = String::from_utf8_lossy(log.line(entry));
         let (to_root, bad_mark) = (to_root.contains(&entry), is_bad_mark(entry));
         let relinked = relinked.get(&entry).filter(|_| !to_root);
-        match (to_root || bad_mark || relinked.is_some()).then(|| Object::parse(text.as_bytes())).flatten() {
+        match (to_root || bad_mark || relinked.is_some()).then(|| JsonObject::parse(text.as_bytes())).flatten() {
             None => push_line(&mut out, text.as_bytes()),
             Some(mut object) => {
                 if to_root {
                     object.set("parentId", "null");
                 }
                 if let Some(parent) = relinked {
-                    let id = parent.map(|parent| quoted(index.facts.ids.get(index.record(parent).id)));
+                    let id = parent.map(|parent| quoted(index.parsed.ids.get(index.record(parent).id)));
                     object.set("parentId", id.unwrap_or_else(|| b"null".to_vec()));
                 }
                 if bad_mark {
@@ -70,8 +70,8 @@ pub fn repair(log: &Log) -> Vec<u8> {
 fn relinked(log: &Log) -> HashMap<EntryNo, Option<EntryNo>> {
     let index = log.index();
     let named = |entry: EntryNo| match index.record(entry).parent {
-        Parent::Id(id) => index.facts.entry_of(id).filter(|parent| index.owner(*parent) == Owner::Tree),
-        Parent::None | Parent::Nonsense => None,
+        Parent::Id(id) => index.parsed.entry_of(id).filter(|parent| index.owner(*parent) == Owner::Tree),
+        Parent::None | Parent::Invalid => None,
     };
     let is_relinked = |entry: &EntryNo| named(*entry).is_some_and(|named| Some(named) != index.parent(*entry));
     index.entries().filter(is_relinked).map(|entry| (entry, index.parent(entry))).collect()
@@ -85,7 +85,7 @@ fn open_cycles(log: &Log, to_root: &mut HashSet<EntryNo>) {
         if seen.contains(&entry) {
             continue;
         }
-        seen.extend(index.links.upwards(entry));
+        seen.extend(index.links.ancestors(entry));
         to_root.insert(entry);
     }
     // A chain of Grove's own entries may be a cycle that the tree does not see.

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use grove_core::TurnId;
 
-use crate::header::{Version, is_type};
-use crate::object::{Object, field};
+use crate::header::{FormatVersion, is_type};
+use crate::object::{JsonObject, field};
 use crate::scan::text_of;
 use crate::turns;
 
@@ -99,9 +99,9 @@ impl<'a> ReadableLines<'a> {
         for line in log.split(|byte| *byte == b'\n') {
             let (begins, content) = (offset, line.strip_suffix(b"\r").unwrap_or(line));
             offset += line.len() as u64 + 1;
-            let Some(object) = Object::parse(content) else { continue };
+            let Some(object) = JsonObject::parse(content) else { continue };
             if is_type(object.get("type"), "session") {
-                let is_known = Version::of(object.get("version")).number() == Some(crate::VERSION);
+                let is_known = FormatVersion::of(object.get("version")).number() == Some(crate::VERSION);
                 if lines.header.is_empty() && is_known {
                     lines.header.extend(title.take().into_iter().chain([content]));
                 }

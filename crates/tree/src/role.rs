@@ -1,6 +1,6 @@
 //! Who speaks in a message.
 
-use crate::fields::{MessageFields, is, says_something};
+use crate::fields::{MessageFields, has_visible_content, is};
 use crate::scan::text_of;
 
 /// Who speaks in an entry of kind `message`, as far as the tree's views need it. The index keeps it, so that they can
@@ -23,7 +23,7 @@ impl Role {
     pub(crate) fn of(message: &MessageFields<'_>) -> Self {
         match message.role.and_then(text_of).as_deref() {
             Some(b"user") => Role::User,
-            Some(b"assistant") if has_failed(message) || says_something(message.content) => Role::Assistant,
+            Some(b"assistant") if has_failed(message) || has_visible_content(message.content) => Role::Assistant,
             Some(b"assistant") => Role::SilentAssistant,
             Some(b"toolResult") => Role::ToolResult,
             Some(b"custom" | b"hookMessage") => Role::Custom,

@@ -9,11 +9,11 @@ use std::str::FromStr;
 use grove_fs::FsError;
 
 use crate::children::Children;
-use crate::index::{EntryNo, Index, NONE, Owner};
-use crate::kind::Kind;
+use crate::index::{EntryNo, LogIndex, NONE, Owner};
+use crate::kind::EntryType;
+use crate::preview::{EntryPreview, PreviewReader};
 use crate::role::Role;
-use crate::shown::{Shower, Shown};
-use crate::source::{Source, each_line};
+use crate::source::{LogSource, each_line};
 
 /// How many rows are given at once at most, whatever was asked for.
 pub const MAX_ROWS: usize = 10_000;
@@ -21,7 +21,7 @@ pub const MAX_ROWS: usize = 10_000;
 /// A selection of entries. The current position is always shown: the leaf, or the nearest entry above it that passes the
 /// filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Filter {
+pub enum RowFilter {
     /// The conversation: no bookkeeping (labels, custom entries, changes of model, thinking level, title and the like).
     #[default]
     Default,
@@ -38,10 +38,10 @@ pub enum Filter {
 /// What is wanted of a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsRequest<'a> {
-    pub filter: Filter,
+    pub filter: RowFilter,
     /// Words that must all be in a row, in any order. Without any, every row is shown.
     pub search: &'a str,
-    /// Where the active branch ends: mostly [`Index::leaf`].
+    /// Where the active branch ends: mostly [`LogIndex::leaf`].
     pub leaf: Option<EntryNo>,
     /// Goes on behind the last page. Rows come in the order that they had when the first page was asked for, whatever
     /// was appended and wherever the leaf went since.
@@ -62,8 +62,8 @@ pub struct Cursor {
 
 /// Some rows, and where the next ones begin.
 #[derive(Clone, Debug)]
-pub struct Page {
-    pub rows: Vec<Row>,
+pub struct RowPage {
+    pub rows: Vec<EntryRow>,
     /// Without one there are no more.
     pub next: Option<Cursor>,
     /// How many rows there are in all.
@@ -72,7 +72,7 @@ pub struct Page {
 
 /// A row: an entry in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct EntryRow {
     pub entry: EntryNo,
     pub id: String,
     /// The nearest entry above it that is shown.
@@ -81,8 +81,8 @@ pub struct Row {
     pub depth: u32,
     /// How many forks there are above it: a conversation without branches is not indented.
     pub indent: u32,
-    pub kind: Kind,
-    pub shown: Shown,
+    pub kind: EntryType,
+    pub preview: EntryPreview,
     pub label: Option<String>,
     /// Milliseconds since 1970.
     pub time: Option<i64>,
@@ -103,7 +103,11 @@ pub enum RowsError {
 }
 
 /// The rows of a tree, a page at a time.
-pub fn rows(index: &Index, source: &(impl Source + ?Sized), request: &RowsRequest<'_>) -> Result<Page, RowsError> {
+pub fn rows(
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
+    request: &RowsRequest<'_>,
+) -> Result<RowPage, RowsError> {
     let (entries, leaf) = match request.after {
         None => (index.len() as u32, request.leaf),
         Some(cursor) => (cursor.entries, cursor.leaf),
@@ -124,7 +128,7 @@ pub fn rows(index: &Index, source: &(impl Source + ?Sized), request: &RowsReques
     let to = from.saturating_add(limit).min(outline.rows.len());
     let rows = outline.render(index, source, from..to)?;
     let next = rows.last().filter(|_| to < outline.rows.len()).map(|row| Cursor { entries, leaf, after: row.entry });
-    Ok(Page { rows, next, total: outline.rows.len() })
+    Ok(RowPage { rows, next, total: outline.rows.len() })
 }
 
 /// Which rows there are and how they hang together, without what they say.
@@ -132,7 +136,7 @@ pub fn rows(index: &Index, source: &(impl Source + ?Sized), request: &RowsReques
 pub struct Outline {
     /// The row that stands for the leaf.
     position: Option<EntryNo>,
-    rows: Vec<Line>,
+    rows: Vec<OutlineRow>,
     /// The place of each entry in the whole tree, shown or not.
     places: Vec<u32>,
     /// The entries on the way to the leaf.
@@ -140,7 +144,7 @@ pub struct Outline {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct OutlineRow {
     entry: EntryNo,
     /// The row of the nearest entry above it that is shown, or [`NONE`].
     parent: u32,
@@ -151,7 +155,7 @@ struct Line {
 
 impl Outline {
     /// The outline of a whole log under a filter.
-    pub fn of(index: &Index, filter: Filter, leaf: Option<EntryNo>) -> Self {
+    pub fn of(index: &LogIndex, filter: RowFilter, leaf: Option<EntryNo>) -> Self {
         Self::new(index, index.len() as u32, filter, leaf, None)
     }
 
@@ -165,10 +169,10 @@ impl Outline {
     }
 
     /// The outline of the first `entries` of a log. `found` says of each entry whether a search found it.
-    fn new(index: &Index, entries: u32, filter: Filter, leaf: Option<EntryNo>, found: Option<&[bool]>) -> Self {
+    fn new(index: &LogIndex, entries: u32, filter: RowFilter, leaf: Option<EntryNo>, found: Option<&[bool]>) -> Self {
         let leaf = leaf.map(|leaf| index.canonical(leaf));
         let mut is_active = vec![false; entries as usize];
-        for entry in leaf.into_iter().flat_map(|leaf| index.links.upwards(leaf)) {
+        for entry in leaf.into_iter().flat_map(|leaf| index.links.ancestors(leaf)) {
             if let Some(active) = is_active.get_mut(entry.as_usize()) {
                 *active = true;
             }
@@ -178,7 +182,7 @@ impl Outline {
             let passes = passes(index, filter, entry) && found.is_none_or(|found| found[entry.as_usize()]);
             passes || Some(entry) == position
         };
-        let mut rows: Vec<Line> = Vec::new();
+        let mut rows: Vec<OutlineRow> = Vec::new();
         let mut places = vec![NONE; entries as usize];
         // The row of each entry, or of the nearest one above it that is shown.
         let mut row_of = vec![NONE; entries as usize];
@@ -199,7 +203,7 @@ impl Outline {
                     parent.depth + 1
                 }
             };
-            rows.push(Line { entry, parent: above, depth, indent: 0, children: 0 });
+            rows.push(OutlineRow { entry, parent: above, depth, indent: 0, children: 0 });
         });
         for at in 0..rows.len() {
             if let Some(parent) = rows.get(rows[at].parent as usize) {
@@ -218,27 +222,27 @@ impl Outline {
     /// Some of the rows, with what they say.
     pub fn render(
         &self,
-        index: &Index,
-        source: &(impl Source + ?Sized),
+        index: &LogIndex,
+        source: &(impl LogSource + ?Sized),
         range: std::ops::Range<usize>,
-    ) -> Result<Vec<Row>, FsError> {
+    ) -> Result<Vec<EntryRow>, FsError> {
         let end = range.end.min(self.rows.len());
         let lines = &self.rows[range.start.min(end)..end];
         let entries: Vec<EntryNo> = lines.iter().map(|line| line.entry).collect();
         let mut rows = Vec::with_capacity(lines.len());
-        let mut shower = Shower::new(index, source);
+        let mut previews = PreviewReader::new(index, source);
         each_line(index, source, &entries, |entry, line| {
-            let shown = shower.show(entry, &line)?;
-            let Line { parent, depth, indent, children, .. } = lines[rows.len()];
+            let preview = previews.show(entry, &line)?;
+            let OutlineRow { parent, depth, indent, children, .. } = lines[rows.len()];
             let parent = self.rows.get(parent as usize).map(|row| index.id(row.entry).into_owned());
-            rows.push(Row {
+            rows.push(EntryRow {
                 entry,
                 id: index.id(entry).into_owned(),
                 parent,
                 depth,
                 indent,
                 kind: index.kind(entry),
-                shown,
+                preview,
                 label: index.label(entry).map(ToOwned::to_owned),
                 time: index.time(entry),
                 is_active: self.is_active[entry.as_usize()],
@@ -252,7 +256,7 @@ impl Outline {
 }
 
 /// Goes through the first `entries` of a tree, depth first, with each entry's parent.
-fn walk(index: &Index, entries: u32, is_active: &[bool], mut see: impl FnMut(EntryNo, Option<EntryNo>)) {
+fn walk(index: &LogIndex, entries: u32, is_active: &[bool], mut see: impl FnMut(EntryNo, Option<EntryNo>)) {
     let children = Children::once_oldest_first(index, entries);
     // Entries that wait for their turn, the next one last.
     let mut waiting: Vec<(EntryNo, Option<EntryNo>)> = Vec::new();
@@ -283,63 +287,63 @@ fn walk(index: &Index, entries: u32, is_active: &[bool], mut see: impl FnMut(Ent
 
 /// The entry that stands for the leaf under a filter. A leaf that is bookkeeping, as after a rename, says nothing to a
 /// person, and what a filter leaves out is left out at the leaf too. Where nothing was said before it, there is none.
-fn position(index: &Index, filter: Filter, leaf: EntryNo) -> Option<EntryNo> {
+fn position(index: &LogIndex, filter: RowFilter, leaf: EntryNo) -> Option<EntryNo> {
     // An assistant's message that is nothing but tool calls is left out above the leaf alone.
-    let is_silent = |entry: EntryNo, filter: Filter| {
-        matches!(filter, Filter::Default | Filter::NoTools) && index.role(entry) == Some(Role::SilentAssistant)
+    let is_silent = |entry: EntryNo, filter: RowFilter| {
+        matches!(filter, RowFilter::Default | RowFilter::NoTools) && index.role(entry) == Some(Role::SilentAssistant)
     };
-    let stands = |entry: EntryNo, filter: Filter| passes(index, filter, entry) || is_silent(entry, filter);
-    let nearest = |filter| index.links.upwards(leaf).find(|entry| stands(*entry, filter));
-    nearest(filter).or_else(|| nearest(Filter::Default))
+    let stands = |entry: EntryNo, filter: RowFilter| passes(index, filter, entry) || is_silent(entry, filter);
+    let nearest = |filter| index.links.ancestors(leaf).find(|entry| stands(*entry, filter));
+    nearest(filter).or_else(|| nearest(RowFilter::Default))
 }
 
-fn passes(index: &Index, filter: Filter, entry: EntryNo) -> bool {
+fn passes(index: &LogIndex, filter: RowFilter, entry: EntryNo) -> bool {
     let role = index.role(entry);
-    if filter != Filter::All && role == Some(Role::SilentAssistant) {
+    if filter != RowFilter::All && role == Some(Role::SilentAssistant) {
         return false;
     }
     match filter {
-        Filter::Default => !is_bookkeeping(index.kind(entry)),
-        Filter::NoTools => !is_bookkeeping(index.kind(entry)) && role != Some(Role::ToolResult),
-        Filter::UserOnly => role == Some(Role::User),
-        Filter::LabeledOnly => index.label(entry).is_some(),
-        Filter::All => true,
+        RowFilter::Default => !is_bookkeeping(index.kind(entry)),
+        RowFilter::NoTools => !is_bookkeeping(index.kind(entry)) && role != Some(Role::ToolResult),
+        RowFilter::UserOnly => role == Some(Role::User),
+        RowFilter::LabeledOnly => index.label(entry).is_some(),
+        RowFilter::All => true,
     }
 }
 
 /// What is written beside a conversation. A reset is part of it, since it changes what a model is given; of a type that
 /// is not known nobody can say that it is not.
-fn is_bookkeeping(kind: Kind) -> bool {
+fn is_bookkeeping(kind: EntryType) -> bool {
     match kind {
-        Kind::Message
-        | Kind::Compaction
-        | Kind::BranchSummary
-        | Kind::CustomMessage
-        | Kind::ResetBoundary
-        | Kind::Unknown => false,
-        Kind::ThinkingLevelChange
-        | Kind::ModelChange
-        | Kind::Custom
-        | Kind::Label
-        | Kind::SessionInfo
-        | Kind::Usage
-        | Kind::ContextEdit
-        | Kind::ModelUsage
-        | Kind::ModeChange
-        | Kind::TtsrInjection
-        | Kind::ServiceTierChange
-        | Kind::CredentialPin
-        | Kind::SessionInit
-        | Kind::TitleChange
-        | Kind::Archive => true,
+        EntryType::Message
+        | EntryType::Compaction
+        | EntryType::BranchSummary
+        | EntryType::CustomMessage
+        | EntryType::ResetBoundary
+        | EntryType::Unknown => false,
+        EntryType::ThinkingLevelChange
+        | EntryType::ModelChange
+        | EntryType::Custom
+        | EntryType::Label
+        | EntryType::SessionInfo
+        | EntryType::Usage
+        | EntryType::ContextEdit
+        | EntryType::ModelUsage
+        | EntryType::ModeChange
+        | EntryType::TtsrInjection
+        | EntryType::ServiceTierChange
+        | EntryType::CredentialPin
+        | EntryType::SessionInit
+        | EntryType::TitleChange
+        | EntryType::Archive => true,
     }
 }
 
 /// Which entries show every word: in the label, who speaks, or what is said.
 fn search(
-    index: &Index,
-    source: &(impl Source + ?Sized),
-    filter: Filter,
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
+    filter: RowFilter,
     entries: u32,
     words: &[String],
 ) -> Result<Vec<bool>, FsError> {
@@ -348,9 +352,9 @@ fn search(
     });
     let candidates: Vec<EntryNo> = candidates.collect();
     let mut found = vec![false; entries as usize];
-    let mut shower = Shower::new(index, source);
+    let mut previews = PreviewReader::new(index, source);
     each_line(index, source, &candidates, |entry, line| {
-        let Shown { role, text } = shower.show(entry, &line)?;
+        let EntryPreview { role, text } = previews.show(entry, &line)?;
         let label = index.label(entry).unwrap_or_default();
         let row = format!("{label}\n{role}\n{text}").to_lowercase();
         found[entry.as_usize()] = words.iter().all(|word| row.contains(word.as_str()));
@@ -384,16 +388,16 @@ impl FromStr for Cursor {
     }
 }
 
-impl FromStr for Filter {
+impl FromStr for RowFilter {
     type Err = UnknownFilter;
 
     fn from_str(text: &str) -> Result<Self, UnknownFilter> {
         Ok(match text {
-            "default" => Filter::Default,
-            "no-tools" => Filter::NoTools,
-            "user-only" => Filter::UserOnly,
-            "labeled-only" => Filter::LabeledOnly,
-            "all" => Filter::All,
+            "default" => RowFilter::Default,
+            "no-tools" => RowFilter::NoTools,
+            "user-only" => RowFilter::UserOnly,
+            "labeled-only" => RowFilter::LabeledOnly,
+            "all" => RowFilter::All,
             _ => return Err(UnknownFilter(text.to_owned())),
         })
     }

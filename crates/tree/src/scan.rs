@@ -15,7 +15,7 @@ pub const MAX_DEPTH: usize = 4096;
 /// What a well-formed line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    Object,
+    JsonObject,
     Null,
     /// A number, a text, a list, `true` or `false`.
     Other,
@@ -25,7 +25,7 @@ pub enum Shape {
 
 /// Where a line stops being JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed {
+pub struct ScanError {
     pub at: usize,
     pub reason: Reason,
 }
@@ -88,7 +88,7 @@ impl Scanner {
         &mut self,
         line: &'a [u8],
         mut field: impl FnMut(&Cow<'a, [u8]>, &'a [u8]),
-    ) -> Result<Shape, Malformed> {
+    ) -> Result<Shape, ScanError> {
         self.walk::<false>(line, None, |_, name, value| field(name, value))
     }
 
@@ -98,48 +98,48 @@ impl Scanner {
         line: &'a [u8],
         inside: &str,
         field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
-    ) -> Result<Shape, Malformed> {
+    ) -> Result<Shape, ScanError> {
         self.walk::<false>(line, Some(inside.as_bytes()), field)
     }
 
     /// The same for a line that was scanned before, several times as fast: it is not looked for what is wrong in it.
     /// Where something is all the same, fields are shown that are none.
-    pub(crate) fn scan_again<'a>(
+    pub(crate) fn scan_trusted<'a>(
         &mut self,
         line: &'a [u8],
         inside: Option<&str>,
         field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
-    ) -> Result<Shape, Malformed> {
+    ) -> Result<Shape, ScanError> {
         self.walk::<true>(line, inside.map(str::as_bytes), field)
     }
 
     #[inline]
-    fn walk<'a, const AGAIN: bool>(
+    fn walk<'a, const TRUSTED: bool>(
         &mut self,
         line: &'a [u8],
         inside: Option<&[u8]>,
         mut field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
-    ) -> Result<Shape, Malformed> {
+    ) -> Result<Shape, ScanError> {
         let start = white(line, 0);
         let shape = match line.get(start) {
             None => return Ok(Shape::Blank),
-            Some(b'{') => Shape::Object,
+            Some(b'{') => Shape::JsonObject,
             Some(b'n') => Shape::Null,
             Some(_) => Shape::Other,
         };
-        let end = if shape == Shape::Object {
+        let end = if shape == Shape::JsonObject {
             let mut at = white(line, start + 1);
             if line.get(at) == Some(&b'}') {
                 at + 1
             } else {
                 loop {
-                    let (name, value) = name::<AGAIN>(line, at)?;
+                    let (name, value) = name::<TRUSTED>(line, at)?;
                     let end = match line.get(value) {
                         Some(b'{') if inside == Some(name.as_ref()) => {
                             field(Level::Begin, &name, &line[value..value]);
-                            self.fields_inside::<AGAIN>(line, value, |name, value| field(Level::Inside, name, value))?
+                            self.fields_inside::<TRUSTED>(line, value, |name, value| field(Level::Inside, name, value))?
                         }
-                        _ => self.value::<AGAIN>(line, value, 1)?,
+                        _ => self.value::<TRUSTED>(line, value, 1)?,
                     };
                     field(Level::Line, &name, &line[value..end]);
                     at = white(line, end);
@@ -151,29 +151,29 @@ impl Scanner {
                 }
             }
         } else {
-            self.value::<AGAIN>(line, start, 1)?
+            self.value::<TRUSTED>(line, start, 1)?
         };
         match white(line, end) {
             end if end == line.len() => Ok(shape),
-            at => Err(Malformed { at, reason: Reason::Trailing }),
+            at => Err(ScanError { at, reason: Reason::Trailing }),
         }
     }
 
     /// Shows the fields of an object inside a line's own, and gives the place after it.
     #[inline]
-    fn fields_inside<'a, const AGAIN: bool>(
+    fn fields_inside<'a, const TRUSTED: bool>(
         &mut self,
         line: &'a [u8],
         start: usize,
         mut field: impl FnMut(&Cow<'a, [u8]>, &'a [u8]),
-    ) -> Result<usize, Malformed> {
+    ) -> Result<usize, ScanError> {
         let mut at = white(line, start + 1);
         if line.get(at) == Some(&b'}') {
             return Ok(at + 1);
         }
         loop {
-            let (name, value) = name::<AGAIN>(line, at)?;
-            let end = self.value::<AGAIN>(line, value, 2)?;
+            let (name, value) = name::<TRUSTED>(line, at)?;
+            let end = self.value::<TRUSTED>(line, value, 2)?;
             field(&name, &line[value..end]);
             at = white(line, end);
             match line.get(at) {
@@ -206,18 +206,18 @@ impl Scanner {
 
     /// Steps over a value and gives the place after it.
     /// Around it `outer` brackets are open; the line's own place counts as one.
-    fn value<const AGAIN: bool>(&mut self, line: &[u8], start: usize, outer: usize) -> Result<usize, Malformed> {
+    fn value<const TRUSTED: bool>(&mut self, line: &[u8], start: usize, outer: usize) -> Result<usize, ScanError> {
         let mut at = start;
         let mut depth = 0;
         loop {
             // A value begins here.
             at = match line.get(at) {
-                Some(b'"') => text::<AGAIN>(line, at + 1)?,
+                Some(b'"') => text::<TRUSTED>(line, at + 1)?,
                 Some(b'{') => match white(line, at + 1) {
                     next if line.get(next) == Some(&b'}') => next + 1,
                     next => {
                         self.push(&mut depth, outer, true, at)?;
-                        at = field_name::<AGAIN>(line, next)?;
+                        at = field_name::<TRUSTED>(line, next)?;
                         continue;
                     }
                 },
@@ -244,7 +244,7 @@ impl Scanner {
                 let in_object = self.open[(depth - 1) / 64] >> ((depth - 1) % 64) & 1 == 1;
                 match (line.get(at), in_object) {
                     (Some(b','), true) => {
-                        at = field_name::<AGAIN>(line, white(line, at + 1))?;
+                        at = field_name::<TRUSTED>(line, white(line, at + 1))?;
                         break;
                     }
                     (Some(b','), false) => {
@@ -261,9 +261,9 @@ impl Scanner {
         }
     }
 
-    fn push(&mut self, depth: &mut usize, outer: usize, object: bool, at: usize) -> Result<(), Malformed> {
+    fn push(&mut self, depth: &mut usize, outer: usize, object: bool, at: usize) -> Result<(), ScanError> {
         if *depth + outer >= MAX_DEPTH {
-            return Err(Malformed { at, reason: Reason::TooDeep });
+            return Err(ScanError { at, reason: Reason::TooDeep });
         }
         let (place, bit) = (*depth / 64, 1 << (*depth % 64));
         if object {
@@ -296,27 +296,27 @@ pub fn lossy(value: &[u8]) -> Option<String> {
 
 /// A field's name, and the place of its value.
 #[inline]
-fn name<const AGAIN: bool>(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, usize), Malformed> {
+fn name<const TRUSTED: bool>(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, usize), ScanError> {
     if line.get(at) != Some(&b'"') {
         return Err(unexpected(line.get(at), at));
     }
     if let Some(quote) = short_text(line, at + 1) {
         return Ok((Cow::Borrowed(&line[at + 1..quote]), colon(line, quote + 1)?));
     }
-    let end = text::<AGAIN>(line, at + 1)?;
+    let end = text::<TRUSTED>(line, at + 1)?;
     let name = text_of(&line[at..end]).unwrap_or_default();
     Ok((name, colon(line, end)?))
 }
 
 /// Steps over a field's name and gives the place of its value.
-fn field_name<const AGAIN: bool>(line: &[u8], at: usize) -> Result<usize, Malformed> {
+fn field_name<const TRUSTED: bool>(line: &[u8], at: usize) -> Result<usize, ScanError> {
     match line.get(at) {
-        Some(b'"') => colon(line, text::<AGAIN>(line, at + 1)?),
+        Some(b'"') => colon(line, text::<TRUSTED>(line, at + 1)?),
         other => Err(unexpected(other, at)),
     }
 }
 
-fn colon(line: &[u8], at: usize) -> Result<usize, Malformed> {
+fn colon(line: &[u8], at: usize) -> Result<usize, ScanError> {
     let at = white(line, at);
     match line.get(at) {
         Some(b':') => Ok(white(line, at + 1)),
@@ -324,9 +324,9 @@ fn colon(line: &[u8], at: usize) -> Result<usize, Malformed> {
     }
 }
 
-fn unexpected(byte: Option<&u8>, at: usize) -> Malformed {
+fn unexpected(byte: Option<&u8>, at: usize) -> ScanError {
     let reason = if byte.is_some() { Reason::Unexpected } else { Reason::Ends };
-    Malformed { at, reason }
+    ScanError { at, reason }
 }
 
 #[inline]
@@ -339,9 +339,9 @@ fn white(line: &[u8], mut at: usize) -> usize {
 
 /// Steps over a text whose opening quote is behind us.
 #[inline]
-fn text<const AGAIN: bool>(line: &[u8], start: usize) -> Result<usize, Malformed> {
-    if AGAIN {
-        return text_again(line, start);
+fn text<const TRUSTED: bool>(line: &[u8], start: usize) -> Result<usize, ScanError> {
+    if TRUSTED {
+        return trusted_text(line, start);
     }
     let mut at = start;
     loop {
@@ -349,8 +349,8 @@ fn text<const AGAIN: bool>(line: &[u8], start: usize) -> Result<usize, Malformed
         match line.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => at = escape(line, at + 1)?,
-            Some(_) => return Err(Malformed { at, reason: Reason::ControlCharacter }),
-            None => return Err(Malformed { at, reason: Reason::Ends }),
+            Some(_) => return Err(ScanError { at, reason: Reason::ControlCharacter }),
+            None => return Err(ScanError { at, reason: Reason::Ends }),
         }
     }
 }
@@ -374,14 +374,14 @@ fn short_text(line: &[u8], start: usize) -> Option<usize> {
 
 /// The same for a text that was stepped over before: only its end is looked for, a quote that no backslash escapes.
 #[inline]
-fn text_again(line: &[u8], start: usize) -> Result<usize, Malformed> {
+fn trusted_text(line: &[u8], start: usize) -> Result<usize, ScanError> {
     if let Some(quote) = short_text(line, start) {
         return Ok(quote + 1);
     }
     let mut at = start;
     loop {
         let Some(next) = line.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) else {
-            return Err(Malformed { at: line.len(), reason: Reason::Ends });
+            return Err(ScanError { at: line.len(), reason: Reason::Ends });
         };
         let quote = at + next;
         let backslashes = line[start..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
@@ -393,16 +393,16 @@ fn text_again(line: &[u8], start: usize) -> Result<usize, Malformed> {
 }
 
 #[inline]
-fn escape(line: &[u8], at: usize) -> Result<usize, Malformed> {
+fn escape(line: &[u8], at: usize) -> Result<usize, ScanError> {
     match line.get(at) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
         Some(b'u') => match line.get(at + 1..at + 5) {
             Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => Ok(at + 5),
-            Some(_) => Err(Malformed { at, reason: Reason::BadEscape }),
-            None => Err(Malformed { at, reason: Reason::Ends }),
+            Some(_) => Err(ScanError { at, reason: Reason::BadEscape }),
+            None => Err(ScanError { at, reason: Reason::Ends }),
         },
-        Some(_) => Err(Malformed { at, reason: Reason::BadEscape }),
-        None => Err(Malformed { at, reason: Reason::Ends }),
+        Some(_) => Err(ScanError { at, reason: Reason::BadEscape }),
+        None => Err(ScanError { at, reason: Reason::Ends }),
     }
 }
 
@@ -451,20 +451,20 @@ fn special_bytes(word: u64) -> u64 {
     zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64)) | control
 }
 
-fn word(line: &[u8], at: usize, word: &[u8]) -> Result<usize, Malformed> {
+fn word(line: &[u8], at: usize, word: &[u8]) -> Result<usize, ScanError> {
     let rest = &line[at..];
     if rest.starts_with(word) {
         return Ok(at + word.len());
     }
     let reason = if word.starts_with(rest) { Reason::Ends } else { Reason::Unexpected };
-    Err(Malformed { at, reason })
+    Err(ScanError { at, reason })
 }
 
-fn number(line: &[u8], start: usize) -> Result<usize, Malformed> {
+fn number(line: &[u8], start: usize) -> Result<usize, ScanError> {
     let digits = |from: usize| from + line[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let bad = |at: usize| {
         let reason = if at < line.len() { Reason::BadNumber } else { Reason::Ends };
-        Malformed { at, reason }
+        ScanError { at, reason }
     };
     let first = if line.get(start) == Some(&b'-') { start + 1 } else { start };
     let mut at = match line.get(first) {
@@ -547,7 +547,7 @@ mod tests {
         let line = br#" { "a" : [1, {"a":2}] ,"b\u0062":"\ud800", "a":null }"#;
         let mut fields = Vec::new();
         let shape = Scanner::default().scan(line, |name, value| fields.push((name.to_vec(), value.to_vec())));
-        assert_eq!(shape, Ok(Shape::Object));
+        assert_eq!(shape, Ok(Shape::JsonObject));
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let fields: Vec<_> = fields.iter().map(|(name, value)| (text(name), text(value))).collect();
         let expected = [("a", r#"[1, {"a":2}]"#), ("bb", r#""\ud800""#), ("a", "null")];
@@ -568,7 +568,7 @@ mod tests {
             let one = Scanner::default().scan_with(line, "message", |level, name, value| {
                 first.push((level, name.to_vec(), value));
             });
-            let two = Scanner::default().scan_again(line, Some("message"), |level, name, value| {
+            let two = Scanner::default().scan_trusted(line, Some("message"), |level, name, value| {
                 again.push((level, name.to_vec(), value));
             });
             assert_eq!(one, two);
@@ -585,7 +585,7 @@ mod tests {
                 let mut line = sound.to_vec();
                 line[at] = byte;
                 for end in [at, line.len()] {
-                    Scanner::default().scan_again(&line[..end], Some("message"), |_, _, _| {}).ok();
+                    Scanner::default().scan_trusted(&line[..end], Some("message"), |_, _, _| {}).ok();
                     Scanner::default().items(&line[..end], |_| ControlFlow::Continue(()));
                 }
             }

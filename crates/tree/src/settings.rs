@@ -4,8 +4,8 @@ use grove_fs::SessionFs;
 use serde::Deserialize;
 
 use crate::error::LogError;
-use crate::index::{EntryNo, Index};
-use crate::kind::Kind;
+use crate::index::{EntryNo, LogIndex};
+use crate::kind::EntryType;
 use crate::role::Role;
 use crate::store::read_lines;
 
@@ -28,12 +28,12 @@ pub struct BranchModel {
 pub async fn settings_at(
     fs: &dyn SessionFs,
     path: &str,
-    index: &Index,
+    index: &LogIndex,
     at: Option<EntryNo>,
 ) -> Result<BranchSettings, LogError> {
     let mut settings = BranchSettings::default();
-    let mut wanted = [Kind::ModelChange, Kind::ThinkingLevelChange, Kind::ModeChange].to_vec();
-    let changes = at.into_iter().flat_map(|at| index.links.upwards(index.canonical(at)));
+    let mut wanted = [EntryType::ModelChange, EntryType::ThinkingLevelChange, EntryType::ModeChange].to_vec();
+    let changes = at.into_iter().flat_map(|at| index.links.ancestors(index.canonical(at)));
     let changes: Vec<EntryNo> = changes.filter(|entry| wanted.contains(&index.kind(*entry))).collect();
     for entry in changes {
         let kind = index.kind(entry);
@@ -42,13 +42,15 @@ pub async fn settings_at(
         }
         let lines = read_lines(fs, path, index, &[entry]).await?;
         // A change that cannot be read, or that is for something else than the conversation, changes nothing.
-        let Some(change) = lines.first().and_then(|line| serde_json::from_slice::<Change>(line).ok()) else { continue };
+        let Some(change) = lines.first().and_then(|line| serde_json::from_slice::<SettingsChange>(line).ok()) else {
+            continue;
+        };
         let is_said = match kind {
-            Kind::ModelChange => {
+            EntryType::ModelChange => {
                 settings.model = change.model();
                 settings.model.is_some()
             }
-            Kind::ThinkingLevelChange => {
+            EntryType::ThinkingLevelChange => {
                 settings.thinking_level = change.thinking_level;
                 true
             }
@@ -69,7 +71,7 @@ pub async fn settings_at(
 pub async fn settings_to_go_on_with(
     fs: &dyn SessionFs,
     path: &str,
-    index: &Index,
+    index: &LogIndex,
     at: Option<EntryNo>,
 ) -> Result<BranchSettings, LogError> {
     let branch = settings_at(fs, path, index, at).await?;
@@ -83,14 +85,14 @@ pub async fn settings_to_go_on_with(
 }
 
 /// Says whether a log names models at all. Then a branch that names none had its agent's default; other logs say nothing of models.
-pub fn names_models(index: &Index) -> bool {
-    index.entries().any(|entry| index.kind(entry) == Kind::ModelChange)
+pub fn names_models(index: &LogIndex) -> bool {
+    index.entries().any(|entry| index.kind(entry) == EntryType::ModelChange)
 }
 
 /// A change of any of them, in either program's words.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Change {
+struct SettingsChange {
     #[serde(default)]
     provider: Option<String>,
     #[serde(default)]
@@ -105,7 +107,7 @@ struct Change {
     mode: Option<String>,
 }
 
-impl Change {
+impl SettingsChange {
     /// The conversation's model, where the change is about that.
     fn model(self) -> Option<BranchModel> {
         if self.role.is_some_and(|role| role != "default") {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use grove_fs::FsError;
 
-use crate::index::{EntryNo, Index};
+use crate::index::{EntryNo, LogIndex};
 use crate::log::Log;
 
 /// Lines that stand no further apart than this are read together.
@@ -14,19 +14,19 @@ const MAX_READ: u64 = 4 << 20;
 
 /// The bytes of a log. Views of a tree ask for the lines that they show and for no others, so a log on a disk is read by
 /// ranges. One that is in memory lends its bytes.
-pub trait Source {
+pub trait LogSource {
     /// The bytes of a range. Fewer where the log ends before: whoever asked says what that means.
     fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, FsError>;
 }
 
-impl Source for [u8] {
+impl LogSource for [u8] {
     fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, FsError> {
         let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
         Ok(Cow::Borrowed(&self[from..from.saturating_add(length).min(self.len())]))
     }
 }
 
-impl Source for Log {
+impl LogSource for Log {
     fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, FsError> {
         self.bytes().read(offset, length)
     }
@@ -34,8 +34,8 @@ impl Source for Log {
 
 /// The line of one entry.
 pub(crate) fn line<'a>(
-    index: &Index,
-    source: &'a (impl Source + ?Sized),
+    index: &LogIndex,
+    source: &'a (impl LogSource + ?Sized),
     entry: EntryNo,
 ) -> Result<Cow<'a, [u8]>, FsError> {
     let line = source.read(index.offset(entry), index.length(entry))?;
@@ -43,8 +43,8 @@ pub(crate) fn line<'a>(
 }
 
 /// Shows the lines of entries in the order given. Neighbours that come one after the other are read together.
-pub(crate) fn each_line<'a, S: Source + ?Sized>(
-    index: &Index,
+pub(crate) fn each_line<'a, S: LogSource + ?Sized>(
+    index: &LogIndex,
     source: &'a S,
     entries: &[EntryNo],
     mut see: impl FnMut(EntryNo, Cow<'a, [u8]>) -> Result<(), FsError>,

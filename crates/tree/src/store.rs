@@ -6,10 +6,10 @@ use std::task::Poll;
 use grove_fs::{FsError, SessionFs};
 
 use crate::error::LogError;
-use crate::index::{EntryNo, Index};
+use crate::index::{EntryNo, LogIndex};
 use crate::indexer::Indexer;
 use crate::migrate::{Migration, migrate};
-use crate::side::{self, SideIndex};
+use crate::side_index::{self, SideIndex};
 
 /// How much of a log is read at once.
 const CHUNK: usize = 1 << 20;
@@ -20,18 +20,18 @@ const MAX_READ: u64 = 4 << 20;
 
 /// A log that was opened.
 #[derive(Clone, Debug)]
-pub struct Opened {
-    pub index: Index,
+pub struct OpenedLog {
+    pub index: LogIndex,
     /// The log as version 3 where the file is older. Offsets are then those in these bytes, and the next write must
     /// replace the file by them before it appends anything.
     pub migrated: Option<Migration>,
     /// Where the index came from.
-    pub origin: Origin,
+    pub origin: IndexOrigin,
 }
 
 /// Where an index came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum IndexOrigin {
     /// The log was read from its beginning.
     Log,
     /// The side index was taken, and this many bytes that it did not cover were read.
@@ -43,19 +43,19 @@ pub async fn open_log(
     fs: &dyn SessionFs,
     path: &str,
     new_id: &mut (dyn FnMut() -> String + Send),
-) -> Result<Opened, LogError> {
+) -> Result<OpenedLog, LogError> {
     let mut indexer = Indexer::new();
     feed(fs, path, &mut indexer).await?;
     if indexer.version().is_some_and(|version| version < crate::VERSION) {
         return open_old(fs, path, new_id).await;
     }
     let index = indexer.finish()?;
-    Ok(Opened { index, migrated: None, origin: Origin::Log })
+    Ok(OpenedLog { index, migrated: None, origin: IndexOrigin::Log })
 }
 
 /// The index of what a log had when it was this long. Only a log that is of this version can be looked at so: an older one
 /// is brought forward before anything is cut from it.
-pub async fn index_below(fs: &dyn SessionFs, path: &str, boundary: u64) -> Result<Index, LogError> {
+pub async fn index_below(fs: &dyn SessionFs, path: &str, boundary: u64) -> Result<LogIndex, LogError> {
     let mut indexer = Indexer::new();
     let mut offset = 0;
     while offset < boundary {
@@ -78,17 +78,17 @@ pub async fn open_log_with_side_index(
     path: &str,
     side_path: &str,
     new_id: &mut (dyn FnMut() -> String + Send),
-) -> Result<Opened, LogError> {
+) -> Result<OpenedLog, LogError> {
     if let Some(index) = trusted(fs, path, side_path).await? {
         let covered = index.log_length();
         if fs.stat(path).await?.size == covered {
-            return Ok(Opened { index, migrated: None, origin: Origin::SideIndex { read: 0 } });
+            return Ok(OpenedLog { index, migrated: None, origin: IndexOrigin::SideIndex { read: 0 } });
         }
         if let Some(mut indexer) = Indexer::resume(index) {
             feed_from(fs, path, covered, &mut indexer).await?;
             let index = indexer.finish()?;
             let read = index.log_length() - covered;
-            return Ok(Opened { index, migrated: None, origin: Origin::SideIndex { read } });
+            return Ok(OpenedLog { index, migrated: None, origin: IndexOrigin::SideIndex { read } });
         }
     }
     open_log(fs, path, new_id).await
@@ -99,10 +99,10 @@ pub async fn write_side_index(
     fs: &dyn SessionFs,
     path: &str,
     side_path: &str,
-    index: &Index,
+    index: &LogIndex,
 ) -> Result<bool, LogError> {
-    let [head, tail] = probe(fs, path, side::probes(index.log_length())).await?;
-    let Some(bytes) = side::render(index, &head, &tail) else { return Ok(false) };
+    let [head, tail] = probe(fs, path, side_index::probes(index.log_length())).await?;
+    let Some(bytes) = side_index::render(index, &head, &tail) else { return Ok(false) };
     fs.write_file(side_path, &bytes).await?;
     Ok(true)
 }
@@ -111,7 +111,7 @@ pub async fn write_side_index(
 pub async fn read_lines(
     fs: &dyn SessionFs,
     path: &str,
-    index: &Index,
+    index: &LogIndex,
     entries: &[EntryNo],
 ) -> Result<Vec<Vec<u8>>, LogError> {
     let mut by_place: Vec<usize> = (0..entries.len()).collect();
@@ -151,7 +151,7 @@ pub async fn read_lines(
 pub async fn read_tail(
     fs: &dyn SessionFs,
     path: &str,
-    index: &Index,
+    index: &LogIndex,
     count: usize,
 ) -> Result<Vec<(EntryNo, Vec<u8>)>, LogError> {
     let entries = index.leaf().map(|leaf| index.tail(leaf, count)).unwrap_or_default();
@@ -187,22 +187,22 @@ async fn open_old(
     fs: &dyn SessionFs,
     path: &str,
     new_id: &mut (dyn FnMut() -> String + Send),
-) -> Result<Opened, LogError> {
+) -> Result<OpenedLog, LogError> {
     let bytes = fs.read_file(path).await?;
     let migrated = migrate(&bytes, new_id)?;
     let index = crate::indexer::index(migrated.as_ref().map_or(&bytes, |migration| &migration.bytes))?;
-    Ok(Opened { index, migrated, origin: Origin::Log })
+    Ok(OpenedLog { index, migrated, origin: IndexOrigin::Log })
 }
 
-async fn trusted(fs: &dyn SessionFs, path: &str, side_path: &str) -> Result<Option<Index>, LogError> {
+async fn trusted(fs: &dyn SessionFs, path: &str, side_path: &str) -> Result<Option<LogIndex>, LogError> {
     let bytes = match fs.read_file(side_path).await {
         Ok(bytes) => bytes,
         Err(FsError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let Ok(side) = SideIndex::parse(&bytes) else { return Ok(None) };
-    let [head, tail] = probe(fs, path, side.probes()).await?;
-    Ok(side.trust(&head, &tail).ok())
+    let Ok(side_index) = SideIndex::parse(&bytes) else { return Ok(None) };
+    let [head, tail] = probe(fs, path, side_index.probes()).await?;
+    Ok(side_index.trust(&head, &tail).ok())
 }
 
 async fn probe(fs: &dyn SessionFs, path: &str, probes: [(u64, usize); 2]) -> Result<[Vec<u8>; 2], LogError> {

@@ -19,9 +19,9 @@
 //! # Example
 //!
 //! ```
-//! use grove_wire::jsonrpc::{self, Frame, Message};
+//! use grove_wire::jsonrpc::{self, Frame, RpcMessage};
 //!
-//! let Frame::Single(Ok(Message::Request(request))) = jsonrpc::parse(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#)?
+//! let Frame::Single(Ok(RpcMessage::Request(request))) = jsonrpc::parse(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#)?
 //! else { panic!() };
 //! assert_eq!(request.method, "ping");
 //! assert_eq!(jsonrpc::response(&request.id, &())?, r#"{"jsonrpc":"2.0","id":0,"result":null}"#);
@@ -31,8 +31,8 @@
 pub mod ahp;
 pub mod copilot;
 pub mod file_uri;
+pub mod invalid_seq;
 pub mod jsonrpc;
 pub mod registry;
-pub mod unnumbered;
 pub mod v1;
 pub mod x_grove;

@@ -42,7 +42,7 @@ pub const fn notification_introduced_in(notification: NotificationType) -> u32 {
 
 /// What a version can do. A client derives it from the host's version and asks before it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct VersionCapabilities {
     pub sessions: bool,
     pub tools: bool,
     pub permissions: bool,
@@ -50,7 +50,7 @@ pub struct Capabilities {
     pub reasoning: bool,
 }
 
-impl Capabilities {
+impl VersionCapabilities {
     pub const fn of(version: u32) -> Self {
         Self { sessions: version >= 1, tools: version >= 1, permissions: version >= 1, reasoning: version >= 2 }
     }
@@ -71,7 +71,7 @@ pub struct Registry {
 #[error(
     "protocol version {offered} is not supported any more; the oldest is {minimum}, the newest {current}: update the client"
 )]
-pub struct TooOld {
+pub struct UnsupportedVersion {
     pub offered: i64,
     pub minimum: u32,
     pub current: u32,
@@ -86,8 +86,8 @@ impl Registry {
     };
 
     /// The version to speak with a client: its own, or ours where it is newer.
-    pub fn negotiate(&self, offered: i64) -> Result<u32, TooOld> {
-        let too_old = TooOld { offered, minimum: self.minimum, current: self.current };
+    pub fn negotiate(&self, offered: i64) -> Result<u32, UnsupportedVersion> {
+        let too_old = UnsupportedVersion { offered, minimum: self.minimum, current: self.current };
         let version = u32::try_from(offered.min(i64::from(self.current))).map_err(|_| too_old)?;
         if version < self.minimum { Err(too_old) } else { Ok(version) }
     }
@@ -110,14 +110,14 @@ mod tests {
         let registry = Registry { current: 3, minimum: 2, ..Registry::RELEASED };
         assert_eq!(registry.negotiate(99), Ok(3));
         assert_eq!(registry.negotiate(2), Ok(2));
-        assert_eq!(registry.negotiate(1), Err(TooOld { offered: 1, minimum: 2, current: 3 }));
+        assert_eq!(registry.negotiate(1), Err(UnsupportedVersion { offered: 1, minimum: 2, current: 3 }));
         assert!(registry.negotiate(-5).is_err());
         assert_eq!(registry.negotiate(i64::MAX), Ok(3));
     }
 
     #[test]
     fn capabilities_follow_from_the_version() {
-        assert!(!Capabilities::of(1).reasoning && Capabilities::of(1).permissions);
-        assert!(Capabilities::of(2).reasoning);
+        assert!(!VersionCapabilities::of(1).reasoning && VersionCapabilities::of(1).permissions);
+        assert!(VersionCapabilities::of(2).reasoning);
     }
 }

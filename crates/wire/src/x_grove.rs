@@ -5,13 +5,13 @@
 //! not there yet, [`history`] about those of other tools, and [`sessions`] about those of every source: none names one by
 //! `channel`.
 //!
-//! Which of them a host serves it says in the answer to `initialize` ([`announced`]).
+//! Which of them a host serves it says in the answer to `initialize` ([`announcement`]).
 
-pub mod announced;
+pub mod announcement;
 pub mod handover;
 pub mod history;
 pub mod import;
-pub mod lines;
+pub mod line_control;
 pub mod removal;
 pub mod sessions;
 pub mod workspace;
@@ -39,12 +39,12 @@ pub enum Method {
     Compact,
     Abort,
     Migrate,
-    Workspace(workspace::Method),
-    Handover(handover::Method),
-    Import(import::Method),
-    Removal(removal::Method),
-    History(history::Method),
-    Sessions(sessions::Method),
+    Workspace(workspace::WorkspaceMethod),
+    Handover(handover::HandoverMethod),
+    Import(import::ImportMethod),
+    Removal(removal::RemovalMethod),
+    History(history::HistoryMethod),
+    Sessions(sessions::SessionsMethod),
 }
 
 impl Method {
@@ -62,53 +62,53 @@ impl Method {
         Self::Compact,
         Self::Abort,
         Self::Migrate,
-        Self::Workspace(workspace::Method::Manifest),
-        Self::Workspace(workspace::Method::Plan),
-        Self::Workspace(workspace::Method::SetPlan),
-        Self::Workspace(workspace::Method::Files),
-        Self::Workspace(workspace::Method::ReadFile),
-        Self::Workspace(workspace::Method::WriteFile),
-        Self::Workspace(workspace::Method::RemoveFile),
-        Self::Workspace(workspace::Method::Checkpoints),
-        Self::Workspace(workspace::Method::Checkpoint),
-        Self::Workspace(workspace::Method::Todos),
-        Self::Handover(handover::Method::Files),
-        Self::Handover(handover::Method::Read),
-        Self::Handover(handover::Method::Leave),
-        Self::Import(import::Method::Begin),
-        Self::Import(import::Method::Put),
-        Self::Import(import::Method::Commit),
-        Self::Import(import::Method::Abort),
-        Self::Removal(removal::Method::Disposed),
-        Self::Removal(removal::Method::Erase),
-        Self::History(history::Method::List),
-        Self::History(history::Method::Scan),
-        Self::Sessions(sessions::Method::List),
-        Self::Sessions(sessions::Method::Subscribe),
-        Self::Sessions(sessions::Method::Unsubscribe),
-        Self::Sessions(sessions::Method::Providers),
-        Self::Sessions(sessions::Method::Types),
-        Self::Sessions(sessions::Method::TypesForFolder),
-        Self::Sessions(sessions::Method::Open),
-        Self::Sessions(sessions::Method::OpenChat),
-        Self::Sessions(sessions::Method::OpenNewSessionView),
-        Self::Sessions(sessions::Method::Restore),
-        Self::Sessions(sessions::Method::Create),
-        Self::Sessions(sessions::Method::SetSessionType),
-        Self::Sessions(sessions::Method::UnsetNewSession),
-        Self::Sessions(sessions::Method::SendAndCreateChat),
-        Self::Sessions(sessions::Method::SendRequest),
-        Self::Sessions(sessions::Method::SetModel),
-        Self::Sessions(sessions::Method::RenameChat),
-        Self::Sessions(sessions::Method::Archive),
-        Self::Sessions(sessions::Method::Unarchive),
-        Self::Sessions(sessions::Method::Delete),
-        Self::Sessions(sessions::Method::DeleteChat),
-        Self::Sessions(sessions::Method::SetRead),
-        Self::Sessions(sessions::Method::SetActiveProvider),
-        Self::Sessions(sessions::Method::BrowseActions),
-        Self::Sessions(sessions::Method::Browse),
-        Self::Sessions(sessions::Method::AnswerTrust),
+        Self::Workspace(workspace::WorkspaceMethod::Manifest),
+        Self::Workspace(workspace::WorkspaceMethod::Plan),
+        Self::Workspace(workspace::WorkspaceMethod::SetPlan),
+        Self::Workspace(workspace::WorkspaceMethod::Files),
+        Self::Workspace(workspace::WorkspaceMethod::ReadFile),
+        Self::Workspace(workspace::WorkspaceMethod::WriteFile),
+        Self::Workspace(workspace::WorkspaceMethod::RemoveFile),
+        Self::Workspace(workspace::WorkspaceMethod::Checkpoints),
+        Self::Workspace(workspace::WorkspaceMethod::Checkpoint),
+        Self::Workspace(workspace::WorkspaceMethod::Todos),
+        Self::Handover(handover::HandoverMethod::Files),
+        Self::Handover(handover::HandoverMethod::Read),
+        Self::Handover(handover::HandoverMethod::Leave),
+        Self::Import(import::ImportMethod::Begin),
+        Self::Import(import::ImportMethod::Put),
+        Self::Import(import::ImportMethod::Commit),
+        Self::Import(import::ImportMethod::Abort),
+        Self::Removal(removal::RemovalMethod::Disposed),
+        Self::Removal(removal::RemovalMethod::Erase),
+        Self::History(history::HistoryMethod::List),
+        Self::History(history::HistoryMethod::Scan),
+        Self::Sessions(sessions::SessionsMethod::List),
+        Self::Sessions(sessions::SessionsMethod::Subscribe),
+        Self::Sessions(sessions::SessionsMethod::Unsubscribe),
+        Self::Sessions(sessions::SessionsMethod::Providers),
+        Self::Sessions(sessions::SessionsMethod::Types),
+        Self::Sessions(sessions::SessionsMethod::TypesForFolder),
+        Self::Sessions(sessions::SessionsMethod::Open),
+        Self::Sessions(sessions::SessionsMethod::OpenChat),
+        Self::Sessions(sessions::SessionsMethod::OpenNewSessionView),
+        Self::Sessions(sessions::SessionsMethod::Restore),
+        Self::Sessions(sessions::SessionsMethod::Create),
+        Self::Sessions(sessions::SessionsMethod::SetSessionType),
+        Self::Sessions(sessions::SessionsMethod::UnsetNewSession),
+        Self::Sessions(sessions::SessionsMethod::SendAndCreateChat),
+        Self::Sessions(sessions::SessionsMethod::SendRequest),
+        Self::Sessions(sessions::SessionsMethod::SetModel),
+        Self::Sessions(sessions::SessionsMethod::RenameChat),
+        Self::Sessions(sessions::SessionsMethod::Archive),
+        Self::Sessions(sessions::SessionsMethod::Unarchive),
+        Self::Sessions(sessions::SessionsMethod::Delete),
+        Self::Sessions(sessions::SessionsMethod::DeleteChat),
+        Self::Sessions(sessions::SessionsMethod::SetRead),
+        Self::Sessions(sessions::SessionsMethod::SetActiveProvider),
+        Self::Sessions(sessions::SessionsMethod::BrowseActions),
+        Self::Sessions(sessions::SessionsMethod::Browse),
+        Self::Sessions(sessions::SessionsMethod::AnswerTrust),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -142,7 +142,7 @@ impl Method {
 
 /// The session or chat that a request is about; the rest of its params is its own.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Channel {
+pub struct ChannelRef {
     #[serde(alias = "session")]
     pub channel: String,
 }
@@ -346,11 +346,11 @@ pub struct PermissionsResult {
     /// Folders in which reading is allowed.
     pub directories: Vec<String>,
     /// Answers that a person gave for all times.
-    pub remembered: Vec<grove_core::Remembered>,
+    pub remembered: Vec<grove_core::RememberedPermission>,
 }
 
 impl PermissionsResult {
-    pub fn of(details: &grove_core::Details) -> Self {
+    pub fn of(details: &grove_core::SessionDetails) -> Self {
         let grove_core::Permissions { allow_all, approved, denied, directories, primary: _ } =
             details.permissions.clone().unwrap_or_default();
         Self { allow_all, approved, denied, directories, remembered: details.remembered.clone() }

@@ -12,7 +12,7 @@
 //! - [`Process`]: a program in a process group of its own, which is ended for sure, with all that it started.
 //! - [`Terminals`], [`Terminal`]: commands on pseudo-terminals, with the newest of their output.
 //!
-//! - [`Repository`]: which git repository a folder belongs to, and what its files say of branch, remote and pull request.
+//! - [`GitRepository`]: which git repository a folder belongs to, and what its files say of branch, remote and pull request.
 //! - [`GitConfig`]: what a configuration of git's says.
 //!
 //! # What it never does
@@ -22,14 +22,14 @@
 //! # Example
 //!
 //! ```
-//! use grove_work::{Entry, FileError, Kind, Policy, Roots, list, read};
+//! use grove_work::{FolderEntry, FileError, FileKind, Policy, Roots, list, read};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let project = tempfile::tempdir().unwrap();
 //! std::fs::write(project.path().join("notes.md"), "# Notes").unwrap();
 //!
 //! let policy = Policy::new(Roots::default(), vec![project.path().to_owned()]);
-//! let notes = Entry { name: "notes.md".into(), kind: Kind::File };
+//! let notes = FolderEntry { name: "notes.md".into(), kind: FileKind::File };
 //! assert_eq!(list(&policy, project.path(), 100).await.unwrap(), [notes]);
 //! let content = read(&policy, &project.path().join("notes.md"), 1024).await.unwrap();
 //! assert_eq!(content.content_type, Some("text/markdown"));
@@ -40,9 +40,9 @@
 //! # });
 //! ```
 
+mod browse;
 mod content_type;
 mod error;
-mod look;
 mod policy;
 mod process;
 mod repository;
@@ -50,11 +50,16 @@ mod terminal;
 mod uri;
 mod watch;
 
+pub use browse::{FileContent, FileKind, FileMetadata, FolderEntry, SymlinkMode, list, read, resolve};
 pub use error::FileError;
-pub use look::{Content, Entry, Kind, Links, Resolved, list, read, resolve};
-pub use policy::{Access, Policy, Roots};
+pub use policy::{FileAccess, Policy, Roots};
 pub use process::{Exit, Process, ProcessError, Program, inherit_nothing, inherited_environment};
-pub use repository::{GitConfig, Repository, pull_request_address, remote_name};
-pub use terminal::{Output, Screen, Terminal, TerminalError, TerminalLimits, TerminalRequest, TerminalSize, Terminals};
+pub use repository::{GitConfig, GitRepository, pull_request_address, remote_name};
+pub use terminal::{
+    Terminal, TerminalDriver, TerminalError, TerminalLimits, TerminalOutput, TerminalRequest, TerminalSize, Terminals,
+};
 pub use uri::{MAX_PATH_BYTES, file_uri, local_path};
-pub use watch::{Change, ChangeKind, Notice, Reader, Watch, WatchError, WatchLimits, WatchRequest, Watcher, can_watch};
+pub use watch::{
+    PathChange, PathChangeKind, Watch, WatchError, WatchEvent, WatchLimits, WatchReader, WatchRequest, Watcher,
+    can_watch,
+};

@@ -20,7 +20,7 @@ pub struct Roots {
 
 /// What somebody wants with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     /// The names in a folder.
     Browse,
     /// The bytes of a file.
@@ -34,10 +34,10 @@ pub enum Access {
 /// Nothing is remembered of the file system: every question resolves links anew, so a folder that became a link
 /// since the last one is seen through.
 #[derive(Clone, Debug)]
-pub struct Policy(Arc<Inner>);
+pub struct Policy(Arc<PolicyInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct PolicyInner {
     roots: Roots,
     /// The folders in which sessions work: they may be listed and read.
     working_directories: Vec<PathBuf>,
@@ -51,17 +51,17 @@ impl Policy {
         // Many sessions work in the same folder.
         working_directories.sort_unstable();
         working_directories.dedup();
-        Self(Arc::new(Inner { roots, working_directories }))
+        Self(Arc::new(PolicyInner { roots, working_directories }))
     }
 
     /// The real path, links followed, where it lies inside one of the roots and is not private.
-    pub async fn allowed(&self, path: &Path, access: Access) -> Result<PathBuf, FileError> {
+    pub async fn allowed(&self, path: &Path, access: FileAccess) -> Result<PathBuf, FileError> {
         let policy = self.clone();
         blocking(path, move |path| policy.find(path, access)).await
     }
 
     /// [`Policy::allowed`], blocking.
-    pub(crate) fn find(&self, path: &Path, access: Access) -> Result<PathBuf, FileError> {
+    pub(crate) fn find(&self, path: &Path, access: FileAccess) -> Result<PathBuf, FileError> {
         let outside = || FileError::Outside { path: path.to_owned() };
         match fs::canonicalize(path) {
             Ok(real) if self.shows(&real, access) => Ok(real),
@@ -76,7 +76,7 @@ impl Policy {
     }
 
     /// Whether a link may be looked at for itself: not what it leads to, but that it is there.
-    pub(crate) fn shows_link(&self, path: &Path, access: Access) -> bool {
+    pub(crate) fn shows_link(&self, path: &Path, access: FileAccess) -> bool {
         let is_root = self.roots(access).any(|root| root == path);
         let Some((folder, name)) = path.parent().zip(path.file_name()) else { return is_root };
         let Ok(folder) = fs::canonicalize(folder) else { return false };
@@ -90,15 +90,15 @@ impl Policy {
         private.map(|path| nearest(path).map_or_else(|| path.clone(), |(above, rest)| above.join(rest))).collect()
     }
 
-    fn shows(&self, real: &Path, access: Access) -> bool {
+    fn shows(&self, real: &Path, access: FileAccess) -> bool {
         let inside = |root: &PathBuf| fs::canonicalize(root).is_ok_and(|root| real.starts_with(root));
         !is_private(real, &self.private()) && self.roots(access).any(inside)
     }
 
-    fn roots(&self, access: Access) -> impl Iterator<Item = &PathBuf> {
-        let Inner { roots, working_directories } = self.0.as_ref();
-        let browse = if access == Access::Read { &[][..] } else { &roots.browse };
-        let read = if access == Access::Browse { &[][..] } else { &roots.read };
+    fn roots(&self, access: FileAccess) -> impl Iterator<Item = &PathBuf> {
+        let PolicyInner { roots, working_directories } = self.0.as_ref();
+        let browse = if access == FileAccess::Read { &[][..] } else { &roots.browse };
+        let read = if access == FileAccess::Browse { &[][..] } else { &roots.read };
         browse.iter().chain(read).chain(working_directories)
     }
 }

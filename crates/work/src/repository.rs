@@ -18,7 +18,7 @@ const LONGEST_NAME: usize = 1_024;
 
 /// A repository, as seen from one of its folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repository {
+pub struct GitRepository {
     /// The folder that is checked out.
     pub root: PathBuf,
     /// The repository that a worktree came from: the folder that is checked out there, or the repository itself where none
@@ -34,7 +34,7 @@ pub struct Repository {
     pub pull_request: Option<String>,
 }
 
-impl Repository {
+impl GitRepository {
     /// The repository that a folder belongs to. What cannot be read is not known.
     pub fn of(folder: &Path) -> Option<Self> {
         let root = folder.ancestors().take(LEVELS).find(|folder| folder.join(".git").exists())?;
@@ -45,7 +45,7 @@ impl Repository {
         };
         let config = read(&shared.join("config")).map(|text| GitConfig::parse(&text)).unwrap_or_default();
         let branch = read(&own.join("HEAD")).ok().and_then(|head| branch_in(&head));
-        let known = Known { shared: &shared, config: &config };
+        let known = GitFolder { shared: &shared, config: &config };
         Some(Self {
             root: root.to_owned(),
             worktree_of: (shared != own).then(|| source_of(&shared)),
@@ -87,13 +87,13 @@ pub fn pull_request_address(text: &str) -> Option<&str> {
 }
 
 /// What lies in a repository.
-struct Known<'a> {
+struct GitFolder<'a> {
     /// Git's folder, of all worktrees together.
     shared: &'a Path,
     config: &'a GitConfig,
 }
 
-impl Known<'_> {
+impl GitFolder<'_> {
     fn is_remote(&self, name: &str) -> bool {
         self.config.value("remote", name, "url").is_some()
     }
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_folder_belongs_to_the_repository_above_it() {
         let folder = with(&[(".git/HEAD", "ref: refs/heads/feature/x\n"), (".git/config", CONFIG), ("a/b/c", "")]);
-        let found = Repository::of(&folder.path().join("a/b")).unwrap();
+        let found = GitRepository::of(&folder.path().join("a/b")).unwrap();
         assert_eq!((found.root.as_path(), found.branch.as_deref()), (folder.path(), Some("feature/x")));
         assert_eq!(found.origin.as_deref(), Some("https://example.org/owner/name.git"), "no secret is told");
         assert_eq!(found.name().as_deref(), Some("owner/name"));
@@ -274,7 +274,7 @@ mod tests {
             ("main/.git/worktrees/w/commondir", "../..\n"),
             ("w/.git", "gitdir: ../main/.git/worktrees/w\n"),
         ]);
-        let found = Repository::of(&folder.path().join("w")).unwrap();
+        let found = GitRepository::of(&folder.path().join("w")).unwrap();
         assert_eq!((found.branch.as_deref(), found.name().as_deref()), (Some("w"), Some("owner/name")));
         assert_eq!(found.worktree_of, Some(folder.path().join("main").canonicalize().unwrap()));
         let bare = with(&[
@@ -282,7 +282,7 @@ mod tests {
             ("site.git/worktrees/w/commondir", "../..\n"),
             ("w/.git", "gitdir: ../site.git/worktrees/w\n"),
         ]);
-        let found = Repository::of(&bare.path().join("w")).unwrap();
+        let found = GitRepository::of(&bare.path().join("w")).unwrap();
         assert_eq!(found.worktree_of, Some(bare.path().join("site.git").canonicalize().unwrap()));
     }
 
@@ -294,10 +294,10 @@ mod tests {
     ];
 
     /// What is known of the branch `fix` that has this configuration.
-    fn on_fix(config: &str, files: &[(&str, &str)]) -> Repository {
+    fn on_fix(config: &str, files: &[(&str, &str)]) -> GitRepository {
         let config = format!("{ORIGIN}{FORK}[branch \"fix\"]\n{config}");
         let own = [(".git/HEAD", "ref: refs/heads/fix\n"), (".git/config", config.as_str())];
-        Repository::of(with(&[&own, files].concat()).path()).unwrap()
+        GitRepository::of(with(&[&own, files].concat()).path()).unwrap()
     }
 
     #[test]
@@ -324,7 +324,7 @@ mod tests {
     fn the_branch_that_a_remote_begins_with_has_no_base() {
         let head = (".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/main\n");
         let folder = with(&[(".git/HEAD", "ref: refs/heads/main\n"), (".git/config", ORIGIN), head]);
-        let found = Repository::of(folder.path()).unwrap();
+        let found = GitRepository::of(folder.path()).unwrap();
         assert_eq!((found.branch.as_deref(), found.base_branch), (Some("main"), None));
     }
 
@@ -333,7 +333,7 @@ mod tests {
         let config = "[remote \"../../../x\"]\nurl = git@github.com:acme/site.git\n";
         let other = ("x/HEAD", "ref: refs/remotes/../../../x/main\n");
         let folder = with(&[(".git/HEAD", "ref: refs/heads/fix\n"), (".git/config", config), other]);
-        assert_eq!(Repository::of(folder.path()).unwrap().base_branch, None);
+        assert_eq!(GitRepository::of(folder.path()).unwrap().base_branch, None);
     }
 
     #[test]
@@ -365,7 +365,7 @@ mod tests {
         }
         let elsewhere = "[remote \"origin\"]\nurl = https://git.example.org/acme/site\n[branch \"fix\"]\ngithub-pr-owner-number = \"acme#site#7\"\n";
         let folder = with(&[(".git/HEAD", "ref: refs/heads/fix\n"), (".git/config", elsewhere)]);
-        let found = Repository::of(folder.path()).unwrap();
+        let found = GitRepository::of(folder.path()).unwrap();
         assert_eq!((found.pull_request.as_deref(), found.github_name()), (None, None), "it is another server's");
         assert_eq!(found.name().as_deref(), Some("acme/site"));
     }
@@ -401,11 +401,11 @@ mod tests {
     fn what_is_not_there_is_not_known() {
         for head in ["0123456789abcdef\n", "ref: refs/heads/.invalid\n", "ref: refs/heads/\n", ""] {
             let folder = with(&[(".git/HEAD", head)]);
-            let found = Repository::of(folder.path()).unwrap();
-            assert_eq!(found, Repository { root: folder.path().to_owned(), ..Repository::default() });
+            let found = GitRepository::of(folder.path()).unwrap();
+            assert_eq!(found, GitRepository { root: folder.path().to_owned(), ..GitRepository::default() });
         }
         let broken = with(&[("x/.git", "nonsense")]);
-        assert_eq!(Repository::of(&broken.path().join("x")), None);
+        assert_eq!(GitRepository::of(&broken.path().join("x")), None);
     }
 
     #[test]

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use grove_client::Endpoint;
 use grove_example_cloud_provider::CloudProvider;
 use grove_example_cloud_provider::cloud::Cloud;
-use grove_host::server::{self, Access, Token};
+use grove_host::server::{self, AccessPolicy, Token};
 use grove_host::{Config, Env, Host};
-use grove_layer::{Layer, NoOtherHosts, Sources};
-use grove_sessions::{InMemory, Registration};
+use grove_layer::{NoRemoteHosts, SessionHub, SessionSources};
+use grove_sessions::{InMemoryState, Registration};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 pub struct Served {
     pub address: String,
     pub token: Token,
-    pub layer: Layer,
+    pub layer: SessionHub,
 }
 
 /// Starts a host with the layer of all sessions on a free port.
@@ -32,20 +32,20 @@ pub async fn start() -> Result<Served, Box<dyn Error>> {
     let token = Token::generate(env.random.as_ref())?;
     let host = Host::in_memory(env, Config::default(), Vec::new()).await?;
     let address = format!("ws://{on}/ws");
-    let layer = Layer::new(Sources {
+    let layer = SessionHub::new(SessionSources {
         this_host: Endpoint::tcp(&address, Some(token.reveal()))?,
-        hosts: Arc::new(NoOtherHosts),
+        hosts: Arc::new(NoRemoteHosts),
         history: None,
-        memory: Arc::new(InMemory::default()),
+        memory: Arc::new(InMemoryState::default()),
         trust: None,
     });
-    host.set_sessions_layer(Arc::new(layer.clone()));
-    server::serve(host, Access::loopback(token.clone(), on), Box::new(listener));
+    host.set_session_hub(Arc::new(layer.clone()));
+    server::serve(host, AccessPolicy::loopback(token.clone(), on), Box::new(listener));
     Ok(Served { address, token, layer })
 }
 
 /// Registers a cloud, whoever is connected. It goes with the registration; what follows it is ended by the other.
-pub fn plug_in(layer: &Layer, cloud: Arc<Cloud>) -> Result<(Registration, AbortHandle), Box<dyn Error>> {
+pub fn plug_in(layer: &SessionHub, cloud: Arc<Cloud>) -> Result<(Registration, AbortHandle), Box<dyn Error>> {
     let provider = Arc::new(CloudProvider::new(cloud)?);
     let registration = layer.registry().register(provider.clone())?;
     Ok((registration, tokio::spawn(provider.run()).abort_handle()))

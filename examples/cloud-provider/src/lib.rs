@@ -29,11 +29,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use grove_core::Timestamp;
 use grove_sessions::provider::{
-    Announcer, BrowseAction, BrowseOffer, BrowseRequest, Browsed, Environment, ProviderError, ProviderEvent,
-    SendOptions, SessionType, SessionsChange, SessionsProvider,
+    Announcer, BrowseAction, BrowseOffer, BrowseOutcome, BrowseRequest, ProviderEnvironment, ProviderError,
+    ProviderEvent, SendOptions, SessionType, SessionsChange, SessionsProvider,
 };
 use grove_sessions::session::{
-    ChatState, GitHubInfo, SessionCapabilities, SessionState, SessionStatus, Workspace, first_title,
+    ChatState, GitHubInfo, SessionCapabilities, SessionState, SessionStatus, SessionWorkspace, first_title,
 };
 use grove_sessions::{BadId, Icon, Metadata, ProviderId, Session, SessionId, SessionIdentity, SessionSource, Uri};
 use tokio::sync::broadcast;
@@ -211,8 +211,8 @@ impl SessionsProvider for CloudProvider {
         "cloud".into()
     }
 
-    fn environment(&self) -> Environment {
-        Environment::Cloud
+    fn environment(&self) -> ProviderEnvironment {
+        ProviderEnvironment::Cloud
     }
 
     fn session_types(&self) -> Vec<SessionType> {
@@ -234,12 +234,12 @@ impl SessionsProvider for CloudProvider {
         vec![BrowseAction { id: REPOSITORIES.into(), label, icon, provider_id: self.id.clone() }]
     }
 
-    async fn browse(&self, request: &BrowseRequest) -> Result<Browsed, ProviderError> {
+    async fn browse(&self, request: &BrowseRequest) -> Result<BrowseOutcome, ProviderError> {
         if request.action.as_str() != REPOSITORIES {
-            return Ok(Browsed::Nothing);
+            return Ok(BrowseOutcome::Nothing);
         }
         if let Some(chosen) = &request.chosen {
-            return Ok(self.resolve_workspace(chosen).await?.map_or(Browsed::Nothing, Browsed::Chosen));
+            return Ok(self.resolve_workspace(chosen).await?.map_or(BrowseOutcome::Nothing, BrowseOutcome::Chosen));
         }
         let typed = request.query.as_deref().unwrap_or_default();
         let offer = |(owner, name): &(String, String)| BrowseOffer {
@@ -248,15 +248,15 @@ impl SessionsProvider for CloudProvider {
             description: None,
         };
         let offers = self.cloud.repositories().iter().map(offer).filter(|offer| offer.label.contains(typed));
-        Ok(Browsed::Offered(offers.collect()))
+        Ok(BrowseOutcome::Offered(offers.collect()))
     }
 
-    async fn resolve_workspace(&self, uri: &Uri) -> Result<Option<Workspace>, ProviderError> {
+    async fn resolve_workspace(&self, uri: &Uri) -> Result<Option<SessionWorkspace>, ProviderError> {
         let info = GitHubInfo::from_address(uri.as_str()).filter(|info| self.cloud.has(&info.owner, &info.repo));
         Ok(info.and_then(|info| Metadata::cloud(&*info.owner, &*info.repo).workspace(None)))
     }
 
-    async fn create_new_session(&self, workspace: &Workspace) -> Result<Session, ProviderError> {
+    async fn create_new_session(&self, workspace: &SessionWorkspace) -> Result<Session, ProviderError> {
         let identity = workspace.repositories.first().and_then(|repository| repository.identity.as_deref());
         let repository = identity.and_then(|identity| identity.strip_prefix("github.com/")?.split_once('/'));
         let Some((owner, name)) = repository.filter(|(owner, name)| self.cloud.has(owner, name)) else {

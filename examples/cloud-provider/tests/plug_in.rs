@@ -8,10 +8,10 @@ use std::time::Duration;
 use grove_example_cloud_provider::CloudProvider;
 use grove_example_cloud_provider::cloud::{Cloud, Progress, Task};
 use grove_sessions::grouping::group;
-use grove_sessions::management::{NewSession, NobodyToAsk, SessionsEvent};
+use grove_sessions::management::{NewSession, NoTrustPrompt, SessionsEvent};
 use grove_sessions::provider::SendOptions;
 use grove_sessions::session::SessionStatus;
-use grove_sessions::{InMemory, Management, Notice, Registry, Uri};
+use grove_sessions::{InMemoryState, Management, Registry, SubscriptionItem, Uri};
 
 fn task(prompt: &str) -> Task {
     Task {
@@ -25,7 +25,7 @@ fn task(prompt: &str) -> Task {
 #[tokio::test(start_paused = true)]
 async fn a_cloud_is_plugged_in_used_and_taken_out_while_a_management_runs() {
     let registry = Registry::new();
-    let (management, driver) = Management::new(registry.clone(), Arc::new(InMemory::default())).unwrap();
+    let (management, driver) = Management::new(registry.clone(), Arc::new(InMemoryState::default())).unwrap();
     tokio::spawn(driver.run());
     let (before, mut events) = management.subscribe();
     assert!(before.is_empty());
@@ -38,8 +38,8 @@ async fn a_cloud_is_plugged_in_used_and_taken_out_while_a_management_runs() {
     let following = tokio::spawn(provider.run());
     let added = loop {
         match events.next().await.unwrap() {
-            Notice::Event(SessionsEvent::Sessions(change)) => break change.added.clone(),
-            Notice::Event(_) | Notice::Reset => {}
+            SubscriptionItem::Event(SessionsEvent::Sessions(change)) => break change.added.clone(),
+            SubscriptionItem::Event(_) | SubscriptionItem::Reset => {}
         }
     };
     assert_eq!(&*added[0].title(), "Their task");
@@ -47,7 +47,7 @@ async fn a_cloud_is_plugged_in_used_and_taken_out_while_a_management_runs() {
     let repository = Uri::from("https://github.com/acme/site");
     let draft = management.create_new_session_in(&repository, NewSession::default()).await.unwrap();
     assert_eq!(management.sessions().len(), 1, "a new session is not listed");
-    let sent = management.send_and_create_chat(draft.id(), SendOptions::new("Fix the build"), &NobodyToAsk).await;
+    let sent = management.send_and_create_chat(draft.id(), SendOptions::new("Fix the build"), &NoTrustPrompt).await;
     let session = sent.unwrap();
     assert_eq!((session.status(), session.loading()), (SessionStatus::InProgress, true));
     assert_ne!(session.id(), draft.id(), "the cloud's took its place");
@@ -80,7 +80,7 @@ async fn a_cloud_is_plugged_in_used_and_taken_out_while_a_management_runs() {
 async fn a_task_that_the_cloud_refuses_leaves_the_new_session_as_it_was() {
     let cloud = Cloud::new(&[("acme", "site")]);
     let registry = Registry::new();
-    let (management, _driver) = Management::new(registry.clone(), Arc::new(InMemory::default())).unwrap();
+    let (management, _driver) = Management::new(registry.clone(), Arc::new(InMemoryState::default())).unwrap();
     let provider = Arc::new(CloudProvider::new(cloud.clone()).unwrap());
     let _registration = registry.register(provider).unwrap();
     for _ in 0..1_000 {
@@ -88,7 +88,7 @@ async fn a_task_that_the_cloud_refuses_leaves_the_new_session_as_it_was() {
     }
     let repository = Uri::from("https://github.com/acme/site");
     let draft = management.create_new_session_in(&repository, NewSession::default()).await.unwrap();
-    let refused = management.send_and_create_chat(draft.id(), SendOptions::new("x"), &NobodyToAsk).await.unwrap_err();
+    let refused = management.send_and_create_chat(draft.id(), SendOptions::new("x"), &NoTrustPrompt).await.unwrap_err();
     assert!(refused.to_string().contains("delete some of them"), "{refused}");
     assert_eq!(management.new_session().as_ref().map(|new| new.was_sent()), Some(false));
     assert!(management.sessions().is_empty(), "and it is not listed");

@@ -191,7 +191,7 @@ impl Guest {
         Ok(tally)
     }
 
-    fn ended(&self) -> Option<&grove_testkit::Ended> {
+    fn ended(&self) -> Option<&grove_testkit::ConnectionEnd> {
         match self {
             Self::V1(client) => client.ended(),
             Self::Ahp(client) => client.ended(),

@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use grove_core::*;
 use tokio::sync::{mpsc, watch};
 
-use super::connection::CallError;
-use super::fleet::Fleet;
+use super::connection::AgentCallError;
+use super::pool::ProcessPool;
 use super::program::AcpProgram;
-use super::session::{AcpSession, BRIEF, Chat, Short, brief_session};
-use super::settings::Settings;
+use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, one_shot_session};
+use super::settings::AgentSettings;
 use super::summary::AcpSummarizer;
 use crate::agent::*;
 
@@ -23,13 +23,13 @@ const LISTED: usize = 1_000;
 #[derive(Debug)]
 pub struct AcpAgent {
     program: Arc<AcpProgram>,
-    fleet: Arc<Fleet>,
-    learned: Arc<Learned>,
+    pool: Arc<ProcessPool>,
+    profile: Arc<AgentProfile>,
 }
 
 /// What agents of a kind have told of themselves.
 #[derive(Debug)]
-pub(crate) struct Learned {
+pub(crate) struct AgentProfile {
     models: watch::Sender<Vec<ModelInfo>>,
     settings: Mutex<Option<SessionConfig>>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Learned {
 /// A conversation that an agent has stored by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedSession {
-    /// How the agent calls it ([`AgentEvent::KnownAs`]).
+    /// How the agent calls it ([`AgentEvent::AgentSessionId`]).
     pub id: String,
     pub working_directory: PathBuf,
     pub title: Option<String>,
@@ -46,41 +46,41 @@ pub struct ListedSession {
 }
 
 impl AcpAgent {
-    pub fn new(program: AcpProgram, fleet: Arc<Fleet>) -> Self {
-        let learned = Learned { models: watch::Sender::new(Vec::new()), settings: Mutex::default() };
-        Self { program: Arc::new(program), fleet, learned: Arc::new(learned) }
+    pub fn new(program: AcpProgram, pool: Arc<ProcessPool>) -> Self {
+        let profile = AgentProfile { models: watch::Sender::new(Vec::new()), settings: Mutex::default() };
+        Self { program: Arc::new(program), pool, profile: Arc::new(profile) }
     }
 
     /// The models to choose from, as far as they are known: an agent tells them when one of its sessions is opened.
     pub fn models(&self) -> watch::Receiver<Vec<ModelInfo>> {
-        self.learned.models.subscribe()
+        self.profile.models.subscribe()
     }
 
     /// The conversations that the agent has stored by itself, of one folder or of all. A process is started for it.
     pub async fn list(&self, working_directory: Option<&Path>) -> Result<Vec<ListedSession>, AgentError> {
-        let short = self.short(working_directory).await?;
-        let listed = match short.capabilities().session_capabilities.list {
-            Some(_) => self.pages(&short, working_directory).await,
+        let one_shot = self.one_shot(working_directory).await?;
+        let listed = match one_shot.capabilities().session_capabilities.list {
+            Some(_) => self.pages(&one_shot, working_directory).await,
             None => Err(self.cannot("list its sessions")),
         };
-        short.end().await;
+        one_shot.end().await;
         listed
     }
 
     /// Makes a copy of a conversation that the agent has stored, and gives how the agent calls the copy. A process is
     /// started for it.
-    pub async fn fork(&self, known_as: &str, working_directory: &Path) -> Result<String, AgentError> {
-        let short = self.short(Some(working_directory)).await?;
-        let forked = short.fork(known_as).await.map_err(|error| self.failed(&error))?;
+    pub async fn fork(&self, agent_session_id: &str, working_directory: &Path) -> Result<String, AgentError> {
+        let one_shot = self.one_shot(Some(working_directory)).await?;
+        let forked = one_shot.fork(agent_session_id).await.map_err(|error| self.failed(&error))?;
         forked.ok_or_else(|| self.cannot("copy a session"))
     }
 
-    async fn pages(&self, short: &Short, folder: Option<&Path>) -> Result<Vec<ListedSession>, AgentError> {
+    async fn pages(&self, one_shot: &OneShotProcess, folder: Option<&Path>) -> Result<Vec<ListedSession>, AgentError> {
         let mut listed: Vec<ListedSession> = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
             let request = acp::ListSessionsRequest::new().cwd(folder.map(Path::to_owned)).cursor(cursor.clone());
-            let page: acp::ListSessionsResponse = short
+            let page: acp::ListSessionsResponse = one_shot
                 .call(acp::AGENT_METHOD_NAMES.session_list, &request)
                 .await
                 .map_err(|error| self.failed(&error))?;
@@ -100,34 +100,34 @@ impl AcpAgent {
         }
     }
 
-    async fn short(&self, folder: Option<&Path>) -> Result<Short, AgentError> {
+    async fn one_shot(&self, folder: Option<&Path>) -> Result<OneShotProcess, AgentError> {
         // Nobody listens: nothing is reported where no conversation is open.
         let (reports, _) = mpsc::channel(1);
         let opening = OpenSession {
-            session: brief_session(&self.program),
-            chat: BRIEF.into(),
+            session: one_shot_session(&self.program),
+            chat: ONE_SHOT_CHAT.into(),
             model: None,
             working_directories: folder.map(|folder| folder.display().to_string()).into_iter().collect(),
-            known_as: None,
+            agent_session_id: None,
             settings: Extra::new(),
-            reports: ChatSink::new(BRIEF.into(), reports),
+            reports: ChatSink::new(ONE_SHOT_CHAT.into(), reports),
             spills: Arc::new(()),
             start: AgentStart::FirstTurn,
         };
-        Short::start(Arc::new(self.chat(&opening)?.serving_nothing())).await
+        OneShotProcess::start(Arc::new(self.chat(&opening)?.without_services())).await
     }
 
-    fn chat(&self, opening: &OpenSession) -> Result<Chat, AgentError> {
-        let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
-        Chat::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned), opening)
+    fn chat(&self, opening: &OpenSession) -> Result<AcpChat, AgentError> {
+        let (program, pool, profile) = (&self.program, &self.pool, &self.profile);
+        AcpChat::new(Arc::clone(program), Arc::clone(pool), Arc::clone(profile), opening)
     }
 
-    fn failed(&self, error: &CallError) -> AgentError {
-        AgentError::Turn(format!("{}: {error}", self.program.display_name))
+    fn failed(&self, error: &AgentCallError) -> AgentError {
+        AgentError::TurnFailed(format!("{}: {error}", self.program.display_name))
     }
 
     fn cannot(&self, what: &str) -> AgentError {
-        AgentError::Turn(format!("{} cannot {what}: a newer version may", self.program.display_name))
+        AgentError::TurnFailed(format!("{} cannot {what}: a newer version may", self.program.display_name))
     }
 }
 
@@ -139,7 +139,7 @@ impl Agent for AcpAgent {
             provider: provider.clone(),
             display_name: display_name.clone(),
             description: description.clone(),
-            models: self.learned.models.borrow().clone(),
+            models: self.profile.models.borrow().clone(),
         }
     }
 
@@ -155,33 +155,33 @@ impl Agent for AcpAgent {
     }
 
     fn settings(&self) -> Option<SessionConfig> {
-        let learned = self.learned.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let profile = self.profile.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // What can be set is said when the first session runs. It needs a place then: a session that was made without
         // settings never gets any.
-        Some(learned.unwrap_or_else(|| SessionConfig::of(Extra::new())))
+        Some(profile.unwrap_or_else(|| SessionConfig::of(Extra::new())))
     }
 
     fn edits_files(&self) -> bool {
         true
     }
 
-    fn outlasts(&self) -> Outlasts {
-        Outlasts::Running
+    fn turn_survival(&self) -> TurnSurvival {
+        TurnSurvival::Running
     }
 
     fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
-        let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
-        Some(Arc::new(AcpSummarizer::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned))))
+        let (program, pool, profile) = (&self.program, &self.pool, &self.profile);
+        Some(Arc::new(AcpSummarizer::new(Arc::clone(program), Arc::clone(pool), Arc::clone(profile))))
     }
 
-    fn minds_its_window(&self) -> bool {
+    fn manages_context_window(&self) -> bool {
         true
     }
 }
 
-impl Learned {
+impl AgentProfile {
     /// Notes which models a session says that there are.
-    pub(crate) fn models(&self, settings: &Settings) {
+    pub(crate) fn models(&self, settings: &AgentSettings) {
         let models = settings.models();
         if models.is_empty() {
             return;
@@ -194,8 +194,8 @@ impl Learned {
     }
 
     /// Notes what can be chosen in a session, and what is chosen where nobody has chosen anything yet.
-    pub(crate) fn defaults(&self, settings: &Settings) {
-        if let Some(AgentEvent::Settings { schema, values }) = settings.event() {
+    pub(crate) fn defaults(&self, settings: &AgentSettings) {
+        if let Some(AgentEvent::AgentSettings { schema, values }) = settings.event() {
             let config = SessionConfig { schema, values };
             *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Some(config);
         }

@@ -14,25 +14,25 @@
 //! - `session`: one chat's agent ([`AgentSession`](crate::AgentSession)): started when it is needed, brought back when it
 //!   died.
 //! - `serve`: what an agent may ask of us: files, terminals.
-//! - `fleet`: all processes of a host: how many, where, and which may stop.
+//! - `pool`: all processes of a host: how many, where, and which may stop.
 //! - `capture`: every frame in a file, for those who look for a mistake.
 //!
 //! # What happens when the host ends
 //!
 //! The agent's process belongs to a shim and works on. Each report says up to which of the agent's frames it is dealt
-//! with ([`Mark`](crate::Mark)), and a small file in the shim's folder says which prompt was sent when. The next host
+//! with ([`FrameCursor`](crate::FrameCursor)), and a small file in the shim's folder says which prompt was sent when. The next host
 //! attaches to the shim, skips what is stored, and goes on. Commands on terminals that the agent asked us for end with
 //! the host; the agent is told that they are gone.
 
 mod agent;
 #[cfg(test)]
-mod anything;
+mod arbitrary_updates;
 mod capture;
 mod connection;
 pub(crate) mod content;
 pub(crate) mod elicit;
-mod fleet;
 pub(crate) mod map;
+mod pool;
 mod program;
 mod random;
 #[cfg(test)]
@@ -43,6 +43,6 @@ pub(crate) mod settings;
 mod summary;
 
 pub use agent::{AcpAgent, ListedSession};
-pub use fleet::{Documents, Fleet, FleetOptions, NoDocuments, shim_folder};
 pub use map::{UpdateError, read_update};
+pub use pool::{Documents, NoDocuments, ProcessPool, ProcessPoolOptions, shim_folder};
 pub use program::AcpProgram;

@@ -13,8 +13,8 @@ use grove_wire::ahp::SessionConfigSchema;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::map::{self, Said};
-use super::settings::Settings;
+use super::map::{self, UpdateContent};
+use super::settings::AgentSettings;
 use crate::agent::*;
 
 /// What the agents say beyond the protocol.
@@ -51,7 +51,7 @@ fn said() -> Vec<(String, Value)> {
 
 /// Asserts that every word and number that was said of a call is found again in what is told of it.
 pub(super) fn assert_nothing_lost(said: &Value, told: &ToolUpdate) {
-    let mut kept = Kept::default();
+    let mut kept = ReportedContent::default();
     kept.take(told);
     let members = said.as_object().into_iter().flatten();
     for (name, value) in members.filter(|(name, _)| *name != "sessionUpdate") {
@@ -65,13 +65,13 @@ pub(super) fn assert_nothing_lost(said: &Value, told: &ToolUpdate) {
 
 /// Everything that is told of a call.
 #[derive(Default)]
-struct Kept {
+struct ReportedContent {
     texts: Vec<String>,
     others: Vec<Value>,
     bytes: Vec<Vec<u8>>,
 }
 
-impl Kept {
+impl ReportedContent {
     fn take(&mut self, told: &ToolUpdate) {
         self.texts.push(told.call.to_string());
         self.texts.extend(told.name.iter().chain(&told.title).cloned());
@@ -86,10 +86,10 @@ impl Kept {
         self.texts.push(output.text.clone());
         for piece in &output.pieces {
             match piece {
-                Piece::Edit { path, before, after } => {
+                ToolOutputPart::Edit { path, before, after } => {
                     self.texts.extend([path].into_iter().chain(before).chain(after).cloned());
                 }
-                Piece::Bytes { mime_type, bytes } => {
+                ToolOutputPart::Bytes { mime_type, bytes } => {
                     self.texts.push(mime_type.clone());
                     self.bytes.push(bytes.clone());
                 }
@@ -174,8 +174,8 @@ fn nothing_of_a_recorded_tool_call_is_lost() {
         let params = &message["params"];
         let (call, told) = match message["method"].as_str() {
             Some("session/update") => match map::update(params.clone()).unwrap().said {
-                Said::Events(events) => (&params["update"], events),
-                Said::Mode(_) | Said::Options(_) => continue,
+                UpdateContent::Events(events) => (&params["update"], events),
+                UpdateContent::Mode(_) | UpdateContent::Options(_) => continue,
             },
             Some("session/request_permission") => {
                 let asked = map::permission(params.clone(), "q".into(), oneshot::channel().0).unwrap();
@@ -201,7 +201,7 @@ fn what_recorded_tools_put_out_is_shown() {
         if message["method"] != "session/update" {
             continue;
         }
-        let Said::Events(events) = map::update(message["params"].clone()).unwrap().said else { continue };
+        let UpdateContent::Events(events) = map::update(message["params"].clone()).unwrap().said else { continue };
         for event in events {
             if let AgentEvent::Tool(told) = event
                 && told
@@ -245,7 +245,7 @@ fn every_recorded_turn_ended_well() {
     let mut turns = 0;
     for (agent, message) in said.iter().filter(|(_, message)| message["result"]["stopReason"].is_string()) {
         let response: acp::PromptResponse = serde_json::from_value(message["result"].clone()).unwrap();
-        let (events, result) = map::ended(&response);
+        let (events, result) = map::turn_end(&response);
         assert!(result.is_ok(), "{agent}");
         assert_eq!(events.len(), usize::from(message["result"]["usage"].is_object()), "{agent}");
         turns += 1;
@@ -265,8 +265,8 @@ fn what_recorded_agents_let_be_chosen_is_a_form() {
         {
             continue;
         }
-        let settings = Settings::of(result);
-        let Some(AgentEvent::Settings { schema, values }) = settings.event() else { panic!("{agent}: {result}") };
+        let settings = AgentSettings::of(result);
+        let Some(AgentEvent::AgentSettings { schema, values }) = settings.event() else { panic!("{agent}: {result}") };
         let schema: SessionConfigSchema = serde_json::from_value(Value::Object(schema)).unwrap();
         for (name, property) in &schema.properties {
             let value = &values[name];

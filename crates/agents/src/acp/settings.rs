@@ -17,7 +17,7 @@ const MODEL: &str = "model";
 
 /// What an agent lets be chosen, and what is chosen.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Settings {
+pub(crate) struct AgentSettings {
     options: Vec<Setting>,
     modes: Option<Setting>,
     models: Option<Setting>,
@@ -25,7 +25,7 @@ pub(crate) struct Settings {
 
 /// A call that makes the agent use a setting.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change {
+pub(crate) enum SettingRequest {
     Option(acp::SetSessionConfigOptionRequest),
     Mode(acp::SetSessionModeRequest),
     /// The older way to choose a model: `session/set_model`, which the types do not have any more.
@@ -39,8 +39,8 @@ struct Setting {
     title: String,
     description: Option<String>,
     role: Role,
-    way: Way,
-    value: Chosen,
+    mechanism: SettingMechanism,
+    value: SettingValue,
 }
 
 /// What a setting is about, where that matters here.
@@ -53,19 +53,19 @@ enum Role {
 
 /// How a setting is changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
+enum SettingMechanism {
     Option,
     Mode,
     Model,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Chosen {
+enum SettingValue {
     One { id: String, choices: Vec<Choice> },
     Switch(bool),
 }
 
-impl Settings {
+impl AgentSettings {
     /// What an answer to `session/new`, `load`, `resume` or `fork` says can be chosen: its result as it came, since the
     /// older list of models is not in the types any more. What is not understood is passed over.
     pub(crate) fn of(result: &Value) -> Self {
@@ -75,8 +75,8 @@ impl Settings {
         let models = older_list(result, "models", ["currentModelId", "availableModels", "modelId"]);
         Self {
             options: options.filter_map(|option| Setting::of(&option)).collect(),
-            modes: modes.map(|value| Setting::older(MODE, "Mode", Role::Mode, Way::Mode, value)),
-            models: models.map(|value| Setting::older(MODEL, "Model", Role::Model, Way::Model, value)),
+            modes: modes.map(|value| Setting::older(MODE, "Mode", Role::Mode, SettingMechanism::Mode, value)),
+            models: models.map(|value| Setting::older(MODEL, "Model", Role::Model, SettingMechanism::Model, value)),
         }
     }
 
@@ -86,7 +86,7 @@ impl Settings {
             settings.options = options.iter().filter_map(Setting::of).collect();
             for (list, role) in [(&mut settings.modes, Role::Mode), (&mut settings.models, Role::Model)] {
                 let option = settings.options.iter().find(|option| option.role == role);
-                if let (Some(list), Some(Chosen::One { id, .. })) = (list, option.map(|option| &option.value)) {
+                if let (Some(list), Some(SettingValue::One { id, .. })) = (list, option.map(|option| &option.value)) {
                     list.choose_known(id);
                 }
             }
@@ -120,14 +120,14 @@ impl Settings {
             return None;
         }
         let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), Value::Object(properties))];
-        Some(AgentEvent::Settings { schema: schema.into_iter().collect(), values })
+        Some(AgentEvent::AgentSettings { schema: schema.into_iter().collect(), values })
     }
 
     /// The models to choose from, for lists.
     pub(crate) fn models(&self) -> Vec<ModelInfo> {
         let choices = match self.of_role(Role::Model).map(|setting| &setting.value) {
-            Some(Chosen::One { choices, .. }) => choices.as_slice(),
-            Some(Chosen::Switch(_)) | None => &[],
+            Some(SettingValue::One { choices, .. }) => choices.as_slice(),
+            Some(SettingValue::Switch(_)) | None => &[],
         };
         let model = |choice: &Choice| ModelInfo {
             id: choice.id.as_str().into(),
@@ -139,32 +139,32 @@ impl Settings {
     }
 
     /// What has to be called so that a setting has this value; `None` where it has it, or there is no such value.
-    pub(crate) fn change(&self, session: &acp::SessionId, name: &str, value: &Value) -> Option<Change> {
+    pub(crate) fn change(&self, session: &acp::SessionId, name: &str, value: &Value) -> Option<SettingRequest> {
         self.all().find(|setting| setting.name == name)?.change(session, value)
     }
 
     /// The same for the model.
-    pub(crate) fn change_model(&self, session: &acp::SessionId, model: &ModelId) -> Option<Change> {
+    pub(crate) fn change_model(&self, session: &acp::SessionId, model: &ModelId) -> Option<SettingRequest> {
         self.of_role(Role::Model)?.change(session, &Value::from(model.as_str()))
     }
 
     /// Notes that a change was made, where the agent's answer does not say how things stand now.
-    pub(crate) fn made(&mut self, change: &Change) {
+    pub(crate) fn made(&mut self, change: &SettingRequest) {
         match change {
-            Change::Option(made) => {
+            SettingRequest::Option(made) => {
                 let option = self.options.iter_mut().find(|option| option.name == *made.config_id.0);
                 match (option, made.value.as_bool(), made.value.as_value_id()) {
                     (Some(option), _, Some(id)) => option.choose(&id.0),
-                    (Some(Setting { value: Chosen::Switch(on), .. }), Some(value), None) => *on = value,
+                    (Some(Setting { value: SettingValue::Switch(on), .. }), Some(value), None) => *on = value,
                     _ => {}
                 }
             }
-            Change::Mode(made) => {
+            SettingRequest::Mode(made) => {
                 if let Some(modes) = &mut self.modes {
                     modes.choose(&made.mode_id.0);
                 }
             }
-            Change::Model(made) => {
+            SettingRequest::Model(made) => {
                 if let (Some(models), Some(id)) = (&mut self.models, made.get("modelId").and_then(Value::as_str)) {
                     models.choose(id);
                 }
@@ -202,9 +202,9 @@ impl Setting {
                     }
                     _ => return None,
                 };
-                Chosen::One { id: select.current_value.to_string(), choices }
+                SettingValue::One { id: select.current_value.to_string(), choices }
             }
-            acp::SessionConfigKind::Boolean(switch) => Chosen::Switch(switch.current_value),
+            acp::SessionConfigKind::Boolean(switch) => SettingValue::Switch(switch.current_value),
             _ => return None,
         };
         let name = option.id.to_string();
@@ -214,11 +214,11 @@ impl Setting {
             _ => Role::Other,
         };
         let description = option.description.clone().filter(|description| !description.is_empty());
-        Some(Self { name, title: option.name.clone(), description, role, way: Way::Option, value })
+        Some(Self { name, title: option.name.clone(), description, role, mechanism: SettingMechanism::Option, value })
     }
 
-    fn older(name: &str, title: &str, role: Role, way: Way, value: Chosen) -> Self {
-        Self { name: name.to_owned(), title: title.to_owned(), description: None, role, way, value }
+    fn older(name: &str, title: &str, role: Role, mechanism: SettingMechanism, value: SettingValue) -> Self {
+        Self { name: name.to_owned(), title: title.to_owned(), description: None, role, mechanism, value }
     }
 
     /// Whether this option takes the place of an older list.
@@ -228,21 +228,21 @@ impl Setting {
 
     fn is_choice(&self) -> bool {
         match &self.value {
-            Chosen::One { choices, .. } => !choices.is_empty(),
-            Chosen::Switch(_) => true,
+            SettingValue::One { choices, .. } => !choices.is_empty(),
+            SettingValue::Switch(_) => true,
         }
     }
 
     /// Takes what the agent says is chosen, even if it never offered it.
     fn choose(&mut self, chosen: &str) {
-        if let Chosen::One { id, .. } = &mut self.value {
+        if let SettingValue::One { id, .. } = &mut self.value {
             chosen.clone_into(id);
         }
     }
 
     /// Takes it where it is one of the choices.
     fn choose_known(&mut self, chosen: &str) {
-        if let Chosen::One { choices, .. } = &self.value
+        if let SettingValue::One { choices, .. } = &self.value
             && choices.iter().any(|choice| choice.id == chosen)
         {
             self.choose(chosen);
@@ -251,8 +251,8 @@ impl Setting {
 
     fn chosen(&self) -> Value {
         match &self.value {
-            Chosen::One { id, .. } => Value::from(id.as_str()),
-            Chosen::Switch(on) => Value::from(*on),
+            SettingValue::One { id, .. } => Value::from(id.as_str()),
+            SettingValue::Switch(on) => Value::from(*on),
         }
     }
 
@@ -263,8 +263,8 @@ impl Setting {
             schema["description"] = json!(description);
         }
         match &self.value {
-            Chosen::Switch(_) => schema["type"] = json!("boolean"),
-            Chosen::One { id, choices } => {
+            SettingValue::Switch(_) => schema["type"] = json!("boolean"),
+            SettingValue::One { id, choices } => {
                 // What is chosen must be among what can be, or no form could show it.
                 let unlisted = Choice { id: id.clone(), label: id.clone(), description: None, recommended: false };
                 let unlisted = (!choices.iter().any(|choice| choice.id == *id)).then_some(&unlisted);
@@ -281,28 +281,28 @@ impl Setting {
         schema
     }
 
-    fn change(&self, session: &acp::SessionId, value: &Value) -> Option<Change> {
+    fn change(&self, session: &acp::SessionId, value: &Value) -> Option<SettingRequest> {
         if self.chosen() == *value {
             return None;
         }
         let name = self.name.as_str();
         match (&self.value, value) {
-            (Chosen::Switch(_), Value::Bool(on)) => {
+            (SettingValue::Switch(_), Value::Bool(on)) => {
                 let name = acp::SessionConfigId::new(name);
-                Some(Change::Option(acp::SetSessionConfigOptionRequest::new(session.clone(), name, *on)))
+                Some(SettingRequest::Option(acp::SetSessionConfigOptionRequest::new(session.clone(), name, *on)))
             }
-            (Chosen::One { choices, .. }, Value::String(id)) => {
+            (SettingValue::One { choices, .. }, Value::String(id)) => {
                 let id = choices.iter().find(|choice| choice.id == *id)?.id.as_str();
-                Some(match self.way {
-                    Way::Option => {
+                Some(match self.mechanism {
+                    SettingMechanism::Option => {
                         let name = acp::SessionConfigId::new(name);
-                        Change::Option(acp::SetSessionConfigOptionRequest::new(session.clone(), name, id))
+                        SettingRequest::Option(acp::SetSessionConfigOptionRequest::new(session.clone(), name, id))
                     }
-                    Way::Mode => {
+                    SettingMechanism::Mode => {
                         let id = acp::SessionModeId::new(id);
-                        Change::Mode(acp::SetSessionModeRequest::new(session.clone(), id))
+                        SettingRequest::Mode(acp::SetSessionModeRequest::new(session.clone(), id))
                     }
-                    Way::Model => Change::Model(json!({"sessionId": session, "modelId": id})),
+                    SettingMechanism::Model => SettingRequest::Model(json!({"sessionId": session, "modelId": id})),
                 })
             }
             _ => None,
@@ -320,7 +320,7 @@ fn choice(option: &acp::SessionConfigSelectOption) -> Choice {
 }
 
 /// One of the older lists, by the names of its members: what is chosen, the list, and the id of each in it.
-fn older_list(result: &Value, list: &str, [current, available, id]: [&str; 3]) -> Option<Chosen> {
+fn older_list(result: &Value, list: &str, [current, available, id]: [&str; 3]) -> Option<SettingValue> {
     let list = result.get(list)?;
     let choices = list.get(available)?.as_array()?.iter().filter_map(|choice| {
         let text = |name: &str| choice.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -328,7 +328,7 @@ fn older_list(result: &Value, list: &str, [current, available, id]: [&str; 3]) -
         let label = text("name").unwrap_or_else(|| id.clone());
         Some(Choice { id, label, description: text("description"), recommended: false })
     });
-    Some(Chosen::One { id: list.get(current)?.as_str()?.to_owned(), choices: choices.collect() })
+    Some(SettingValue::One { id: list.get(current)?.as_str()?.to_owned(), choices: choices.collect() })
 }
 
 #[cfg(test)]
@@ -339,9 +339,9 @@ mod tests {
         acp::SessionId::new("s")
     }
 
-    fn form(settings: &Settings) -> (Value, Value) {
+    fn form(settings: &AgentSettings) -> (Value, Value) {
         match settings.event() {
-            Some(AgentEvent::Settings { schema, values }) => (Value::Object(schema), Value::Object(values)),
+            Some(AgentEvent::AgentSettings { schema, values }) => (Value::Object(schema), Value::Object(values)),
             other => panic!("{other:?}"),
         }
     }
@@ -351,8 +351,8 @@ mod tests {
     }
 
     /// An option and an older list for the mode, only an older list for the model.
-    fn mixed() -> Settings {
-        Settings::of(&json!({
+    fn mixed() -> AgentSettings {
+        AgentSettings::of(&json!({
             "sessionId": "s",
             "configOptions": [
                 {"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": "ask",
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn an_option_wins_by_its_id_as_well() {
-        let settings = Settings::of(&json!({
+        let settings = AgentSettings::of(&json!({
             "configOptions": [{"id": "mode", "name": "M", "category": "_other", "type": "boolean", "currentValue": true}],
             "modes": {"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}]},
         }));
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn older_lists_alone_are_settings() {
-        let settings = Settings::of(&json!({
+        let settings = AgentSettings::of(&json!({
             "modes": {"currentModeId": "https://x/#a", "availableModes": [
                 {"id": "https://x/#a", "name": "A"}, {"id": "https://x/#b"}, {"name": "without an id"}]},
         }));
@@ -407,12 +407,12 @@ mod tests {
         assert_eq!(values, json!({"mode": "https://x/#a"}));
         let change = settings.change(&session(), "mode", &json!("https://x/#b")).unwrap();
         let wanted = acp::SetSessionModeRequest::new(session(), acp::SessionModeId::new("https://x/#b"));
-        assert_eq!(change, Change::Mode(wanted));
+        assert_eq!(change, SettingRequest::Mode(wanted));
     }
 
     #[test]
     fn grouped_choices_are_one_list() {
-        let settings = Settings::of(&json!({"configOptions": [
+        let settings = AgentSettings::of(&json!({"configOptions": [
             {"id": "m", "name": "M", "category": "model", "type": "select", "currentValue": "b", "options": [
                 {"group": "g", "name": "G", "options": [{"value": "a", "name": "A"}]},
                 {"group": "h", "name": "H", "options": [{"value": "b", "name": "B"}]}]},
@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_passed_over() {
-        let settings = Settings::of(&json!({
+        let settings = AgentSettings::of(&json!({
             "configOptions": [{"id": "x", "name": "X", "type": "slider", "currentValue": 3}, 7,
                 {"id": "e", "name": "E", "type": "select", "currentValue": "a", "options": []}],
             "modes": "none",
@@ -431,13 +431,13 @@ mod tests {
         }));
         assert!(settings.event().is_none());
         for nothing in [json!(null), json!({}), json!({"modes": null, "configOptions": null})] {
-            assert_eq!(Settings::of(&nothing), Settings::default());
+            assert_eq!(AgentSettings::of(&nothing), AgentSettings::default());
         }
     }
 
     #[test]
     fn what_is_chosen_is_always_among_the_choices() {
-        let settings = Settings::of(&json!({
+        let settings = AgentSettings::of(&json!({
             "models": {"currentModelId": "secret", "availableModels": [{"modelId": "m1", "name": "One"}]},
         }));
         let (schema, values) = form(&settings);
@@ -450,11 +450,11 @@ mod tests {
         let settings = mixed();
         let change = |name: &str, value: Value| settings.change(&session(), name, &value);
         let option = |id: &'static str, value: acp::SessionConfigOptionValue| {
-            Some(Change::Option(acp::SetSessionConfigOptionRequest::new(session(), id, value)))
+            Some(SettingRequest::Option(acp::SetSessionConfigOptionRequest::new(session(), id, value)))
         };
         assert_eq!(change("how", json!("do")), option("how", "do".into()));
         assert_eq!(change("fast", json!(true)), option("fast", true.into()));
-        let model = Some(Change::Model(json!({"sessionId": "s", "modelId": "m2"})));
+        let model = Some(SettingRequest::Model(json!({"sessionId": "s", "modelId": "m2"})));
         assert_eq!(change("model", json!("m2")), model);
         assert_eq!(settings.change_model(&session(), &"m2".into()), model);
     }
@@ -495,12 +495,12 @@ mod tests {
         assert_eq!(form(&settings).1["how"], "do");
         assert!(!settings.take_mode(&acp::SessionModeId::new("do")), "nothing is different");
         assert!(!settings.take_mode(&acp::SessionModeId::new("unheard")), "the option has no such choice");
-        let mut older = Settings::of(&json!({
+        let mut older = AgentSettings::of(&json!({
             "modes": {"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]},
         }));
         assert!(older.take_mode(&acp::SessionModeId::new("b")));
         assert_eq!(form(&older).1["mode"], "b");
-        assert!(!Settings::default().take_mode(&acp::SessionModeId::new("b")));
+        assert!(!AgentSettings::default().take_mode(&acp::SessionModeId::new("b")));
     }
 
     #[test]

@@ -8,10 +8,10 @@ use grove_core::*;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::agent::Learned;
-use super::fleet::Fleet;
+use super::agent::AgentProfile;
+use super::pool::ProcessPool;
 use super::program::AcpProgram;
-use super::session::{AcpSession, BRIEF, Chat, brief_session};
+use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, one_shot_session};
 use super::settings::MODE;
 use crate::agent::*;
 
@@ -26,13 +26,13 @@ const REPORTS: usize = 64;
 #[derive(Debug)]
 pub(super) struct AcpSummarizer {
     program: Arc<AcpProgram>,
-    fleet: Arc<Fleet>,
-    learned: Arc<Learned>,
+    pool: Arc<ProcessPool>,
+    profile: Arc<AgentProfile>,
 }
 
 impl AcpSummarizer {
-    pub(super) fn new(program: Arc<AcpProgram>, fleet: Arc<Fleet>, learned: Arc<Learned>) -> Self {
-        Self { program, fleet, learned }
+    pub(super) fn new(program: Arc<AcpProgram>, pool: Arc<ProcessPool>, profile: Arc<AgentProfile>) -> Self {
+        Self { program, pool, profile }
     }
 
     async fn ask(&self, wanted: SummaryRequest) -> Result<String, AgentError> {
@@ -41,26 +41,26 @@ impl AcpSummarizer {
         settings.remove(MODE);
         self.program.find()?;
         let (sender, reports) = mpsc::channel(REPORTS);
-        let sink = ChatSink::new(BRIEF.into(), sender);
+        let sink = ChatSink::new(ONE_SHOT_CHAT.into(), sender);
         let opening = OpenSession {
-            session: brief_session(&self.program),
-            chat: BRIEF.into(),
+            session: one_shot_session(&self.program),
+            chat: ONE_SHOT_CHAT.into(),
             model: model.clone(),
             working_directories,
-            known_as: None,
+            agent_session_id: None,
             settings,
             reports: sink.clone(),
             spills: Arc::new(()),
             start: AgentStart::FirstTurn,
         };
-        let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
-        let chat = Chat::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned), &opening)?;
-        let session = Arc::new(AcpSession::new(Arc::new(chat.serving_nothing()), opening));
-        let mut brief = Brief { session: Arc::clone(&session), reports };
+        let (program, pool, profile) = (&self.program, &self.pool, &self.profile);
+        let chat = AcpChat::new(Arc::clone(program), Arc::clone(pool), Arc::clone(profile), &opening)?;
+        let session = Arc::new(AcpSession::new(Arc::new(chat.without_services()), opening));
+        let mut brief = SummaryConversation { session: Arc::clone(&session), reports };
         let mut said = String::new();
         let message = Message::user(prompt);
         let prompt = Prompt { message, model, client_tools: Vec::new(), memory: Arc::new(()) };
-        let mut asked = session.prompt(prompt, sink.turn(BRIEF.into()));
+        let mut asked = session.prompt(prompt, sink.turn(ONE_SHOT_CHAT.into()));
         while said.len() < LONGEST {
             tokio::select! {
                 Some(report) = brief.reports.recv() => brief.take(report, &mut said),
@@ -76,7 +76,7 @@ impl AcpSummarizer {
         }
         said.truncate(said.floor_char_boundary(LONGEST));
         match said.trim() {
-            "" => Err(AgentError::Turn(format!(
+            "" => Err(AgentError::TurnFailed(format!(
                 "{} gave no summary: try again, or with another model",
                 self.program.display_name
             ))),
@@ -90,19 +90,21 @@ impl Summarizer for AcpSummarizer {
     async fn summarize(&self, wanted: SummaryRequest) -> Result<String, AgentError> {
         let late = || {
             let (name, seconds) = (&self.program.display_name, PATIENCE.as_secs());
-            AgentError::Turn(format!("{name} gave no summary within {seconds} s: try again, or with another model"))
+            AgentError::TurnFailed(format!(
+                "{name} gave no summary within {seconds} s: try again, or with another model"
+            ))
         };
         timeout(PATIENCE, self.ask(wanted)).await.unwrap_or_else(|_| Err(late()))
     }
 }
 
 /// A conversation that is over as soon as nobody waits for it. Nothing of it stays.
-struct Brief {
+struct SummaryConversation {
     session: Arc<AcpSession>,
     reports: mpsc::Receiver<Report>,
 }
 
-impl Brief {
+impl SummaryConversation {
     /// Takes what the agent says; whatever it wants to do is refused.
     fn take(&self, report: Report, said: &mut String) {
         for event in report.events {
@@ -123,15 +125,15 @@ impl Brief {
     }
 }
 
-impl Drop for Brief {
+impl Drop for SummaryConversation {
     fn drop(&mut self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let session = Arc::clone(&self.session);
         let mut reports = std::mem::replace(&mut self.reports, mpsc::channel(1).1);
         runtime.spawn(async move {
             let over = async {
-                session.cancel(&BRIEF.into()).await;
-                session.close(Closing::Removed).await;
+                session.cancel(&ONE_SHOT_CHAT.into()).await;
+                session.close(CloseReason::Removed).await;
             };
             tokio::pin!(over);
             // It is heard until then: an agent that nobody hears is left to the next host.

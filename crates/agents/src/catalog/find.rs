@@ -5,20 +5,20 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Install, Known};
+use super::{AgentEntry, Install};
 
 /// Whether an agent is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Installation {
     Installed { program: PathBuf },
     Missing { looked_for: &'static [&'static str], install: Install },
 }
 
 /// Looks for an agent in the folders of a `PATH` value.
-pub fn find(known: &Known, path: &OsStr) -> Found {
-    match known.commands.iter().find_map(|name| look_up(name, path)) {
-        Some(program) => Found::Installed { program },
-        None => Found::Missing { looked_for: known.commands, install: known.install },
+pub fn find(agent_entry: &AgentEntry, path: &OsStr) -> Installation {
+    match agent_entry.commands.iter().find_map(|name| look_up(name, path)) {
+        Some(program) => Installation::Installed { program },
+        None => Installation::Missing { looked_for: agent_entry.commands, install: agent_entry.install },
     }
 }
 
@@ -39,7 +39,7 @@ fn is_program(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::known;
+    use super::super::agent_entry;
     use super::*;
 
     fn put(folder: &Path, name: &str, mode: u32) -> PathBuf {
@@ -55,16 +55,16 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (one, two) = (place.path().join("one"), place.path().join("two"));
         let path = std::env::join_paths([&one, &two, &place.path().join("gone")]).unwrap();
-        let claude = known("claude").unwrap();
-        let missing = Found::Missing { looked_for: claude.commands, install: claude.install };
+        let claude = agent_entry("claude").unwrap();
+        let missing = Installation::Missing { looked_for: claude.commands, install: claude.install };
         assert_eq!(find(claude, &path), missing);
 
         let old = put(&one, "claude-code-acp", 0o755);
-        assert_eq!(find(claude, &path), Found::Installed { program: old });
+        assert_eq!(find(claude, &path), Installation::Installed { program: old });
         let new = put(&two, "claude-agent-acp", 0o755);
-        assert_eq!(find(claude, &path), Found::Installed { program: new });
+        assert_eq!(find(claude, &path), Installation::Installed { program: new });
         let first = put(&one, "claude-agent-acp", 0o755);
-        assert_eq!(find(claude, &path), Found::Installed { program: first });
+        assert_eq!(find(claude, &path), Installation::Installed { program: first });
     }
 
     #[test]

@@ -16,8 +16,8 @@ use async_trait::async_trait;
 use grove_core::*;
 
 use crate::agent::*;
-use crate::spills::Spills;
-use script::{ClientCall, Part, Say, Script, Step, Tool};
+use crate::spills::SpillStore;
+use script::{ClientCall, Say, Script, ScriptStep, ScriptedPart, ScriptedTool};
 use summary::ScriptedSummarizer;
 
 /// The agent without a model.
@@ -70,8 +70,8 @@ impl Agent for ScriptedAgent {
         Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills: session.spills }))
     }
 
-    fn outlasts(&self) -> Outlasts {
-        Outlasts::Waiting
+    fn turn_survival(&self) -> TurnSurvival {
+        TurnSurvival::PendingRequest
     }
 
     fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
@@ -83,7 +83,7 @@ impl Agent for ScriptedAgent {
 struct ScriptedSession {
     steering: Mutex<HashMap<TurnId, Vec<String>>>,
     /// Where a script lies that is too large for a message.
-    spills: Arc<dyn Spills>,
+    spills: Arc<dyn SpillStore>,
 }
 
 impl ScriptedSession {
@@ -137,20 +137,20 @@ impl AgentSession for ScriptedSession {
 
     /// A script waits in one step at a time, and what is asked there is named after the step.
     async fn resume(&self, prompt: Prompt, from: Resumption, turn: TurnSink) -> Result<(), AgentError> {
-        let lost = || AgentError::Turn("the script's place is lost".to_owned());
-        let Waiting { request, awaits } = from.waiting.into_iter().next().ok_or_else(lost)?;
+        let lost = || AgentError::TurnFailed("the script's place is lost".to_owned());
+        let PendingRequest { request, answer_from } = from.waiting.into_iter().next().ok_or_else(lost)?;
         let number: usize = request.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).ok_or_else(lost)?;
         let script = self.script_of(&prompt).await?;
-        match (awaits, script.steps.get(number).ok_or_else(lost)?) {
-            (Awaits::Permission(call, answer), Step::Tool(tool)) => {
+        match (answer_from, script.steps.get(number).ok_or_else(lost)?) {
+            (PendingAnswer::Permission(call, answer), ScriptStep::ScriptedTool(tool)) => {
                 if answer.await.map_err(|_| AgentError::TurnOver)?.decision == Decision::Approved {
                     complete_tool(tool, call, &turn).await?;
                 }
             }
-            (Awaits::Result(_, result), Step::ClientTool(_)) => {
+            (PendingAnswer::Result(_, result), ScriptStep::ClientTool(_)) => {
                 result.await.map_err(|_| AgentError::TurnOver)?;
             }
-            (Awaits::Question(answer), Step::Ask(_)) => {
+            (PendingAnswer::Question(answer), ScriptStep::Ask(_)) => {
                 answer.await.map_err(|_| AgentError::TurnOver)?;
             }
             (_, _) => return Err(lost()),
@@ -174,25 +174,25 @@ impl AgentSession for ScriptedSession {
     }
 }
 
-async fn take(step: Step, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
+async fn take(step: ScriptStep, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
     match step {
-        Step::Say(say) => speak(say, turn).await,
-        Step::Reason(text) => turn.reasoning(text).await,
-        Step::Tool(tool) => call_tool(tool, number, turn).await,
-        Step::ClientTool(call) => call_client(call, number, prompt, turn).await,
-        Step::Part(Part { mime_type, body }) => turn.body(mime_type, body).await,
-        Step::Usage(usage) => turn.usage(usage).await,
-        Step::Title(title) => turn.title(title).await,
-        Step::Ask(mut request) => {
+        ScriptStep::Say(say) => speak(say, turn).await,
+        ScriptStep::Reason(text) => turn.reasoning(text).await,
+        ScriptStep::ScriptedTool(tool) => call_tool(tool, number, turn).await,
+        ScriptStep::ClientTool(call) => call_client(call, number, prompt, turn).await,
+        ScriptStep::ScriptedPart(ScriptedPart { mime_type, body }) => turn.body(mime_type, body).await,
+        ScriptStep::Usage(usage) => turn.usage(usage).await,
+        ScriptStep::Title(title) => turn.title(title).await,
+        ScriptStep::Ask(mut request) => {
             request.id = format!("{}-ask-{number}", turn.turn()).into();
             turn.ask(*request).await.map(|_| ())
         }
-        Step::Fail(message) => Err(AgentError::Turn(message)),
-        Step::Sleep(time) => {
+        ScriptStep::Fail(message) => Err(AgentError::TurnFailed(message)),
+        ScriptStep::Sleep(time) => {
             tokio::time::sleep(time).await;
             Ok(())
         }
-        Step::Hang => std::future::pending().await,
+        ScriptStep::Hang => std::future::pending().await,
     }
 }
 
@@ -206,7 +206,7 @@ async fn speak(say: Say, turn: &TurnSink) -> Result<(), AgentError> {
     Ok(())
 }
 
-async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), AgentError> {
+async fn call_tool(tool: ScriptedTool, number: usize, turn: &TurnSink) -> Result<(), AgentError> {
     let id = ToolCallId::from(format!("{}-call-{number}", turn.turn()));
     let shell = tool.permission == Some(PermissionKind::Shell);
     turn.tool_started(NewToolCall {
@@ -249,7 +249,7 @@ async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), Age
 /// Has a client run one of its tools, and repeats what came of it.
 async fn call_client(call: ClientCall, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
     let offered = prompt.client_tools.iter().find(|offered| offered.tool.name == call.name);
-    let offered = offered.ok_or_else(|| AgentError::Turn(format!("no client offers a tool {}", call.name)))?;
+    let offered = offered.ok_or_else(|| AgentError::TurnFailed(format!("no client offers a tool {}", call.name)))?;
     // Named after its step as a question is, so that a script can go on from here.
     let id = ToolCallId::from(format!("{}-call-{number}", turn.turn()));
     turn.tool_started(NewToolCall {
@@ -266,7 +266,7 @@ async fn call_client(call: ClientCall, number: usize, prompt: &Prompt, turn: &Tu
     turn.text(format!("{} gave: {}\n", call.name, result.output.unwrap_or_default())).await
 }
 
-async fn complete_tool(tool: &Tool, call: ToolCallId, turn: &TurnSink) -> Result<(), AgentError> {
+async fn complete_tool(tool: &ScriptedTool, call: ToolCallId, turn: &TurnSink) -> Result<(), AgentError> {
     let past_tense_message = match tool.success {
         true => format!("Ran {}", tool.name),
         false => format!("{} failed", tool.name),

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use grove_core::{Answers, ContextUse, InputRequest, PermissionKind, PermissionOption, Question, Usage};
+use grove_core::{Answers, ContextUsage, InputRequest, PermissionKind, PermissionOption, Question, Usage};
 use serde::Deserialize;
 
-use crate::agent::{AgentError, Body};
+use crate::agent::{AgentError, PartContent};
 
 /// The longest output a step may produce, `repeat` included.
 const MAX_OUTPUT: usize = 64 << 20;
 
 pub(super) struct Script {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ScriptStep>,
 }
 
-pub(super) enum Step {
+pub(super) enum ScriptStep {
     Say(Say),
     Reason(String),
-    Tool(Tool),
+    ScriptedTool(ScriptedTool),
     ClientTool(ClientCall),
-    Part(Part),
+    ScriptedPart(ScriptedPart),
     Usage(Usage),
     Title(String),
     /// Its id is given when it is asked.
@@ -38,7 +38,7 @@ pub(super) struct Say {
     pub(super) delay: Duration,
 }
 
-pub(super) struct Tool {
+pub(super) struct ScriptedTool {
     pub(super) name: String,
     pub(super) input: Option<String>,
     pub(super) output: Option<String>,
@@ -54,9 +54,9 @@ pub(super) struct ClientCall {
     pub(super) input: Option<String>,
 }
 
-pub(super) struct Part {
+pub(super) struct ScriptedPart {
     pub(super) mime_type: String,
-    pub(super) body: Body,
+    pub(super) body: PartContent,
 }
 
 impl Say {
@@ -91,19 +91,20 @@ impl FromStr for Script {
 
 /// What any other prompt is answered with.
 pub(super) fn canned(text: &str) -> Script {
-    let say =
-        |text: String| Step::Say(Say { chunks: text.chars().count() / 6, text, delay: Duration::from_millis(25) });
+    let say = |text: String| {
+        ScriptStep::Say(Say { chunks: text.chars().count() / 6, text, delay: Duration::from_millis(25) })
+    };
     let subject = text.lines().next().unwrap_or_default();
     let title: String = subject.chars().take(60).collect();
     let mut steps = Vec::new();
     if !title.trim().is_empty() {
-        steps.push(Step::Title(title));
+        steps.push(ScriptStep::Title(title));
     }
-    steps.push(Step::Reason("No model is behind me, so I follow a script.".to_owned()));
+    steps.push(ScriptStep::Reason("No model is behind me, so I follow a script.".to_owned()));
     steps.push(say("Hello! I am the scripted agent: I show what a session looks like, and need no model. \
         First I would like to list this folder, if you let me.\n\n"
         .to_owned()));
-    steps.push(Step::Tool(Tool {
+    steps.push(ScriptStep::ScriptedTool(ScriptedTool {
         name: "shell".to_owned(),
         input: Some("ls".to_owned()),
         output: Some("README.md\nsrc\ntests\n".to_owned()),
@@ -115,7 +116,7 @@ pub(super) fn canned(text: &str) -> Script {
     steps.push(say("That is all I can do by myself. Send me `script:` and a JSON array of steps to make me do more, \
         or start a session with another agent.\n"
         .to_owned()));
-    steps.push(Step::Usage(Usage {
+    steps.push(ScriptStep::Usage(Usage {
         input_tokens: Some(text.split_whitespace().count() as u64),
         output_tokens: Some(58),
         ..Usage::default()
@@ -196,35 +197,36 @@ struct WireUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     /// How full the window is said to be.
-    context: Option<ContextUse>,
+    context: Option<ContextUsage>,
 }
 
 impl WireStep {
-    fn check(self) -> Result<Step, String> {
+    fn check(self) -> Result<ScriptStep, String> {
         if self.say.is_none() && (self.chunks.is_some() || self.delay_ms.is_some()) {
             return Err("`chunks` and `delayMs` belong to `say`".to_owned());
         }
         let delay = Duration::from_millis(self.delay_ms.unwrap_or(0));
         let chunks = self.chunks.unwrap_or(1);
         let found = [
-            self.say.map(|text| Ok(Step::Say(Say { text, chunks, delay }))),
-            self.reason.map(|text| Ok(Step::Reason(text))),
-            self.tool.map(|tool| tool.check().map(Step::Tool)),
-            self.client_tool.map(|call| Ok(Step::ClientTool(ClientCall { name: call.name, input: text(call.input) }))),
-            self.part.map(|part| part.check().map(Step::Part)),
+            self.say.map(|text| Ok(ScriptStep::Say(Say { text, chunks, delay }))),
+            self.reason.map(|text| Ok(ScriptStep::Reason(text))),
+            self.tool.map(|tool| tool.check().map(ScriptStep::ScriptedTool)),
+            self.client_tool
+                .map(|call| Ok(ScriptStep::ClientTool(ClientCall { name: call.name, input: text(call.input) }))),
+            self.part.map(|part| part.check().map(ScriptStep::ScriptedPart)),
             self.usage.map(|usage| {
-                Ok(Step::Usage(Usage {
+                Ok(ScriptStep::Usage(Usage {
                     input_tokens: usage.input_tokens,
                     output_tokens: usage.output_tokens,
                     context: usage.context,
                     ..Usage::default()
                 }))
             }),
-            self.title.map(|title| Ok(Step::Title(title))),
-            self.ask.map(|ask| Ok(Step::Ask(Box::new(ask.request())))),
-            self.fail.map(|message| Ok(Step::Fail(message))),
-            self.sleep_ms.map(|ms| Ok(Step::Sleep(Duration::from_millis(ms)))),
-            self.hang.map(|hang| if hang { Ok(Step::Hang) } else { Ok(Step::Sleep(Duration::ZERO)) }),
+            self.title.map(|title| Ok(ScriptStep::Title(title))),
+            self.ask.map(|ask| Ok(ScriptStep::Ask(Box::new(ask.request())))),
+            self.fail.map(|message| Ok(ScriptStep::Fail(message))),
+            self.sleep_ms.map(|ms| Ok(ScriptStep::Sleep(Duration::from_millis(ms)))),
+            self.hang.map(|hang| if hang { Ok(ScriptStep::Hang) } else { Ok(ScriptStep::Sleep(Duration::ZERO)) }),
         ];
         let mut found = found.into_iter().flatten();
         match (found.next(), found.next()) {
@@ -236,7 +238,7 @@ impl WireStep {
 }
 
 impl WireTool {
-    fn check(self) -> Result<Tool, String> {
+    fn check(self) -> Result<ScriptedTool, String> {
         let repeat = self.repeat.unwrap_or(1);
         let output = match self.output {
             Some(output) if output.len().saturating_mul(repeat) > MAX_OUTPUT => {
@@ -252,7 +254,7 @@ impl WireTool {
             WirePermission::Read => PermissionKind::Read,
             WirePermission::Url => PermissionKind::Url,
         });
-        Ok(Tool {
+        Ok(ScriptedTool {
             name: self.name,
             input,
             output,
@@ -284,15 +286,15 @@ impl WireAsk {
 }
 
 impl WirePart {
-    fn check(self) -> Result<Part, String> {
+    fn check(self) -> Result<ScriptedPart, String> {
         let body = match (self.text, self.base64) {
-            (Some(text), None) => Body::Text(text),
-            (None, Some(encoded)) => Body::Bytes(
+            (Some(text), None) => PartContent::Text(text),
+            (None, Some(encoded)) => PartContent::Bytes(
                 BASE64_STANDARD.decode(encoded).map_err(|error| format!("`base64` cannot be decoded: {error}"))?,
             ),
             (None, None) | (Some(_), Some(_)) => return Err("a part has either `text` or `base64`".to_owned()),
         };
-        Ok(Part { mime_type: self.mime_type, body })
+        Ok(ScriptedPart { mime_type: self.mime_type, body })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 
-use super::script::{Script, Step};
+use super::script::{Script, ScriptStep};
 use crate::agent::{AgentError, Summarizer, SummaryRequest};
 
 /// How much of each message is told.
@@ -27,10 +27,10 @@ async fn run(script: Script) -> Result<String, AgentError> {
     let mut summary = String::new();
     for step in script.steps {
         match step {
-            Step::Say(say) => summary.push_str(&say.text),
-            Step::Sleep(time) => tokio::time::sleep(time).await,
-            Step::Hang => std::future::pending().await,
-            Step::Fail(why) => return Err(AgentError::Turn(why)),
+            ScriptStep::Say(say) => summary.push_str(&say.text),
+            ScriptStep::Sleep(time) => tokio::time::sleep(time).await,
+            ScriptStep::Hang => std::future::pending().await,
+            ScriptStep::Fail(why) => return Err(AgentError::TurnFailed(why)),
             _ => return Err(AgentError::Script("a summary is made of `say`, `sleep`, `hang` and `fail`".to_owned())),
         }
     }

@@ -3,30 +3,30 @@
 use std::time::Duration;
 
 use grove_agents::*;
-use grove_testkit::acp::{Can, Character, Fault};
+use grove_testkit::acp::{AgentAbilities, AgentBehavior, RpcError};
 use serde_json::json;
 
-use crate::place::{Place, SHORT, Session, until};
+use crate::fixture::{AgentFixture, SHORT, TestSession, until};
 
 /// What an agent remembers of a conversation that it opens.
-async fn remembered(place: &Place, known_as: String) -> String {
-    let mut copy = place.open_in(&place.fleet(), "copy", Some(known_as)).await;
+async fn remembered(fixture: &AgentFixture, agent_session_id: String) -> String {
+    let mut copy = fixture.open_in(&fixture.pool(), "copy", Some(agent_session_id)).await;
     copy.turn("t", json!(["echo_history"])).await.unwrap();
-    copy.agent.close(Closing::LetGo).await;
+    copy.agent.close(CloseReason::Detached).await;
     assert_eq!(copy.stored.notices, Vec::<String>::new(), "it was not told anew");
     copy.stored.text
 }
 
-async fn begun(place: &Place) -> Session {
-    let mut session = place.open().await;
+async fn begun(fixture: &AgentFixture) -> TestSession {
+    let mut session = fixture.open().await;
     session.turn("t1", json!([{"say": "remember me"}])).await.unwrap();
     session
 }
 
 #[tokio::test]
 async fn a_copy_is_made_by_the_process_that_runs_and_knows_nothing_that_is_said_later() {
-    let place = Place::new(Character::default());
-    let mut session = begun(&place).await;
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut session = begun(&fixture).await;
     let agent = session.agent.clone();
     let (forked, later) = tokio::join!(agent.fork(), async {
         // The copy is asked for first: both wait for the same worker.
@@ -35,65 +35,68 @@ async fn a_copy_is_made_by_the_process_that_runs_and_knows_nothing_that_is_said_
     });
     later.unwrap();
     let copy = forked.unwrap().expect("it can");
-    assert_ne!(copy, session.stored.known_as[0]);
+    assert_ne!(copy, session.stored.agent_session_id[0]);
     session.stored.text.clear();
     session.turn("t3", json!(["echo_history", "complaints"])).await.unwrap();
     let text = &session.stored.text;
     assert!(text.contains("too late") && text.contains("complaints: none"), "it goes on: {text}");
-    session.agent.close(Closing::LetGo).await;
-    let told = remembered(&place, copy).await;
+    session.agent.close(CloseReason::Detached).await;
+    let told = remembered(&fixture, copy).await;
     assert!(told.contains("agent: remember me") && !told.contains("too late"), "{told}");
 }
 
 #[tokio::test]
 async fn a_copy_is_made_by_another_process_where_none_runs() {
-    let mut place = Place::new(Character::default());
-    place.options.idle = SHORT;
-    let fleet = place.fleet();
-    let mut session = place.open_in(&fleet, "s", None).await;
+    let mut fixture = AgentFixture::new(AgentBehavior::default());
+    fixture.options.idle = SHORT;
+    let pool = fixture.pool();
+    let mut session = fixture.open_in(&pool, "s", None).await;
     session.turn("t1", json!([{"say": "remember me"}])).await.unwrap();
-    until("it is stopped", || fleet.running() == 0).await;
+    until("it is stopped", || pool.running() == 0).await;
     let copy = session.agent.fork().await.unwrap().expect("it can");
-    assert_eq!(fleet.running(), 0, "the process was for this alone");
-    assert!(remembered(&place, copy).await.contains("agent: remember me"));
-    session.agent.close(Closing::Removed).await;
+    assert_eq!(pool.running(), 0, "the process was for this alone");
+    assert!(remembered(&fixture, copy).await.contains("agent: remember me"));
+    session.agent.close(CloseReason::Removed).await;
 }
 
 #[tokio::test]
 async fn a_copy_in_another_process_is_given_up_for_a_turn() {
-    let mut place = Place::new(Character { slow_start: 1_000, ..Character::default() });
-    place.options.idle = SHORT;
-    let fleet = place.fleet();
-    let mut session = place.open_in(&fleet, "s", None).await;
+    let mut fixture = AgentFixture::new(AgentBehavior { slow_start: 1_000, ..AgentBehavior::default() });
+    fixture.options.idle = SHORT;
+    let pool = fixture.pool();
+    let mut session = fixture.open_in(&pool, "s", None).await;
     session.turn("t1", json!([{"say": "remember me"}])).await.unwrap();
-    until("it is stopped", || fleet.running() == 0).await;
+    until("it is stopped", || pool.running() == 0).await;
     let agent = session.agent.clone();
     let forked = tokio::spawn(async move { agent.fork().await });
-    until("it is started", || fleet.running() == 1).await;
+    until("it is started", || pool.running() == 1).await;
     session.turn("t2", json!([{"say": "on"}])).await.unwrap();
     assert_eq!(forked.await.unwrap().unwrap(), None);
-    until("what was started for it is gone", || fleet.running() <= 1).await;
-    session.agent.close(Closing::Removed).await;
-    until("nothing is left", || std::fs::read_dir(place.root().join("shims")).unwrap().count() == 0).await;
+    until("what was started for it is gone", || pool.running() <= 1).await;
+    session.agent.close(CloseReason::Removed).await;
+    until("nothing is left", || std::fs::read_dir(fixture.root().join("shims")).unwrap().count() == 0).await;
 }
 
 #[tokio::test]
 async fn what_cannot_be_copied_is_not() {
-    let place = Place::new(Character::default());
-    let session = place.open().await;
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let session = fixture.open().await;
     assert_eq!(session.agent.fork().await.unwrap(), None, "nothing was said yet");
-    session.agent.close(Closing::Removed).await;
+    session.agent.close(CloseReason::Removed).await;
     assert_eq!(session.agent.fork().await.unwrap(), None, "it is closed");
 
-    let place = Place::new(Character { can: Can { fork: false, ..Can::default() }, ..Character::default() });
-    let session = begun(&place).await;
+    let fixture = AgentFixture::new(AgentBehavior {
+        can: AgentAbilities { fork: false, ..AgentAbilities::default() },
+        ..AgentBehavior::default()
+    });
+    let session = begun(&fixture).await;
     assert_eq!(session.agent.fork().await.unwrap(), None, "this one cannot");
-    session.agent.close(Closing::Removed).await;
+    session.agent.close(CloseReason::Removed).await;
 
-    let fault = Fault { code: -32603, message: "no room".to_owned(), data: None };
+    let fault = RpcError { code: -32603, message: "no room".to_owned(), data: None };
     let refuses = [("session/fork".to_owned(), fault)].into();
-    let place = Place::new(Character { refuses, ..Character::default() });
-    let mut session = begun(&place).await;
+    let fixture = AgentFixture::new(AgentBehavior { refuses, ..AgentBehavior::default() });
+    let mut session = begun(&fixture).await;
     let error = session.agent.fork().await.unwrap_err().to_string();
     assert!(error.contains("no room") && error.contains("Scripted"), "{error}");
     let running = session.start("t2", &json!([{"say": "busy"}, "hang"]));
@@ -101,5 +104,5 @@ async fn what_cannot_be_copied_is_not() {
     assert_eq!(session.agent.fork().await.unwrap(), None, "a turn runs");
     session.agent.cancel(&"t2".into()).await;
     tokio::time::timeout(Duration::from_secs(30), session.end(running)).await.unwrap().ok();
-    session.agent.close(Closing::Removed).await;
+    session.agent.close(CloseReason::Removed).await;
 }

@@ -4,11 +4,11 @@
 
 mod cancel;
 mod creation;
+mod fixture;
 mod fork;
-mod life;
-mod place;
+mod lifecycle;
+mod protocol;
 mod restart;
 mod serve;
 mod spills;
 mod summary;
-mod talk;

@@ -1,23 +1,23 @@
 //! What agents ask of the host.
 
-use grove_agents::Closing;
-use grove_testkit::acp::Character;
+use grove_agents::CloseReason;
+use grove_testkit::acp::AgentBehavior;
 use serde_json::json;
 
-use crate::place::{Place, is_alive};
+use crate::fixture::{AgentFixture, is_alive};
 
 #[tokio::test]
 async fn files_are_read_and_written_inside_the_working_directory_alone() {
-    let place = Place::new(Character::default());
-    let mut session = place.open().await;
-    let (inside, outside) = (place.work.join("new/a.txt"), place.root().join("b.txt"));
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut session = fixture.open().await;
+    let (inside, outside) = (fixture.work.join("new/a.txt"), fixture.root().join("b.txt"));
     std::fs::write(&outside, "secret").unwrap();
     let steps = json!([
         {"write": {"path": inside, "content": "one\ntwo\n"}},
         {"read": {"path": inside, "line": 2}},
         {"read": {"path": outside}},
         {"write": {"path": outside, "content": "x"}},
-        {"read": {"path": place.work.join("none")}},
+        {"read": {"path": fixture.work.join("none")}},
         "complaints",
     ]);
     session.turn("t", steps).await.unwrap();
@@ -27,13 +27,13 @@ async fn files_are_read_and_written_inside_the_working_directory_alone() {
     assert!(text.contains("complaints: none"), "{text}");
     assert_eq!(std::fs::read_to_string(&inside).unwrap(), "one\ntwo\n");
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "secret");
-    session.agent.close(Closing::Removed).await;
+    session.agent.close(CloseReason::Removed).await;
 }
 
 #[tokio::test]
 async fn commands_run_on_terminals_and_end_with_their_turn() {
-    let place = Place::new(Character::default());
-    let mut session = place.open().await;
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut session = fixture.open().await;
     let run = |command: &str| json!({"command": "sh", "args": ["-c", command]});
     let steps = json!([
         {"terminal": {"create": run("test -t 1 && echo on a terminal")}},
@@ -47,7 +47,7 @@ async fn commands_run_on_terminals_and_end_with_their_turn() {
     let text = session.stored.text.clone();
     assert!(text.contains("on a terminal") && text.contains("killed soon"), "{text}");
     assert!(text.contains("-32602") && text.contains("complaints: none"), "{text}");
-    let left = std::fs::read_to_string(place.work.join("left")).unwrap();
-    crate::place::until("what was left is ended", || !is_alive(&left)).await;
-    session.agent.close(Closing::Removed).await;
+    let left = std::fs::read_to_string(fixture.work.join("left")).unwrap();
+    crate::fixture::until("what was left is ended", || !is_alive(&left)).await;
+    session.agent.close(CloseReason::Removed).await;
 }

@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use grove_agents::{Closing, SpillWriter, Spills};
+use grove_agents::{CloseReason, SpillStore, SpillWriter};
 use grove_core::Extra;
-use grove_testkit::acp::Character;
+use grove_testkit::acp::AgentBehavior;
 use serde_json::{Value, json};
 
-use crate::place::{Place, Session};
+use crate::fixture::{AgentFixture, TestSession};
 
 const LIMIT: usize = 64 << 10;
 const MEBIBYTE: usize = 1 << 20;
 
 /// Keeps every output in a file, and the limit.
 #[derive(Clone, Debug)]
-struct InFolder(PathBuf);
+struct FolderSpills(PathBuf);
 
 #[derive(Debug)]
-struct InFile {
+struct FileSpillWriter {
     path: PathBuf,
     size: usize,
 }
 
 #[async_trait]
-impl Spills for InFolder {
+impl SpillStore for FolderSpills {
     fn begin(&self) -> Box<dyn SpillWriter> {
         let number = std::fs::read_dir(&self.0).unwrap().count();
         let path = self.0.join(format!("{number}.txt"));
         std::fs::write(&path, "").unwrap();
-        Box::new(InFile { path, size: 0 })
+        Box::new(FileSpillWriter { path, size: 0 })
     }
 
     async fn read(&self, path: &Path, most: usize) -> Option<Result<Vec<u8>, String>> {
@@ -45,7 +45,7 @@ impl Spills for InFolder {
 }
 
 #[async_trait]
-impl SpillWriter for InFile {
+impl SpillWriter for FileSpillWriter {
     async fn write(&mut self, bytes: &[u8]) {
         // A store that takes its time now and then.
         if self.size >> 14 != (self.size + bytes.len()) >> 14 {
@@ -60,16 +60,16 @@ impl SpillWriter for InFile {
     }
 }
 
-async fn turn(steps: Value) -> (String, PathBuf, Place) {
-    let place = Place::new(Character::default());
-    let folder = place.root().join("spills");
+async fn turn(steps: Value) -> (String, PathBuf, AgentFixture) {
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let folder = fixture.root().join("spills");
     std::fs::create_dir(&folder).unwrap();
-    let spills = Arc::new(InFolder(folder.clone()));
-    let (agent, work) = (place.agent(&place.fleet()), vec![place.work.display().to_string()]);
-    let mut session = Session::open_spilling(&agent, "s", work, None, Extra::new(), spills).await;
+    let spills = Arc::new(FolderSpills(folder.clone()));
+    let (agent, work) = (fixture.agent(&fixture.pool()), vec![fixture.work.display().to_string()]);
+    let mut session = TestSession::open_spilling(&agent, "s", work, None, Extra::new(), spills).await;
     session.turn("t", steps).await.unwrap();
-    session.agent.close(Closing::Removed).await;
-    (session.stored.text, folder, place)
+    session.agent.close(CloseReason::Removed).await;
+    (session.stored.text, folder, fixture)
 }
 
 fn run(command: &str) -> Value {
@@ -110,22 +110,22 @@ async fn a_command_that_is_killed_in_the_middle_has_shown_what_it_had() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_agent_was_told_of_it_may_read_and_nothing_beside_it() {
-    let place = Place::new(Character::default());
-    let folder = place.root().join("spills");
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let folder = fixture.root().join("spills");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("told.txt"), "one\ntwo\n").unwrap();
-    std::fs::write(place.root().join("other.txt"), "secret").unwrap();
-    let (agent, work) = (place.agent(&place.fleet()), vec![place.work.display().to_string()]);
-    let spills = Arc::new(InFolder(folder.clone()));
-    let mut session = Session::open_spilling(&agent, "s", work, None, Extra::new(), spills).await;
+    std::fs::write(fixture.root().join("other.txt"), "secret").unwrap();
+    let (agent, work) = (fixture.agent(&fixture.pool()), vec![fixture.work.display().to_string()]);
+    let spills = Arc::new(FolderSpills(folder.clone()));
+    let mut session = TestSession::open_spilling(&agent, "s", work, None, Extra::new(), spills).await;
     let steps = json!([
         {"read": {"path": folder.join("told.txt"), "line": 2}},
-        {"read": {"path": place.root().join("other.txt")}},
+        {"read": {"path": fixture.root().join("other.txt")}},
         {"write": {"path": folder.join("told.txt"), "content": "x"}},
     ]);
     session.turn("t", steps).await.unwrap();
     let text = &session.stored.text;
     assert!(text.contains("read: two") && !text.contains("secret"), "{text}");
     assert_eq!(std::fs::read_to_string(folder.join("told.txt")).unwrap(), "one\ntwo\n");
-    session.agent.close(Closing::Removed).await;
+    session.agent.close(CloseReason::Removed).await;
 }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use grove_wire::ahp::action::is_client_dispatchable;
-use grove_wire::ahp::uri::{Channel, ChatName};
+use grove_wire::ahp::uri::{ChannelName, ChatName};
 use grove_wire::ahp::{
     self, Action, ActionEnvelope, Implementation, Method, Notification, NotificationMethod, PartialSessionSummary,
     ROOT, SessionAction, SessionSummary, Version, status, time,
 };
-use grove_wire::x_grove::announced::Announcement;
+use grove_wire::x_grove::announcement::Announcement;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Addressed, Command, Dialect, Envelope, Incoming, Initialized, ListNews, Model, Origin, Page, Reconnected, Snapshot,
-    Unsupported,
+    AddressedAction, Dialect, DispatchOrigin, IncomingNotification, InitializeResponse, ListChange, ListPage, Model,
+    ReconnectResponse, RequestParams, ResourceSnapshot, SequencedAction, Unsupported,
 };
 
 /// The state of any channel.
-pub use grove_wire::ahp::SnapshotState as State;
+pub use grove_wire::ahp::SnapshotState as ResourceState;
 
 /// The Agent Host Protocol.
 ///
@@ -47,7 +47,7 @@ impl Default for Ahp {
 
 /// What a host says of itself.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Server {
+pub struct HostDescription {
     pub version: Version,
     pub info: Option<Implementation>,
     pub default_directory: Option<String>,
@@ -58,12 +58,12 @@ pub struct Server {
 }
 
 impl Model for Ahp {
-    type State = State;
+    type ResourceState = ResourceState;
     type Action = Action;
 
-    fn reduce(state: &mut State, action: &Action) {
+    fn reduce(state: &mut ResourceState, action: &Action) {
         ahp::reduce::reduce(state, action);
-        if let (State::Session(session), Action::Session(_)) = (state, action) {
+        if let (ResourceState::Session(session), Action::Session(_)) = (state, action) {
             ahp::derive_session(session);
         }
     }
@@ -71,10 +71,10 @@ impl Model for Ahp {
 
 impl Dialect for Ahp {
     /// An action names no channel, so what is asked for is the action itself.
-    type Change = Action;
-    type Server = Server;
-    type Summary = SessionSummary;
-    type Patch = Box<PartialSessionSummary>;
+    type ActionBody = Action;
+    type HostDescription = HostDescription;
+    type SessionRow = SessionSummary;
+    type SessionRowPatch = Box<PartialSessionSummary>;
 
     fn initialize(&self, client_id: &str, resources: &[String]) -> impl Serialize {
         ahp::InitializeParams {
@@ -87,14 +87,14 @@ impl Dialect for Ahp {
         }
     }
 
-    fn initialized(&self, result: &RawValue) -> serde_json::Result<Initialized<Self>> {
+    fn initialized(&self, result: &RawValue) -> serde_json::Result<InitializeResponse<Self>> {
         let result: ahp::InitializeResult = serde_json::from_str(result.get())?;
         let version: Version = result.protocol_version.parse().map_err(serde::de::Error::custom)?;
         if !self.versions.contains(&version) {
             return Err(serde::de::Error::custom(format!("it answers in version {version}, which was not offered")));
         }
-        Ok(Initialized {
-            server: Server {
+        Ok(InitializeResponse {
+            server: HostDescription {
                 version,
                 info: result.server_info,
                 default_directory: result.default_directory,
@@ -116,23 +116,23 @@ impl Dialect for Ahp {
         }
     }
 
-    fn reconnected(&self, result: &RawValue) -> serde_json::Result<Reconnected<Self>> {
+    fn reconnected(&self, result: &RawValue) -> serde_json::Result<ReconnectResponse<Self>> {
         // A tagged enum could not keep its contents raw.
         #[derive(Deserialize)]
-        struct Answer<'a> {
+        struct Response<'a> {
             #[serde(borrow)]
             actions: Option<Vec<ActionEnvelope<&'a RawValue>>>,
             #[serde(default)]
             missing: Vec<String>,
             snapshots: Option<Vec<ahp::Snapshot>>,
         }
-        let answer: Answer<'_> = serde_json::from_str(result.get())?;
+        let answer: Response<'_> = serde_json::from_str(result.get())?;
         match (answer.actions, answer.snapshots) {
             (Some(actions), None) => {
                 let envelopes = actions.into_iter().map(envelope).collect::<Result<_, _>>()?;
-                Ok(Reconnected::Replay { envelopes, missing: answer.missing })
+                Ok(ReconnectResponse::Replay { envelopes, missing: answer.missing })
             }
-            (None, Some(snapshots)) => Ok(Reconnected::Snapshots(snapshots.into_iter().map(snapshot).collect())),
+            (None, Some(snapshots)) => Ok(ReconnectResponse::Snapshots(snapshots.into_iter().map(snapshot).collect())),
             (Some(_), Some(_)) | (None, None) => Err(serde::de::Error::custom("neither a replay nor snapshots")),
         }
     }
@@ -141,7 +141,7 @@ impl Dialect for Ahp {
         ahp::SubscribeParams { channel: resource.to_owned(), ..ahp::SubscribeParams::default() }
     }
 
-    fn subscribed(&self, resource: &str, result: &RawValue) -> serde_json::Result<Snapshot<State>> {
+    fn subscribed(&self, resource: &str, result: &RawValue) -> serde_json::Result<ResourceSnapshot<ResourceState>> {
         let result: ahp::SubscribeResult = serde_json::from_str(result.get())?;
         let stateless = || serde::de::Error::custom(format!("{resource} has no state, so there is nothing to keep"));
         result.snapshot.map(snapshot).ok_or_else(stateless)
@@ -151,7 +151,7 @@ impl Dialect for Ahp {
         ahp::UnsubscribeParams { channel: resource.to_owned() }
     }
 
-    fn address(&self, server: &Server, resource: &str, action: Action) -> Result<Action, Unsupported> {
+    fn address(&self, server: &HostDescription, resource: &str, action: Action) -> Result<Action, Unsupported> {
         let what = || action.kind().to_owned();
         if !is_client_dispatchable(action.kind()) {
             return Err(Unsupported::ByClients { what: what() });
@@ -168,12 +168,12 @@ impl Dialect for Ahp {
     fn dispatch(&self, resource: &str, client_seq: u64, action: &Action) -> impl Serialize {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
+        struct DispatchParams<'a> {
             channel: String,
             client_seq: u64,
             action: &'a Action,
         }
-        Params { channel: resource.to_owned(), client_seq, action }
+        DispatchParams { channel: resource.to_owned(), client_seq, action }
     }
 
     fn list(&self, cursor: Option<&str>) -> impl Serialize {
@@ -185,12 +185,12 @@ impl Dialect for Ahp {
         }
     }
 
-    fn listed(&self, result: &RawValue) -> serde_json::Result<Page<SessionSummary>> {
+    fn listed(&self, result: &RawValue) -> serde_json::Result<ListPage<SessionSummary>> {
         let result: ahp::ListSessionsResult = serde_json::from_str(result.get())?;
-        Ok(Page { rows: result.items, next: result.next_cursor })
+        Ok(ListPage { rows: result.items, next: result.next_cursor })
     }
 
-    fn listed_as(summary: &SessionSummary) -> &str {
+    fn row_uri(summary: &SessionSummary) -> &str {
         &summary.resource
     }
 
@@ -234,18 +234,19 @@ impl Dialect for Ahp {
         set(&mut summary.default_chat, default_chat);
     }
 
-    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<Incoming<Self>> {
+    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<IncomingNotification<Self>> {
         if method == ahp::notify::ACTION {
-            return envelope(serde_json::from_str(params.get())?).map(Incoming::Action);
+            return envelope(serde_json::from_str(params.get())?).map(IncomingNotification::Action);
         }
-        let Some(method) = NotificationMethod::named(method) else { return Ok(Incoming::Other) };
+        let Some(method) = NotificationMethod::named(method) else { return Ok(IncomingNotification::Other) };
         Ok(match Notification::parse(method, params.get())? {
-            Notification::SessionAdded(params) => Incoming::List(ListNews::Added(params.summary)),
-            Notification::SessionRemoved(params) => Incoming::List(ListNews::Removed(params.session)),
-            Notification::SessionSummaryChanged(params) => {
-                Incoming::List(ListNews::Changed { session: params.session, patch: Box::new(params.changes) })
-            }
-            Notification::Progress(_) | Notification::AuthRequired(_) => Incoming::Other,
+            Notification::SessionAdded(params) => IncomingNotification::List(ListChange::Added(params.summary)),
+            Notification::SessionRemoved(params) => IncomingNotification::List(ListChange::Removed(params.session)),
+            Notification::SessionSummaryChanged(params) => IncomingNotification::List(ListChange::Changed {
+                session: params.session,
+                patch: Box::new(params.changes),
+            }),
+            Notification::Progress(_) | Notification::AuthRequired(_) => IncomingNotification::Other,
         })
     }
 
@@ -253,11 +254,11 @@ impl Dialect for Ahp {
         Some(ROOT)
     }
 
-    fn announced(server: &Server) -> Option<&Announcement> {
+    fn announced(server: &HostDescription) -> Option<&Announcement> {
         server.grove.as_deref()
     }
 
-    fn goes_with(&self, session: &str, row: Option<&SessionSummary>, resource: &str) -> bool {
+    fn belongs_to_session(&self, session: &str, row: Option<&SessionSummary>, resource: &str) -> bool {
         let chats = row.and_then(|row| row.chats.as_ref()).into_iter().flatten();
         session == resource || is_part_of(session, resource) || chats.into_iter().any(|chat| chat.resource == resource)
     }
@@ -272,26 +273,26 @@ impl Dialect for Ahp {
 
 /// Whether a name says by itself that it is a session's, or of one of its chats, whatever way each is spelled.
 fn is_part_of(session: &str, resource: &str) -> bool {
-    let Some(Channel::Session(session)) = Channel::parse(session) else { return false };
-    match Channel::parse(resource) {
-        Some(Channel::Session(name) | Channel::Chat(ChatName::Main(name) | ChatName::Of(name, _))) => {
+    let Some(ChannelName::Session(session)) = ChannelName::parse(session) else { return false };
+    match ChannelName::parse(resource) {
+        Some(ChannelName::Session(name) | ChannelName::Chat(ChatName::Main(name) | ChatName::Of(name, _))) => {
             name.id == session.id
         }
         // A main chat has its session's id.
-        Some(Channel::Chat(ChatName::ById(chat))) => chat.as_str() == session.id.as_str(),
-        Some(Channel::Root | Channel::ResourceWatch(_)) | None => false,
+        Some(ChannelName::Chat(ChatName::ById(chat))) => chat.as_str() == session.id.as_str(),
+        Some(ChannelName::Root | ChannelName::ResourceWatch(_)) | None => false,
     }
 }
 
 /// Whether an action may go to a channel of that name. Only names that say what they are are told apart.
 fn belongs(action: &Action, resource: &str) -> bool {
-    match (Channel::parse(resource), action) {
-        (Some(Channel::Root), action) => matches!(action, Action::Root(_)),
+    match (ChannelName::parse(resource), action) {
+        (Some(ChannelName::Root), action) => matches!(action, Action::Root(_)),
         // A session may be renamed on its chat's channel.
-        (Some(Channel::Chat(_)), action) => matches!(action, Action::Chat(_) | Action::Session(_)),
-        (Some(Channel::ResourceWatch(_)), _) => false,
+        (Some(ChannelName::Chat(_)), action) => matches!(action, Action::Chat(_) | Action::Session(_)),
+        (Some(ChannelName::ResourceWatch(_)), _) => false,
         // Terminals and changesets have names that look like a session's.
-        (Some(Channel::Session(_)) | None, action) => !matches!(action, Action::Root(_) | Action::Chat(_)),
+        (Some(ChannelName::Session(_)) | None, action) => !matches!(action, Action::Root(_) | Action::Chat(_)),
     }
 }
 
@@ -307,20 +308,20 @@ fn set<T: Clone>(field: &mut Option<T>, said: &Option<T>) {
     }
 }
 
-fn snapshot(snapshot: ahp::Snapshot) -> Snapshot<State> {
-    Snapshot { resource: snapshot.resource, state: snapshot.state, from_seq: snapshot.from_seq }
+fn snapshot(snapshot: ahp::Snapshot) -> ResourceSnapshot<ResourceState> {
+    ResourceSnapshot { resource: snapshot.resource, state: snapshot.state, from_seq: snapshot.from_seq }
 }
 
-fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<Envelope<Action>> {
+fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<SequencedAction<Action>> {
     let content = match Action::parse(raw.action.get()) {
         Ok(Action::Unknown(_)) => None,
-        Ok(action) => Some(Addressed { resource: raw.channel, action }),
+        Ok(action) => Some(AddressedAction { resource: raw.channel, action }),
         // What is refused may be anything, and changes nothing.
         Err(_) if raw.rejection_reason.is_some() => None,
         Err(error) => return Err(serde::de::Error::custom(error)),
     };
-    let origin = raw.origin.map(|origin| Origin { client_id: origin.client_id, client_seq: origin.client_seq });
-    Ok(Envelope { server_seq: raw.server_seq, origin, rejection: raw.rejection_reason, content })
+    let origin = raw.origin.map(|origin| DispatchOrigin { client_id: origin.client_id, client_seq: origin.client_seq });
+    Ok(SequencedAction { server_seq: raw.server_seq, origin, rejection: raw.rejection_reason, content })
 }
 
 /// Ends a session, and everything in it.
@@ -338,9 +339,9 @@ pub struct DisposeChat {
 /// Says which method a request's params belong to, and what it is answered with.
 macro_rules! commands {
     ($($params:ty => $method:ident, $answer:ty;)*) => {$(
-        impl Command<Ahp> for $params {
+        impl RequestParams<Ahp> for $params {
             const METHOD: &'static str = Method::$method.as_str();
-            type Answer = $answer;
+            type Response = $answer;
         }
     )*};
 }

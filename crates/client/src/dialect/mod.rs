@@ -9,7 +9,7 @@ pub mod v1;
 
 use std::fmt::Debug;
 
-use grove_wire::x_grove::announced::Announcement;
+use grove_wire::x_grove::announcement::Announcement;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -30,12 +30,12 @@ pub mod method {
 /// States, and the actions that change them.
 pub trait Model: 'static {
     /// The state of any resource that there is. Where resources differ in kind, an enum.
-    type State: Clone + Debug + PartialEq + Send;
+    type ResourceState: Clone + Debug + PartialEq + Send;
     /// What changes a state.
     type Action: Clone + Debug + Send + Sync;
 
     /// Changes a state in place. What does not fit changes nothing.
-    fn reduce(state: &mut Self::State, action: &Self::Action);
+    fn reduce(state: &mut Self::ResourceState, action: &Self::Action);
 }
 
 /// A protocol between a client and a host.
@@ -44,25 +44,29 @@ pub trait Model: 'static {
 /// carries.
 pub trait Dialect: Model + Debug + Send + Sync + Sized {
     /// What a caller asks of a resource; an [action](Model::Action) once it is addressed.
-    type Change: Send;
+    type ActionBody: Send;
     /// What the host said of itself: its version, and what follows from it.
-    type Server: Clone + Debug + Send + Sync;
+    type HostDescription: Clone + Debug + Send + Sync;
     /// A session's row in the list.
-    type Summary: Clone + Debug + PartialEq + Send;
+    type SessionRow: Clone + Debug + PartialEq + Send;
     /// What changes such a row.
-    type Patch: Clone + Debug + Send;
+    type SessionRowPatch: Clone + Debug + Send;
 
     /// Params of `initialize`.
     fn initialize(&self, client_id: &str, resources: &[String]) -> impl Serialize;
-    fn initialized(&self, result: &RawValue) -> serde_json::Result<Initialized<Self>>;
+    fn initialized(&self, result: &RawValue) -> serde_json::Result<InitializeResponse<Self>>;
 
     /// Params of `reconnect`.
     fn reconnect(&self, client_id: &str, seen: u64, resources: &[String]) -> impl Serialize;
-    fn reconnected(&self, result: &RawValue) -> serde_json::Result<Reconnected<Self>>;
+    fn reconnected(&self, result: &RawValue) -> serde_json::Result<ReconnectResponse<Self>>;
 
     /// Params of `subscribe`.
     fn subscribe(&self, resource: &str) -> impl Serialize;
-    fn subscribed(&self, resource: &str, result: &RawValue) -> serde_json::Result<Snapshot<Self::State>>;
+    fn subscribed(
+        &self,
+        resource: &str,
+        result: &RawValue,
+    ) -> serde_json::Result<ResourceSnapshot<Self::ResourceState>>;
 
     /// Params of `unsubscribe`.
     fn unsubscribe(&self, resource: &str) -> impl Serialize {
@@ -70,22 +74,26 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
     }
 
     /// Addresses a change to a resource, where this client may ask that of this host. Otherwise nothing is sent.
-    fn address(&self, server: &Self::Server, resource: &str, change: Self::Change)
-    -> Result<Self::Action, Unsupported>;
+    fn address(
+        &self,
+        server: &Self::HostDescription,
+        resource: &str,
+        change: Self::ActionBody,
+    ) -> Result<Self::Action, Unsupported>;
     /// Params of `dispatchAction`.
     fn dispatch(&self, resource: &str, client_seq: u64, action: &Self::Action) -> impl Serialize;
 
     /// Params of `listSessions`. `cursor` is where the page before ended.
     fn list(&self, cursor: Option<&str>) -> impl Serialize;
-    fn listed(&self, result: &RawValue) -> serde_json::Result<Page<Self::Summary>>;
+    fn listed(&self, result: &RawValue) -> serde_json::Result<ListPage<Self::SessionRow>>;
     /// The session that a row is about.
-    fn listed_as(summary: &Self::Summary) -> &str;
+    fn row_uri(summary: &Self::SessionRow) -> &str;
     /// The time of a session's last use, in milliseconds since 1970; none of an archived session.
-    fn last_used(summary: &Self::Summary) -> Option<u64>;
-    fn patch(summary: &mut Self::Summary, patch: &Self::Patch);
+    fn last_used(summary: &Self::SessionRow) -> Option<u64>;
+    fn patch(summary: &mut Self::SessionRow, patch: &Self::SessionRowPatch);
 
     /// What a notification of the host means.
-    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<Incoming<Self>>;
+    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<IncomingNotification<Self>>;
 
     /// The one spelling of a resource's URI that this client uses.
     fn canonical<'a>(&self, resource: &'a str) -> &'a str {
@@ -98,7 +106,7 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
     }
 
     /// Whether a resource goes with a session. `row` is what the list said of it, where there is a list.
-    fn goes_with(&self, session: &str, _row: Option<&Self::Summary>, resource: &str) -> bool {
+    fn belongs_to_session(&self, session: &str, _row: Option<&Self::SessionRow>, resource: &str) -> bool {
         session == resource
     }
 
@@ -108,7 +116,7 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
     }
 
     /// What the host said that it adds to the protocol.
-    fn announced(server: &Self::Server) -> Option<&Announcement>;
+    fn announced(server: &Self::HostDescription) -> Option<&Announcement>;
 
     /// Whether a list that was fetched after a replay shows that a resource is gone. A dialect whose replay names what
     /// is missing need not look.
@@ -118,19 +126,19 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
 }
 
 /// A request of a dialect, with the type of its answer.
-pub trait Command<D: Dialect>: Serialize + Send + Sync {
+pub trait RequestParams<D: Dialect>: Serialize + Send + Sync {
     const METHOD: &'static str;
-    type Answer: DeserializeOwned;
+    type Response: DeserializeOwned;
 
     /// Whether the host can do it. Otherwise nothing is sent.
-    fn check(&self, _server: &D::Server) -> Result<(), Unsupported> {
+    fn check(&self, _server: &D::HostDescription) -> Result<(), Unsupported> {
         Ok(())
     }
 }
 
 /// A resource's state, cut at a sequence number.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Snapshot<S> {
+pub struct ResourceSnapshot<S> {
     pub resource: String,
     pub state: S,
     pub from_seq: u64,
@@ -138,50 +146,50 @@ pub struct Snapshot<S> {
 
 /// The answer to `initialize`.
 #[derive(Debug)]
-pub struct Initialized<D: Dialect> {
-    pub server: D::Server,
+pub struct InitializeResponse<D: Dialect> {
+    pub server: D::HostDescription,
     pub server_seq: u64,
     /// What was subscribed; what is not here, there is not.
-    pub snapshots: Vec<Snapshot<D::State>>,
+    pub snapshots: Vec<ResourceSnapshot<D::ResourceState>>,
 }
 
 /// The answer to `reconnect`.
 #[derive(Debug)]
-pub enum Reconnected<D: Dialect> {
+pub enum ReconnectResponse<D: Dialect> {
     /// Everything that was missed, in its order.
-    Replay { envelopes: Vec<Envelope<D::Action>>, missing: Vec<String> },
+    Replay { envelopes: Vec<SequencedAction<D::Action>>, missing: Vec<String> },
     /// Everything afresh; what is not here, there is not any more.
-    Snapshots(Vec<Snapshot<D::State>>),
+    Snapshots(Vec<ResourceSnapshot<D::ResourceState>>),
 }
 
 /// An action in its place in the order, as it arrives.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Envelope<A> {
+pub struct SequencedAction<A> {
     pub server_seq: u64,
-    pub origin: Option<Origin>,
+    pub origin: Option<DispatchOrigin>,
     /// Why the host refused the action; then it changes nothing.
     pub rejection: Option<String>,
     /// `None` where its type is not known here: it is ignored, as protocols ask, and only its number counts.
-    pub content: Option<Addressed<A>>,
+    pub content: Option<AddressedAction<A>>,
 }
 
 /// An action, and the resource that it changes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Addressed<A> {
+pub struct AddressedAction<A> {
     pub resource: String,
     pub action: A,
 }
 
 /// Who dispatched an action, and as the how-manieth of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct DispatchOrigin {
     pub client_id: String,
     pub client_seq: u64,
 }
 
 /// Some rows of the session list.
 #[derive(Clone, Debug)]
-pub struct Page<S> {
+pub struct ListPage<S> {
     pub rows: Vec<S>,
     /// Where the next page begins.
     pub next: Option<String>,
@@ -189,16 +197,16 @@ pub struct Page<S> {
 
 /// What a host's notification means.
 #[derive(Debug)]
-pub enum Incoming<D: Dialect> {
-    Action(Envelope<D::Action>),
-    List(ListNews<D::Summary, D::Patch>),
+pub enum IncomingNotification<D: Dialect> {
+    Action(SequencedAction<D::Action>),
+    List(ListChange<D::SessionRow, D::SessionRowPatch>),
     /// Nothing that this crate keeps; whoever listens for notifications hears it.
     Other,
 }
 
 /// What became of the session list.
 #[derive(Clone, Debug)]
-pub enum ListNews<S, P> {
+pub enum ListChange<S, P> {
     Added(S),
     Removed(String),
     Changed { session: String, patch: P },

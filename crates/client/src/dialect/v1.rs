@@ -3,18 +3,18 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use grove_wire::registry::{Capabilities, Registry};
+use grove_wire::registry::{Registry, VersionCapabilities};
 use grove_wire::v1::{
     self, Action, ActionEnvelope, ActionError, ActionType, Method, Notification, RootState, SessionAction,
     SessionChange, SessionState, SessionSummary,
 };
-use grove_wire::x_grove::announced::Announcement;
+use grove_wire::x_grove::announcement::Announcement;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Addressed, Command, Dialect, Envelope, Incoming, Initialized, ListNews, Model, Origin, Page, Reconnected, Snapshot,
-    Unsupported,
+    AddressedAction, Dialect, DispatchOrigin, IncomingNotification, InitializeResponse, ListChange, ListPage, Model,
+    ReconnectResponse, RequestParams, ResourceSnapshot, SequencedAction, Unsupported,
 };
 use crate::sessions::SessionList;
 
@@ -33,62 +33,62 @@ impl Default for V1 {
 
 /// The state of a version-1 resource.
 #[derive(Clone, Debug, PartialEq)]
-pub enum State {
+pub enum ResourceState {
     Root(RootState),
     Session(Box<SessionState>),
 }
 
-impl State {
+impl ResourceState {
     pub fn root(&self) -> Option<&RootState> {
         match self {
-            State::Root(root) => Some(root),
-            State::Session(_) => None,
+            ResourceState::Root(root) => Some(root),
+            ResourceState::Session(_) => None,
         }
     }
 
     pub fn session(&self) -> Option<&SessionState> {
         match self {
-            State::Root(_) => None,
-            State::Session(session) => Some(session),
+            ResourceState::Root(_) => None,
+            ResourceState::Session(session) => Some(session),
         }
     }
 }
 
 /// What a version-1 host says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct HostDescription {
     pub version: u32,
     pub default_directory: Option<String>,
     /// What it adds to the protocol.
     pub grove: Option<Arc<Announcement>>,
 }
 
-impl Server {
+impl HostDescription {
     /// What follows from its version.
-    pub fn capabilities(&self) -> Capabilities {
-        Capabilities::of(self.version)
+    pub fn capabilities(&self) -> VersionCapabilities {
+        VersionCapabilities::of(self.version)
     }
 }
 
 impl Model for V1 {
-    type State = State;
+    type ResourceState = ResourceState;
     type Action = Action;
 
-    fn reduce(state: &mut State, action: &Action) {
+    fn reduce(state: &mut ResourceState, action: &Action) {
         match (state, action) {
-            (State::Root(root), Action::Root(action)) => *root = v1::root_reducer(std::mem::take(root), action),
-            (State::Session(session), Action::Session(action)) => v1::reduce::reduce_session(session, action),
-            (State::Root(_), Action::Session(_)) | (State::Session(_), Action::Root(_)) => {}
+            (ResourceState::Root(root), Action::Root(action)) => *root = v1::root_reducer(std::mem::take(root), action),
+            (ResourceState::Session(session), Action::Session(action)) => v1::reduce::reduce_session(session, action),
+            (ResourceState::Root(_), Action::Session(_)) | (ResourceState::Session(_), Action::Root(_)) => {}
         }
     }
 }
 
 impl Dialect for V1 {
-    type Change = SessionChange;
-    type Server = Server;
-    type Summary = SessionSummary;
+    type ActionBody = SessionChange;
+    type HostDescription = HostDescription;
+    type SessionRow = SessionSummary;
     /// Version 1 tells of sessions that come and go, and of no changes.
-    type Patch = Infallible;
+    type SessionRowPatch = Infallible;
 
     fn initialize(&self, client_id: &str, resources: &[String]) -> impl Serialize {
         v1::InitializeParams {
@@ -98,10 +98,10 @@ impl Dialect for V1 {
         }
     }
 
-    fn initialized(&self, result: &RawValue) -> serde_json::Result<Initialized<Self>> {
+    fn initialized(&self, result: &RawValue) -> serde_json::Result<InitializeResponse<Self>> {
         let result: v1::InitializeResult<&RawValue> = serde_json::from_str(result.get())?;
-        Ok(Initialized {
-            server: Server {
+        Ok(InitializeResponse {
+            server: HostDescription {
                 version: result.protocol_version,
                 default_directory: result.default_directory,
                 grove: Announcement::read(result.meta.as_ref()).map(Arc::new),
@@ -119,23 +119,23 @@ impl Dialect for V1 {
         }
     }
 
-    fn reconnected(&self, result: &RawValue) -> serde_json::Result<Reconnected<Self>> {
+    fn reconnected(&self, result: &RawValue) -> serde_json::Result<ReconnectResponse<Self>> {
         // A tagged enum could not keep its contents raw.
         #[derive(Deserialize)]
-        struct Answer<'a> {
+        struct Response<'a> {
             #[serde(borrow)]
             actions: Option<Vec<ActionEnvelope<&'a RawValue>>>,
             #[serde(borrow)]
             snapshots: Option<Vec<v1::Snapshot<&'a RawValue>>>,
         }
-        let answer: Answer<'_> = serde_json::from_str(result.get())?;
+        let answer: Response<'_> = serde_json::from_str(result.get())?;
         match (answer.actions, answer.snapshots) {
             (Some(actions), None) => {
                 let envelopes = actions.into_iter().map(envelope).collect::<Result<_, _>>()?;
-                Ok(Reconnected::Replay { envelopes, missing: Vec::new() })
+                Ok(ReconnectResponse::Replay { envelopes, missing: Vec::new() })
             }
             (None, Some(snapshots)) => {
-                Ok(Reconnected::Snapshots(snapshots.into_iter().map(snapshot).collect::<Result<_, _>>()?))
+                Ok(ReconnectResponse::Snapshots(snapshots.into_iter().map(snapshot).collect::<Result<_, _>>()?))
             }
             (Some(_), Some(_)) | (None, None) => Err(serde::de::Error::custom("neither a replay nor snapshots")),
         }
@@ -145,11 +145,11 @@ impl Dialect for V1 {
         v1::SubscribeParams { resource: resource.to_owned() }
     }
 
-    fn subscribed(&self, _resource: &str, result: &RawValue) -> serde_json::Result<Snapshot<State>> {
+    fn subscribed(&self, _resource: &str, result: &RawValue) -> serde_json::Result<ResourceSnapshot<ResourceState>> {
         snapshot(serde_json::from_str(result.get())?)
     }
 
-    fn address(&self, server: &Server, resource: &str, change: SessionChange) -> Result<Action, Unsupported> {
+    fn address(&self, server: &HostDescription, resource: &str, change: SessionChange) -> Result<Action, Unsupported> {
         let action = Action::Session(SessionAction { session: resource.to_owned(), change, timestamp: None });
         let kind = action.kind();
         let what = || kind.as_str().to_owned();
@@ -168,23 +168,23 @@ impl Dialect for V1 {
     fn dispatch(&self, _resource: &str, client_seq: u64, action: &Action) -> impl Serialize {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
+        struct DispatchParams<'a> {
             client_seq: u64,
             action: &'a Action,
         }
-        Params { client_seq, action }
+        DispatchParams { client_seq, action }
     }
 
     fn list(&self, _cursor: Option<&str>) -> impl Serialize {
         v1::ListSessionsParams::default()
     }
 
-    fn listed(&self, result: &RawValue) -> serde_json::Result<Page<SessionSummary>> {
+    fn listed(&self, result: &RawValue) -> serde_json::Result<ListPage<SessionSummary>> {
         let result: v1::ListSessionsResult = serde_json::from_str(result.get())?;
-        Ok(Page { rows: result.sessions, next: None })
+        Ok(ListPage { rows: result.sessions, next: None })
     }
 
-    fn listed_as(summary: &SessionSummary) -> &str {
+    fn row_uri(summary: &SessionSummary) -> &str {
         &summary.resource
     }
 
@@ -196,27 +196,27 @@ impl Dialect for V1 {
         match *patch {}
     }
 
-    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<Incoming<Self>> {
+    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<IncomingNotification<Self>> {
         match method {
             v1::notify::ACTION => {
                 let params: v1::ActionParams<&RawValue> = serde_json::from_str(params.get())?;
-                envelope(params.envelope).map(Incoming::Action)
+                envelope(params.envelope).map(IncomingNotification::Action)
             }
             v1::notify::NOTIFICATION => {
                 // One of a type that is not known here is not for us.
                 let Ok(params) = serde_json::from_str::<v1::NotificationParams>(params.get()) else {
-                    return Ok(Incoming::Other);
+                    return Ok(IncomingNotification::Other);
                 };
-                Ok(Incoming::List(match params.notification {
-                    Notification::SessionAdded { summary } => ListNews::Added(summary),
-                    Notification::SessionRemoved { session } => ListNews::Removed(session),
+                Ok(IncomingNotification::List(match params.notification {
+                    Notification::SessionAdded { summary } => ListChange::Added(summary),
+                    Notification::SessionRemoved { session } => ListChange::Removed(session),
                 }))
             }
-            _ => Ok(Incoming::Other),
+            _ => Ok(IncomingNotification::Other),
         }
     }
 
-    fn announced(server: &Server) -> Option<&Announcement> {
+    fn announced(server: &HostDescription) -> Option<&Announcement> {
         server.grove.as_deref()
     }
 
@@ -232,49 +232,49 @@ impl Dialect for V1 {
 }
 
 /// Whether the feature that an action belongs to is there.
-fn capable(action: ActionType, capabilities: Capabilities) -> bool {
+fn capable(action: ActionType, capabilities: VersionCapabilities) -> bool {
     match action {
         ActionType::PermissionResolved => capabilities.permissions,
         _ => capabilities.sessions,
     }
 }
 
-fn snapshot(raw: v1::Snapshot<&RawValue>) -> serde_json::Result<Snapshot<State>> {
+fn snapshot(raw: v1::Snapshot<&RawValue>) -> serde_json::Result<ResourceSnapshot<ResourceState>> {
     let v1::Snapshot { resource, state, from_seq } = raw;
     let (resource, state) = if v1::is_root(&resource) {
-        (v1::ROOT.to_owned(), State::Root(serde_json::from_str(state.get())?))
+        (v1::ROOT.to_owned(), ResourceState::Root(serde_json::from_str(state.get())?))
     } else {
-        (resource, State::Session(serde_json::from_str(state.get())?))
+        (resource, ResourceState::Session(serde_json::from_str(state.get())?))
     };
-    Ok(Snapshot { resource, state, from_seq })
+    Ok(ResourceSnapshot { resource, state, from_seq })
 }
 
-fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<Envelope<Action>> {
+fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<SequencedAction<Action>> {
     let content = match Action::parse(raw.action) {
         Ok(action) => {
             let resource = match &action {
                 Action::Root(_) => v1::ROOT.to_owned(),
                 Action::Session(action) => action.session.clone(),
             };
-            Some(Addressed { resource, action })
+            Some(AddressedAction { resource, action })
         }
         Err(ActionError::UnknownType(_)) => None,
         // What is refused may be anything, and changes nothing.
         Err(ActionError::Malformed(_)) if raw.rejection_reason.is_some() => None,
         Err(ActionError::Malformed(error)) => return Err(error),
     };
-    let origin = raw.origin.map(|origin| Origin { client_id: origin.client_id, client_seq: origin.client_seq });
-    Ok(Envelope { server_seq: raw.server_seq, origin, rejection: raw.rejection_reason, content })
+    let origin = raw.origin.map(|origin| DispatchOrigin { client_id: origin.client_id, client_seq: origin.client_seq });
+    Ok(SequencedAction { server_seq: raw.server_seq, origin, rejection: raw.rejection_reason, content })
 }
 
 /// Says which method a request's params belong to, and what it is answered with.
 macro_rules! commands {
     ($($params:ty => $method:ident, $answer:ty;)*) => {$(
-        impl Command<V1> for $params {
+        impl RequestParams<V1> for $params {
             const METHOD: &'static str = Method::$method.as_str();
-            type Answer = $answer;
+            type Response = $answer;
 
-            fn check(&self, server: &Server) -> Result<(), Unsupported> {
+            fn check(&self, server: &HostDescription) -> Result<(), Unsupported> {
                 if server.capabilities().sessions {
                     return Ok(());
                 }
@@ -308,7 +308,7 @@ mod tests {
         serde_json::to_value(params).unwrap()
     }
 
-    fn notified(method: &str, params: Value) -> serde_json::Result<Incoming<V1>> {
+    fn notified(method: &str, params: Value) -> serde_json::Result<IncomingNotification<V1>> {
         V1::default().notified(method, &raw(&params))
     }
 
@@ -325,7 +325,7 @@ mod tests {
             json!({"clientId": "a", "lastSeenServerSeq": 7, "subscriptions": ["agenthost:root"]})
         );
         assert_eq!(value(v1.subscribe("s:/1")), json!({"resource": "s:/1"}));
-        let server = Server { version: 1, default_directory: None, grove: None };
+        let server = HostDescription { version: 1, default_directory: None, grove: None };
         let user_message = UserMessage { text: "hi".to_owned(), attachments: None };
         let change = SessionChange::TurnStarted { turn_id: "t".to_owned(), user_message };
         let action = v1.address(&server, "s:/1", change).unwrap();
@@ -344,35 +344,39 @@ mod tests {
             json!({"protocolVersion": 1, "serverSeq": 5, "snapshots": [root], "defaultDirectory": "file:///h"});
         let initialized = v1.initialized(&raw(&answer)).unwrap();
         let default_directory = Some("file:///h".to_owned());
-        assert_eq!(initialized.server, Server { version: 1, default_directory, grove: None });
+        assert_eq!(initialized.server, HostDescription { version: 1, default_directory, grove: None });
         assert_eq!(initialized.snapshots[0].resource, "agenthost:root", "one spelling");
         let replay = json!({"type": "replay", "actions": [
             {"serverSeq": 6, "action": {"type": "root/agentsChanged", "agents": []}},
             {"serverSeq": 7, "action": {"type": "later/thing"}, "origin": {"clientId": "b", "clientSeq": 1}}]});
-        let Reconnected::Replay { envelopes, missing } = v1.reconnected(&raw(&replay)).unwrap() else { panic!() };
+        let ReconnectResponse::Replay { envelopes, missing } = v1.reconnected(&raw(&replay)).unwrap() else { panic!() };
         assert!(missing.is_empty());
         assert_eq!(envelopes[0].content.as_ref().unwrap().resource, "agenthost:root");
         assert_eq!((envelopes[1].server_seq, envelopes[1].content.is_none()), (7, true));
         let snapshots = json!({"type": "snapshot", "snapshots": [root]});
-        assert!(matches!(v1.reconnected(&raw(&snapshots)), Ok(Reconnected::Snapshots(all)) if all.len() == 1));
+        assert!(matches!(v1.reconnected(&raw(&snapshots)), Ok(ReconnectResponse::Snapshots(all)) if all.len() == 1));
         assert!(v1.reconnected(&raw(&json!({"type": "else"}))).is_err());
     }
 
     #[test]
     fn notifications_are_actions_news_of_the_list_or_somebody_elses() {
         let action = json!({"envelope": {"serverSeq": 1, "action": {"type": "session/ready", "session": "s:/1"}}});
-        assert!(matches!(notified("action", action), Ok(Incoming::Action(envelope)) if envelope.content.is_some()));
+        assert!(
+            matches!(notified("action", action), Ok(IncomingNotification::Action(envelope)) if envelope.content.is_some())
+        );
         let broken = |rejection: Value| {
             let mut envelope = json!({"serverSeq": 1, "action": {"type": "session/delta", "session": "s:/1"}});
             envelope["rejectionReason"] = rejection;
             notified("action", json!({"envelope": envelope}))
         };
         assert!(broken(Value::Null).is_err(), "a state cannot be kept without it");
-        assert!(matches!(broken("no".into()), Ok(Incoming::Action(envelope)) if envelope.content.is_none()));
+        assert!(
+            matches!(broken("no".into()), Ok(IncomingNotification::Action(envelope)) if envelope.content.is_none())
+        );
         let removed = json!({"notification": {"type": "notify/sessionRemoved", "session": "s:/1"}});
-        assert!(matches!(notified("notification", removed), Ok(Incoming::List(ListNews::Removed(_)))));
+        assert!(matches!(notified("notification", removed), Ok(IncomingNotification::List(ListChange::Removed(_)))));
         let unknown = json!({"notification": {"type": "notify/other"}});
-        assert!(matches!(notified("notification", unknown), Ok(Incoming::Other)));
-        assert!(matches!(notified("x-grove/else", json!({})), Ok(Incoming::Other)));
+        assert!(matches!(notified("notification", unknown), Ok(IncomingNotification::Other)));
+        assert!(matches!(notified("x-grove/else", json!({})), Ok(IncomingNotification::Other)));
     }
 }

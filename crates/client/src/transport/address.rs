@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 use tokio_tungstenite::tungstenite::http::Uri;
 
 /// The longest address. Longer ones are refused.
-const MOST_BYTES: usize = 2_048;
+const MAX_BYTES: usize = 2_048;
 /// What a path in an address cannot hold as it is.
 const IN_PATH: &AsciiSet = &CONTROLS.add(b' ').add(b'?').add(b'#').add(b'%').add(b'&');
 
@@ -47,7 +47,7 @@ pub enum AddressError {
     Query,
     #[error("{0:?} is no path of a socket: it begins with a slash")]
     SocketPath(String),
-    #[error("an address is at most {MOST_BYTES} bytes long")]
+    #[error("an address is at most {MAX_BYTES} bytes long")]
     TooLong,
 }
 
@@ -56,7 +56,7 @@ impl FromStr for HostAddress {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let text = text.trim();
-        if text.len() > MOST_BYTES {
+        if text.len() > MAX_BYTES {
             return Err(AddressError::TooLong);
         }
         if let Some(path) = text.strip_prefix("unix:") {

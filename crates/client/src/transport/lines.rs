@@ -7,7 +7,7 @@ use std::io;
 
 use futures_util::stream::BoxStream;
 use futures_util::{Sink, StreamExt};
-use grove_wire::x_grove::lines::{as_closed, is_sign_of_life, sign_of_life};
+use grove_wire::x_grove::line_control::{is_liveness_reply, liveness_probe, parse_close_line};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::protocol::Message;
@@ -35,7 +35,7 @@ pub(super) fn sink(
 async fn write(output: &mut (impl AsyncWrite + Unpin), message: Message) -> io::Result<()> {
     let mut line = match message {
         Message::Text(text) => text.as_str().to_owned(),
-        Message::Ping(_) => sign_of_life(),
+        Message::Ping(_) => liveness_probe(),
         Message::Close(_) => return output.shutdown().await,
         Message::Binary(_) | Message::Pong(_) | Message::Frame(_) => return Ok(()),
     };
@@ -50,7 +50,7 @@ where
     I: AsyncBufRead + Send + Unpin + 'static,
     F: Future<Output = io::Error> + Send + Unpin + 'static,
 {
-    let reader = Reader { input, most, ended, greeted: 0, begun: false, over: false };
+    let reader = LineReader { input, most, ended, greeted: 0, begun: false, over: false };
     futures_util::stream::unfold(reader, |mut reader| async move {
         if reader.over {
             return None;
@@ -62,7 +62,7 @@ where
     .boxed()
 }
 
-struct Reader<I, F> {
+struct LineReader<I, F> {
     input: I,
     most: usize,
     ended: F,
@@ -72,7 +72,7 @@ struct Reader<I, F> {
     over: bool,
 }
 
-impl<I: AsyncBufRead + Unpin, F: Future<Output = io::Error> + Unpin> Reader<I, F> {
+impl<I: AsyncBufRead + Unpin, F: Future<Output = io::Error> + Unpin> LineReader<I, F> {
     async fn next(&mut self) -> Result<Message, SocketError> {
         loop {
             let Some(line) = read_line(&mut self.input, self.most).await? else {
@@ -87,10 +87,10 @@ impl<I: AsyncBufRead + Unpin, F: Future<Output = io::Error> + Unpin> Reader<I, F
             }
             self.begun = true;
             if text.len() <= SMALL {
-                if is_sign_of_life(text) {
+                if is_liveness_reply(text) {
                     return Ok(Message::Pong(Bytes::new()));
                 }
-                if let Some(end) = as_closed(text) {
+                if let Some(end) = parse_close_line(text) {
                     let reason = end.reason.into();
                     return Ok(Message::Close(Some(CloseFrame { code: end.code.into(), reason })));
                 }

@@ -34,31 +34,31 @@ use tls::Tls;
 const SOCKET_BUFFER: usize = 8 << 10;
 
 /// A connection's bytes, both ways.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// Makes the stream that the WebSocket goes over.
 #[async_trait]
 pub trait Dial: Send + Sync {
-    async fn dial(&self) -> io::Result<Box<dyn Stream>>;
+    async fn dial(&self) -> io::Result<Box<dyn ByteStream>>;
 }
 
 /// Where a host is, and what lets a client in. The token is never shown by `Debug`.
 #[derive(Clone)]
-pub struct Endpoint(Way);
+pub struct Endpoint(Route);
 
 #[derive(Clone)]
-enum Way {
+enum Route {
     /// A WebSocket on some stream.
-    Web { url: Uri, token: Option<HeaderValue>, dial: Arc<dyn Dial> },
+    WebSocket { url: Uri, token: Option<HeaderValue>, dial: Arc<dyn Dial> },
     /// A message a line.
     Ssh(Arc<Ssh>),
 }
 
 /// What a client has that lets it in. `Debug` does not show the token.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct Credentials {
     /// The host's token. Who can use a host's socket or log in by SSH needs none.
     pub token: Option<String>,
     /// The certificate that a host behind TLS must show. Without one, none is trusted.
@@ -67,7 +67,7 @@ pub struct Access {
     pub ssh: Option<OsString>,
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Access").field("pin", &self.pin).field("ssh", &self.ssh).finish_non_exhaustive()
     }
@@ -83,20 +83,21 @@ pub enum EndpointError {
 
 impl Endpoint {
     /// A host at an address.
-    pub fn new(address: &HostAddress, access: &Access) -> Result<Self, EndpointError> {
-        let web =
-            |url: Uri, dial: Arc<dyn Dial>| Ok(Self(Way::Web { url, token: bearer(access.token.as_deref())?, dial }));
+    pub fn new(address: &HostAddress, access: &Credentials) -> Result<Self, EndpointError> {
+        let web = |url: Uri, dial: Arc<dyn Dial>| {
+            Ok(Self(Route::WebSocket { url, token: bearer(access.token.as_deref())?, dial }))
+        };
         match address {
-            HostAddress::Plain(url) => web(url.clone(), Arc::new(Tcp(socket_address(url, 80)))),
+            HostAddress::Plain(url) => web(url.clone(), Arc::new(TcpDialer(socket_address(url, 80)))),
             HostAddress::Tls(url) => {
                 // An address of version 6 has brackets only where a port may follow.
                 let name = url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
                 web(url.clone(), Arc::new(Tls { address: socket_address(url, 443), name, pin: access.pin }))
             }
-            HostAddress::Unix(path) => web(Uri::from_static(ON_SOCKET), Arc::new(Socketed(path.clone()))),
+            HostAddress::Unix(path) => web(Uri::from_static(ON_SOCKET), Arc::new(UnixDialer(path.clone()))),
             HostAddress::Ssh(address) => {
                 let program = access.ssh.clone().unwrap_or_else(|| "ssh".into());
-                Ok(Self(Way::Ssh(Arc::new(Ssh { address: address.clone(), program }))))
+                Ok(Self(Route::Ssh(Arc::new(Ssh { address: address.clone(), program }))))
             }
         }
     }
@@ -104,12 +105,12 @@ impl Endpoint {
     /// A host on TCP. `url` is the address that the host prints, without its token.
     pub fn tcp(url: &str, token: Option<&str>) -> Result<Self, EndpointError> {
         let address = socket_address(&parse(url)?, 80);
-        Self::over(url, token, Arc::new(Tcp(address)))
+        Self::over(url, token, Arc::new(TcpDialer(address)))
     }
 
     /// A host on any stream. `url` is what is asked for there.
     pub fn over(url: &str, token: Option<&str>, dial: Arc<dyn Dial>) -> Result<Self, EndpointError> {
-        Ok(Self(Way::Web { url: parse(url)?, token: bearer(token)?, dial }))
+        Ok(Self(Route::WebSocket { url: parse(url)?, token: bearer(token)?, dial }))
     }
 }
 
@@ -139,19 +140,19 @@ impl fmt::Debug for Endpoint {
         let mut shown = f.debug_struct("Endpoint");
         match &self.0 {
             // A query may hold a token.
-            Way::Web { url, .. } => shown.field("host", &url.authority()).field("path", &url.path()),
-            Way::Ssh(ssh) => shown.field("ssh", &ssh.address),
+            Route::WebSocket { url, .. } => shown.field("host", &url.authority()).field("path", &url.path()),
+            Route::Ssh(ssh) => shown.field("ssh", &ssh.address),
         };
         shown.finish_non_exhaustive()
     }
 }
 
 /// A host's TCP address.
-struct Tcp(String);
+struct TcpDialer(String);
 
 #[async_trait]
-impl Dial for Tcp {
-    async fn dial(&self) -> io::Result<Box<dyn Stream>> {
+impl Dial for TcpDialer {
+    async fn dial(&self) -> io::Result<Box<dyn ByteStream>> {
         let stream = TcpStream::connect(&self.0).await?;
         // A frame is written in one piece: waiting for more only costs time.
         stream.set_nodelay(true)?;
@@ -160,27 +161,27 @@ impl Dial for Tcp {
 }
 
 /// A host's own socket.
-struct Socketed(PathBuf);
+struct UnixDialer(PathBuf);
 
 #[async_trait]
-impl Dial for Socketed {
-    async fn dial(&self) -> io::Result<Box<dyn Stream>> {
+impl Dial for UnixDialer {
+    async fn dial(&self) -> io::Result<Box<dyn ByteStream>> {
         Ok(Box::new(UnixStream::connect(&self.0).await?))
     }
 }
 
 /// A connection's messages, both ways. On whatever they go, they look like those of a WebSocket.
-pub(crate) struct Socket {
-    pub(crate) sink: Sending,
-    pub(crate) stream: Receiving,
+pub(crate) struct MessageSocket {
+    pub(crate) sink: MessageSink,
+    pub(crate) stream: MessageStream,
 }
 
-pub(crate) type Sending = Pin<Box<dyn Sink<Message, Error = SocketError> + Send>>;
-pub(crate) type Receiving = BoxStream<'static, Result<Message, SocketError>>;
+pub(crate) type MessageSink = Pin<Box<dyn Sink<Message, Error = SocketError> + Send>>;
+pub(crate) type MessageStream = BoxStream<'static, Result<Message, SocketError>>;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum TransportError {
     #[error("the host cannot be reached ({0}): is it running?")]
     Unreachable(io::Error),
     #[error(transparent)]
@@ -193,7 +194,7 @@ pub enum OpenError {
     NoWebSocket(Box<tungstenite::Error>),
 }
 
-impl From<io::Error> for OpenError {
+impl From<io::Error> for TransportError {
     fn from(error: io::Error) -> Self {
         // What is known better was put into it where it happened.
         let inner = error.get_ref();
@@ -202,16 +203,16 @@ impl From<io::Error> for OpenError {
         }
         match inner.and_then(|inner| inner.downcast_ref::<SshError>()) {
             Some(known) => known.clone().into(),
-            None => OpenError::Unreachable(error),
+            None => TransportError::Unreachable(error),
         }
     }
 }
 
 /// Opens a connection to a host.
-pub(crate) async fn open(endpoint: &Endpoint, message_bytes: usize) -> Result<Socket, OpenError> {
+pub(crate) async fn open(endpoint: &Endpoint, message_bytes: usize) -> Result<MessageSocket, TransportError> {
     match &endpoint.0 {
-        Way::Web { url, token, dial } => open_web(url, token.as_ref(), dial.as_ref(), message_bytes).await,
-        Way::Ssh(ssh) => Ok(ssh.open(message_bytes)?),
+        Route::WebSocket { url, token, dial } => open_web(url, token.as_ref(), dial.as_ref(), message_bytes).await,
+        Route::Ssh(ssh) => Ok(ssh.open(message_bytes)?),
     }
 }
 
@@ -220,8 +221,8 @@ async fn open_web(
     token: Option<&HeaderValue>,
     dial: &dyn Dial,
     message_bytes: usize,
-) -> Result<Socket, OpenError> {
-    let other = |error: SocketError| OpenError::NoWebSocket(Box::new(error));
+) -> Result<MessageSocket, TransportError> {
+    let other = |error: SocketError| TransportError::NoWebSocket(Box::new(error));
     let mut request = url.clone().into_client_request().map_err(other)?;
     if let Some(token) = token {
         request.headers_mut().insert(header::AUTHORIZATION, token.clone());
@@ -235,7 +236,7 @@ async fn open_web(
     match client_async_with_config(request, stream, Some(config)).await {
         Ok((socket, _)) => {
             let (sink, stream) = socket.split();
-            Ok(Socket { sink: Box::pin(sink), stream: stream.boxed() })
+            Ok(MessageSocket { sink: Box::pin(sink), stream: stream.boxed() })
         }
         Err(SocketError::Io(error)) => Err(error.into()),
         Err(SocketError::Http(answer))
@@ -243,7 +244,7 @@ async fn open_web(
         {
             let body = answer.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
             let message: String = body.trim().chars().take(200).collect();
-            Err(OpenError::Denied { status: answer.status().as_u16(), message })
+            Err(TransportError::Denied { status: answer.status().as_u16(), message })
         }
         Err(error) => Err(other(error)),
     }

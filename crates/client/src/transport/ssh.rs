@@ -10,12 +10,12 @@ use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::task::AbortHandle;
 
-use super::{Socket, SshAddress, lines};
+use super::{MessageSocket, SshAddress, lines};
 
 /// How much of what ssh complains about is kept: the newest.
-const COMPLAINT: usize = 2 << 10;
+const STDERR_BYTES: usize = 2 << 10;
 /// How long it may take to end after its output has.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why there is no connection through ssh, or none any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +40,7 @@ pub(super) struct Ssh {
 
 impl Ssh {
     /// Runs it. That it runs says nothing yet of the other end.
-    pub(super) fn open(&self, message_bytes: usize) -> Result<Socket, SshError> {
+    pub(super) fn open(&self, message_bytes: usize) -> Result<MessageSocket, SshError> {
         let not_run = |error: String| SshError::NotRun { program: self.program.clone(), error };
         let mut command = Command::new(&self.program);
         command.args(self.arguments()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -51,9 +51,9 @@ impl Ssh {
         else {
             return Err(not_run("it has no pipes".to_owned()));
         };
-        let process = Process { host: self.address.host.clone(), child, complaint: Complaint::hear(errors) };
+        let process = SshProcess { host: self.address.host.clone(), child, complaint: StderrTail::capture(errors) };
         let ended = Box::pin(process.ended());
-        Ok(Socket {
+        Ok(MessageSocket {
             sink: Box::pin(lines::sink(input)),
             stream: lines::stream(BufReader::new(output), message_bytes, ended),
         })
@@ -84,39 +84,39 @@ fn quoted(word: &str) -> String {
 }
 
 /// A running ssh, killed with whoever holds it.
-struct Process {
+struct SshProcess {
     host: String,
     child: Child,
-    complaint: Complaint,
+    complaint: StderrTail,
 }
 
-impl Process {
+impl SshProcess {
     /// What it means that nothing comes from it any more.
     async fn ended(mut self) -> io::Error {
-        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let status = tokio::time::timeout(TIMEOUT, self.child.wait()).await;
         let status = status.ok().and_then(Result::ok).map(|status| status.to_string());
         io::Error::other(SshError::Ended { host: self.host, status, complaint: self.complaint.text().await })
     }
 }
 
 /// What it says on stderr.
-struct Complaint {
+struct StderrTail {
     newest: Arc<Mutex<Vec<u8>>>,
     hearing: tokio::task::JoinHandle<()>,
     // A connection that ssh shares with others keeps stderr open.
-    _stop: Stop,
+    _stop: AbortOnDrop,
 }
 
-struct Stop(AbortHandle);
+struct AbortOnDrop(AbortHandle);
 
-impl Drop for Stop {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Complaint {
-    fn hear(mut errors: ChildStderr) -> Self {
+impl StderrTail {
+    fn capture(mut errors: ChildStderr) -> Self {
         let newest = Arc::new(Mutex::new(Vec::new()));
         let kept = newest.clone();
         let hearing = tokio::spawn(async move {
@@ -124,16 +124,16 @@ impl Complaint {
             while let Ok(length @ 1..) = errors.read(&mut piece).await {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.extend_from_slice(&piece[..length]);
-                let old = kept.len().saturating_sub(COMPLAINT);
+                let old = kept.len().saturating_sub(STDERR_BYTES);
                 kept.drain(..old);
             }
         });
-        let _stop = Stop(hearing.abort_handle());
+        let _stop = AbortOnDrop(hearing.abort_handle());
         Self { newest, hearing, _stop }
     }
 
     async fn text(self) -> String {
-        tokio::time::timeout(PATIENCE, self.hearing).await.ok();
+        tokio::time::timeout(TIMEOUT, self.hearing).await.ok();
         let newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&newest).trim().to_owned()
     }

@@ -20,7 +20,7 @@ use tokio_rustls::rustls::{
     version,
 };
 
-use super::{Dial, Stream};
+use super::{ByteStream, Dial};
 
 /// The SHA-256 of a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,13 +95,13 @@ pub(super) struct Tls {
 
 #[async_trait]
 impl Dial for Tls {
-    async fn dial(&self) -> io::Result<Box<dyn Stream>> {
+    async fn dial(&self) -> io::Result<Box<dyn ByteStream>> {
         let name = ServerName::try_from(self.name.clone()).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("{:?} is no name of a machine", self.name))
         })?;
         let provider = Arc::new(ring::default_provider());
         let shown = Arc::new(OnceLock::new());
-        let verifier = Pinned { pin: self.pin, shown: shown.clone(), provider: provider.clone() };
+        let verifier = PinnedCertVerifier { pin: self.pin, shown: shown.clone(), provider: provider.clone() };
         let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&version::TLS13])
             .map_err(io::Error::other)?
@@ -126,13 +126,13 @@ impl Dial for Tls {
 
 /// Trusts one certificate, and remembers which one it was shown.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedCertVerifier {
     pin: Option<Fingerprint>,
     shown: Arc<OnceLock<Fingerprint>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedCertVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use grove_client::dialect::ahp::{DisposeSession, State};
+use grove_client::dialect::ahp::{DisposeSession, ResourceState};
 use grove_client::{
-    Ahp, Change, Client, DispatchError, FrameLog, Options, Outcome, RequestError, Sessions, Subscription, Unsupported,
+    Ahp, Client, DispatchError, DispatchOutcome, FrameLog, Options, RequestError, ResourceChange, SessionListHandle,
+    Subscription, Unsupported,
 };
 use grove_host::Config;
 use grove_wire::ahp::{
@@ -20,7 +21,7 @@ pub(crate) const SESSION: &str = "scripted:/s";
 
 /// A session with its main chat, both subscribed.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct SessionWithChat {
     pub(crate) session: Subscription<Ahp>,
     pub(crate) chat: Subscription<Ahp>,
 }
@@ -31,16 +32,16 @@ pub(crate) async fn create(client: &Client<Ahp>, uri: &str) {
 }
 
 /// A session that is there already.
-pub(crate) async fn join(client: &Client<Ahp>, uri: &str) -> Talk {
+pub(crate) async fn join(client: &Client<Ahp>, uri: &str) -> SessionWithChat {
     let mut session = client.subscribe(uri).await.unwrap();
     let ready = session.until(|state| (state.session()?.lifecycle == SessionLifecycle::Ready).then_some(()));
     soon("a ready session", ready).await.unwrap();
     let chat = session.read(|state| state.session().unwrap().default_chat.clone()).unwrap();
     let chat = client.subscribe(&chat).await.unwrap();
-    Talk { session, chat }
+    SessionWithChat { session, chat }
 }
 
-pub(crate) async fn ready(client: &Client<Ahp>, uri: &str) -> Talk {
+pub(crate) async fn ready(client: &Client<Ahp>, uri: &str) -> SessionWithChat {
     create(client, uri).await;
     join(client, uri).await
 }
@@ -93,7 +94,7 @@ pub(crate) fn asked(chat: &ChatState) -> Option<String> {
     })
 }
 
-impl Talk {
+impl SessionWithChat {
     /// Waits until the chat, pending actions included, is as it should be.
     pub(crate) async fn until(&mut self, what: &str, done: impl Fn(&ChatState) -> bool) {
         soon(what, self.chat.until(|state| done(state.chat()?).then_some(()))).await.unwrap();
@@ -131,8 +132,8 @@ impl Talk {
 
 /// A state without what no action of its channel carries, which is as old as its snapshot: a chat's title, which travels
 /// on the session's channel.
-fn comparable(mut state: State) -> State {
-    if let State::Chat(chat) = &mut state {
+fn comparable(mut state: ResourceState) -> ResourceState {
+    if let ResourceState::Chat(chat) = &mut state {
         chat.title.clear();
     }
     state
@@ -164,7 +165,7 @@ async fn an_own_turn_is_seen_at_once_and_confirmed_by_its_echo() {
     assert_eq!(talk.chat.pending(), 1);
 
     host.front.let_up(true);
-    let Outcome::Confirmed(seq) = soon("an echo", sent.into_future()).await else { panic!("it is taken") };
+    let DispatchOutcome::Confirmed(seq) = soon("an echo", sent.into_future()).await else { panic!("it is taken") };
     assert!(talk.chat.read_confirmed(|_, at| at) >= seq, "an outcome is told when its effect is there");
     talk.turn_end("t1").await;
     assert_eq!(talk.chat.pending(), 0);
@@ -187,8 +188,8 @@ async fn a_refused_action_is_reverted_with_the_hosts_reason_and_what_stands_on_i
     assert_eq!(theirs.shown().active_turn.unwrap().id, "his");
     host.front.let_up(true);
     let outcomes = [soon("an answer", mine.into_future()).await, soon("an answer", his.into_future()).await];
-    let taken = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Confirmed(_))).count();
-    let refused = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Rejected(_))).count();
+    let taken = outcomes.iter().filter(|outcome| matches!(outcome, DispatchOutcome::Confirmed(_))).count();
+    let refused = outcomes.iter().filter(|outcome| matches!(outcome, DispatchOutcome::Rejected(_))).count();
     assert_eq!((taken, refused), (1, 1), "{outcomes:?}");
     talk.until("the turn", |chat| chat.active_turn.is_some()).await;
     theirs.until("the turn", |chat| chat.active_turn.is_some()).await;
@@ -202,8 +203,8 @@ async fn a_refused_action_is_reverted_with_the_hosts_reason_and_what_stands_on_i
     assert!(talk.shown().active_turn.is_none());
     assert!(talk.confirmed().active_turn.is_some());
     host.front.let_up(true);
-    assert!(matches!(soon("a refusal", refused.into_future()).await, Outcome::Rejected(_)));
-    assert!(matches!(soon("an echo", cancelled.into_future()).await, Outcome::Confirmed(_)));
+    assert!(matches!(soon("a refusal", refused.into_future()).await, DispatchOutcome::Rejected(_)));
+    assert!(matches!(soon("an echo", cancelled.into_future()).await, DispatchOutcome::Confirmed(_)));
     assert!(talk.shown().active_turn.is_none());
     theirs.turn_end(&running).await;
     talk.must_agree().await;
@@ -231,7 +232,7 @@ async fn a_foreign_action_is_taken_under_what_is_pending() {
     assert_eq!((shown.draft.unwrap().text.as_str(), talk.chat.pending()), ("mine", 1));
     assert_eq!(talk.confirmed().draft, None);
     host.front.let_up(true);
-    assert!(matches!(soon("an echo", sent.into_future()).await, Outcome::Confirmed(_)));
+    assert!(matches!(soon("an echo", sent.into_future()).await, DispatchOutcome::Confirmed(_)));
     assert_eq!(talk.confirmed().draft.unwrap().text, "mine");
     talk.must_agree().await;
 }
@@ -255,7 +256,7 @@ async fn two_clients_are_in_step_and_either_answers() {
     assert_eq!(asked(&talk.shown()), None, "its effect is seen");
     assert!(asked(&talk.confirmed()).is_some());
     host.front.let_up(true);
-    assert!(matches!(soon("an echo", answered.into_future()).await, Outcome::Confirmed(_)));
+    assert!(matches!(soon("an echo", answered.into_future()).await, DispatchOutcome::Confirmed(_)));
     talk.turn_end("t1").await;
     theirs.turn_end("t1").await;
     assert_eq!(talk.confirmed(), theirs.confirmed());
@@ -270,9 +271,9 @@ async fn an_action_that_changes_nothing_is_answered_all_the_same() {
     let client = host.ahp("a").await;
     let talk = ready(&client, SESSION).await;
     let first = talk.session.dispatch(title("Same")).unwrap();
-    assert!(matches!(soon("an echo", first.into_future()).await, Outcome::Confirmed(_)));
+    assert!(matches!(soon("an echo", first.into_future()).await, DispatchOutcome::Confirmed(_)));
     let again = talk.session.dispatch(title("Same")).unwrap();
-    assert!(matches!(soon("an echo", again.into_future()).await, Outcome::Confirmed(_)));
+    assert!(matches!(soon("an echo", again.into_future()).await, DispatchOutcome::Confirmed(_)));
     assert_eq!(talk.session.pending(), 0, "its echo retires it");
     assert_eq!(talk.session_state().title, "Same");
     talk.must_agree().await;
@@ -288,7 +289,9 @@ async fn a_follower_sees_every_change_from_the_state_it_began_at() {
     talk.turn_end("t1").await;
     let mut own = 0;
     while replayed != talk.chat.read_confirmed(|state, _| state.clone()) {
-        let Some(Change::Action(applied)) = soon("a change", changes.next()).await else { panic!("only actions") };
+        let Some(ResourceChange::Action(applied)) = soon("a change", changes.next()).await else {
+            panic!("only actions")
+        };
         own += usize::from(applied.own);
         <Ahp as grove_client::Model>::reduce(&mut replayed, &applied.action);
     }
@@ -390,16 +393,16 @@ async fn a_watch_on_files_tells_those_who_follow() {
     let watch = ahp::CreateResourceWatchParams { channel: ROOT.to_owned(), uri, ..Default::default() };
     let watch = client.request(watch).await.unwrap().channel;
     let watched = client.subscribe(&watch).await.unwrap();
-    assert!(watched.read(|state| matches!(state, State::ResourceWatch(_))));
+    assert!(watched.read(|state| matches!(state, ResourceState::ResourceWatch(_))));
     let ((), mut changes) = watched.follow(|_| ());
     std::fs::write(folder.join("new.txt"), "x").unwrap();
-    let Some(Change::Action(applied)) = soon("a change", changes.next()).await else { panic!("an action") };
+    let Some(ResourceChange::Action(applied)) = soon("a change", changes.next()).await else { panic!("an action") };
     let Action::ResourceWatch(ahp::ResourceWatchAction::Changed(changed)) = &applied.action else { panic!() };
     assert!(changed.changes.items.iter().any(|change| change.uri.ends_with("/new.txt")), "{changed:?}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-async fn until_listed(sessions: &mut Sessions<Ahp>, wanted: &[&str]) {
+async fn until_listed(sessions: &mut SessionListHandle<Ahp>, wanted: &[&str]) {
     let listed = sessions.until(|list| {
         let mut listed: Vec<&str> = list.iter().map(|row| row.resource.as_str()).collect();
         listed.sort_unstable();

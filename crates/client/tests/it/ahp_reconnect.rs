@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use grove_client::{Ahp, Change, Client, Dispatched, Outcome, Status};
+use grove_client::{Ahp, Client, ConnectionStatus, DispatchHandle, DispatchOutcome, ResourceChange};
 use grove_host::{Config, Limits};
 use grove_wire::ahp::{Action, ChatAction};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::ahp::{SESSION, Talk, asked, cancel, confirm, join, ready, script, start, text, title};
+use crate::ahp::{SESSION, SessionWithChat, asked, cancel, confirm, join, ready, script, start, text, title};
 use crate::harness::{TestHost, soon};
 use crate::steps::{Step, settle, step, steps};
 
@@ -21,7 +21,7 @@ async fn cut(host: &TestHost, client: &Client<Ahp>) {
     host.front.refuse(true);
     host.front.cut();
     let mut status = client.status();
-    let lost = status.wait_for(|status| matches!(status, Status::Reconnecting { .. }));
+    let lost = status.wait_for(|status| matches!(status, ConnectionStatus::Reconnecting { .. }));
     soon("a lost connection", lost).await.unwrap();
 }
 
@@ -55,7 +55,7 @@ async fn a_client_that_was_cut_off_gets_exactly_what_it_missed() {
     let mut told = 0;
     loop {
         match soon("a change", changes.next()).await {
-            Some(Change::Action(applied)) => {
+            Some(ResourceChange::Action(applied)) => {
                 told += 1;
                 if matches!(applied.action, Action::Chat(ChatAction::TurnComplete(_))) {
                     break;
@@ -85,8 +85,8 @@ async fn a_client_that_missed_too_much_gets_snapshots() {
     cut(&host, &client).await;
     host.front.let_down(true);
     host.front.refuse(false);
-    assert_eq!(soon("an outcome", sent.into_future()).await, Outcome::Lost, "snapshots tell no outcomes");
-    assert!(matches!(soon("a change", changes.next()).await, Some(Change::Replaced)));
+    assert_eq!(soon("an outcome", sent.into_future()).await, DispatchOutcome::Lost, "snapshots tell no outcomes");
+    assert!(matches!(soon("a change", changes.next()).await, Some(ResourceChange::Replaced)));
     let said = text(&talk.confirmed().active_turn.unwrap().response_parts);
     assert_eq!(said, "much more than four pieces", "what was lost in sight was taken all the same");
     talk.must_agree().await;
@@ -109,7 +109,7 @@ async fn what_was_not_answered_is_confirmed_by_the_replay_or_lost() {
     host.front.let_down(true);
     assert_eq!(talk.chat.pending(), 1, "a replay may still bring its echo");
     host.front.refuse(false);
-    assert!(matches!(soon("an answer", taken.into_future()).await, Outcome::Confirmed(_)));
+    assert!(matches!(soon("an answer", taken.into_future()).await, DispatchOutcome::Confirmed(_)));
     talk.turn_end("t1").await;
     talk.must_agree().await;
 
@@ -120,7 +120,7 @@ async fn what_was_not_answered_is_confirmed_by_the_replay_or_lost() {
     cut(&host, &client).await;
     host.front.let_up(true);
     host.front.refuse(false);
-    assert_eq!(soon("an answer", lost.into_future()).await, Outcome::Lost);
+    assert_eq!(soon("an answer", lost.into_future()).await, DispatchOutcome::Lost);
     assert_eq!(talk.chat.pending(), 0);
     assert!(talk.shown().active_turn.is_none(), "its effect is gone");
     talk.must_agree().await;
@@ -139,7 +139,7 @@ async fn a_host_that_was_killed_and_started_again_is_found_again() {
     soon("a lost connection", status.changed()).await.unwrap();
     connected(&client).await;
     talk.must_agree().await;
-    let Outcome::Confirmed(seq) =
+    let DispatchOutcome::Confirmed(seq) =
         soon("an echo", talk.chat.dispatch(script("t2", json!([{"say": "after"}]))).unwrap().into_future()).await
     else {
         panic!("it is taken")
@@ -201,7 +201,7 @@ async fn a_session_that_went_while_nobody_was_connected_is_gone() {
 }
 
 /// Does what a client can do now. What it cannot is not done.
-fn act(talk: &Talk, number: usize, step: &Step) -> Option<Dispatched> {
+fn act(talk: &SessionWithChat, number: usize, step: &Step) -> Option<DispatchHandle> {
     let active = talk.shown().active_turn;
     match step {
         Step::Start { script: which, .. } => talk.chat.dispatch(script(&format!("t{number}"), steps(*which))).ok(),

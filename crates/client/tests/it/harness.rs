@@ -11,8 +11,10 @@ use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options, Subscription, V1};
 use grove_fs::MemoryFs;
-use grove_host::server::{self, Access, Token};
-use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stores, Stream, Sync, Task, recover};
+use grove_host::server::{self, AccessPolicy, Token};
+use grove_host::{
+    Config, Env, Host, Journal, JournalContents, Listener, Spawn, Stores, Stream, SyncMode, Task, recover,
+};
 use grove_wire::v1::{self, SessionChange, SessionState, UserMessage};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
@@ -117,7 +119,7 @@ struct InMemory(Arc<Front>);
 
 #[async_trait]
 impl Dial for InMemory {
-    async fn dial(&self) -> io::Result<Box<dyn grove_client::Stream>> {
+    async fn dial(&self) -> io::Result<Box<dyn grove_client::ByteStream>> {
         let (near, far) = tokio::io::duplex(64 << 10);
         self.0.connect(far);
         Ok(Box::new(near))
@@ -130,7 +132,7 @@ struct MemoryJournal(Arc<Mutex<Vec<u8>>>);
 
 #[async_trait]
 impl Journal for MemoryJournal {
-    async fn append(&mut self, batch: Vec<u8>, _sync: Sync, _last_seq: u64) -> io::Result<()> {
+    async fn append(&mut self, batch: Vec<u8>, _sync: SyncMode, _last_seq: u64) -> io::Result<()> {
         self.0.lock().unwrap().extend_from_slice(&batch);
         Ok(())
     }
@@ -189,13 +191,13 @@ impl TestHost {
         let tasks = Tasks::default();
         let stores = Stores::new(Arc::new(sessions.clone()));
         let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
-        let contents = Contents::from_bytes(&journal.0.lock().unwrap());
+        let contents = JournalContents::from_bytes(&journal.0.lock().unwrap());
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
         *front.dial.lock().unwrap() = dial;
-        let access = Access::loopback(Token::parse(TOKEN).unwrap(), front.address);
+        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), front.address);
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
         Self { host, front, journal, sessions, tasks }
     }

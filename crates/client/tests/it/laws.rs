@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use grove_client::{Dispatched, Subscription, V1};
+use grove_client::{DispatchHandle, Subscription, V1};
 use grove_host::{Config, Limits};
 use grove_wire::v1::SessionChange;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use crate::steps::{Step, settle, step, steps};
 const URI: &str = "scripted:/s";
 
 /// Does what a client can do now. What it cannot is not done.
-fn act(session: &Subscription<V1>, turn: usize, step: &Step) -> Option<Dispatched> {
+fn act(session: &Subscription<V1>, turn: usize, step: &Step) -> Option<DispatchHandle> {
     let active = session.read(|state| state.session().unwrap().active_turn.clone());
     let change = match step {
         Step::Start { script: which, .. } => script(&format!("t{turn}"), steps(*which)),

@@ -1,12 +1,12 @@
 //! The session list.
 
-use grove_client::{Client, Options, Sessions, V1};
+use grove_client::{Client, Options, SessionListHandle, V1};
 use grove_host::Config;
 use grove_wire::v1;
 
 use crate::harness::{TestHost, create, options, soon};
 
-async fn until_listed(sessions: &mut Sessions<V1>, wanted: &[&str]) {
+async fn until_listed(sessions: &mut SessionListHandle<V1>, wanted: &[&str]) {
     let listed = sessions.until(|list| {
         let mut listed: Vec<&str> = list.iter().map(|row| row.resource.as_str()).collect();
         listed.sort_unstable();

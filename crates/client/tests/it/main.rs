@@ -14,4 +14,4 @@ mod reconnect;
 
 mod session;
 mod steps;
-mod ways;
+mod transports;

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::{SinkExt, StreamExt};
-use grove_client::{Client, Closed, Dial, Endpoint, Options, Outcome, RequestError, Status, Stream, Subscription, V1};
+use grove_client::{
+    ByteStream, Client, ClientClosed, ConnectionStatus, Dial, DispatchOutcome, Endpoint, Options, RequestError,
+    Subscription, V1,
+};
 use grove_wire::v1::{SessionChange, SessionState};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
@@ -20,11 +23,11 @@ use crate::harness::{options, soon};
 const URI: &str = "scripted:/s";
 
 /// Where a host would listen.
-struct Somewhere(Mutex<mpsc::UnboundedSender<DuplexStream>>);
+struct DuplexDialer(Mutex<mpsc::UnboundedSender<DuplexStream>>);
 
 #[async_trait]
-impl Dial for Somewhere {
-    async fn dial(&self) -> io::Result<Box<dyn Stream>> {
+impl Dial for DuplexDialer {
+    async fn dial(&self) -> io::Result<Box<dyn ByteStream>> {
         let (near, far) = tokio::io::duplex(64 << 10);
         self.0.lock().unwrap().send(far).map_err(|_| io::ErrorKind::ConnectionRefused)?;
         Ok(Box::new(near))
@@ -42,7 +45,7 @@ struct Peer {
 
 /// A message of the client.
 #[derive(Debug)]
-struct Heard {
+struct ReceivedRequest {
     id: Value,
     method: String,
     params: Value,
@@ -51,7 +54,7 @@ struct Heard {
 impl OddHost {
     fn new() -> (Self, Endpoint) {
         let (dial, calls) = mpsc::unbounded_channel();
-        let endpoint = Endpoint::over("ws://host/", None, Arc::new(Somewhere(Mutex::new(dial)))).unwrap();
+        let endpoint = Endpoint::over("ws://host/", None, Arc::new(DuplexDialer(Mutex::new(dial)))).unwrap();
         (Self { calls }, endpoint)
     }
 
@@ -62,16 +65,16 @@ impl OddHost {
 }
 
 impl Peer {
-    async fn hear(&mut self) -> Heard {
+    async fn hear(&mut self) -> ReceivedRequest {
         loop {
             let Message::Text(text) = soon("a message", self.socket.next()).await.unwrap().unwrap() else { continue };
             let mut message: Value = serde_json::from_str(&text).unwrap();
             let method = message["method"].as_str().unwrap_or_default().to_owned();
-            return Heard { id: message["id"].take(), method, params: message["params"].take() };
+            return ReceivedRequest { id: message["id"].take(), method, params: message["params"].take() };
         }
     }
 
-    async fn hear_method(&mut self, method: &str) -> Heard {
+    async fn hear_method(&mut self, method: &str) -> ReceivedRequest {
         let heard = self.hear().await;
         assert_eq!(heard.method, method, "{heard:?}");
         heard
@@ -82,11 +85,11 @@ impl Peer {
         self.socket.send(Message::text(message.to_string())).await.unwrap();
     }
 
-    async fn answer(&mut self, heard: &Heard, result: Value) {
+    async fn answer(&mut self, heard: &ReceivedRequest, result: Value) {
         self.say(json!({"id": heard.id, "result": result})).await;
     }
 
-    async fn refuse(&mut self, heard: &Heard, code: i64) {
+    async fn refuse(&mut self, heard: &ReceivedRequest, code: i64) {
         self.say(json!({"id": heard.id, "error": {"code": code, "message": "no"}})).await;
     }
 
@@ -95,7 +98,7 @@ impl Peer {
     }
 
     /// Takes a client, with one session.
-    async fn initialize(&mut self, seq: u64, title: &str) -> Heard {
+    async fn initialize(&mut self, seq: u64, title: &str) -> ReceivedRequest {
         let heard = self.hear_method("initialize").await;
         self.answer(&heard, json!({"protocolVersion": 1, "serverSeq": seq, "snapshots": [snapshot(seq, title)]})).await;
         heard
@@ -153,7 +156,7 @@ async fn a_host_that_refuses_to_reconnect_is_asked_to_begin_afresh_on_the_same_c
     let heard = peer.initialize(3, "afresh").await;
     assert_eq!(heard.params["initialSubscriptions"], json!([URI]));
     until_title(&mut session, "afresh").await;
-    assert_eq!(sent.await, Outcome::Lost);
+    assert_eq!(sent.await, DispatchOutcome::Lost);
     assert_eq!(session.client().seen(), 3, "not the higher one: it would never be reached");
     peer.act(title(4, "on")).await;
     until_title(&mut session, "on").await;
@@ -184,7 +187,7 @@ async fn an_action_that_cannot_be_read_makes_the_client_begin_afresh() {
     let mut peer = host.accept().await;
     peer.initialize(11, "whole again").await;
     until_title(&mut session, "whole again").await;
-    assert_eq!(session.client().status().borrow().clone(), Status::Connected);
+    assert_eq!(session.client().status().borrow().clone(), ConnectionStatus::Connected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +205,7 @@ async fn answers_are_told_apart_by_their_number_whatever_their_order() {
     peer.act(json!({"serverSeq": 0, "action": {"type": "session/modelChanged"}, "origin": origin(3),
         "rejectionReason": "no"}))
         .await;
-    assert_eq!(third.await, Outcome::Rejected("no".to_owned()));
+    assert_eq!(third.await, DispatchOutcome::Rejected("no".to_owned()));
     assert_eq!(shown_model(&session).as_deref(), Some("2"));
     // Somebody else's refusal, told to everybody, and somebody else's action.
     peer.act(json!({"serverSeq": 11, "action": action("9"), "rejectionReason": "no",
@@ -210,10 +213,10 @@ async fn answers_are_told_apart_by_their_number_whatever_their_order() {
         .await;
     peer.act(json!({"serverSeq": 12, "action": action("8"), "origin": {"clientId": "b", "clientSeq": 2}})).await;
     peer.act(json!({"serverSeq": 13, "action": action("2"), "origin": origin(2)})).await;
-    assert_eq!(second.await, Outcome::Confirmed(13));
+    assert_eq!(second.await, DispatchOutcome::Confirmed(13));
     assert_eq!(shown_model(&session).as_deref(), Some("1"), "still pending, on top of the others");
     peer.act(json!({"serverSeq": 14, "action": action("1"), "origin": origin(1)})).await;
-    assert_eq!(first.await, Outcome::Confirmed(14));
+    assert_eq!(first.await, DispatchOutcome::Confirmed(14));
     peer.act(title(15, "done")).await;
     until_title(&mut session, "done").await;
     assert_eq!(session.pending(), 0);
@@ -234,7 +237,7 @@ async fn what_the_host_never_answers_ends_in_time() {
         drop(heard);
     });
     assert!(matches!(request.await.unwrap(), Err(RequestError::TimedOut { .. })));
-    assert_eq!(sent.await, Outcome::Lost);
+    assert_eq!(sent.await, DispatchOutcome::Lost);
     assert_eq!(shown_model(&session), None, "what is shown does not stand on it for ever");
     keeps_alive.abort();
 }
@@ -308,8 +311,10 @@ async fn waits_grow_while_the_host_is_away_and_a_close_is_heard_meanwhile() {
         assert!(*wait >= whole / 2 && *wait <= whole + Duration::from_millis(2), "{waits:?}");
     }
     let client = session.client();
-    let Status::Reconnecting { attempt, .. } = client.status().borrow().clone() else { panic!("it tries again") };
+    let ConnectionStatus::Reconnecting { attempt, .. } = client.status().borrow().clone() else {
+        panic!("it tries again")
+    };
     assert!(attempt >= 8);
     soon("the end", client.close()).await;
-    assert_eq!(*client.status().borrow(), Status::Closed(Closed::ByUs));
+    assert_eq!(*client.status().borrow(), ConnectionStatus::ClientClosed(ClientClosed::LocalClose));
 }

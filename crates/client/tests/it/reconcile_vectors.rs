@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use grove_client::reconcile::Reconciled;
-use grove_client::{Ahp, dialect::ahp::State};
+use grove_client::reconcile::ReconciledState;
+use grove_client::{Ahp, dialect::ahp::ResourceState};
 use grove_wire::ahp::{Action, ActionEnvelope, ChatState, Snapshot};
 use serde_json::{Value, json};
 
@@ -186,14 +186,14 @@ fn scenes() -> Vec<(&'static str, Value, Vec<Value>)> {
     ]
 }
 
-fn chat(value: &Value) -> State {
+fn chat(value: &Value) -> ResourceState {
     let chat: ChatState = serde_json::from_value(value.clone()).unwrap();
-    State::Chat(Box::new(chat))
+    ResourceState::Chat(Box::new(chat))
 }
 
 /// What comes of a scene.
 fn play(initial: &Value, steps: &[Value]) -> Value {
-    let mut state = Reconciled::<Ahp>::new(chat(initial), 0);
+    let mut state = ReconciledState::<Ahp>::new(chat(initial), 0);
     for step in steps {
         if let Some(sent) = step.get("dispatch") {
             let action: Action = serde_json::from_value(sent["action"].clone()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grove_client::{Change, Client, DispatchError, Outcome, RequestError, Status, V1};
+use grove_client::{Client, ConnectionStatus, DispatchError, DispatchOutcome, RequestError, ResourceChange, V1};
 use grove_host::{Config, Limits};
 use grove_wire::v1::{self, SessionChange};
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn cut(host: &TestHost, clients: &[&Client<V1>]) {
     host.front.cut();
     for client in clients {
         let mut status = client.status();
-        let lost = status.wait_for(|status| matches!(status, Status::Reconnecting { .. }));
+        let lost = status.wait_for(|status| matches!(status, ConnectionStatus::Reconnecting { .. }));
         soon("a lost connection", lost).await.unwrap();
     }
 }
@@ -66,7 +66,7 @@ async fn a_client_that_was_cut_off_gets_exactly_what_it_missed() {
     let mut told = 0;
     loop {
         match soon("a change", changes.next()).await {
-            Some(Change::Action(applied)) => {
+            Some(ResourceChange::Action(applied)) => {
                 told += 1;
                 if let v1::Action::Session(v1::SessionAction {
                     change: v1::SessionChange::TurnComplete { .. }, ..
@@ -99,8 +99,8 @@ async fn a_client_that_missed_too_much_gets_snapshots() {
     cut(&host, &[&client]).await;
     host.front.let_down(true);
     let_in(&host);
-    assert_eq!(soon("an outcome", sent.into_future()).await, Outcome::Lost, "snapshots tell no outcomes");
-    assert!(matches!(soon("a change", changes.next()).await, Some(Change::Replaced)));
+    assert_eq!(soon("an outcome", sent.into_future()).await, DispatchOutcome::Lost, "snapshots tell no outcomes");
+    assert!(matches!(soon("a change", changes.next()).await, Some(ResourceChange::Replaced)));
     let text = confirmed(&session).active_turn.unwrap().streaming_text;
     assert_eq!(text, "much more than four pieces", "what was lost in sight was taken all the same");
     must_agree(&session).await;
@@ -125,7 +125,7 @@ async fn what_was_not_answered_is_confirmed_by_the_replay_or_lost() {
     host.front.let_down(true);
     assert_eq!(session.pending(), 1, "a replay may still bring its echo");
     let_in(&host);
-    assert!(matches!(soon("an answer", taken.into_future()).await, Outcome::Confirmed(_)));
+    assert!(matches!(soon("an answer", taken.into_future()).await, DispatchOutcome::Confirmed(_)));
     turn_end(&mut session, "t1").await;
     must_agree(&session).await;
 
@@ -136,7 +136,7 @@ async fn what_was_not_answered_is_confirmed_by_the_replay_or_lost() {
     cut(&host, &[&client]).await;
     host.front.let_up(true);
     let_in(&host);
-    assert_eq!(soon("an answer", lost.into_future()).await, Outcome::Lost);
+    assert_eq!(soon("an answer", lost.into_future()).await, DispatchOutcome::Lost);
     assert_eq!(session.pending(), 0);
     assert!(session.read(|state| state.session().unwrap().active_turn.is_none()), "its effect is gone");
     must_agree(&session).await;
@@ -161,14 +161,14 @@ async fn a_host_that_was_killed_and_started_again_is_found_again() {
             // The old connection's end may not have been seen yet.
             match session.dispatch(script("t2", json!([{"say": "after"}]))).map(|sent| sent.into_future()) {
                 Ok(sent) => match sent.await {
-                    Outcome::Lost => {}
+                    DispatchOutcome::Lost => {}
                     outcome => break outcome,
                 },
                 Err(_) => connected(&client).await,
             }
         }
     });
-    let Outcome::Confirmed(seq) = sent.await else { panic!("it is taken") };
+    let DispatchOutcome::Confirmed(seq) = sent.await else { panic!("it is taken") };
     assert!(seq > seen, "numbers grow across restarts");
     turn_end(&mut session, "t2").await;
     assert_eq!(confirmed(&session).turns.len(), 2);
@@ -221,7 +221,7 @@ async fn a_session_that_went_while_nobody_was_connected_is_gone() {
         }
     })
     .await;
-    assert!(matches!(soon("a change", changes.next()).await, Some(Change::Gone)));
+    assert!(matches!(soon("a change", changes.next()).await, Some(ResourceChange::Gone)));
     assert!(gone.read(|state| state.session().is_some()), "its last state stays readable");
     assert!(!stays.is_gone());
     stays.dispatch(script("t1", json!([{"say": "hello"}]))).unwrap();
@@ -242,7 +242,7 @@ async fn a_host_that_falls_silent_is_given_up_for_lost() {
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(!status.has_changed().unwrap(), "pings keep it alive");
     host.front.let_down(false);
-    let lost = status.wait_for(|status| matches!(status, Status::Reconnecting { .. }));
+    let lost = status.wait_for(|status| matches!(status, ConnectionStatus::Reconnecting { .. }));
     let why = format!("{:?}", *tokio::time::timeout(Duration::from_secs(60), lost).await.unwrap().unwrap());
     assert!(why.contains("silent"), "{why}");
     host.front.let_down(true);

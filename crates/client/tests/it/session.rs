@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use grove_client::{
-    Backoff, Change, Client, Closed, ConnectError, Direction, DispatchError, Endpoint, FrameLog, OpenError, Options,
-    Outcome, RequestError, Status, Unsupported, V1,
+    Backoff, Client, ClientClosed, ConnectError, ConnectionStatus, DispatchError, DispatchOutcome, Endpoint,
+    FrameDirection, FrameLog, Options, RequestError, ResourceChange, TransportError, Unsupported, V1,
 };
 use grove_host::Config;
 use grove_wire::registry::{self, Registry};
@@ -31,7 +31,7 @@ async fn an_own_turn_is_seen_at_once_and_confirmed_by_its_echo() {
     assert_eq!(session.pending(), 1);
 
     host.front.let_up(true);
-    let Outcome::Confirmed(seq) = soon("an echo", sent.into_future()).await else { panic!("it is taken") };
+    let DispatchOutcome::Confirmed(seq) = soon("an echo", sent.into_future()).await else { panic!("it is taken") };
     assert!(session.read_confirmed(|_, at| at) >= seq, "an outcome is told when its effect is there");
     turn_end(&mut session, "t1").await;
     assert_eq!(session.pending(), 0);
@@ -51,7 +51,9 @@ async fn a_refused_action_is_reverted_with_the_hosts_reason() {
     let sent = session.dispatch(model).unwrap();
     assert_eq!(session.read(|s| s.session().unwrap().summary.model.clone()).as_deref(), Some("no-such-model"));
     host.front.let_up(true);
-    let Outcome::Rejected(reason) = soon("a refusal", sent.into_future()).await else { panic!("it is refused") };
+    let DispatchOutcome::Rejected(reason) = soon("a refusal", sent.into_future()).await else {
+        panic!("it is refused")
+    };
     assert!(reason.contains("no-such-model"), "{reason}");
     assert_ne!(session.read(|s| s.session().unwrap().summary.model.clone()).as_deref(), Some("no-such-model"));
 
@@ -62,8 +64,8 @@ async fn a_refused_action_is_reverted_with_the_hosts_reason() {
     assert_eq!(theirs.read(|s| s.session().unwrap().active_turn.clone()).unwrap().id, "his");
     host.front.let_up(true);
     let outcomes = [soon("an answer", mine.into_future()).await, soon("an answer", his.into_future()).await];
-    let taken = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Confirmed(_))).count();
-    let refused = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Rejected(_))).count();
+    let taken = outcomes.iter().filter(|outcome| matches!(outcome, DispatchOutcome::Confirmed(_))).count();
+    let refused = outcomes.iter().filter(|outcome| matches!(outcome, DispatchOutcome::Rejected(_))).count();
     assert_eq!((taken, refused), (1, 1), "{outcomes:?}");
     until(&mut theirs, "the turn", |state| state.active_turn.is_some()).await;
     let seen = |session: &grove_client::Subscription<V1>| session.read(|s| s.session().unwrap().active_turn.clone());
@@ -99,7 +101,7 @@ async fn two_clients_are_in_step_and_a_foreign_action_does_not_disturb_what_is_p
     assert!(session.read(|state| running(state.session().unwrap())), "its effect is seen");
     assert!(!running(&confirmed(&session)));
     host.front.let_up(true);
-    assert!(matches!(soon("an echo", answered.into_future()).await, Outcome::Confirmed(_)));
+    assert!(matches!(soon("an echo", answered.into_future()).await, DispatchOutcome::Confirmed(_)));
     turn_end(&mut session, "t1").await;
     turn_end(&mut theirs, "t1").await;
     assert_eq!(confirmed(&session), confirmed(&theirs));
@@ -117,7 +119,9 @@ async fn a_follower_sees_every_change_from_the_state_it_began_at() {
     turn_end(&mut session, "t1").await;
     let (mut last, mut own) = (0, 0);
     while replayed != session.read_confirmed(|state, _| state.clone()) {
-        let Some(Change::Action(applied)) = soon("a change", changes.next()).await else { panic!("only actions") };
+        let Some(ResourceChange::Action(applied)) = soon("a change", changes.next()).await else {
+            panic!("only actions")
+        };
         assert!(applied.server_seq > last, "in their order");
         last = applied.server_seq;
         own += usize::from(applied.own);
@@ -136,7 +140,7 @@ async fn a_follower_that_is_too_slow_is_told_so_and_the_state_is_whole() {
     let ((), mut changes) = session.follow(|_| ());
     session.dispatch(script("t1", json!([{"say": "a long text in many pieces", "chunks": 26}]))).unwrap();
     turn_end(&mut session, "t1").await;
-    assert!(matches!(soon("a change", changes.next()).await, Some(Change::Lagged)));
+    assert!(matches!(soon("a change", changes.next()).await, Some(ResourceChange::Lagged)));
     must_agree(&session).await;
     let (state, _) = session.follow(Clone::clone);
     assert_eq!(state, session.read_confirmed(|state, _| state.clone()), "following again begins at what is");
@@ -159,11 +163,11 @@ async fn what_is_subscribed_twice_is_kept_once_and_let_go_with_the_last_handle()
     client.request_raw::<()>("ping", &json!({})).await.unwrap();
     let sent = |method: &str| {
         let frames = frames.lock().unwrap();
-        let sent = frames.iter().filter(|(direction, _)| *direction == Direction::ToHost);
+        let sent = frames.iter().filter(|(direction, _)| *direction == FrameDirection::ToHost);
         sent.filter(|(_, frame)| frame.contains(&format!("\"{method}\""))).count()
     };
     assert_eq!((sent("subscribe"), sent("unsubscribe"), sent("initialize")), (1, 1, 1));
-    assert!(frames.lock().unwrap().iter().any(|(direction, _)| *direction == Direction::FromHost));
+    assert!(frames.lock().unwrap().iter().any(|(direction, _)| *direction == FrameDirection::FromHost));
 
     // A wish that is given up leaves nothing behind.
     drop(tokio::time::timeout(std::time::Duration::ZERO, client.subscribe(URI)).await);
@@ -197,7 +201,7 @@ async fn a_session_that_is_disposed_is_gone_and_what_was_pending_there_is_lost()
         soon("an outcome", late.into_future()).await
     });
     disposed.unwrap();
-    assert_eq!(late, Outcome::Lost);
+    assert_eq!(late, DispatchOutcome::Lost);
     assert!(theirs.is_gone() && theirs.pending() == 0);
     assert!(matches!(theirs.dispatch(start("t2", "later")), Err(DispatchError::Gone(_))));
     soon("the end of the session", async {
@@ -269,7 +273,7 @@ async fn errors_say_what_the_host_said() {
 
     let wrong = Endpoint::tcp(&host.url(), Some("ffffffffffffffffffffffffffffffff")).unwrap();
     let denied = Client::connect(wrong, V1::default(), options("b")).await.unwrap_err();
-    let ConnectError::Open(OpenError::Denied { status: 403, message }) = denied else { panic!("{denied}") };
+    let ConnectError::Open(TransportError::Denied { status: 403, message }) = denied else { panic!("{denied}") };
     assert!(message.contains("token"), "{message}");
     let old = V1 { registry: Registry { current: 0, ..Registry::RELEASED } };
     let refused = Client::connect(host.endpoint(), old, options("b")).await.unwrap_err();
@@ -298,7 +302,7 @@ async fn a_client_ends_when_it_is_closed_let_go_taken_over_or_has_tried_enough()
     connections(1).await;
     let client = session.client().clone();
     soon("the end", client.close()).await;
-    assert_eq!(*client.status().borrow(), Status::Closed(Closed::ByUs));
+    assert_eq!(*client.status().borrow(), ConnectionStatus::ClientClosed(ClientClosed::LocalClose));
     assert_eq!(
         soon("the end", async {
             loop {
@@ -308,7 +312,7 @@ async fn a_client_ends_when_it_is_closed_let_go_taken_over_or_has_tried_enough()
             }
         })
         .await,
-        Closed::ByUs
+        ClientClosed::LocalClose
     );
     assert!(matches!(session.dispatch(start("t", "")), Err(DispatchError::NotConnected(_))));
     connections(0).await;
@@ -319,16 +323,16 @@ async fn a_client_ends_when_it_is_closed_let_go_taken_over_or_has_tried_enough()
     let older = host.client("c").await;
     let _newer = host.client("c").await;
     let mut status = older.status();
-    soon("the end", status.wait_for(Status::is_closed)).await.unwrap();
-    assert_eq!(*older.status().borrow(), Status::Closed(Closed::TakenOver));
+    soon("the end", status.wait_for(ConnectionStatus::is_closed)).await.unwrap();
+    assert_eq!(*older.status().borrow(), ConnectionStatus::ClientClosed(ClientClosed::TakenOver));
 
     let reconnect = Backoff { attempts: Some(2), ..options("d").reconnect };
     let client = Client::connect(host.endpoint(), V1::default(), Options { reconnect, ..options("d") }).await.unwrap();
     host.front.refuse(true);
     host.front.cut();
     let mut status = client.status();
-    soon("the end", status.wait_for(Status::is_closed)).await.unwrap();
+    soon("the end", status.wait_for(ConnectionStatus::is_closed)).await.unwrap();
     let closed = client.status().borrow().clone();
-    assert!(matches!(closed, Status::Closed(Closed::GaveUp { attempts: 2, .. })), "{closed:?}");
+    assert!(matches!(closed, ConnectionStatus::ClientClosed(ClientClosed::GaveUp { attempts: 2, .. })), "{closed:?}");
     assert!(client.connected().await.is_err());
 }

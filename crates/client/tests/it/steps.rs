@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grove_client::{Dispatched, Outcome};
+use grove_client::{DispatchHandle, DispatchOutcome};
 use grove_host::Config;
 use proptest::prelude::*;
 use serde_json::json;
@@ -80,13 +80,13 @@ impl Step {
 }
 
 /// Lets everything through again, and waits until every action that was sent has its outcome.
-pub(crate) async fn settle(host: &TestHost, sent: Vec<Dispatched>) {
+pub(crate) async fn settle(host: &TestHost, sent: Vec<DispatchHandle>) {
     host.front.let_up(true);
     host.front.let_down(true);
     // Time for what was lost to be seen as lost.
     tokio::time::sleep(Duration::from_secs(5)).await;
     for sent in sent {
-        let _: Outcome = soon("an outcome", sent.into_future()).await;
+        let _: DispatchOutcome = soon("an outcome", sent.into_future()).await;
     }
 }
 

@@ -154,19 +154,19 @@ fn a_gate_holds_a_ready_or_running_call_until_its_own_request_is_answered() {
 #[test]
 fn a_call_says_why_it_may_run_and_a_new_question_takes_that_back() {
     let scene = Scene::reported(running("c1")).after_report(put_out("c1", "half"));
-    assert_eq!(scene.call("c1").confirmed, Some(Confirmed { by: ConfirmedBy::NotNeeded, option: None }));
+    assert_eq!(scene.call("c1").confirmed, Some(Confirmation { by: ConfirmationReason::NotNeeded, option: None }));
     let request = PermissionRequest { intention: Some("Tidy up".into()), ..permission("r1") };
     let asked = scene.after_report(gated_by("c1", request));
     let call = asked.call("c1");
     assert_eq!((&call.confirmed, &call.output, call.intention.as_deref()), (&None, &None, Some("Tidy up")));
     let again = asked.after(resolve("r1", Decision::Approved));
-    assert_eq!(again.call("c1").confirmed, Some(Confirmed { by: ConfirmedBy::Person, option: None }));
+    assert_eq!(again.call("c1").confirmed, Some(Confirmation { by: ConfirmationReason::Person, option: None }));
 }
 
 #[test]
 fn a_call_that_is_restated_keeps_what_was_announced_first() {
     let restated = |message: &str, input: &str| {
-        let gated = Gated {
+        let gated = ToolCallGate {
             call: "c1".into(),
             request: permission_with_options("r1"),
             invocation_message: Some(message.into()),
@@ -194,30 +194,30 @@ fn a_running_call_that_is_restated_keeps_its_name_and_loses_its_output_and_the_c
     let scene = Scene::reported(asking_with_options("c1", "r1"));
     let scene = scene.after(resolve_with("r1", chosen)).after_report(put_out("c1", "half"));
     let before = scene.call("c1").clone();
-    assert_eq!(before.confirmed, Some(Confirmed { by: ConfirmedBy::Person, option: Some(option) }));
-    let after = applied(&scene, restated("c1", None, ConfirmedBy::Person));
+    assert_eq!(before.confirmed, Some(Confirmation { by: ConfirmationReason::Person, option: Some(option) }));
+    let after = applied(&scene, restated("c1", None, ConfirmationReason::Person));
     let expected = ToolCall {
         invocation_message: "Running it".into(),
-        confirmed: Some(Confirmed { by: ConfirmedBy::Person, option: None }),
+        confirmed: Some(Confirmation { by: ConfirmationReason::Person, option: None }),
         output: None,
         announced: Some(Box::new(Invocation { message: "Running ls".into(), input: Some("ls".into()) })),
         ..before
     };
     assert_eq!(*after.call("c1"), expected, "and its input, where no other is said");
     assert_eq!(
-        applied(&after, restated("c1", Some("rm"), ConfirmedBy::Person)).call("c1").input.as_deref(),
+        applied(&after, restated("c1", Some("rm"), ConfirmationReason::Person)).call("c1").input.as_deref(),
         Some("rm")
     );
 
-    ignored(&Scene::reported([started("c1")]), restated("c1", None, ConfirmedBy::Person));
-    ignored(&Scene::reported(asking("c1", "r1")), restated("c1", None, ConfirmedBy::Person));
-    ignored(&applied(&scene, completed("c1")), restated("c1", None, ConfirmedBy::Person));
-    ignored(&scene, restated("c9", None, ConfirmedBy::Person));
+    ignored(&Scene::reported([started("c1")]), restated("c1", None, ConfirmationReason::Person));
+    ignored(&Scene::reported(asking("c1", "r1")), restated("c1", None, ConfirmationReason::Person));
+    ignored(&applied(&scene, completed("c1")), restated("c1", None, ConfirmationReason::Person));
+    ignored(&scene, restated("c9", None, ConfirmationReason::Person));
 }
 
 #[test]
 fn how_long_a_call_ran_is_measured_from_where_it_was_allowed_to_its_end() {
-    let ends_after = |mut scene: Scene, who: &Who, milliseconds: u64| {
+    let ends_after = |mut scene: Scene, who: &Actor, milliseconds: u64| {
         // The next command is one later.
         scene.now += milliseconds - 1;
         scene.by(who, Command::Report { chat: main(), event: completed("c1") }).unwrap();
@@ -228,10 +228,10 @@ fn how_long_a_call_ran_is_measured_from_where_it_was_allowed_to_its_end() {
         scene.now += 60_000;
         scene.after(resolve("r1", Decision::Approved))
     };
-    assert_eq!(ends_after(asked(), &Who::Agent, 2_500), (Some(2_500), None), "a person's time is not the call's");
-    assert_eq!(ends_after(Scene::reported(running("c1")), &Who::Agent, 70), (Some(70), None));
+    assert_eq!(ends_after(asked(), &Actor::Agent, 2_500), (Some(2_500), None), "a person's time is not the call's");
+    assert_eq!(ends_after(Scene::reported(running("c1")), &Actor::Agent, 70), (Some(70), None));
     // What the host ends was cut off, and nobody knows when.
-    assert_eq!(ends_after(Scene::reported(running("c1")), &Who::Host, 70), (None, None));
+    assert_eq!(ends_after(Scene::reported(running("c1")), &Actor::Host, 70), (None, None));
     let mut scene = Scene::reported(running("c1"));
     scene.now += 9;
     let scene = scene.after_report(result_gated("c1"));
@@ -251,7 +251,7 @@ fn what_an_agent_says_of_a_call_beyond_its_name_stays_until_it_says_something_el
         }
         event
     };
-    let again = || restated("c1", None, ConfirmedBy::NotNeeded);
+    let again = || restated("c1", None, ConfirmationReason::NotNeeded);
     let scene = Scene::reported([saying(started("c1"), Some("a")), ready("c1", Gate::None)]);
     assert_eq!(scene.call("c1").extra, Some(extra("place", "a")));
     assert_eq!(applied(&scene, again()).call("c1").extra, Some(extra("place", "a")));
@@ -338,7 +338,7 @@ fn usage_that_is_brought_up_to_date_keeps_what_was_not_said_again() {
         cache_read_tokens: Some(3),
         cache_write_tokens: Some(4),
         reasoning_tokens: Some(5),
-        context: Some(ContextUse { used: 6, size: 7 }),
+        context: Some(ContextUsage { used: 6, size: 7 }),
         cost: Some(cost(8)),
     };
     assert_eq!(known.updated(Usage::default()), known);
@@ -490,7 +490,7 @@ fn each_event_of_a_session_changes_its_own_field_and_only_some_move_its_time() {
     let modelled = applied(SessionEvent::ModelChanged("large".into()));
     assert_eq!((modelled.model, modelled.modified_at), (Some("large".into()), now));
     assert_eq!(applied(SessionEvent::Listed), before);
-    let details = Details { warnings: vec!["Two agents work here".into()], ..Details::default() };
+    let details = SessionDetails { warnings: vec!["Two agents work here".into()], ..SessionDetails::default() };
     let known = applied(SessionEvent::DetailsChanged(Box::new(details.clone())));
     assert_eq!(known, Session { details, ..before.clone() }, "all of them, and nothing else");
 
@@ -645,11 +645,11 @@ fn a_shared_turn_replaces_its_equal_and_no_other() {
 
 #[test]
 fn an_encoding_is_made_once_and_kept_with_the_turn() {
-    let encodings = Encodings::default();
+    let encodings = EncodingCache::default();
     assert_eq!(&*encodings.get_or_encode(0, || "first".into()), "first");
     assert_eq!(&*encodings.get_or_encode(0, || "second".into()), "first");
     assert_eq!(&*encodings.get_or_encode(1, || "other".into()), "other");
-    assert_eq!(&*encodings.get_or_encode(Encodings::SLOTS, || "nowhere".into()), "nowhere");
+    assert_eq!(&*encodings.get_or_encode(EncodingCache::SLOTS, || "nowhere".into()), "nowhere");
 }
 
 #[test]

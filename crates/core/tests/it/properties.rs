@@ -16,7 +16,7 @@ struct Step<'a> {
     command: &'a Command,
     before: &'a Session,
     after: &'a Session,
-    outcome: &'a Result<Batch, Rejection>,
+    outcome: &'a Result<EventBatch, Rejection>,
 }
 
 /// Runs random commands through `advance` and shows each step to `look`.
@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn after_every_command_the_session_is_in_line_with_its_chats(steps in steps(200)) {
         run(&steps, |Step { after, outcome, .. }| {
-            prop_assert_eq!(mirror::due(after), vec![], "after {:?}", outcome);
+            prop_assert_eq!(mirror::pending_events(after), vec![], "after {:?}", outcome);
             let rows: Vec<ChatRow> = after.chats.iter().map(Chat::row).collect();
             prop_assert_eq!(&after.catalogue, &rows);
             let waiting = after.chats.iter().any(|chat| chat.status() == ChatStatus::InputNeeded);
@@ -116,7 +116,7 @@ proptest! {
             let failed = matches!(after.lifecycle, Lifecycle::CreationFailed(_));
             let may_wait = |id: &ChatId| match command {
                 Command::StopTurn { .. } => true,
-                Command::StartWaiting { chat } if chat == id => false,
+                Command::StartQueued { chat } if chat == id => false,
                 _ => before.chat(id).is_some_and(held),
             };
             for chat in &after.chats {
@@ -157,7 +157,7 @@ proptest! {
     #[test]
     fn finished_turns_never_change_and_their_ids_are_unique(steps in steps(200)) {
         run(&steps, |Step { before, after, outcome, .. }| {
-            let moves = |event: &Event| matches!(event.change, Change::Chat(_, _, ChatEvent::TurnsLeft));
+            let moves = |event: &Event| matches!(event.change, Change::Chat(_, _, ChatEvent::TurnsCleared));
             let moved = outcome.iter().flat_map(|batch| &batch.events).any(moves);
             for is in &after.chats {
                 let Some(was) = before.chat(&is.id) else { continue };
@@ -182,15 +182,15 @@ proptest! {
         let mut session = Session::new(&random::new_session(), Timestamp(1));
         let chat = ChatId::from(Session::MAIN_CHAT);
         let turn = TurnId::from("t1");
-        let mut act = |command, who: Who| advance(&mut session, None, command, &who, Timestamp(2)).unwrap();
+        let mut act = |command, who: Actor| advance(&mut session, None, command, &who, Timestamp(2)).unwrap();
         let message = Message::user("go");
         let start = Command::StartTurn { chat: chat.clone(), turn: turn.clone(), message, started_at: None };
-        act(start, Who::Client("c".into()));
+        act(start, Actor::Client("c".into()));
         let text = Part::Text(TextPart { id: "text".into(), content: String::new(), delivery: Delivery::Streamed });
         let thought = Part::Reasoning { id: "thought".into(), content: String::new() };
         for part in [text, thought] {
             let event = ChatEvent::PartAdded { turn: turn.clone(), part };
-            act(Command::Report { chat: chat.clone(), event }, Who::Agent);
+            act(Command::Report { chat: chat.clone(), event }, Actor::Agent);
         }
         let (mut said, mut thought) = (String::new(), String::new());
         for (content, aloud) in deltas {
@@ -200,10 +200,10 @@ proptest! {
                 true => ChatEvent::TextDelta { turn, part: "text".into(), content },
                 false => ChatEvent::ReasoningDelta { turn, part: "thought".into(), content },
             };
-            act(Command::Report { chat: chat.clone(), event }, Who::Agent);
+            act(Command::Report { chat: chat.clone(), event }, Actor::Agent);
         }
         let end = ChatEvent::TurnCompleted { turn, duration: None };
-        act(Command::Report { chat: chat.clone(), event: end }, Who::Agent);
+        act(Command::Report { chat: chat.clone(), event: end }, Actor::Agent);
         let parts = &session.main_chat().unwrap().turns[0].parts;
         prop_assert_eq!(&parts[0], &Part::Text(TextPart {
             id: "text".into(), content: said, delivery: Delivery::Streamed,

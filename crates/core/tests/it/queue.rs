@@ -97,7 +97,7 @@ fn in_a_session_whose_creation_failed_nothing_that_waits_becomes_a_turn() {
     let scene = Scene::creating().after(start(TURN)).after(enqueue("p1"));
     let mut scene = scene.after_host(SessionEvent::CreationFailed(ErrorInfo::new("agentStart", "no such program")));
     scene.report(failed("none")).unwrap();
-    assert_eq!(scene.host(start_waiting()), Ok(vec![]));
+    assert_eq!(scene.host(start_queued()), Ok(vec![]));
     assert!(scene.chat().active.is_none());
     assert_eq!(scene.waiting(), ["p1"], "a person can still read it and take it away");
     scene.act(Command::Dequeue { chat: main(), id: "p1".into() }).unwrap();
@@ -159,7 +159,7 @@ fn what_waits_when_the_host_stops_waits_for_its_next_start() {
 
     for (number, next) in ["p3", "p1", "p2", "p4"].into_iter().enumerate() {
         match number {
-            0 => assert_eq!(chat_events(&scene.host(start_waiting()).unwrap())[1], turn_started(next)),
+            0 => assert_eq!(chat_events(&scene.host(start_queued()).unwrap())[1], turn_started(next)),
             _ => assert_eq!(scene.active().id, next.into()),
         }
         scene.act(cancel(next)).unwrap();

@@ -128,27 +128,27 @@ fn any_extra(dice: &mut Dice) -> Option<Extra> {
 }
 
 /// Something that somebody might want of `session` as it is now, and who that is.
-pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Who) {
-    let client = Who::Client(client(dice));
+pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Actor) {
+    let client = Actor::Client(client(dice));
     // Half of what happens happens in the main chat.
     let at = if dice.chance(50) { 0 } else { dice.below(session.chats.len()) };
     let chat = &session.chats[at];
     let id = if dice.chance(2) { ChatId::from("elsewhere") } else { chat.id.clone() };
     if dice.chance(8) {
-        return (of_the_host(id, chat, dice), Who::Host);
+        return (of_the_host(id, chat, dice), Actor::Host);
     }
     match &chat.active {
-        Some(active) if dice.chance(70) => (report(id, active, dice), Who::Agent),
+        Some(active) if dice.chance(70) => (report(id, active, dice), Actor::Agent),
         Some(active) => {
             let command = request(session, id, chat, Some(active), dice);
-            let who = if is_denied_by_setting(&command) { Who::Host } else { client };
+            let who = if is_denied_by_setting(&command) { Actor::Host } else { client };
             (command, who)
         }
         None if dice.chance(60) => {
             let turn = TurnId::from(format!("{}-turn-{}", chat.id, chat.turns.len()));
             (Command::StartTurn { chat: id, turn, message: message(dice), started_at: claimed(dice) }, client)
         }
-        None if dice.chance(30) => (Command::ReportSession(session_event(dice)), Who::Host),
+        None if dice.chance(30) => (Command::ReportSession(session_event(dice)), Actor::Host),
         None => (request(session, id, chat, None, dice), client),
     }
 }
@@ -157,7 +157,7 @@ pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Who) {
 fn is_denied_by_setting(command: &Command) -> bool {
     match command {
         Command::ResolvePermission { verdict, .. } => {
-            verdict.decision == Decision::Denied && verdict.by == ConfirmedBy::Setting
+            verdict.decision == Decision::Denied && verdict.by == ConfirmationReason::Setting
         }
         _ => false,
     }
@@ -200,7 +200,7 @@ fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
             let turn = turns.last().map(|turn| turn.id.clone());
             let log = LogPart {
                 boundary: 100,
-                extent: Extent::Branch,
+                extent: LogScope::Branch,
                 leaf: Some(dice.text()),
                 until: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
             };
@@ -222,7 +222,7 @@ fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
             Command::StopTurn { chat: id, turn, error: error(dice) }
         }
         9..=11 => Command::ReportSession(session_event(dice)),
-        _ => Command::StartWaiting { chat: id },
+        _ => Command::StartQueued { chat: id },
     }
 }
 
@@ -256,15 +256,15 @@ fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTur
                 Some((call, request)) if dice.chance(90) => {
                     let verdict = verdict(&request, dice);
                     let question = match dice.chance(50) {
-                        true => PermissionQuestion::Request(request.id),
-                        false => PermissionQuestion::About(call),
+                        true => PermissionTarget::Request(request.id),
+                        false => PermissionTarget::OfToolCall(call),
                     };
                     (question, verdict)
                 }
                 _ => {
                     let request = permission(request_id(chat, active, dice), dice);
                     let verdict = verdict(&request, dice);
-                    (PermissionQuestion::Request(request.id), verdict)
+                    (PermissionTarget::Request(request.id), verdict)
                 }
             };
             Command::ResolvePermission { chat: id, turn, question, verdict }
@@ -352,7 +352,7 @@ fn verdict(request: &PermissionRequest, dice: &mut Dice) -> Verdict {
         option: if dice.chance(90) { option } else { Some(dice.id("option-")) },
         edited_input: if request.editable || dice.chance(5) { dice.maybe(Dice::text) } else { None },
         skipped: decision == Decision::Denied && dice.chance(50),
-        by: dice.pick(&[ConfirmedBy::Person, ConfirmedBy::Setting]),
+        by: dice.pick(&[ConfirmationReason::Person, ConfirmationReason::Setting]),
         extra: any_extra(dice),
         ..decision.into()
     }
@@ -565,23 +565,23 @@ pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
     }
 }
 
-fn details(dice: &mut Dice) -> Details {
+fn details(dice: &mut Dice) -> SessionDetails {
     let command =
         |dice: &mut Dice| AgentCommand { name: dice.text(), description: dice.text(), hint: dice.maybe(Dice::text) };
-    let remembered = |dice: &mut Dice| Remembered {
+    let remembered = |dice: &mut Dice| RememberedPermission {
         kind: permission_kind(dice),
         about: dice.text(),
         option: option("option-0".to_owned(), dice),
     };
-    Details {
+    SessionDetails {
         settings: dice.maybe(settings),
         commands: (0..dice.below(3)).map(|_| command(dice)).collect(),
         remembered: (0..dice.below(3)).map(|_| remembered(dice)).collect(),
         permissions: dice.maybe(permissions),
         warnings: (0..dice.below(3)).map(|_| dice.text()).collect(),
         unsaved: dice.maybe(Dice::text),
-        moved_to: dice.maybe(whereabouts),
-        moved_from: dice.maybe(whereabouts),
+        moved_to: dice.maybe(remote_session),
+        moved_from: dice.maybe(remote_session),
         imported_from: dice.maybe(|dice| ImportSource { source: dice.text(), source_id: dice.text() }),
         workspace: dice.maybe(|dice| WorkspaceDetails {
             plan: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
@@ -601,8 +601,8 @@ fn checkout(dice: &mut Dice) -> Checkout {
     }
 }
 
-fn whereabouts(dice: &mut Dice) -> Whereabouts {
-    Whereabouts { host: dice.text(), address: Some(dice.text()), session: dice.text(), stamp: dice.text() }
+fn remote_session(dice: &mut Dice) -> RemoteSession {
+    RemoteSession { host: dice.text(), address: Some(dice.text()), session: dice.text(), stamp: dice.text() }
 }
 
 fn permissions(dice: &mut Dice) -> Permissions {
@@ -780,8 +780,8 @@ fn any_call(dice: &mut Dice) -> ToolCall {
         intention: dice.maybe(Dice::text),
         client: if dice.chance(25) { Some(client(dice)) } else { None },
         input: None,
-        confirmed: dice.maybe(|dice| Confirmed {
-            by: dice.pick(&[ConfirmedBy::NotNeeded, ConfirmedBy::Person, ConfirmedBy::Setting]),
+        confirmed: dice.maybe(|dice| Confirmation {
+            by: dice.pick(&[ConfirmationReason::NotNeeded, ConfirmationReason::Person, ConfirmationReason::Setting]),
             option: dice.maybe(|_| option.clone()),
         }),
         output: dice.maybe(output),
@@ -878,12 +878,12 @@ fn as_it_began(call: &ToolCall, dice: &mut Dice) -> NewToolCall {
 }
 
 /// A call that turns out to be something else.
-fn restated(call: NewToolCall, dice: &mut Dice) -> Box<Restated> {
-    Box::new(Restated {
+fn restated(call: NewToolCall, dice: &mut Dice) -> Box<InvocationUpdate> {
+    Box::new(InvocationUpdate {
         call,
         invocation_message: dice.text(),
         input: dice.maybe(Dice::text),
-        confirmed: dice.pick(&[ConfirmedBy::NotNeeded, ConfirmedBy::Person, ConfirmedBy::Setting]),
+        confirmed: dice.pick(&[ConfirmationReason::NotNeeded, ConfirmationReason::Person, ConfirmationReason::Setting]),
     })
 }
 
@@ -925,8 +925,8 @@ fn permission(id: RequestId, dice: &mut Dice) -> PermissionRequest {
 }
 
 /// A question about a call, which sometimes says of the call something else than was said before.
-fn gated(call: ToolCallId, request: RequestId, dice: &mut Dice) -> Box<Gated> {
-    Box::new(Gated {
+fn gated(call: ToolCallId, request: RequestId, dice: &mut Dice) -> Box<ToolCallGate> {
+    Box::new(ToolCallGate {
         call,
         request: permission(request, dice),
         invocation_message: if dice.chance(30) { Some(dice.text()) } else { None },
@@ -946,16 +946,16 @@ fn result(dice: &mut Dice) -> ToolResult {
 
 fn edits(dice: &mut Dice) -> Vec<FileChange> {
     let edit = |attached| match attached {
-        Attached::Edit(change) => Some(change),
-        Attached::Content(_) => None,
+        ToolAttachment::Edit(change) => Some(change),
+        ToolAttachment::Content(_) => None,
     };
     attached(dice).into_iter().filter_map(edit).collect()
 }
 
-fn attached(dice: &mut Dice) -> Vec<Attached> {
+fn attached(dice: &mut Dice) -> Vec<ToolAttachment> {
     let one = |dice: &mut Dice| match dice.chance(50) {
-        true => Attached::Content(content(dice)),
-        false => Attached::Edit(FileChange {
+        true => ToolAttachment::Content(content(dice)),
+        false => ToolAttachment::Edit(FileChange {
             path: dice.pick(&["/project/a file.rs", "b.rs", "", "file:///c"]).to_owned(),
             before: dice.maybe(content),
             after: dice.maybe(content),
@@ -986,7 +986,7 @@ fn usage(dice: &mut Dice) -> Usage {
         cache_read_tokens: dice.maybe(|dice| dice.below(500) as u64),
         cache_write_tokens: dice.maybe(|dice| dice.below(500) as u64),
         reasoning_tokens: dice.maybe(|dice| dice.below(500) as u64),
-        context: dice.maybe(|dice| ContextUse { used: dice.below(500) as u64, size: 1_000 }),
+        context: dice.maybe(|dice| ContextUsage { used: dice.below(500) as u64, size: 1_000 }),
         cost: dice.maybe(cost),
     }
 }

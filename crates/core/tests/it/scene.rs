@@ -56,7 +56,7 @@ impl Scene {
     }
 
     pub(crate) fn after_host(mut self, event: SessionEvent) -> Self {
-        self.by(&Who::Host, Command::ReportSession(event)).unwrap();
+        self.by(&Actor::Host, Command::ReportSession(event)).unwrap();
         self
     }
 
@@ -67,15 +67,15 @@ impl Scene {
 
     /// What the host does.
     pub(crate) fn host(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
-        self.by(&Who::Host, command)
+        self.by(&Actor::Host, command)
     }
 
     /// An agent's report.
     pub(crate) fn report(&mut self, event: ChatEvent) -> Result<Vec<Change>, Rejection> {
-        self.by(&Who::Agent, Command::Report { chat: main(), event })
+        self.by(&Actor::Agent, Command::Report { chat: main(), event })
     }
 
-    pub(crate) fn by(&mut self, who: &Who, command: Command) -> Result<Vec<Change>, Rejection> {
+    pub(crate) fn by(&mut self, who: &Actor, command: Command) -> Result<Vec<Change>, Rejection> {
         self.now += 1;
         let batch = advance(&mut self.session, Some(&self.agent), command, who, Timestamp(self.now))?;
         assert!(batch.events.iter().all(|event| event.at == Timestamp(self.now)), "events bear the command's time");
@@ -129,8 +129,8 @@ pub(crate) fn session_events(changes: &[Change]) -> Vec<SessionEvent> {
     changes.iter().filter_map(own).collect()
 }
 
-pub(crate) fn client() -> Who {
-    Who::Client("client".into())
+pub(crate) fn client() -> Actor {
+    Actor::Client("client".into())
 }
 
 pub(crate) fn main() -> ChatId {
@@ -154,12 +154,12 @@ pub(crate) fn resolve(request: &str, decision: Decision) -> Command {
 }
 
 pub(crate) fn resolve_with(request: &str, verdict: Verdict) -> Command {
-    let question = PermissionQuestion::Request(request.into());
+    let question = PermissionTarget::Request(request.into());
     Command::ResolvePermission { chat: main(), turn: turn(), question, verdict }
 }
 
 pub(crate) fn resolve_about(call: &str, decision: Decision) -> Command {
-    let question = PermissionQuestion::About(call.into());
+    let question = PermissionTarget::OfToolCall(call.into());
     Command::ResolvePermission { chat: main(), turn: turn(), question, verdict: decision.into() }
 }
 
@@ -207,8 +207,8 @@ pub(crate) fn stop() -> Command {
     Command::StopTurn { chat: main(), turn: turn(), error: ErrorInfo::new("hostStopped", "the host stopped") }
 }
 
-pub(crate) fn start_waiting() -> Command {
-    Command::StartWaiting { chat: main() }
+pub(crate) fn start_queued() -> Command {
+    Command::StartQueued { chat: main() }
 }
 
 pub(crate) fn steer(id: &str) -> Command {
@@ -225,7 +225,7 @@ pub(crate) fn fork_chat(id: &str, kind: OriginKind, turns: Vec<Arc<Turn>>) -> Co
 }
 
 pub(crate) fn origin(kind: OriginKind) -> Arc<ChatOrigin> {
-    let log = LogPart { boundary: 100, extent: Extent::Branch, leaf: Some("a".into()), until: None };
+    let log = LogPart { boundary: 100, extent: LogScope::Branch, leaf: Some("a".into()), until: None };
     Arc::new(ChatOrigin {
         session: "s1".into(),
         store: StoreName::default(),
@@ -348,7 +348,7 @@ pub(crate) fn gated(call: &str, request: &str) -> ChatEvent {
 }
 
 pub(crate) fn gated_by(call: &str, request: PermissionRequest) -> ChatEvent {
-    let gated = Gated { call: call.into(), request, invocation_message: None, input: None };
+    let gated = ToolCallGate { call: call.into(), request, invocation_message: None, input: None };
     ChatEvent::ToolCallGated { turn: turn(), gated: Box::new(gated) }
 }
 
@@ -382,8 +382,8 @@ pub(crate) fn put_out(call: &str, text: &str) -> ChatEvent {
 }
 
 /// A running call that turns out to be something else.
-pub(crate) fn restated(call: &str, input: Option<&str>, confirmed: ConfirmedBy) -> ChatEvent {
-    let restated = Restated {
+pub(crate) fn restated(call: &str, input: Option<&str>, confirmed: ConfirmationReason) -> ChatEvent {
+    let restated = InvocationUpdate {
         call: new_call(call),
         invocation_message: "Running it".into(),
         input: input.map(Into::into),

@@ -6,7 +6,7 @@ use crate::scene::{Scene, main, start};
 
 fn agent_says(scene: &mut Scene, title: &str) -> Vec<Change> {
     let title = SessionTitle::new(title, TitleSource::Agent);
-    scene.by(&Who::Agent, Command::ReportSession(SessionEvent::TitleChanged(title))).unwrap()
+    scene.by(&Actor::Agent, Command::ReportSession(SessionEvent::TitleChanged(title))).unwrap()
 }
 
 fn end(scene: &mut Scene, turn: &str) {
@@ -94,7 +94,7 @@ fn an_agent_that_was_told_the_past_does_not_name_the_session_after_that() {
     agent_says(&mut scene, "A fix");
     end(&mut scene, "t1");
     // As after a compaction.
-    scene.host(Command::AddEntries { chat: main(), entries: vec![], anew: true }).unwrap();
+    scene.host(Command::AddEntries { chat: main(), entries: vec![], resets_agent: true }).unwrap();
     scene.act(prompt("t2", "And that")).unwrap();
     scene.report(known_as(Some("second"))).unwrap();
     assert!(agent_says(&mut scene, "This session is being continued").is_empty());

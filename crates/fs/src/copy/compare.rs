@@ -1,8 +1,8 @@
 //! Whether two sessions are the same, byte for byte.
 
-use super::list::{self, Item, Treatment};
+use super::list::{self, CopyItem, CopyMethod};
 use super::stream::{self, PIECE};
-use super::{CopyError, Place, Purpose};
+use super::{CopyError, CopyPurpose, SessionFolder};
 use crate::workspace::database::{DatabaseError, LocalDatabase};
 use crate::workspace::{DATABASE, inside};
 use crate::{LocalFs, SessionFs};
@@ -21,18 +21,20 @@ pub enum Difference {
     #[error("{path} is only in the second")]
     OnlyInSecond { path: String },
     #[error("{path} is a file in one and a folder in the other")]
-    Kind { path: String },
+    FileKind { path: String },
     #[error("{path} differs from byte {offset} on")]
     Bytes { path: String, offset: u64 },
 }
 
 /// Compares all that a moved session takes with it. A database is compared by its pages, since its header counts how
 /// often it was written.
-pub async fn compare(first: &Place<'_>, second: &Place<'_>) -> Result<Comparison, CopyError> {
+pub async fn compare(first: &SessionFolder<'_>, second: &SessionFolder<'_>) -> Result<Comparison, CopyError> {
     // As a copy sees them.
     let stores = (first.store.without_links(), second.store.without_links());
-    let (first, second) = (&Place { store: &*stores.0, ..*first }, &Place { store: &*stores.1, ..*second });
-    let (a, b) = (list::everything(first, &Purpose::Move).await?, list::everything(second, &Purpose::Move).await?);
+    let (first, second) =
+        (&SessionFolder { store: &*stores.0, ..*first }, &SessionFolder { store: &*stores.1, ..*second });
+    let (a, b) =
+        (list::everything(first, &CopyPurpose::Move).await?, list::everything(second, &CopyPurpose::Move).await?);
     let (mut files, mut bytes) = (0, 0);
     let (mut a, mut b) = (a.items.iter().peekable(), b.items.iter().peekable());
     loop {
@@ -45,13 +47,13 @@ pub async fn compare(first: &Place<'_>, second: &Place<'_>) -> Result<Comparison
         };
         a.next();
         b.next();
-        let folders = (one.treatment == Treatment::Folder, other.treatment == Treatment::Folder);
+        let folders = (one.copy_method == CopyMethod::Folder, other.copy_method == CopyMethod::Folder);
         let result = match folders {
             (true, true) => continue,
             (true, false) | (false, true) => {
-                return Ok(Comparison::Different(Difference::Kind { path: one.path.clone() }));
+                return Ok(Comparison::Different(Difference::FileKind { path: one.path.clone() }));
             }
-            (false, false) if one.treatment == Treatment::Database => databases(first, second).await?,
+            (false, false) if one.copy_method == CopyMethod::Database => databases(first, second).await?,
             (false, false) => {
                 let paths = (inside(first.folder, &one.path), inside(second.folder, &one.path));
                 bytes_of(first.store, &paths.0, second.store, &paths.1).await?
@@ -66,11 +68,11 @@ pub async fn compare(first: &Place<'_>, second: &Place<'_>) -> Result<Comparison
     }
 }
 
-fn only_in_first(item: &Item) -> Comparison {
+fn only_in_first(item: &CopyItem) -> Comparison {
     Comparison::Different(Difference::OnlyInFirst { path: item.path.clone() })
 }
 
-fn only_in_second(item: &Item) -> Comparison {
+fn only_in_second(item: &CopyItem) -> Comparison {
     Comparison::Different(Difference::OnlyInSecond { path: item.path.clone() })
 }
 
@@ -96,7 +98,7 @@ async fn bytes_of(
     }
 }
 
-async fn databases(first: &Place<'_>, second: &Place<'_>) -> Result<Result<u64, u64>, CopyError> {
+async fn databases(first: &SessionFolder<'_>, second: &SessionFolder<'_>) -> Result<Result<u64, u64>, CopyError> {
     let (a, b) = (inside(first.folder, DATABASE), inside(second.folder, DATABASE));
     // A file that others have open is not read beside SQLite, which would lose its locks.
     let as_files = match (first.database, second.database) {
@@ -113,15 +115,17 @@ async fn databases(first: &Place<'_>, second: &Place<'_>) -> Result<Result<u64, 
     }
 }
 
-async fn snapshot(place: &Place<'_>) -> Result<crate::workspace::database::Snapshot, CopyError> {
-    let path = inside(place.folder, DATABASE);
+async fn snapshot(
+    session_folder: &SessionFolder<'_>,
+) -> Result<crate::workspace::database::DatabaseSnapshot, CopyError> {
+    let path = inside(session_folder.folder, DATABASE);
     let failed = |error| CopyError::Database { path: path.clone(), error };
-    if let Some(database) = place.database {
+    if let Some(database) = session_folder.database {
         return database.snapshot().await.map_err(failed);
     }
     let folder = tempfile::tempdir().map_err(|error| failed(DatabaseError::Sql { reason: error.to_string() }))?;
     let store = LocalFs::new(folder.path());
-    let to = Place { store: &store, folder: "", database: None };
-    stream::copy(place.store, &path, &to, DATABASE).await?;
+    let to = SessionFolder { store: &store, folder: "", database: None };
+    stream::copy(session_folder.store, &path, &to, DATABASE).await?;
     LocalDatabase::new(store.clone(), "").snapshot().await.map_err(failed)
 }

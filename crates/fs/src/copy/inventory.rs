@@ -2,9 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
-use super::list::{self, Listed, Treatment};
+use super::list::{self, CopyList, CopyMethod};
 use super::stream::PIECE;
-use super::{CopyError, Place, Purpose};
+use super::{CopyError, CopyPurpose, SessionFolder};
 use crate::workspace::{INDEX, MANIFEST, inside};
 use crate::{FsError, SessionFs};
 
@@ -13,7 +13,7 @@ const SESSION_FILE: &str = "session.json";
 
 /// A file of a session's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct InventoryFile {
     /// Below the session's folder.
     pub path: String,
     pub size: u64,
@@ -24,7 +24,7 @@ pub struct Held {
 /// All of them, in the order in which a copy is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory {
-    pub files: Vec<Held>,
+    pub files: Vec<InventoryFile>,
     /// What is neither a file nor a folder, and cannot go along.
     pub not_files: Vec<String>,
 }
@@ -43,7 +43,7 @@ impl Inventory {
     }
 
     fn hashed(&self, counts: impl Fn(&str) -> bool) -> String {
-        let mut files: Vec<&Held> = self.files.iter().filter(|file| counts(&file.path)).collect();
+        let mut files: Vec<&InventoryFile> = self.files.iter().filter(|file| counts(&file.path)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let mut hash = Sha256::new();
         for file in files {
@@ -71,18 +71,18 @@ fn is_content(path: &str) -> bool {
 }
 
 /// Reads everything that a moved session takes with it, but what is made anew of its logs. Nobody may write to it meanwhile.
-pub async fn inventory(place: &Place<'_>) -> Result<Inventory, CopyError> {
+pub async fn inventory(session_folder: &SessionFolder<'_>) -> Result<Inventory, CopyError> {
     // As a copy sees it.
-    let store = place.store.without_links();
-    let place = &Place { store: &*store, ..*place };
-    let Listed { items, others } = list::everything(place, &Purpose::Move).await?;
+    let store = session_folder.store.without_links();
+    let session_folder = &SessionFolder { store: &*store, ..*session_folder };
+    let CopyList { items, others } = list::everything(session_folder, &CopyPurpose::Move).await?;
     let mut files = Vec::new();
     for item in items {
-        if item.treatment == Treatment::Folder || list::is_side_file(&item.path) {
+        if item.copy_method == CopyMethod::Folder || list::is_side_file(&item.path) {
             continue;
         }
-        if let Some((size, sha256)) = hashed(place.store, &inside(place.folder, &item.path)).await? {
-            files.push(Held { path: item.path, size, sha256 });
+        if let Some((size, sha256)) = hashed(session_folder.store, &inside(session_folder.folder, &item.path)).await? {
+            files.push(InventoryFile { path: item.path, size, sha256 });
         }
     }
     Ok(Inventory { files, not_files: others })
@@ -113,13 +113,13 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn held(path: &str, sha256: &str) -> Held {
-        Held { path: path.to_owned(), size: 1, sha256: sha256.to_owned() }
+    fn held(path: &str, sha256: &str) -> InventoryFile {
+        InventoryFile { path: path.to_owned(), size: 1, sha256: sha256.to_owned() }
     }
 
     #[test]
     fn a_stamp_is_of_what_is_kept_and_not_of_what_a_host_writes_for_itself() {
-        let of = |files: &[Held]| Inventory { files: files.to_vec(), not_files: Vec::new() }.stamp();
+        let of = |files: &[InventoryFile]| Inventory { files: files.to_vec(), not_files: Vec::new() }.stamp();
         let one = of(&[held("events.jsonl", "aa"), held("plan.md", "bb"), held("session.json", "cc")]);
         let order = of(&[held("plan.md", "bb"), held("events.jsonl", "aa"), held("workspace.yaml", "dd")]);
         assert_eq!(one, order);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_seal_covers_the_session_file_and_not_what_is_made_again() {
-        let of = |files: &[Held]| Inventory { files: files.to_vec(), not_files: Vec::new() };
+        let of = |files: &[InventoryFile]| Inventory { files: files.to_vec(), not_files: Vec::new() };
         let one = of(&[held("events.jsonl", "aa"), held("session.json", "cc"), held("workspace.yaml", "dd")]);
         assert_eq!(one.seal(), of(&[held("session.json", "cc"), held("events.jsonl", "aa")]).seal());
         assert_ne!(one.seal(), of(&[held("events.jsonl", "aa"), held("session.json", "ce")]).seal());

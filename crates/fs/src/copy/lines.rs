@@ -1,7 +1,7 @@
 //! Logs, line by line through a hook.
 
-use super::stream::{Growing, PIECE};
-use super::{CopyError, Copying};
+use super::stream::{PIECE, PartialFile};
+use super::{CopyError, FolderCopy};
 use crate::workspace::inside;
 use crate::{Backend, FsError};
 
@@ -10,24 +10,24 @@ pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// Looks at each line of each log, and says what becomes of it. It sees a log from its first line on, in order; whether
 /// it sees a log at all depends on what an earlier run has finished, so nothing may follow from one log for another.
-pub trait Lines: Send {
+pub trait LogRewriter: Send {
     /// `log` is the path of the log below the session's folder.
-    fn line(&mut self, log: &str, line: Line<'_>) -> LineFate;
+    fn line(&mut self, log: &str, line: LogLine<'_>) -> LineAction;
 }
 
 /// A line of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct LogLine<'a> {
     /// The first is 0.
     pub number: u64,
     /// Without the line feed.
     pub bytes: &'a [u8],
-    pub extent: Extent,
+    pub extent: LineExtent,
 }
 
 /// How much of a line there is to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum LineExtent {
     Whole,
     /// All of it, but the line feed is missing: it is the last one, and may be cut off.
     Unended,
@@ -37,7 +37,7 @@ pub enum Extent {
 
 /// What becomes of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LineFate {
+pub enum LineAction {
     /// It goes with the copy, byte for byte, also where only its beginning was seen.
     Keep,
     /// These bytes, without a line feed, stand for all of it.
@@ -47,41 +47,46 @@ pub enum LineFate {
 
 /// Keeps every line.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unchanged;
+pub struct KeepAllLines;
 
-impl Lines for Unchanged {
-    fn line(&mut self, _: &str, _: Line<'_>) -> LineFate {
-        LineFate::Keep
+impl LogRewriter for KeepAllLines {
+    fn line(&mut self, _: &str, _: LogLine<'_>) -> LineAction {
+        LineAction::Keep
     }
 }
 
 /// The line that is being read.
-enum Current {
+enum CurrentLine {
     /// It is collected until it ends or is too long.
     Collected(Vec<u8>),
     /// The hook has decided already: the rest is copied, or not.
-    Rest(RestFate),
+    Rest(RestAction),
 }
 
 #[derive(Clone, Copy)]
-enum RestFate {
+enum RestAction {
     Copied,
     Dropped,
 }
 
 struct LogCopy<'a, 'b> {
     log: &'a str,
-    hook: &'a mut dyn Lines,
-    growing: Growing<'b>,
+    hook: &'a mut dyn LogRewriter,
+    partial_file: PartialFile<'b>,
     number: u64,
-    current: Current,
+    current: CurrentLine,
 }
 
 /// Copies the first `end` bytes of a log.
-pub(super) async fn copy(copying: &Copying<'_>, log: &str, end: u64, hook: &mut dyn Lines) -> Result<(), CopyError> {
+pub(super) async fn copy(
+    copying: &FolderCopy<'_>,
+    log: &str,
+    end: u64,
+    hook: &mut dyn LogRewriter,
+) -> Result<(), CopyError> {
     let source = inside(copying.from.folder, log);
-    let growing = Growing::begin(&copying.to, &inside(copying.to.folder, log)).await?;
-    let mut copy = LogCopy { log, hook, growing, number: 0, current: Current::Collected(Vec::new()) };
+    let partial_file = PartialFile::begin(&copying.to, &inside(copying.to.folder, log)).await?;
+    let mut copy = LogCopy { log, hook, partial_file, number: 0, current: CurrentLine::Collected(Vec::new()) };
     // What is appended while we read is not ours: the copy would never end.
     let end = match copying.from.store.stat(&source).await {
         // A provider's sizes need not be bytes. Its file ends where nothing more can be read.
@@ -116,9 +121,9 @@ impl LogCopy<'_, '_> {
     /// More of the current line.
     async fn part(&mut self, bytes: &[u8]) -> Result<(), CopyError> {
         let line = match &mut self.current {
-            Current::Rest(RestFate::Copied) => return self.growing.push(bytes).await,
-            Current::Rest(RestFate::Dropped) => return Ok(()),
-            Current::Collected(line) => line,
+            CurrentLine::Rest(RestAction::Copied) => return self.partial_file.push(bytes).await,
+            CurrentLine::Rest(RestAction::Dropped) => return Ok(()),
+            CurrentLine::Collected(line) => line,
         };
         let room = LONGEST_LINE - line.len();
         if bytes.len() <= room {
@@ -128,37 +133,37 @@ impl LogCopy<'_, '_> {
         let (fitting, rest) = bytes.split_at(room);
         line.extend_from_slice(fitting);
         let beginning = std::mem::take(line);
-        let fate = match self.ask(&beginning, Extent::Beginning) {
-            LineFate::Keep => {
-                self.growing.push(&beginning).await?;
-                self.growing.push(rest).await?;
-                RestFate::Copied
+        let fate = match self.ask(&beginning, LineExtent::Beginning) {
+            LineAction::Keep => {
+                self.partial_file.push(&beginning).await?;
+                self.partial_file.push(rest).await?;
+                RestAction::Copied
             }
-            LineFate::Replace(bytes) => {
-                self.growing.push(&bytes).await?;
-                self.growing.push(b"\n").await?;
-                RestFate::Dropped
+            LineAction::Replace(bytes) => {
+                self.partial_file.push(&bytes).await?;
+                self.partial_file.push(b"\n").await?;
+                RestAction::Dropped
             }
-            LineFate::Drop => RestFate::Dropped,
+            LineAction::Drop => RestAction::Dropped,
         };
-        self.current = Current::Rest(fate);
+        self.current = CurrentLine::Rest(fate);
         Ok(())
     }
 
     async fn line_ends(&mut self) -> Result<(), CopyError> {
-        match std::mem::replace(&mut self.current, Current::Collected(Vec::new())) {
-            Current::Rest(RestFate::Copied) => self.growing.push(b"\n").await?,
-            Current::Rest(RestFate::Dropped) => {}
-            Current::Collected(mut line) => {
-                let fate = self.ask(&line, Extent::Whole);
+        match std::mem::replace(&mut self.current, CurrentLine::Collected(Vec::new())) {
+            CurrentLine::Rest(RestAction::Copied) => self.partial_file.push(b"\n").await?,
+            CurrentLine::Rest(RestAction::Dropped) => {}
+            CurrentLine::Collected(mut line) => {
+                let fate = self.ask(&line, LineExtent::Whole);
                 if let Some(kept) = kept(&line, &fate) {
-                    self.growing.push(kept).await?;
-                    self.growing.push(b"\n").await?;
+                    self.partial_file.push(kept).await?;
+                    self.partial_file.push(b"\n").await?;
                 }
                 // The memory serves the next line, unless this one was unusually long.
                 if line.capacity() <= PIECE {
                     line.clear();
-                    self.current = Current::Collected(line);
+                    self.current = CurrentLine::Collected(line);
                 }
             }
         }
@@ -167,26 +172,27 @@ impl LogCopy<'_, '_> {
     }
 
     async fn end(mut self) -> Result<(), CopyError> {
-        if let Current::Collected(line) = std::mem::replace(&mut self.current, Current::Rest(RestFate::Dropped))
+        if let CurrentLine::Collected(line) =
+            std::mem::replace(&mut self.current, CurrentLine::Rest(RestAction::Dropped))
             && !line.is_empty()
         {
-            let fate = self.ask(&line, Extent::Unended);
+            let fate = self.ask(&line, LineExtent::Unended);
             if let Some(kept) = kept(&line, &fate) {
-                self.growing.push(kept).await?;
+                self.partial_file.push(kept).await?;
             }
         }
-        self.growing.finish().await
+        self.partial_file.finish().await
     }
 
-    fn ask(&mut self, bytes: &[u8], extent: Extent) -> LineFate {
-        self.hook.line(self.log, Line { number: self.number, bytes, extent })
+    fn ask(&mut self, bytes: &[u8], extent: LineExtent) -> LineAction {
+        self.hook.line(self.log, LogLine { number: self.number, bytes, extent })
     }
 }
 
-fn kept<'a>(line: &'a [u8], fate: &'a LineFate) -> Option<&'a [u8]> {
+fn kept<'a>(line: &'a [u8], fate: &'a LineAction) -> Option<&'a [u8]> {
     match fate {
-        LineFate::Keep => Some(line),
-        LineFate::Replace(bytes) => Some(bytes),
-        LineFate::Drop => None,
+        LineAction::Keep => Some(line),
+        LineAction::Replace(bytes) => Some(bytes),
+        LineAction::Drop => None,
     }
 }

@@ -1,8 +1,8 @@
 //! What of a session's folder is copied, and how each file is treated.
 
-use super::{CopyError, Parts, Place, Purpose, note};
+use super::{CopyError, CopyPurpose, ForkScope, SessionFolder, progress};
 use crate::workspace::{CHECKPOINTS, DATABASE, INDEX, MANIFEST, PLAN, PLAN_HISTORY, inside};
-use crate::{FsError, Kind};
+use crate::{FileKind, FsError};
 
 /// A session with more files is not copied.
 const MOST_FILES: usize = 100_000;
@@ -14,19 +14,19 @@ const CHATS: &str = "chats";
 
 /// Something to be made in the copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct CopyItem {
     /// Below the session's folder.
     pub path: String,
-    pub treatment: Treatment,
+    pub copy_method: CopyMethod,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Treatment {
+pub(super) enum CopyMethod {
     Bytes,
     /// Line by line, through the hook.
     Log,
     Manifest,
-    Index,
+    CheckpointIndex,
     Database,
     /// It is not copied, but made of this.
     Text(String),
@@ -36,16 +36,16 @@ pub(super) enum Treatment {
 
 /// What is in a session's folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct CopyList {
     /// What says that there is a session, its log and its manifest, comes last.
-    pub items: Vec<Item>,
+    pub items: Vec<CopyItem>,
     /// The paths of what is neither a file nor a folder.
     pub others: Vec<String>,
 }
 
 /// Everything that the copy has, and what stays behind because it cannot be copied.
-pub(super) async fn everything(from: &Place<'_>, purpose: &Purpose) -> Result<Listed, CopyError> {
-    let Listed { mut items, mut others } = Listed::default();
+pub(super) async fn everything(from: &SessionFolder<'_>, purpose: &CopyPurpose) -> Result<CopyList, CopyError> {
+    let CopyList { mut items, mut others } = CopyList::default();
     let mut folders = vec![(String::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         let below = if folder.is_empty() { from.folder.to_owned() } else { inside(from.folder, &folder) };
@@ -59,7 +59,7 @@ pub(super) async fn everything(from: &Place<'_>, purpose: &Purpose) -> Result<Li
             Err(error) => return Err(error.into()),
         };
         if entries.is_empty() && !folder.is_empty() {
-            items.push(Item { path: folder.clone(), treatment: Treatment::Folder });
+            items.push(CopyItem { path: folder.clone(), copy_method: CopyMethod::Folder });
         }
         for entry in entries {
             let path = inside(&folder, &entry.name);
@@ -67,10 +67,10 @@ pub(super) async fn everything(from: &Place<'_>, purpose: &Purpose) -> Result<Li
                 continue;
             }
             match entry.kind {
-                Kind::Folder if depth + 1 >= DEEPEST => return Err(CopyError::TooDeep { path, limit: DEEPEST }),
-                Kind::Folder => folders.push((path, depth + 1)),
-                Kind::File => items.push(Item { treatment: treatment(&path, purpose), path }),
-                Kind::Other => others.push(path),
+                FileKind::Folder if depth + 1 >= DEEPEST => return Err(CopyError::TooDeep { path, limit: DEEPEST }),
+                FileKind::Folder => folders.push((path, depth + 1)),
+                FileKind::File => items.push(CopyItem { copy_method: copy_method(&path, purpose), path }),
+                FileKind::Other => others.push(path),
             }
             if items.len() + others.len() + folders.len() > MOST_FILES {
                 return Err(CopyError::TooMany { folder: from.folder.to_owned(), limit: MOST_FILES });
@@ -79,11 +79,11 @@ pub(super) async fn everything(from: &Place<'_>, purpose: &Purpose) -> Result<Li
     }
     items.sort_by(|a, b| order(a).cmp(&order(b)));
     others.sort();
-    Ok(Listed { items, others })
+    Ok(CopyList { items, others })
 }
 
 /// Items are copied from the least to the greatest.
-pub(super) fn order(item: &Item) -> (u8, &str) {
+pub(super) fn order(item: &CopyItem) -> (u8, &str) {
     let rank = match item.path.as_str() {
         MANIFEST => 2,
         LOG => 1,
@@ -92,22 +92,22 @@ pub(super) fn order(item: &Item) -> (u8, &str) {
     (rank, &item.path)
 }
 
-fn belongs(path: &str, from: &Place<'_>, purpose: &Purpose) -> bool {
+fn belongs(path: &str, from: &SessionFolder<'_>, purpose: &CopyPurpose) -> bool {
     let first = path.split('/').next().unwrap_or(path);
     match purpose {
-        Purpose::Fork(fork) => match first {
+        CopyPurpose::Fork(fork) => match first {
             MANIFEST | PLAN | PLAN_HISTORY | DATABASE | CHECKPOINTS | "files" | "research" => true,
-            CHATS => fork.parts == Parts::All && !is_side_file(path),
-            LOG | "content" => fork.parts == Parts::All,
+            CHATS => fork.parts == ForkScope::All && !is_side_file(path),
+            LOG | "content" => fork.parts == ForkScope::All,
             _ => false,
         },
-        Purpose::Move => {
+        CopyPurpose::Move => {
             let lock = first == ".workspace-fork.lock" || first.starts_with("inuse.");
             let temporary = first == "temp" || (first.starts_with('.') && first.ends_with(".tmp"));
             // A snapshot has what these hold.
             let beside_database = matches!(first.strip_prefix(DATABASE), Some("-journal" | "-wal" | "-shm"));
             let of_database = from.database.is_some() && beside_database;
-            !(lock || temporary || of_database || note::is_ours(first))
+            !(lock || temporary || of_database || progress::is_ours(first))
         }
     }
 }
@@ -118,15 +118,15 @@ pub(super) fn is_side_file(path: &str) -> bool {
     name == "events.idx" || name.ends_with(".torn")
 }
 
-fn treatment(path: &str, purpose: &Purpose) -> Treatment {
+fn copy_method(path: &str, purpose: &CopyPurpose) -> CopyMethod {
     let is_chat_log = || path.starts_with("chats/") && path.ends_with("/events.jsonl");
     match (path, purpose) {
-        (DATABASE, _) => Treatment::Database,
-        (_, Purpose::Move) => Treatment::Bytes,
-        (MANIFEST, Purpose::Fork(_)) => Treatment::Manifest,
-        (INDEX, Purpose::Fork(_)) => Treatment::Index,
-        (LOG, Purpose::Fork(_)) => Treatment::Log,
-        (_, Purpose::Fork(_)) if is_chat_log() => Treatment::Log,
-        (_, Purpose::Fork(_)) => Treatment::Bytes,
+        (DATABASE, _) => CopyMethod::Database,
+        (_, CopyPurpose::Move) => CopyMethod::Bytes,
+        (MANIFEST, CopyPurpose::Fork(_)) => CopyMethod::Manifest,
+        (INDEX, CopyPurpose::Fork(_)) => CopyMethod::CheckpointIndex,
+        (LOG, CopyPurpose::Fork(_)) => CopyMethod::Log,
+        (_, CopyPurpose::Fork(_)) if is_chat_log() => CopyMethod::Log,
+        (_, CopyPurpose::Fork(_)) => CopyMethod::Bytes,
     }
 }

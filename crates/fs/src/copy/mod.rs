@@ -7,7 +7,7 @@
 //! Agents write into a session's folder, so no symbolic link in the source is followed: one that leads elsewhere would
 //! put somebody's files into the copy. It stays behind, and is told.
 //!
-//! [`Purpose::Move`] copies everything as it is, so that [`compare`] finds no difference. [`Purpose::Fork`] copies what
+//! [`CopyPurpose::Move`] copies everything as it is, so that [`compare`] finds no difference. [`CopyPurpose::Fork`] copies what
 //! a fork begins with: logs go through a hook line by line, the manifest gets a new identity, and with a boundary what
 //! came after it stays behind.
 
@@ -15,8 +15,8 @@ mod compare;
 mod inventory;
 mod lines;
 mod list;
-mod note;
 mod pastes;
+mod progress;
 mod rewrite;
 mod stream;
 
@@ -26,24 +26,26 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 pub use compare::{Comparison, Difference, compare};
-pub use inventory::{Held, Inventory, inventory};
-pub use lines::{Extent, LONGEST_LINE, Line, LineFate, Lines, Unchanged};
-use list::{Item, Listed, Treatment};
-use note::Note;
-pub use note::{is_move, is_unfinished, settle};
-pub use pastes::{MovedPastes, PassingPastes};
-pub use rewrite::{MovedPath, Rewrite};
+pub use inventory::{Inventory, InventoryFile, inventory};
+pub use lines::{KeepAllLines, LONGEST_LINE, LineAction, LineExtent, LogLine, LogRewriter};
+use list::{CopyItem, CopyList, CopyMethod};
+pub use pastes::{PastePathRewriter, PastePathStream};
+use progress::CopyProgress;
+pub use progress::{is_move, is_unfinished, settle};
+pub use rewrite::{ForkLogRewriter, PathRewrite};
 
-pub use crate::workspace::PlanThen;
+pub use crate::workspace::PlanAtTime;
 
 use crate::workspace::database::{DatabaseError, LocalDatabase};
-use crate::workspace::{CHECKPOINTS, DATABASE, ForkedAs, INDEX, Index, MANIFEST, PLAN, PLAN_HISTORY, Workspace};
+use crate::workspace::{
+    CHECKPOINTS, CheckpointIndex, DATABASE, ForkIdentity, INDEX, MANIFEST, PLAN, PLAN_HISTORY, Workspace,
+};
 use crate::workspace::{WorkspaceError, inside, number_of};
 use crate::{FsError, SessionFs, Stat};
 
 /// A session's folder in a store.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct SessionFolder<'a> {
     pub store: &'a dyn SessionFs,
     pub folder: &'a str,
     /// Its database, where it is a file on this machine that others may have open. Without it `session.db` is a file
@@ -53,14 +55,14 @@ pub struct Place<'a> {
 
 /// A session's state, on its way from one place to another.
 #[derive(Clone, Debug)]
-pub struct Copying<'a> {
-    pub from: Place<'a>,
-    pub to: Place<'a>,
-    pub purpose: Purpose,
+pub struct FolderCopy<'a> {
+    pub from: SessionFolder<'a>,
+    pub to: SessionFolder<'a>,
+    pub purpose: CopyPurpose,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum CopyPurpose {
     /// The same session in another place: everything but locks and temporary files, byte for byte.
     Move,
     /// Another session that begins as this one is, or was.
@@ -73,7 +75,7 @@ pub struct Fork {
     /// As a person gave it; without one it is its source's, with " (fork)" behind it.
     pub name: Option<String>,
     pub at: Timestamp,
-    pub parts: Parts,
+    pub parts: ForkScope,
     /// How many bytes of a log belong to the fork, by the log's path below the session's folder. A log that is not
     /// named here goes with all that it has. So a fork that is finished later has no more than one finished at once.
     pub logs: BTreeMap<String, u64>,
@@ -83,7 +85,7 @@ pub struct Fork {
 
 /// How much of a session a fork's copy is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parts {
+pub enum ForkScope {
     /// All that a fork begins with, into a folder in which nothing is yet.
     All,
     /// What stands beside the conversation: manifest, plan, checkpoints, files, research, database. Logs and bodies are
@@ -99,12 +101,12 @@ pub struct Boundary {
     /// Files that came later stay behind. A store that replaces a file as a whole makes a new one; one that was there
     /// and has grown since goes with all that it has, and is told.
     pub at: SystemTime,
-    pub plan: PlanThen,
+    pub plan: PlanAtTime,
 }
 
 /// What was copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyReport {
     /// How many files this run made.
     pub files: u64,
     /// Files that stayed behind because they came after the boundary.
@@ -138,51 +140,51 @@ pub enum CopyError {
     Fs(#[from] FsError),
 }
 
-impl Copying<'_> {
+impl FolderCopy<'_> {
     /// Makes the copy, or finishes one that was cut off. Each line of a fork's logs goes through `lines`.
-    pub async fn run(&self, lines: &mut dyn Lines) -> Result<Copied, CopyError> {
+    pub async fn run(&self, lines: &mut dyn LogRewriter) -> Result<CopyReport, CopyError> {
         let source = self.from.store.without_links();
-        let from = Place { store: &*source, ..self.from };
-        Copying { from, to: self.to, purpose: self.purpose.clone() }.run_without_links(lines).await
+        let from = SessionFolder { store: &*source, ..self.from };
+        FolderCopy { from, to: self.to, purpose: self.purpose.clone() }.run_without_links(lines).await
     }
 
-    async fn run_without_links(&self, lines: &mut dyn Lines) -> Result<Copied, CopyError> {
-        let mut note = Note::begin(self).await?;
-        let Listed { mut items, others } = list::everything(&self.from, &self.purpose).await?;
-        let mut copied = Copied { not_files: others, ..Copied::default() };
+    async fn run_without_links(&self, lines: &mut dyn LogRewriter) -> Result<CopyReport, CopyError> {
+        let mut progress = CopyProgress::begin(self).await?;
+        let CopyList { mut items, others } = list::everything(&self.from, &self.purpose).await?;
+        let mut copied = CopyReport { not_files: others, ..CopyReport::default() };
         if let Some(boundary) = self.boundary() {
-            items = self.hold_back(items, boundary, &mut copied).await?;
+            items = self.leave_out_later(items, boundary, &mut copied).await?;
         }
         for item in &items {
-            if !note.has(&item.path) {
+            if !progress.has(&item.path) {
                 self.copy(item, lines).await?;
-                note.add(&self.to, &item.path).await?;
+                progress.add(&self.to, &item.path).await?;
                 copied.files += 1;
             }
         }
-        note.finish(&self.to).await?;
+        progress.finish(&self.to).await?;
         Ok(copied)
     }
 
     /// Whether others write into the new folder as well.
     fn is_beside(&self) -> bool {
-        matches!(&self.purpose, Purpose::Fork(Fork { parts: Parts::Artifacts, .. }))
+        matches!(&self.purpose, CopyPurpose::Fork(Fork { parts: ForkScope::Artifacts, .. }))
     }
 
     fn boundary(&self) -> Option<&Boundary> {
         match &self.purpose {
-            Purpose::Fork(fork) => fork.boundary.as_ref(),
-            Purpose::Move => None,
+            CopyPurpose::Fork(fork) => fork.boundary.as_ref(),
+            CopyPurpose::Move => None,
         }
     }
 
     /// Takes out what came after the boundary, and says what of the rest may be newer than it.
-    async fn hold_back(
+    async fn leave_out_later(
         &self,
-        items: Vec<Item>,
+        items: Vec<CopyItem>,
         boundary: &Boundary,
-        copied: &mut Copied,
-    ) -> Result<Vec<Item>, CopyError> {
+        copied: &mut CopyReport,
+    ) -> Result<Vec<CopyItem>, CopyError> {
         let mut kept = Vec::with_capacity(items.len());
         for mut item in items {
             if item.path == PLAN_HISTORY {
@@ -192,15 +194,15 @@ impl Copying<'_> {
             let mut as_of_now = item.path == DATABASE;
             let later = match item.path.split_once('/') {
                 None if item.path == PLAN => match &boundary.plan {
-                    PlanThen::Unknown => {
+                    PlanAtTime::Unknown => {
                         as_of_now = self.modified(&item).await?.is_some_and(|modified| modified > boundary.at);
                         false
                     }
                     // What it was is put in below, whether there is one now or not.
-                    PlanThen::None | PlanThen::Was(_) => true,
+                    PlanAtTime::None | PlanAtTime::Was(_) => true,
                 },
                 Some((CHECKPOINTS, file)) => number_of(file).is_some_and(|number| number > boundary.last_checkpoint),
-                Some(("files" | "research", _)) if item.treatment != Treatment::Folder => {
+                Some(("files" | "research", _)) if item.copy_method != CopyMethod::Folder => {
                     match self.from.store.stat(&inside(self.from.folder, &item.path)).await {
                         Ok(stat) => {
                             as_of_now = stat.modified > boundary.at;
@@ -222,25 +224,25 @@ impl Copying<'_> {
             }
             kept.push(item);
         }
-        if let PlanThen::Was(text) = &boundary.plan {
+        if let PlanAtTime::Was(text) = &boundary.plan {
             copied.left_out.retain(|path| path != PLAN);
-            kept.insert(0, Item { path: PLAN.to_owned(), treatment: Treatment::Text(text.clone()) });
+            kept.insert(0, CopyItem { path: PLAN.to_owned(), copy_method: CopyMethod::Text(text.clone()) });
         }
         Ok(kept)
     }
 
     /// What of the plan's history a fork of the boundary has, where there is any.
-    async fn history(&self, boundary: &Boundary) -> Result<Option<Item>, CopyError> {
+    async fn history(&self, boundary: &Boundary) -> Result<Option<CopyItem>, CopyError> {
         let since = boundary.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let at = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let failed = |error| CopyError::Workspace { path: inside(self.from.folder, PLAN_HISTORY), error };
         let text = self.workspace().map_err(failed)?.history_until(at).await.map_err(failed)?;
-        let item = Item { path: PLAN_HISTORY.to_owned(), treatment: Treatment::Text(text.clone()) };
+        let item = CopyItem { path: PLAN_HISTORY.to_owned(), copy_method: CopyMethod::Text(text.clone()) };
         Ok(Some(item).filter(|_| !text.is_empty()))
     }
 
     /// When a file was last written; `None` where it was taken away since.
-    async fn modified(&self, item: &Item) -> Result<Option<SystemTime>, CopyError> {
+    async fn modified(&self, item: &CopyItem) -> Result<Option<SystemTime>, CopyError> {
         match self.from.store.stat(&inside(self.from.folder, &item.path)).await {
             Ok(stat) => Ok(Some(stat.modified)),
             Err(FsError::NotFound { .. }) => Ok(None),
@@ -248,23 +250,23 @@ impl Copying<'_> {
         }
     }
 
-    async fn copy(&self, item: &Item, lines: &mut dyn Lines) -> Result<(), CopyError> {
+    async fn copy(&self, item: &CopyItem, lines: &mut dyn LogRewriter) -> Result<(), CopyError> {
         let source = inside(self.from.folder, &item.path);
         let target = inside(self.to.folder, &item.path);
-        match (&item.treatment, &self.purpose) {
-            (Treatment::Folder, _) => Ok(self.to.store.mkdir(&target).await?),
-            (Treatment::Text(text), _) => Ok(self.to.store.write_file(&target, text.as_bytes()).await?),
-            (Treatment::Database, _) => self.copy_database(&source, &target).await,
-            (Treatment::Log, Purpose::Fork(fork)) => {
+        match (&item.copy_method, &self.purpose) {
+            (CopyMethod::Folder, _) => Ok(self.to.store.mkdir(&target).await?),
+            (CopyMethod::Text(text), _) => Ok(self.to.store.write_file(&target, text.as_bytes()).await?),
+            (CopyMethod::Database, _) => self.copy_database(&source, &target).await,
+            (CopyMethod::Log, CopyPurpose::Fork(fork)) => {
                 let end = fork.logs.get(&item.path).copied().unwrap_or(u64::MAX);
                 lines::copy(self, &item.path, end, lines).await
             }
-            (Treatment::Manifest, Purpose::Fork(fork)) => self.copy_manifest(fork, &target).await,
-            (Treatment::Index, Purpose::Fork(_)) => {
+            (CopyMethod::Manifest, CopyPurpose::Fork(fork)) => self.copy_manifest(fork, &target).await,
+            (CopyMethod::CheckpointIndex, CopyPurpose::Fork(_)) => {
                 let index = self.index().await?.to_string();
                 Ok(self.to.store.write_file(&target, index.as_bytes()).await?)
             }
-            (Treatment::Bytes | Treatment::Log | Treatment::Manifest | Treatment::Index, _) => {
+            (CopyMethod::Bytes | CopyMethod::Log | CopyMethod::Manifest | CopyMethod::CheckpointIndex, _) => {
                 stream::copy(self.from.store, &source, &self.to, &target).await
             }
         }
@@ -275,14 +277,14 @@ impl Copying<'_> {
         let failed = |error| CopyError::Workspace { path: path.clone(), error };
         let Some(manifest) = self.workspace().map_err(failed)?.manifest().await.map_err(failed)? else { return Ok(()) };
         let checkpoints = self.index().await?.checkpoints().count() as u64;
-        let new = ForkedAs { id: &fork.id, name: fork.name.as_deref(), at: fork.at, checkpoints };
+        let new = ForkIdentity { id: &fork.id, name: fork.name.as_deref(), at: fork.at, checkpoints };
         let forked = manifest.forked(new);
         let forked = forked.map_err(|error| failed(WorkspaceError::Manifest { path: path.clone(), error }))?;
         Ok(self.to.store.write_file(target, forked.to_string().as_bytes()).await?)
     }
 
     /// The index of checkpoints as the copy has it.
-    async fn index(&self) -> Result<Index, CopyError> {
+    async fn index(&self) -> Result<CheckpointIndex, CopyError> {
         let failed = |error| CopyError::Workspace { path: inside(self.from.folder, INDEX), error };
         let mut index = self.workspace().map_err(failed)?.index().await.map_err(failed)?;
         if let Some(boundary) = self.boundary() {

@@ -13,16 +13,16 @@ const LONGEST_EXTENSION: usize = 16;
 
 /// Where pasted files lay before and where they lie now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MovedPastes {
+pub struct PastePathRewriter {
     /// What such a path begins with, before and after, as it stands in JSON.
     spellings: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Bytes of a larger whole, on their way through [`MovedPastes`]. The end of what has come is kept until it is known
+/// Bytes of a larger whole, on their way through [`PastePathRewriter`]. The end of what has come is kept until it is known
 /// what comes behind it.
 #[derive(Clone, Debug)]
-pub struct PassingPastes<'a> {
-    moved: &'a MovedPastes,
+pub struct PastePathStream<'a> {
+    moved: &'a PastePathRewriter,
     held: Vec<u8>,
     /// Where the first byte of what is held stands in the whole.
     offset: u64,
@@ -30,14 +30,14 @@ pub struct PassingPastes<'a> {
     before: Option<u8>,
 }
 
-struct Found<'a> {
+struct PastePath<'a> {
     start: usize,
     /// Where the new beginning of the path is put in place of the old one.
     end: usize,
     new: &'a [u8],
 }
 
-impl MovedPastes {
+impl PastePathRewriter {
     /// Pairs of what the paths begin with, up to and with
     /// [`PASTE`](crate::workspace::PASTE), in every way in which they are spelled.
     pub fn new<'a>(spellings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
@@ -58,8 +58,8 @@ impl MovedPastes {
     }
 
     /// For bytes that come one after the other. The first of them stands at `offset` in the whole.
-    pub fn begin(&self, offset: u64) -> PassingPastes<'_> {
-        PassingPastes { moved: self, held: Vec::new(), offset, before: None }
+    pub fn begin(&self, offset: u64) -> PastePathStream<'_> {
+        PastePathStream { moved: self, held: Vec::new(), offset, before: None }
     }
 
     /// How many bytes behind the beginning of a path tell whether it is one.
@@ -69,7 +69,7 @@ impl MovedPastes {
     }
 
     /// The first path at or behind a place.
-    fn next_in(&self, bytes: &[u8], from: usize, before: Option<u8>) -> Option<Found<'_>> {
+    fn next_in(&self, bytes: &[u8], from: usize, before: Option<u8>) -> Option<PastePath<'_>> {
         let found = self.spellings.iter().filter_map(|(old, new)| {
             let starts = memmem::find_iter(bytes.get(from..)?, old).map(|at| from + at);
             let is_path = |start: usize| {
@@ -77,13 +77,13 @@ impl MovedPastes {
                 before.is_none_or(|byte| !goes_on(byte)) && bytes.get(start + old.len()..).is_some_and(is_paste)
             };
             let start = starts.into_iter().find(|start| is_path(*start))?;
-            Some(Found { start, end: start + old.len(), new })
+            Some(PastePath { start, end: start + old.len(), new })
         });
         found.min_by_key(|found| found.start)
     }
 }
 
-impl PassingPastes<'_> {
+impl PastePathStream<'_> {
     /// Takes the next bytes, and gives what is known to be final. `is_meant` says for the place of a path in the whole
     /// whether it is to be replaced. Gives whether anything has another length now.
     pub fn pass(&mut self, bytes: &[u8], is_last: bool, is_meant: impl Fn(u64) -> bool, out: &mut Vec<u8>) -> bool {
@@ -138,8 +138,8 @@ fn goes_on(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn moved() -> MovedPastes {
-        MovedPastes::new([
+    fn moved() -> PastePathRewriter {
+        PastePathRewriter::new([
             ("/d/s/files/paste-", "/other/f1/files/paste-"),
             ("file:///d/s/files/paste-", "file:///other/f1/files/paste-"),
         ])
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_path_is_found_as_json_has_it() {
-        let moved = MovedPastes::new([("C:\\d\\s\\files\\paste-", "/d/\"f\"/files/paste-")]);
+        let moved = PastePathRewriter::new([("C:\\d\\s\\files\\paste-", "/d/\"f\"/files/paste-")]);
         let line = serde_json::json!({"text": "see C:\\d\\s\\files\\paste-7.md, please"}).to_string();
         let new = moved.rewrite(line.as_bytes()).unwrap();
         let new: serde_json::Value = serde_json::from_slice(&new).unwrap();

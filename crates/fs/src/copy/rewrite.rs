@@ -4,20 +4,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::list::LOG;
-use super::{Line, LineFate, Lines};
+use super::{LineAction, LogLine, LogRewriter};
 
 /// Gives the main log a new first line, and makes the paths of checkpoints lead to the copy. Everything else stays byte
 /// for byte: only the path itself is replaced in its line, and lines that name none are not even parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rewrite {
+pub struct ForkLogRewriter {
     /// Without the line feed.
     pub header: Option<Vec<u8>>,
-    pub moved: Option<MovedPath>,
+    pub moved: Option<PathRewrite>,
 }
 
 /// The session's folder before and after, each as its backend spells it, without a separator at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MovedPath {
+pub struct PathRewrite {
     pub from: String,
     pub to: String,
     /// What separates folders in the new spelling.
@@ -26,7 +26,7 @@ pub struct MovedPath {
 
 /// Where an entry may have the path of a checkpoint: `details` is ours, `data` the Copilot CLI's.
 #[derive(Deserialize)]
-struct Entry<'a> {
+struct LogEntryFields<'a> {
     #[serde(borrow)]
     details: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -34,31 +34,31 @@ struct Entry<'a> {
 }
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct CheckpointFields<'a> {
     #[serde(borrow, rename = "checkpointPath")]
     path: Option<&'a RawValue>,
 }
 
-impl Lines for Rewrite {
-    fn line(&mut self, log: &str, line: Line<'_>) -> LineFate {
+impl LogRewriter for ForkLogRewriter {
+    fn line(&mut self, log: &str, line: LogLine<'_>) -> LineAction {
         if let Some(header) = &self.header
             && line.number == 0
             && log == LOG
         {
-            return LineFate::Replace(header.clone());
+            return LineAction::Replace(header.clone());
         }
         let rewritten = self.moved.as_ref().and_then(|moved| moved.rewrite(line.bytes));
-        rewritten.map_or(LineFate::Keep, LineFate::Replace)
+        rewritten.map_or(LineAction::Keep, LineAction::Replace)
     }
 }
 
-impl MovedPath {
+impl PathRewrite {
     /// The line with the new path, if it has an old one.
     pub fn rewrite(&self, line: &[u8]) -> Option<Vec<u8>> {
         memchr::memmem::find(line, b"\"checkpointPath\"")?;
-        let entry: Entry<'_> = serde_json::from_slice(line).ok()?;
+        let entry: LogEntryFields<'_> = serde_json::from_slice(line).ok()?;
         let body = |value: &'_ RawValue| -> Option<(usize, usize, String)> {
-            let body: Body<'_> = serde_json::from_str(value.get()).ok()?;
+            let body: CheckpointFields<'_> = serde_json::from_str(value.get()).ok()?;
             let path = body.path?.get();
             let at = (path.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
             Some((at, at + path.len(), serde_json::from_str(path).ok()?))

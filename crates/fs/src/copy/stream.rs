@@ -1,6 +1,6 @@
 //! Files, from one store to another, a piece at a time.
 
-use super::{CopyError, Place, note};
+use super::{CopyError, SessionFolder, progress};
 use crate::spill::whole_characters;
 use crate::{Backend, FsError, Removal, SessionFs};
 
@@ -11,8 +11,8 @@ const TRIES: usize = 3;
 
 /// A file that is being made. It gets its name when it is whole.
 #[derive(Debug)]
-pub(super) struct Growing<'a> {
-    to: &'a Place<'a>,
+pub(super) struct PartialFile<'a> {
+    to: &'a SessionFolder<'a>,
     /// The name that it gets.
     target: String,
     held: Vec<u8>,
@@ -21,21 +21,26 @@ pub(super) struct Growing<'a> {
 }
 
 /// Copies a file as it is. One that is gone is no part of the copy.
-pub(super) async fn copy(from: &dyn SessionFs, source: &str, to: &Place<'_>, target: &str) -> Result<(), CopyError> {
+pub(super) async fn copy(
+    from: &dyn SessionFs,
+    source: &str,
+    to: &SessionFolder<'_>,
+    target: &str,
+) -> Result<(), CopyError> {
     for _ in 0..TRIES {
         let before = match from.stat(source).await {
             Ok(stat) => stat,
             Err(FsError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let mut growing = Growing::begin(to, target).await?;
+        let mut partial_file = PartialFile::begin(to, target).await?;
         let mut offset = 0;
         let lost = loop {
             match from.read_range(source, offset, PIECE).await {
                 Ok(piece) if piece.is_empty() => break false,
                 Ok(piece) => {
                     offset += piece.len() as u64;
-                    growing.push(&piece).await?;
+                    partial_file.push(&piece).await?;
                 }
                 Err(FsError::NotFound { .. }) => break true,
                 Err(error) => return Err(error.into()),
@@ -46,15 +51,15 @@ pub(super) async fn copy(from: &dyn SessionFs, source: &str, to: &Place<'_>, tar
         // A provider's sizes need not be bytes.
         let read = if from.backend() == Backend::Rpc { before.size } else { offset };
         if !lost && after.is_ok_and(|after| (after.size, after.modified) == (read, before.modified)) {
-            return growing.finish().await;
+            return partial_file.finish().await;
         }
     }
     Err(CopyError::Changing { path: source.to_owned() })
 }
 
-impl<'a> Growing<'a> {
-    pub(super) async fn begin(to: &'a Place<'a>, target: &str) -> Result<Self, CopyError> {
-        match to.store.rm(&note::part(to), Removal::One).await {
+impl<'a> PartialFile<'a> {
+    pub(super) async fn begin(to: &'a SessionFolder<'a>, target: &str) -> Result<Self, CopyError> {
+        match to.store.rm(&progress::part(to), Removal::One).await {
             Ok(()) | Err(FsError::NotFound { .. } | FsError::NotADirectory { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -75,7 +80,7 @@ impl<'a> Growing<'a> {
             return Ok(self.to.store.write_file(&self.target, &self.held).await?);
         }
         self.flush(self.held.len()).await?;
-        let part = note::part(self.to);
+        let part = progress::part(self.to);
         self.to.store.sync(&part).await?;
         if let Some((folder, _)) = self.target.rsplit_once('/') {
             self.to.store.mkdir(folder).await?;
@@ -85,7 +90,7 @@ impl<'a> Growing<'a> {
 
     async fn flush(&mut self, length: usize) -> Result<(), CopyError> {
         if length > 0 {
-            let appended = self.to.store.append_file(&note::part(self.to), &self.held[..length]).await;
+            let appended = self.to.store.append_file(&progress::part(self.to), &self.held[..length]).await;
             // Whoever reads of it knows the file, and not the name under which it grows.
             appended.map_err(|error| error.at(&self.target))?;
             self.held.drain(..length);

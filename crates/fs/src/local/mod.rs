@@ -1,6 +1,6 @@
 //! A folder on this machine.
 
-mod place;
+mod local_path;
 mod remove;
 mod temp;
 
@@ -16,12 +16,12 @@ use async_trait::async_trait;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use self::place::{Links, Missing, Place};
+use self::local_path::{LocalPath, MissingFolders, SymlinkPolicy};
 use self::temp::TempFolder;
 use crate::lines::Chunks;
 use crate::path::{file_parts, is_part, parts};
 use crate::workspace::database::{Database, LocalDatabase};
-use crate::{Backend, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
+use crate::{Backend, DirEntry, FileKind, FileLines, FsError, Removal, Result, SessionFs, Stat};
 
 /// Files in a folder on this machine. It is made, as other folders are, when something is first written.
 ///
@@ -29,38 +29,38 @@ use crate::{Backend, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs,
 /// no call waits for somebody who never comes.
 #[derive(Clone, Debug)]
 pub struct LocalFs {
-    shared: Arc<Shared>,
-    links: Links,
+    shared: Arc<LocalStore>,
+    links: SymlinkPolicy,
 }
 
 #[derive(Debug)]
-struct Shared {
-    root: Root,
-    of_session: OfSession,
+struct LocalStore {
+    root: RootFolder,
+    of_session: SessionRoot,
     initial_cwd: Option<PathBuf>,
     /// Chosen when somebody first wants it, and the same for all handles.
     temp: OnceLock<Arc<TempFolder>>,
 }
 
 #[derive(Debug)]
-enum Root {
+enum RootFolder {
     Folder(PathBuf),
     /// The folder is there as long as somebody uses it.
     Temp(Arc<TempFolder>),
 }
 
-impl Root {
+impl RootFolder {
     fn path(&self) -> &Path {
         match self {
-            Root::Folder(path) => path,
-            Root::Temp(folder) => folder.path(),
+            RootFolder::Folder(path) => path,
+            RootFolder::Temp(folder) => folder.path(),
         }
     }
 }
 
 /// Whether the root is the folder of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OfSession {
+enum SessionRoot {
     Yes,
     No,
 }
@@ -68,17 +68,17 @@ enum OfSession {
 impl LocalFs {
     /// Files below `root`, which is not the folder of one session: that of all sessions, for instance.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self::with(Root::Folder(root.into()), OfSession::No, None)
+        Self::with(RootFolder::Folder(root.into()), SessionRoot::No, None)
     }
 
     /// The files of one session, whose folder is `folder`. It works in `initial_cwd` where it is not told otherwise.
     pub fn of_session(folder: impl Into<PathBuf>, initial_cwd: Option<PathBuf>) -> Self {
-        Self::with(Root::Folder(folder.into()), OfSession::Yes, initial_cwd)
+        Self::with(RootFolder::Folder(folder.into()), SessionRoot::Yes, initial_cwd)
     }
 
-    fn with(root: Root, of_session: OfSession, initial_cwd: Option<PathBuf>) -> Self {
-        let shared = Shared { root, of_session, initial_cwd, temp: OnceLock::new() };
-        Self { shared: Arc::new(shared), links: Links::Follow }
+    fn with(root: RootFolder, of_session: SessionRoot, initial_cwd: Option<PathBuf>) -> Self {
+        let shared = LocalStore { root, of_session, initial_cwd, temp: OnceLock::new() };
+        Self { shared: Arc::new(shared), links: SymlinkPolicy::Follow }
     }
 
     /// Where a path lies on this machine.
@@ -96,11 +96,11 @@ impl LocalFs {
     async fn at<T: Send + 'static>(
         &self,
         path: &str,
-        work: impl FnOnce(&Place<'_>) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&LocalPath<'_>) -> io::Result<T> + Send + 'static,
     ) -> Result<T> {
         file_parts(path)?;
         let (store, given) = (self.clone(), path.to_owned());
-        blocking(path, move || work(&Place::new(store.root(), &given, store.links))).await
+        blocking(path, move || work(&LocalPath::new(store.root(), &given, store.links))).await
     }
 }
 
@@ -129,7 +129,7 @@ impl SessionFs for LocalFs {
     }
 
     fn session_state_path(&self) -> Option<String> {
-        (self.shared.of_session == OfSession::Yes).then(|| self.location("").ok()).flatten()
+        (self.shared.of_session == SessionRoot::Yes).then(|| self.location("").ok()).flatten()
     }
 
     fn initial_cwd(&self) -> Option<String> {
@@ -139,22 +139,25 @@ impl SessionFs for LocalFs {
     fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
         let temp = match (&self.shared.root, self.shared.temp.get()) {
             // A temporary folder has no other below it.
-            (Root::Temp(temp), _) | (Root::Folder(_), Some(temp)) => temp,
-            (Root::Folder(_), None) => {
+            (RootFolder::Temp(temp), _) | (RootFolder::Folder(_), Some(temp)) => temp,
+            (RootFolder::Folder(_), None) => {
                 let new = Arc::new(TempFolder::choose(self.root()).map_err(|error| FsError::from_io(&error, ""))?);
                 self.shared.temp.get_or_init(|| new)
             }
         };
-        Ok(Arc::new(Self::with(Root::Temp(Arc::clone(temp)), OfSession::No, None)))
+        Ok(Arc::new(Self::with(RootFolder::Temp(Arc::clone(temp)), SessionRoot::No, None)))
     }
 
-    async fn left_tmpdirs(&self) -> Result<Vec<Arc<dyn SessionFs>>> {
-        let Root::Folder(root) = &self.shared.root else { return Ok(Vec::new()) };
+    async fn leftover_tmpdirs(&self) -> Result<Vec<Arc<dyn SessionFs>>> {
+        let RootFolder::Folder(root) = &self.shared.root else { return Ok(Vec::new()) };
         let root = root.clone();
         let left = blocking("", move || TempFolder::left(&root)).await?;
         let own = self.shared.temp.get().map(|own| own.path().to_owned());
         let left = left.into_iter().filter(|folder| own.as_deref() != Some(folder.path()));
-        Ok(left.map(|folder| Self::with(Root::Temp(Arc::new(folder)), OfSession::No, None)).map(shared).collect())
+        Ok(left
+            .map(|folder| Self::with(RootFolder::Temp(Arc::new(folder)), SessionRoot::No, None))
+            .map(shared)
+            .collect())
     }
 
     fn database(&self, folder: &str) -> Option<Arc<dyn Database>> {
@@ -162,21 +165,21 @@ impl SessionFs for LocalFs {
     }
 
     fn without_links(&self) -> Arc<dyn SessionFs> {
-        Arc::new(Self { shared: Arc::clone(&self.shared), links: Links::Refuse })
+        Arc::new(Self { shared: Arc::clone(&self.shared), links: SymlinkPolicy::Refuse })
     }
 
     async fn read_file(&self, path: &str) -> Result<Vec<u8>> {
-        self.at(path, |place| {
+        self.at(path, |local_path| {
             let mut bytes = Vec::new();
-            place.open_file(OFlags::RDONLY)?.read_to_end(&mut bytes)?;
+            local_path.open_file(OFlags::RDONLY)?.read_to_end(&mut bytes)?;
             Ok(bytes)
         })
         .await
     }
 
     async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        self.at(path, move |place| {
-            let mut file = place.open_file(OFlags::RDONLY)?;
+        self.at(path, move |local_path| {
+            let mut file = local_path.open_file(OFlags::RDONLY)?;
             // Nobody should be able to ask for more memory than the file has bytes.
             let rest = file.metadata()?.len().saturating_sub(offset);
             let length = rest.min(length as u64);
@@ -192,24 +195,24 @@ impl SessionFs for LocalFs {
         .await
     }
 
-    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
-        let file = self.at(path, |place| place.open_file(OFlags::RDONLY)).await?;
-        Ok(Lines::new(path, OpenFile { path: path.to_owned(), file: Arc::new(file), at: 0 }, longest))
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines> {
+        let file = self.at(path, |local_path| local_path.open_file(OFlags::RDONLY)).await?;
+        Ok(FileLines::new(path, OpenFile { path: path.to_owned(), file: Arc::new(file), at: 0 }, longest))
     }
 
     async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let bytes = bytes.to_vec();
-        self.at(path, move |place| replace(place, &bytes)).await
+        self.at(path, move |local_path| replace(local_path, &bytes)).await
     }
 
     async fn append_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let bytes = bytes.to_vec();
-        self.at(path, move |place| {
+        self.at(path, move |local_path| {
             let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
-            let mut file = match place.open_file(flags) {
+            let mut file = match local_path.open_file(flags) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    place.folder(Missing::Make)?;
-                    place.open_file(flags)?
+                    local_path.folder(MissingFolders::Make)?;
+                    local_path.open_file(flags)?
                 }
                 opened => opened?,
             };
@@ -219,12 +222,12 @@ impl SessionFs for LocalFs {
     }
 
     async fn sync(&self, path: &str) -> Result<()> {
-        self.at(path, |place| place.open_file(OFlags::RDONLY)?.sync_data()).await
+        self.at(path, |local_path| local_path.open_file(OFlags::RDONLY)?.sync_data()).await
     }
 
     async fn truncate(&self, path: &str, length: u64) -> Result<()> {
-        self.at(path, move |place| {
-            let file = place.open_file(OFlags::WRONLY)?;
+        self.at(path, move |local_path| {
+            let file = local_path.open_file(OFlags::WRONLY)?;
             if file.metadata()?.len() > length { file.set_len(length) } else { Ok(()) }
         })
         .await
@@ -233,24 +236,24 @@ impl SessionFs for LocalFs {
     async fn stat(&self, path: &str) -> Result<Stat> {
         if parts(path)?.is_empty() {
             let root = self.root().to_path_buf();
-            return blocking(path, move || Ok(place::stat_of(&fs::metadata(root)?))).await;
+            return blocking(path, move || Ok(local_path::stat_of(&fs::metadata(root)?))).await;
         }
-        self.at(path, |place| place.stat()).await
+        self.at(path, |local_path| local_path.stat()).await
     }
 
     async fn mkdir(&self, path: &str) -> Result<()> {
         if parts(path)?.is_empty() {
             let root = self.root().to_path_buf();
-            return blocking(path, move || place::make_root(&root)).await;
+            return blocking(path, move || local_path::make_root(&root)).await;
         }
-        self.at(path, |place| place.make_folder()).await
+        self.at(path, |local_path| local_path.make_folder()).await
     }
 
     async fn readdir_with_types(&self, path: &str) -> Result<Vec<DirEntry>> {
         parts(path)?;
         let (store, given) = (self.clone(), path.to_owned());
         blocking(path, move || {
-            let folder = place::open_folder(store.root(), &given, store.links, Missing::Fail)?;
+            let folder = local_path::open_folder(store.root(), &given, store.links, MissingFolders::Fail)?;
             let mut entries = Vec::new();
             for entry in Dir::read_from(&folder)? {
                 let entry = entry?;
@@ -269,16 +272,16 @@ impl SessionFs for LocalFs {
     }
 
     async fn rm(&self, path: &str, what: Removal) -> Result<()> {
-        self.at(path, move |place| {
-            let folder = place.folder(Missing::Fail)?;
+        self.at(path, move |local_path| {
+            let folder = local_path.folder(MissingFolders::Fail)?;
             // A link is removed itself, never what it leads to.
-            let stat = rustix::fs::statat(&folder, place.name(), AtFlags::SYMLINK_NOFOLLOW)?;
+            let stat = rustix::fs::statat(&folder, local_path.name(), AtFlags::SYMLINK_NOFOLLOW)?;
             match (FileType::from_raw_mode(stat.st_mode), what) {
                 (FileType::Directory, Removal::One) => {
-                    Ok(rustix::fs::unlinkat(&folder, place.name(), AtFlags::REMOVEDIR)?)
+                    Ok(rustix::fs::unlinkat(&folder, local_path.name(), AtFlags::REMOVEDIR)?)
                 }
-                (FileType::Directory, Removal::Everything) => remove::everything(folder.as_fd(), place.name()),
-                _ => Ok(rustix::fs::unlinkat(&folder, place.name(), AtFlags::empty())?),
+                (FileType::Directory, Removal::Everything) => remove::everything(folder.as_fd(), local_path.name()),
+                _ => Ok(rustix::fs::unlinkat(&folder, local_path.name(), AtFlags::empty())?),
             }
         })
         .await
@@ -288,11 +291,11 @@ impl SessionFs for LocalFs {
         file_parts(to)?;
         let (store, to) = (self.clone(), to.to_owned());
         self.at(from, move |source| {
-            let target = Place::new(store.root(), &to, store.links);
-            let old = source.folder(Missing::Fail)?;
+            let target = LocalPath::new(store.root(), &to, store.links);
+            let old = source.folder(MissingFolders::Fail)?;
             // Of two things that are wrong, what is missing is told, as everywhere.
             rustix::fs::statat(&old, source.name(), AtFlags::SYMLINK_NOFOLLOW)?;
-            let new = target.folder(Missing::Fail)?;
+            let new = target.folder(MissingFolders::Fail)?;
             rustix::fs::renameat(&old, source.name(), &new, target.name())?;
             rustix::fs::fsync(&new)?;
             Ok(())
@@ -302,12 +305,12 @@ impl SessionFs for LocalFs {
 }
 
 /// Replaces a file by way of a temporary one beside it.
-fn replace(place: &Place<'_>, bytes: &[u8]) -> io::Result<()> {
+fn replace(local_path: &LocalPath<'_>, bytes: &[u8]) -> io::Result<()> {
     /// No two writes of this process share a temporary file, whatever they write.
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let folder = place.folder(Missing::Make)?;
-    match place.stat_in(&folder) {
-        Ok(stat) if stat.kind == Kind::Folder => return Err(Errno::ISDIR.into()),
+    let folder = local_path.folder(MissingFolders::Make)?;
+    match local_path.stat_in(&folder) {
+        Ok(stat) if stat.kind == FileKind::Folder => return Err(Errno::ISDIR.into()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(_) | Err(_) => {}
     }
@@ -319,7 +322,7 @@ fn replace(place: &Place<'_>, bytes: &[u8]) -> io::Result<()> {
         let mut file = File::from(rustix::fs::openat(&folder, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(bytes)?;
         file.sync_all()?;
-        Ok(rustix::fs::renameat(&folder, &temporary, &folder, place.name())?)
+        Ok(rustix::fs::renameat(&folder, &temporary, &folder, local_path.name())?)
     })();
     if written.is_err() {
         // The write's own error is the one to tell.
@@ -330,11 +333,11 @@ fn replace(place: &Place<'_>, bytes: &[u8]) -> io::Result<()> {
     Ok(rustix::fs::fsync(&folder)?)
 }
 
-fn kind_of(kind: FileType) -> Kind {
+fn kind_of(kind: FileType) -> FileKind {
     match kind {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        _ => Kind::Other,
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Folder,
+        _ => FileKind::Other,
     }
 }
 

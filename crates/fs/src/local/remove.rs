@@ -12,7 +12,7 @@ const DEEPEST: usize = 128;
 /// Removes a folder that lies in another one.
 pub(super) fn everything(above: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     // Folders that are open, the innermost last, each with its name and what is left to remove in it.
-    let mut open = vec![Level::open(above, name.as_bytes())?];
+    let mut open = vec![RemovalLevel::open(above, name.as_bytes())?];
     while let Some(level) = open.last_mut() {
         let Some(entry) = level.left.pop() else {
             let Some(done) = open.pop() else { break };
@@ -33,7 +33,7 @@ pub(super) fn everything(above: BorrowedFd<'_>, name: &str) -> io::Result<()> {
                 Err(error) => return Err(error.into()),
             }
         }
-        let inner = Level::open(level.folder.as_fd(), &entry)?;
+        let inner = RemovalLevel::open(level.folder.as_fd(), &entry)?;
         if open.len() >= DEEPEST {
             return Err(io::Error::other(format!(
                 "its folders lie more than {DEEPEST} deep: remove the inner ones first"
@@ -44,13 +44,13 @@ pub(super) fn everything(above: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-struct Level {
+struct RemovalLevel {
     folder: OwnedFd,
     name: Vec<u8>,
     left: Vec<Vec<u8>>,
 }
 
-impl Level {
+impl RemovalLevel {
     fn open(above: BorrowedFd<'_>, name: &[u8]) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(above, name, flags, Mode::empty())?;

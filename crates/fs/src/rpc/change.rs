@@ -2,7 +2,7 @@
 //!
 //! Each change runs in a task of its own, which holds the file's lock until the provider has answered, or the call's time is
 //! over. So a caller that is told that it took too long, or that was dropped, leaves no call behind that the next one could
-//! overtake. What a provider did not answer in time is watched: see [`unsettled`](super::unsettled).
+//! overtake. What a provider did not answer in time is watched: see [`unconfirmed`](super::unconfirmed).
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::remote::{CallError, Sent, answered};
-use super::unsettled::Found;
+use super::remote::{CallError, SentCall, answered};
+use super::unconfirmed::ReadBack;
 use super::wire::{
-    FILE_MODE, FOLDER_MODE, Method, MkdirParams, ReaddirWithTypesResult, RenameParams, RmParams, WriteParams,
+    FILE_MODE, FOLDER_MODE, MkdirParams, ReaddirWithTypesResult, RenameParams, RmParams, SessionFsMethod, WriteParams,
 };
 use super::{RpcFs, failed, wire};
 use crate::path::file_parts;
-use crate::{FsError, Held, Kind, Removal, Result, SessionFs, Stat};
+use crate::{FileKind, FsError, LockGuard, Removal, Result, SessionFs, Stat};
 
 /// How long until a provider that did not answer is asked again about a late append.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -79,7 +79,7 @@ impl RpcFs {
             let done = fs.mkdir_at(&location, &at).await;
             match done {
                 Err(error @ FsError::Other { .. }) => match fs.look(&at).await {
-                    Ok(stat) if stat.kind == Kind::Folder => Ok(()),
+                    Ok(stat) if stat.kind == FileKind::Folder => Ok(()),
                     Ok(_) => Err(FsError::AlreadyExists { path: at }),
                     Err(_) => Err(fs.why(error).await),
                 },
@@ -97,9 +97,10 @@ impl RpcFs {
                 Removal::Everything => true,
                 // On the wire only a recursive removal takes folders.
                 Removal::One => match fs.look(&at).await {
-                    Ok(stat) if stat.kind == Kind::Folder => {
+                    Ok(stat) if stat.kind == FileKind::Folder => {
                         let params = fs.params(&location);
-                        let inside: ReaddirWithTypesResult = fs.call(Method::ReaddirWithTypes, &params, &at).await?;
+                        let inside: ReaddirWithTypesResult =
+                            fs.call(SessionFsMethod::ReaddirWithTypes, &params, &at).await?;
                         if let Some(error) = inside.error {
                             return Err(failed(error, &at));
                         }
@@ -114,10 +115,10 @@ impl RpcFs {
             };
             let session_id = fs.shared.session.clone();
             let params = RmParams { session_id, path: location, recursive: Some(recursive), force: Some(false) };
-            match fs.act(Method::Rm, &params, &at).await {
+            match fs.act(SessionFsMethod::Rm, &params, &at).await {
                 Err(error) => Err(fs.why_not_there(error).await),
                 Ok(()) => {
-                    fs.remote().unsettled.forget(&fs.key_of(&fs.location(&at)?));
+                    fs.remote().unconfirmed.forget(&fs.key_of(&fs.location(&at)?));
                     Ok(())
                 }
             }
@@ -126,14 +127,14 @@ impl RpcFs {
     }
 
     fn is_guarded(&self, path: &str) -> Result<bool> {
-        Ok(self.remote().unsettled.is_guarded(&self.lock_key(path)?))
+        Ok(self.remote().unconfirmed.is_guarded(&self.lock_key(path)?))
     }
 
     /// The bytes of a file that count, by somebody who holds its lock.
     pub(super) async fn fetch_counting(&self, path: &str) -> Result<Vec<u8>> {
         let mut content = self.fetch(path).await?;
-        let found = self.remote().unsettled.read(&self.lock_key(path)?, &content);
-        if let Found::Late { counts, .. } = found {
+        let found = self.remote().unconfirmed.read(&self.lock_key(path)?, &content);
+        if let ReadBack::Late { counts, .. } = found {
             content.truncate(counts);
         }
         Ok(content)
@@ -150,7 +151,7 @@ impl RpcFs {
     async fn send_append(&self, path: &str, location: String, content: String) -> Result<()> {
         let bytes = content.clone().into_bytes();
         let params = self.write_params(&location, content);
-        let mut sent = self.remote().send(Method::AppendFile, &params, path)?;
+        let mut sent = self.remote().send(SessionFsMethod::AppendFile, &params, path)?;
         let limit = self.remote().limits.call;
         match tokio::time::timeout(limit, &mut sent).await {
             Ok(Err(CallError::Disconnected)) => {
@@ -170,20 +171,20 @@ impl RpcFs {
         let key = self.lock_key(path)?;
         let mut whole = match self.fetch_or_empty(path).await {
             Err(FsError::TooLarge { .. }) => {
-                self.remote().unsettled.forget(&key);
+                self.remote().unconfirmed.forget(&key);
                 let done = self.send_append(path, location, content).await;
                 return self.explained(done).await;
             }
             read => read?,
         };
-        match self.remote().unsettled.read(&key, &whole) {
-            Found::Whole if !self.remote().unsettled.is_guarded(&key) => {
+        match self.remote().unconfirmed.read(&key, &whole) {
+            ReadBack::Whole if !self.remote().unconfirmed.is_guarded(&key) => {
                 let done = self.send_append(path, location, content).await;
                 return self.explained(done).await;
             }
-            Found::Whole => {}
-            Found::Late { counts, .. } => whole.truncate(counts),
-            Found::Changed => {
+            ReadBack::Whole => {}
+            ReadBack::Late { counts, .. } => whole.truncate(counts),
+            ReadBack::Changed => {
                 let reason = "somebody else has changed it meanwhile: read it again".to_owned();
                 return Err(FsError::Other { path: path.to_owned(), reason });
             }
@@ -193,10 +194,10 @@ impl RpcFs {
     }
 
     /// Waits for the late answer of an append in a task of its own, and sees to it that the append is there once.
-    fn watch(&self, path: &str, content: Vec<u8>, sent: Sent) -> Result<()> {
+    fn watch(&self, path: &str, content: Vec<u8>, sent: SentCall) -> Result<()> {
         let (fs, path, key) = (self.clone(), path.to_owned(), self.lock_key(path)?);
         let number = self.remote().appends.fetch_add(1, Ordering::Relaxed);
-        if content.is_empty() || !self.remote().unsettled.add(&key, content, number) {
+        if content.is_empty() || !self.remote().unconfirmed.add(&key, content, number) {
             return Ok(());
         }
         tokio::spawn(async move {
@@ -217,7 +218,7 @@ impl RpcFs {
                 }
                 None => fs.cut_late(&path, &key, number, std::future::ready(())).await,
             }
-            fs.remote().unsettled.settle(&key, number);
+            fs.remote().unconfirmed.settle(&key, number);
         });
         Ok(())
     }
@@ -229,11 +230,11 @@ impl RpcFs {
         loop {
             let (fs, at, of) = (self.clone(), path.to_owned(), key.to_owned());
             let cut = self.change(path, async move {
-                if !fs.remote().unsettled.has(&of, number) {
+                if !fs.remote().unconfirmed.has(&of, number) {
                     return Ok(());
                 }
                 let mut content = fs.fetch(&at).await?;
-                if let Found::Late { counts, .. } = fs.remote().unsettled.read(&of, &content) {
+                if let ReadBack::Late { counts, .. } = fs.remote().unconfirmed.read(&of, &content) {
                     content.truncate(counts);
                     fs.put(&at, content).await?;
                 }
@@ -264,12 +265,12 @@ impl RpcFs {
                 let found = fs.look(&at).await;
                 return fs.explained(found).await.map(|_| ());
             }
-            let renamed = fs.act(Method::Rename, &fs.rename_params(&source, &target), &at).await;
+            let renamed = fs.act(SessionFsMethod::Rename, &fs.rename_params(&source, &target), &at).await;
             fs.forget(&source);
             fs.forget(&target);
             if renamed.is_ok() {
-                fs.remote().unsettled.forget(&fs.key_of(&source));
-                fs.remote().unsettled.forget(&fs.key_of(&target));
+                fs.remote().unconfirmed.forget(&fs.key_of(&source));
+                fs.remote().unconfirmed.forget(&fs.key_of(&target));
             }
             match renamed {
                 Err(error @ FsError::Other { .. }) => Err(fs.why_not_renamed(error, &to).await),
@@ -296,7 +297,7 @@ impl RpcFs {
         .await
     }
 
-    pub(super) async fn held(&self, path: &str, key: &str) -> Result<Held> {
+    pub(super) async fn held(&self, path: &str, key: &str) -> Result<LockGuard> {
         self.in_time(path, async { Ok(self.remote().locks.hold(key).await) }).await
     }
 
@@ -330,18 +331,18 @@ impl RpcFs {
         }
         let location = self.file_location(path)?;
         let key = self.key_of(&location);
-        let expected = self.remote().unsettled.is_guarded(&key).then(|| bytes.clone());
+        let expected = self.remote().unconfirmed.is_guarded(&key).then(|| bytes.clone());
         let (method, content) = match String::from_utf8(bytes) {
-            Ok(text) => (Method::WriteFile, text),
-            Err(error) if self.is_binary() => (Method::WriteFileBytes, STANDARD.encode(error.as_bytes())),
+            Ok(text) => (SessionFsMethod::WriteFile, text),
+            Err(error) if self.is_binary() => (SessionFsMethod::WriteFileBytes, STANDARD.encode(error.as_bytes())),
             Err(_) => return Err(FsError::NotText { path: path.to_owned() }),
         };
-        for old in self.remote().unsettled.temporary(&key) {
+        for old in self.remote().unconfirmed.temporary(&key) {
             self.remove_temporary(&old, path).await?;
-            self.remote().unsettled.temporary_gone(&key, &old);
+            self.remote().unconfirmed.temporary_gone(&key, &old);
         }
         if let Some(expected) = &expected {
-            self.remote().unsettled.replaced(&key, expected, false);
+            self.remote().unconfirmed.replaced(&key, expected, false);
         }
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let beside = self.join(&[&self.location(folder)?, &temporary_name(path)?]);
@@ -355,22 +356,22 @@ impl RpcFs {
             done => {
                 if let Err(FsError::TimedOut { .. } | FsError::Disconnected { .. }) = &done {
                     // It may have been written all the same, and is removed with the next change.
-                    self.remote().unsettled.add_temporary(&key, beside.clone());
+                    self.remote().unconfirmed.add_temporary(&key, beside.clone());
                 }
                 self.explained(done).await?;
             }
         }
-        let renamed = self.act(Method::Rename, &self.rename_params(&beside, &location), path).await;
+        let renamed = self.act(SessionFsMethod::Rename, &self.rename_params(&beside, &location), path).await;
         if let Err(error) = renamed {
             // The rename's own error is the one to tell. One without an answer must find nothing when it comes late.
             let is_gone = self.remove_temporary(&beside, path).await.is_ok();
             if !is_gone && matches!(error, FsError::TimedOut { .. } | FsError::Disconnected { .. }) {
-                self.remote().unsettled.add_temporary(&key, beside);
+                self.remote().unconfirmed.add_temporary(&key, beside);
             }
             return Err(self.why(error).await);
         }
         if let Some(expected) = &expected {
-            self.remote().unsettled.replaced(&key, expected, true);
+            self.remote().unconfirmed.replaced(&key, expected, true);
         }
         Ok(())
     }
@@ -379,7 +380,7 @@ impl RpcFs {
         let session_id = self.shared.session.clone();
         let (recursive, force) = (Some(false), Some(true));
         let params = RmParams { session_id, path: location.to_owned(), recursive, force };
-        match self.act(Method::Rm, &params, path).await {
+        match self.act(SessionFsMethod::Rm, &params, path).await {
             Err(FsError::NotFound { .. }) => Ok(()),
             done => done,
         }
@@ -389,7 +390,7 @@ impl RpcFs {
     pub(super) async fn stat_of_text(&self, text: &str, path: &str) -> Result<Stat> {
         let name = temporary_name(path)?;
         let beside = self.join(&[&self.location("")?, &name]);
-        self.act(Method::WriteFile, &self.write_params(&beside, text.to_owned()), path).await?;
+        self.act(SessionFsMethod::WriteFile, &self.write_params(&beside, text.to_owned()), path).await?;
         let stat = self.look(&name).await;
         // A file that stays behind does no harm.
         self.remove_temporary(&beside, path).await.ok();
@@ -400,11 +401,11 @@ impl RpcFs {
         let session_id = self.shared.session.clone();
         let (recursive, mode) = (Some(true), Some(FOLDER_MODE));
         let params = MkdirParams { session_id, path: location.to_owned(), recursive, mode };
-        self.act(Method::Mkdir, &params, path).await
+        self.act(SessionFsMethod::Mkdir, &params, path).await
     }
 
     /// A call that has no result: nothing where it was done, else what went wrong.
-    async fn act<P: Serialize>(&self, method: Method, params: &P, path: &str) -> Result<()> {
+    async fn act<P: Serialize>(&self, method: SessionFsMethod, params: &P, path: &str) -> Result<()> {
         done(self.call::<_, Value>(method, params, path).await?, path)
     }
 
@@ -430,10 +431,10 @@ impl RpcFs {
             return FsError::NotEmpty { path };
         }
         match (source.kind, self.look(to).await.map(|target| target.kind)) {
-            (Kind::File | Kind::Other, Ok(Kind::Folder)) => FsError::IsADirectory { path },
-            (Kind::Folder, Ok(Kind::File | Kind::Other)) => FsError::NotADirectory { path },
-            (Kind::Folder, Ok(Kind::Folder)) => FsError::NotEmpty { path },
-            (Kind::File | Kind::Other, Ok(Kind::File | Kind::Other)) | (_, Err(_)) => error,
+            (FileKind::File | FileKind::Other, Ok(FileKind::Folder)) => FsError::IsADirectory { path },
+            (FileKind::Folder, Ok(FileKind::File | FileKind::Other)) => FsError::NotADirectory { path },
+            (FileKind::Folder, Ok(FileKind::Folder)) => FsError::NotEmpty { path },
+            (FileKind::File | FileKind::Other, Ok(FileKind::File | FileKind::Other)) | (_, Err(_)) => error,
         }
     }
 

@@ -7,20 +7,20 @@ use crate::Conventions;
 /// The params of `sessionFs.setProvider`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ProviderConfig {
+pub struct StorageClientConfig {
     /// Where a session works that was not told where.
     pub initial_cwd: String,
     /// The folder of a session, in the names of that session.
     pub session_state_path: String,
     pub conventions: Conventions,
     #[serde(default)]
-    pub capabilities: Capabilities,
+    pub capabilities: StorageCapabilities,
 }
 
 /// What a provider can do beside text files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Capabilities {
+pub struct StorageCapabilities {
     /// Files of any bytes.
     pub binary: bool,
     /// A database for each session.
@@ -31,23 +31,23 @@ pub struct Capabilities {
 
 /// Why a provider is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadProvider {
+pub enum StorageClientConfigError {
     #[error("initialCwd must be absolute by the provider's conventions ({conventions:?}), and {path:?} is not")]
     InitialCwd { path: String, conventions: Conventions },
     #[error("sessionStatePath must be absolute by the provider's conventions ({conventions:?}), and {path:?} is not")]
     SessionStatePath { path: String, conventions: Conventions },
 }
 
-impl ProviderConfig {
+impl StorageClientConfig {
     /// Whether sessions can be kept there.
-    pub fn check(&self) -> Result<(), BadProvider> {
+    pub fn check(&self) -> Result<(), StorageClientConfigError> {
         let conventions = self.conventions;
         let relative = |path: &String| (!conventions.is_absolute(path)).then(|| path.clone());
         if let Some(path) = relative(&self.initial_cwd) {
-            return Err(BadProvider::InitialCwd { path, conventions });
+            return Err(StorageClientConfigError::InitialCwd { path, conventions });
         }
         if let Some(path) = relative(&self.session_state_path) {
-            return Err(BadProvider::SessionStatePath { path, conventions });
+            return Err(StorageClientConfigError::SessionStatePath { path, conventions });
         }
         Ok(())
     }

@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 
 use super::RpcFs;
 use super::wire::{
-    ErrorClass, ExistsResult, Method, QueryParams, QueryResult, QueryType, SessionParams, TransactionParams,
-    TransactionResult, WireStatement,
+    ErrorClass, ExistsResult, QueryParams, QueryResult, QueryType, SessionFsMethod, SqliteExistsParams,
+    TransactionParams, TransactionResult, WireStatement,
 };
 use crate::FsError;
 use crate::workspace::DATABASE;
-use crate::workspace::database::{Cell, Database, DatabaseError, Rows, Statement, StatementKind};
+use crate::workspace::database::{Cell, Database, DatabaseError, QueryRows, Statement, StatementKind};
 
 /// What a statement may give.
 const MOST_ROWS: usize = 100_000;
@@ -32,7 +32,7 @@ impl RpcDatabase {
 
     async fn ask<P: serde::Serialize + Sync, R: serde::de::DeserializeOwned + Send>(
         &self,
-        method: Method,
+        method: SessionFsMethod,
         params: &P,
     ) -> Result<R, DatabaseError> {
         match self.fs.reading(DATABASE, self.fs.call(method, params, DATABASE)).await {
@@ -48,20 +48,20 @@ impl RpcDatabase {
 impl Database for RpcDatabase {
     async fn exists(&self) -> Result<bool, DatabaseError> {
         let found: ExistsResult =
-            self.ask(Method::SqliteExists, &SessionParams { session_id: self.session_id() }).await?;
+            self.ask(SessionFsMethod::SqliteExists, &SqliteExistsParams { session_id: self.session_id() }).await?;
         Ok(found.exists)
     }
 
-    async fn query(&self, statement: Statement) -> Result<Rows, DatabaseError> {
+    async fn query(&self, statement: Statement) -> Result<QueryRows, DatabaseError> {
         let params = QueryParams { session_id: self.session_id(), statement: sent(statement)? };
-        let given: QueryResult = self.ask(Method::SqliteQuery, &params).await?;
+        let given: QueryResult = self.ask(SessionFsMethod::SqliteQuery, &params).await?;
         rows(given)
     }
 
-    async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<QueryRows>, DatabaseError> {
         let statements = statements.into_iter().map(sent).collect::<Result<_, _>>()?;
         let params = TransactionParams { session_id: self.session_id(), statements };
-        let given: TransactionResult = self.ask(Method::SqliteTransaction, &params).await?;
+        let given: TransactionResult = self.ask(SessionFsMethod::SqliteTransaction, &params).await?;
         match given.error {
             None => given.results.into_iter().map(rows).collect(),
             Some(error) if error.error_class == ErrorClass::BusyOrLocked => Err(DatabaseError::Busy),
@@ -83,7 +83,7 @@ fn sent(statement: Statement) -> Result<WireStatement, DatabaseError> {
     Ok(WireStatement { query: statement.sql, query_type, params })
 }
 
-fn rows(given: QueryResult) -> Result<Rows, DatabaseError> {
+fn rows(given: QueryResult) -> Result<QueryRows, DatabaseError> {
     if let Some(error) = given.error {
         let reason = error.message.unwrap_or_else(|| "the provider did not say why".to_owned());
         return Err(DatabaseError::Sql { reason });
@@ -96,7 +96,7 @@ fn rows(given: QueryResult) -> Result<Rows, DatabaseError> {
         columns.iter().map(|column| cell(row.remove(column).unwrap_or(Value::Null))).collect::<Result<Vec<_>, _>>()
     };
     let rows = rows.into_iter().map(cells).collect::<Result<_, _>>()?;
-    Ok(Rows { columns, rows, changed: rows_affected, last_row: last_insert_rowid })
+    Ok(QueryRows { columns, rows, changed: rows_affected, last_row: last_insert_rowid })
 }
 
 /// A cell as JSON has it. The wire has no form for bytes.

@@ -12,20 +12,20 @@
 //!
 //! Whoever changes a file holds its lock until the provider has answered, also when the caller was told that it took too
 //! long, or went away: a change can never overtake another one of the same file. A call that is not answered within
-//! [`Limits::call`] has failed, and the lock is free. Whether the provider did what it was asked is not known then; `unsettled`
+//! [`Limits::call`] has failed, and the lock is free. Whether the provider did what it was asked is not known then; `unconfirmed`
 //! sees to it that an append is never there twice.
 //!
-//! [`RpcFs`] is one session. [`ProviderStore`] is all sessions of a provider, each below its id, over one [`Remote`];
-//! [`Switchboard`] lets that outlive a connection.
+//! [`RpcFs`] is one session. [`ClientStore`] is all sessions of a provider, each below its id, over one [`Remote`];
+//! [`ReconnectingCalls`] lets that outlive a connection.
 
 mod change;
 mod config;
 mod database;
-mod memory;
+mod file_cache;
+mod reconnecting_calls;
 mod remote;
 mod store;
-mod switchboard;
-mod unsettled;
+mod unconfirmed;
 pub mod wire;
 
 use std::sync::Arc;
@@ -37,38 +37,39 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use self::memory::Remembered;
+use self::file_cache::CachedFile;
 use self::wire::{
-    ExistsResult, Method, PathParams, RangeParams, ReadResult, ReaddirWithTypesResult, StatResult, WireCode, WireKind,
+    ExistsResult, PathParams, RangeParams, ReadResult, ReaddirWithTypesResult, SessionFsMethod, StatResult, WireCode,
+    WireKind,
 };
-pub use config::{BadProvider, Capabilities, ProviderConfig};
+pub use config::{StorageCapabilities, StorageClientConfig, StorageClientConfigError};
 pub(crate) use database::{cell, value};
+pub use reconnecting_calls::ReconnectingCalls;
 pub use remote::{CallError, Limits, Remote, RemoteCalls};
-pub use store::ProviderStore;
-pub use switchboard::Switchboard;
+pub use store::ClientStore;
 
 use self::database::RpcDatabase;
-use crate::lines::{Chunks, Whole};
+use crate::lines::{Chunks, WholeFile};
 use crate::names::windows;
 use crate::path::{file_parts, is_part, parts};
 use crate::workspace::database::Database;
-use crate::{Backend, BadPath, Conventions, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
+use crate::{Backend, BadPath, Conventions, DirEntry, FileKind, FileLines, FsError, Removal, Result, SessionFs, Stat};
 
 /// The files of one session at a provider. A clone is another handle on the same session.
 ///
 /// It needs a tokio runtime with time.
 #[derive(Clone, Debug)]
 pub struct RpcFs {
-    shared: Arc<Shared>,
+    shared: Arc<RpcSession>,
     /// Where its paths begin, in the provider's spelling.
     root: Arc<str>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct RpcSession {
     remote: Arc<Remote>,
     session: String,
-    config: Arc<ProviderConfig>,
+    config: Arc<StorageClientConfig>,
 }
 
 /// How much of a file is asked for at once where it is read line by line.
@@ -79,20 +80,20 @@ impl RpcFs {
     pub fn new(
         remote: Arc<Remote>,
         session: impl Into<String>,
-        config: ProviderConfig,
-    ) -> std::result::Result<Self, BadProvider> {
+        config: StorageClientConfig,
+    ) -> std::result::Result<Self, StorageClientConfigError> {
         config.check()?;
         Ok(Self::checked(remote, session.into(), Arc::new(config)))
     }
 
     /// The same with a configuration that was looked at.
-    fn checked(remote: Arc<Remote>, session: String, config: Arc<ProviderConfig>) -> Self {
+    fn checked(remote: Arc<Remote>, session: String, config: Arc<StorageClientConfig>) -> Self {
         let root = config.session_state_path.as_str().into();
-        Self { shared: Arc::new(Shared { remote, session, config }), root }
+        Self { shared: Arc::new(RpcSession { remote, session, config }), root }
     }
 
     /// What the provider can do beside text files.
-    pub fn capabilities(&self) -> Capabilities {
+    pub fn capabilities(&self) -> StorageCapabilities {
         self.shared.config.capabilities
     }
 
@@ -114,7 +115,12 @@ impl RpcFs {
         PathParams { session_id: self.shared.session.clone(), path: location.to_owned() }
     }
 
-    async fn call<P: Serialize, R: DeserializeOwned>(&self, method: Method, params: &P, path: &str) -> Result<R> {
+    async fn call<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: SessionFsMethod,
+        params: &P,
+        path: &str,
+    ) -> Result<R> {
         self.remote().call(method, params, path).await
     }
 
@@ -140,20 +146,20 @@ impl RpcFs {
 
     /// What the provider says of a path.
     async fn look(&self, path: &str) -> Result<Stat> {
-        let found: StatResult = self.call(Method::Stat, &self.params(&self.location(path)?), path).await?;
+        let found: StatResult = self.call(SessionFsMethod::Stat, &self.params(&self.location(path)?), path).await?;
         if let Some(error) = found.error {
             return Err(failed(error, path));
         }
         let kind = match (found.is_file, found.is_directory) {
-            (true, _) => Kind::File,
-            (false, true) => Kind::Folder,
-            (false, false) => Kind::Other,
+            (true, _) => FileKind::File,
+            (false, true) => FileKind::Folder,
+            (false, false) => FileKind::Other,
         };
         let time = |text: &str| {
             let time = text.parse::<jiff::Timestamp>().map(SystemTime::from);
             time.map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })
         };
-        let size = if kind == Kind::Folder { 0 } else { found.size };
+        let size = if kind == FileKind::Folder { 0 } else { found.size };
         Ok(Stat { kind, size, modified: time(&found.mtime)?, created: time(&found.birthtime)? })
     }
 
@@ -162,7 +168,7 @@ impl RpcFs {
     async fn why(&self, error: FsError) -> FsError {
         let FsError::Other { path, .. } = &error else { return error };
         match self.look(path).await {
-            Ok(stat) if stat.kind == Kind::Folder => FsError::IsADirectory { path: path.clone() },
+            Ok(stat) if stat.kind == FileKind::Folder => FsError::IsADirectory { path: path.clone() },
             // It is there, and something else is wrong with it.
             Ok(_) => error,
             Err(_) => self.why_not_there(error).await,
@@ -179,7 +185,7 @@ impl RpcFs {
     async fn is_blocked(&self, path: &str) -> bool {
         for (end, _) in path.match_indices('/') {
             match self.look(&path[..end]).await {
-                Ok(stat) if stat.kind == Kind::Folder => {}
+                Ok(stat) if stat.kind == FileKind::Folder => {}
                 Ok(_) => return true,
                 Err(_) => return false,
             }
@@ -201,14 +207,14 @@ impl RpcFs {
         let params = self.params(&self.file_location(path)?);
         let limit = self.remote().limits.file;
         match stat.kind {
-            Kind::Folder => return Err(FsError::IsADirectory { path: path.to_owned() }),
+            FileKind::Folder => return Err(FsError::IsADirectory { path: path.to_owned() }),
             // The wire takes files whole: better to refuse one than to choke on it.
-            Kind::File | Kind::Other if stat.size > limit => {
+            FileKind::File | FileKind::Other if stat.size > limit => {
                 return Err(FsError::TooLarge { path: path.to_owned(), limit });
             }
-            Kind::File | Kind::Other => {}
+            FileKind::File | FileKind::Other => {}
         }
-        let method = if self.is_binary() { Method::ReadFileBytes } else { Method::ReadFile };
+        let method = if self.is_binary() { SessionFsMethod::ReadFileBytes } else { SessionFsMethod::ReadFile };
         let read: ReadResult = self.call(method, &params, path).await?;
         if let Some(error) = read.error {
             return Err(self.why(failed(error, path)).await);
@@ -239,21 +245,21 @@ impl RpcFs {
     }
 
     /// All bytes of a file, as remembered where the provider says that it has not changed.
-    async fn fetch_or_remember(&self, path: &str) -> Result<Arc<[u8]>> {
+    async fn fetch_cached(&self, path: &str) -> Result<Arc<[u8]>> {
         self.file_location(path)?;
         let stat = match self.look(path).await {
             Ok(stat) => stat,
             Err(error) => return Err(self.why(error).await),
         };
         let key = self.lock_key(path)?;
-        if let Some(bytes) = self.remote().memory.get(&key, &stat) {
+        if let Some(bytes) = self.remote().file_cache.get(&key, &stat) {
             return Ok(bytes);
         }
         let bytes: Arc<[u8]> = self.fetch_looked(path, stat).await?.into();
         // A file that changed while it was read is not what was looked at. Not every provider's sizes are bytes, so where
         // they differ it is looked at again.
         if bytes.len() as u64 == stat.size || self.look(path).await? == stat {
-            self.remote().memory.put(Remembered { key, stat, bytes: Arc::clone(&bytes) });
+            self.remote().file_cache.put(CachedFile { key, stat, bytes: Arc::clone(&bytes) });
         }
         Ok(bytes)
     }
@@ -261,13 +267,13 @@ impl RpcFs {
     /// The bytes of a file to which an append may still come, where it is such a file.
     async fn fetch_guarded(&self, path: &str) -> Result<Option<Vec<u8>>> {
         let key = self.lock_key(path)?;
-        if !self.remote().unsettled.is_guarded(&key) {
+        if !self.remote().unconfirmed.is_guarded(&key) {
             return Ok(None);
         }
         let _held = self.held(path, &key).await?;
         match self.reading(path, self.fetch_counting(path)).await {
             Err(FsError::TooLarge { .. }) => {
-                self.remote().unsettled.forget(&key);
+                self.remote().unconfirmed.forget(&key);
                 Ok(None)
             }
             read => read.map(Some),
@@ -279,7 +285,7 @@ impl RpcFs {
         let location = self.file_location(path)?;
         let length = (length as u64).min(self.remote().limits.file);
         let params = RangeParams { session_id: self.shared.session.clone(), path: location, offset, length };
-        let read: ReadResult = self.call(Method::ReadFileRange, &params, path).await?;
+        let read: ReadResult = self.call(SessionFsMethod::ReadFileRange, &params, path).await?;
         if let Some(error) = read.error {
             return Err(self.why(failed(error, path)).await);
         }
@@ -293,7 +299,7 @@ impl RpcFs {
 
     /// Forgets what was remembered of a file, or of everything in a folder.
     fn forget(&self, location: &str) {
-        self.remote().memory.forget(&self.key_of(location));
+        self.remote().file_cache.forget(&self.key_of(location));
     }
 
     /// Sessions of one provider have the same paths, and are not the same files.
@@ -304,14 +310,14 @@ impl RpcFs {
 
 /// A file in ranges, one after the other.
 #[derive(Debug)]
-struct Ranges {
+struct RangeChunks {
     fs: RpcFs,
     path: String,
     offset: u64,
 }
 
 #[async_trait]
-impl Chunks for Ranges {
+impl Chunks for RangeChunks {
     async fn next(&mut self) -> Result<Option<Vec<u8>>> {
         let chunk = self.fs.read_range(&self.path, self.offset, CHUNK).await?;
         self.offset += chunk.len() as u64;
@@ -404,21 +410,25 @@ impl SessionFs for RpcFs {
             None if self.capabilities().ranges => {
                 return self.reading(path, self.fetch_range(path, offset, length)).await;
             }
-            None => self.reading(path, self.fetch_or_remember(path)).await?,
+            None => self.reading(path, self.fetch_cached(path)).await?,
         };
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let end = start.saturating_add(length).min(bytes.len());
         Ok(bytes[start..end].to_vec())
     }
 
-    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines> {
         self.file_location(path)?;
-        if self.capabilities().ranges && !self.remote().unsettled.is_guarded(&self.lock_key(path)?) {
+        if self.capabilities().ranges && !self.remote().unconfirmed.is_guarded(&self.lock_key(path)?) {
             // A file that is not there is told at once.
             self.reading(path, self.fetch_range(path, 0, 0)).await?;
-            return Ok(Lines::new(path, Ranges { fs: self.clone(), path: path.to_owned(), offset: 0 }, longest));
+            return Ok(FileLines::new(
+                path,
+                RangeChunks { fs: self.clone(), path: path.to_owned(), offset: 0 },
+                longest,
+            ));
         }
-        Ok(Lines::new(path, Whole::new(self.read_file(path).await?), longest))
+        Ok(FileLines::new(path, WholeFile::new(self.read_file(path).await?), longest))
     }
 
     async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
@@ -435,8 +445,8 @@ impl SessionFs for RpcFs {
         file_parts(path)?;
         drop(self.held(path, &self.lock_key(path)?).await?);
         match self.stat(path).await?.kind {
-            Kind::Folder => Err(FsError::IsADirectory { path: path.to_owned() }),
-            Kind::File | Kind::Other => Ok(()),
+            FileKind::Folder => Err(FsError::IsADirectory { path: path.to_owned() }),
+            FileKind::File | FileKind::Other => Ok(()),
         }
     }
 
@@ -446,7 +456,7 @@ impl SessionFs for RpcFs {
 
     async fn exists(&self, path: &str) -> Result<bool> {
         let params = self.params(&self.location(path)?);
-        let found: ExistsResult = self.reading(path, self.call(Method::Exists, &params, path)).await?;
+        let found: ExistsResult = self.reading(path, self.call(SessionFsMethod::Exists, &params, path)).await?;
         Ok(found.exists)
     }
 
@@ -467,12 +477,12 @@ impl SessionFs for RpcFs {
     async fn readdir_with_types(&self, path: &str) -> Result<Vec<DirEntry>> {
         let params = self.params(&self.location(path)?);
         let found = self.reading(path, async {
-            let found: ReaddirWithTypesResult = self.call(Method::ReaddirWithTypes, &params, path).await?;
+            let found: ReaddirWithTypesResult = self.call(SessionFsMethod::ReaddirWithTypes, &params, path).await?;
             let Some(error) = found.error else { return Ok(found.entries) };
             match self.why(failed(error, path)).await {
                 // It is there and could not be listed: no folder.
                 error @ FsError::Other { .. } => match self.look(path).await {
-                    Ok(stat) if stat.kind != Kind::Folder => Err(FsError::NotADirectory { path: path.to_owned() }),
+                    Ok(stat) if stat.kind != FileKind::Folder => Err(FsError::NotADirectory { path: path.to_owned() }),
                     Ok(_) | Err(_) => Err(error),
                 },
                 error => Err(error),
@@ -487,8 +497,8 @@ impl SessionFs for RpcFs {
         let mut entries: Vec<DirEntry> = (found.into_iter().filter(|entry| is_part(&entry.name)))
             .map(|entry| {
                 let kind = match entry.kind {
-                    WireKind::File => Kind::File,
-                    WireKind::Directory => Kind::Folder,
+                    WireKind::File => FileKind::File,
+                    WireKind::Directory => FileKind::Folder,
                 };
                 DirEntry { name: entry.name, kind }
             })

@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::memory::Memory;
-use super::unsettled::Unsettled;
-use super::wire::Method;
+use super::file_cache::FileCache;
+use super::unconfirmed::UnconfirmedAppends;
+use super::wire::SessionFsMethod;
 use crate::{FsError, Locks, Result};
 
 /// Calls to the other end of a connection.
@@ -75,8 +75,8 @@ pub struct Remote {
     turns: Arc<Semaphore>,
     /// By [`lock_key`](crate::SessionFs::lock_key): changes of one file happen one after the other.
     pub(super) locks: Locks,
-    pub(super) memory: Memory,
-    pub(super) unsettled: Unsettled,
+    pub(super) file_cache: FileCache,
+    pub(super) unconfirmed: UnconfirmedAppends,
     /// Set once it was found out: the provider counts sizes in bytes.
     pub(super) has_byte_sizes: OnceLock<bool>,
     /// Numbers appends without an answer.
@@ -84,7 +84,7 @@ pub struct Remote {
 }
 
 /// A call that was sent. Dropping it forgets the answer.
-pub(super) type Sent = Pin<Box<dyn Future<Output = std::result::Result<Value, CallError>> + Send>>;
+pub(super) type SentCall = Pin<Box<dyn Future<Output = std::result::Result<Value, CallError>> + Send>>;
 
 impl Remote {
     pub fn new(calls: Arc<dyn RemoteCalls>, limits: Limits) -> Self {
@@ -94,8 +94,8 @@ impl Remote {
             limits,
             turns: Arc::new(turns),
             locks: Locks::default(),
-            memory: Memory::new(limits.file),
-            unsettled: Unsettled::default(),
+            file_cache: FileCache::new(limits.file),
+            unconfirmed: UnconfirmedAppends::default(),
             has_byte_sizes: OnceLock::new(),
             appends: AtomicU64::new(0),
         }
@@ -110,7 +110,7 @@ impl Remote {
     /// One call, by somebody who has a turn.
     pub(super) async fn call<P: Serialize, R: DeserializeOwned>(
         &self,
-        method: Method,
+        method: SessionFsMethod,
         params: &P,
         path: &str,
     ) -> Result<R> {
@@ -122,7 +122,7 @@ impl Remote {
     }
 
     /// Sends a call, and lets the caller say how long it is waited for.
-    pub(super) fn send<P: Serialize>(&self, method: Method, params: &P, path: &str) -> Result<Sent> {
+    pub(super) fn send<P: Serialize>(&self, method: SessionFsMethod, params: &P, path: &str) -> Result<SentCall> {
         let bad = |error: serde_json::Error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() };
         let params = serde_json::to_value(params).map_err(bad)?;
         let calls = Arc::clone(&self.calls);

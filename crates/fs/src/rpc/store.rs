@@ -9,30 +9,33 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 
-use super::{BadProvider, Capabilities, ProviderConfig, Remote, RpcFs};
+use super::{Remote, RpcFs, StorageCapabilities, StorageClientConfig, StorageClientConfigError};
 use crate::path::file_parts;
 use crate::workspace::database::Database;
-use crate::{Backend, BadPath, Conventions, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
+use crate::{Backend, BadPath, Conventions, DirEntry, FileKind, FileLines, FsError, Removal, Result, SessionFs, Stat};
 
 /// The sessions of a provider. A clone is another handle on the same ones.
 ///
 /// A provider answers for the sessions that it knows by their ids, and cannot say which those are: the root is a folder in
 /// which nothing is listed. What is one session's cannot become another's by a new name
-/// ([`FsError::AcrossSessions`]). Temporary files belong to a session ([`SessionFs::of_one_session`]).
+/// ([`FsError::AcrossSessions`]). Temporary files belong to a session ([`SessionFs::session_store`]).
 #[derive(Clone, Debug)]
-pub struct ProviderStore {
+pub struct ClientStore {
     remote: Arc<Remote>,
-    config: Arc<ProviderConfig>,
+    config: Arc<StorageClientConfig>,
 }
 
-impl ProviderStore {
-    pub fn new(remote: Arc<Remote>, config: ProviderConfig) -> std::result::Result<Self, BadProvider> {
+impl ClientStore {
+    pub fn new(
+        remote: Arc<Remote>,
+        config: StorageClientConfig,
+    ) -> std::result::Result<Self, StorageClientConfigError> {
         config.check()?;
         Ok(Self { remote, config: Arc::new(config) })
     }
 
     /// What the provider can do beside text files.
-    pub fn capabilities(&self) -> Capabilities {
+    pub fn capabilities(&self) -> StorageCapabilities {
         self.config.capabilities
     }
 
@@ -60,10 +63,10 @@ impl ProviderStore {
 
 /// The root: it is always there, and nobody can say since when.
 const ROOT: Stat =
-    Stat { kind: Kind::Folder, size: 0, modified: SystemTime::UNIX_EPOCH, created: SystemTime::UNIX_EPOCH };
+    Stat { kind: FileKind::Folder, size: 0, modified: SystemTime::UNIX_EPOCH, created: SystemTime::UNIX_EPOCH };
 
 #[async_trait]
-impl SessionFs for ProviderStore {
+impl SessionFs for ClientStore {
     fn backend(&self) -> Backend {
         Backend::Rpc
     }
@@ -97,7 +100,7 @@ impl SessionFs for ProviderStore {
         Err(FsError::BadPath { path: String::new(), reason: BadPath::Root })
     }
 
-    fn of_one_session(&self, session: &str) -> Option<Arc<dyn SessionFs>> {
+    fn session_store(&self, session: &str) -> Option<Arc<dyn SessionFs>> {
         Some(Arc::new(self.session(session)))
     }
 
@@ -120,7 +123,7 @@ impl SessionFs for ProviderStore {
         fs.read_range(rest, offset, length).await.map_err(|error| error.at(path))
     }
 
-    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines> {
         let (fs, rest) = self.file(path)?;
         let lines = fs.read_lines(rest, longest).await;
         lines.map(|lines| lines.named(path)).map_err(|error| error.at(path))

@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Capabilities;
+use super::StorageCapabilities;
 
 /// What a host asks of a provider. The names on the wire have `sessionFs.` before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Method {
+pub enum SessionFsMethod {
     ReadFile,
     ReadFileBytes,
     ReadFileRange,
@@ -28,68 +28,70 @@ pub enum Method {
     SqliteExists,
 }
 
-impl Method {
-    pub const ALL: [Method; 16] = [
-        Method::ReadFile,
-        Method::ReadFileBytes,
-        Method::ReadFileRange,
-        Method::WriteFile,
-        Method::WriteFileBytes,
-        Method::AppendFile,
-        Method::Exists,
-        Method::Stat,
-        Method::Mkdir,
-        Method::Readdir,
-        Method::ReaddirWithTypes,
-        Method::Rm,
-        Method::Rename,
-        Method::SqliteQuery,
-        Method::SqliteTransaction,
-        Method::SqliteExists,
+impl SessionFsMethod {
+    pub const ALL: [SessionFsMethod; 16] = [
+        SessionFsMethod::ReadFile,
+        SessionFsMethod::ReadFileBytes,
+        SessionFsMethod::ReadFileRange,
+        SessionFsMethod::WriteFile,
+        SessionFsMethod::WriteFileBytes,
+        SessionFsMethod::AppendFile,
+        SessionFsMethod::Exists,
+        SessionFsMethod::Stat,
+        SessionFsMethod::Mkdir,
+        SessionFsMethod::Readdir,
+        SessionFsMethod::ReaddirWithTypes,
+        SessionFsMethod::Rm,
+        SessionFsMethod::Rename,
+        SessionFsMethod::SqliteQuery,
+        SessionFsMethod::SqliteTransaction,
+        SessionFsMethod::SqliteExists,
     ];
 
     pub const fn name(self) -> &'static str {
         match self {
-            Method::ReadFile => "sessionFs.readFile",
-            Method::ReadFileBytes => "sessionFs.readFileBytes",
-            Method::ReadFileRange => "sessionFs.readFileRange",
-            Method::WriteFile => "sessionFs.writeFile",
-            Method::WriteFileBytes => "sessionFs.writeFileBytes",
-            Method::AppendFile => "sessionFs.appendFile",
-            Method::Exists => "sessionFs.exists",
-            Method::Stat => "sessionFs.stat",
-            Method::Mkdir => "sessionFs.mkdir",
-            Method::Readdir => "sessionFs.readdir",
-            Method::ReaddirWithTypes => "sessionFs.readdirWithTypes",
-            Method::Rm => "sessionFs.rm",
-            Method::Rename => "sessionFs.rename",
-            Method::SqliteQuery => "sessionFs.sqliteQuery",
-            Method::SqliteTransaction => "sessionFs.sqliteTransaction",
-            Method::SqliteExists => "sessionFs.sqliteExists",
+            SessionFsMethod::ReadFile => "sessionFs.readFile",
+            SessionFsMethod::ReadFileBytes => "sessionFs.readFileBytes",
+            SessionFsMethod::ReadFileRange => "sessionFs.readFileRange",
+            SessionFsMethod::WriteFile => "sessionFs.writeFile",
+            SessionFsMethod::WriteFileBytes => "sessionFs.writeFileBytes",
+            SessionFsMethod::AppendFile => "sessionFs.appendFile",
+            SessionFsMethod::Exists => "sessionFs.exists",
+            SessionFsMethod::Stat => "sessionFs.stat",
+            SessionFsMethod::Mkdir => "sessionFs.mkdir",
+            SessionFsMethod::Readdir => "sessionFs.readdir",
+            SessionFsMethod::ReaddirWithTypes => "sessionFs.readdirWithTypes",
+            SessionFsMethod::Rm => "sessionFs.rm",
+            SessionFsMethod::Rename => "sessionFs.rename",
+            SessionFsMethod::SqliteQuery => "sessionFs.sqliteQuery",
+            SessionFsMethod::SqliteTransaction => "sessionFs.sqliteTransaction",
+            SessionFsMethod::SqliteExists => "sessionFs.sqliteExists",
         }
     }
 
     /// Whether a provider that can do this has the method at all.
-    pub fn is_offered(self, capabilities: Capabilities) -> bool {
+    pub fn is_offered(self, capabilities: StorageCapabilities) -> bool {
         match self {
-            Method::ReadFileBytes | Method::WriteFileBytes => capabilities.binary,
-            Method::ReadFileRange => capabilities.ranges,
-            Method::SqliteQuery | Method::SqliteTransaction | Method::SqliteExists => capabilities.sqlite,
-            Method::ReadFile
-            | Method::WriteFile
-            | Method::AppendFile
-            | Method::Exists
-            | Method::Stat
-            | Method::Mkdir
-            | Method::Readdir
-            | Method::ReaddirWithTypes
-            | Method::Rm
-            | Method::Rename => true,
+            SessionFsMethod::ReadFileBytes | SessionFsMethod::WriteFileBytes => capabilities.binary,
+            SessionFsMethod::ReadFileRange => capabilities.ranges,
+            SessionFsMethod::SqliteQuery | SessionFsMethod::SqliteTransaction | SessionFsMethod::SqliteExists => {
+                capabilities.sqlite
+            }
+            SessionFsMethod::ReadFile
+            | SessionFsMethod::WriteFile
+            | SessionFsMethod::AppendFile
+            | SessionFsMethod::Exists
+            | SessionFsMethod::Stat
+            | SessionFsMethod::Mkdir
+            | SessionFsMethod::Readdir
+            | SessionFsMethod::ReaddirWithTypes
+            | SessionFsMethod::Rm
+            | SessionFsMethod::Rename => true,
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        Method::ALL.into_iter().find(|method| method.name() == name)
+        SessionFsMethod::ALL.into_iter().find(|method| method.name() == name)
     }
 }
 
@@ -114,7 +116,7 @@ pub struct RangeParams {
 /// The params of `sqliteExists`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionParams {
+pub struct SqliteExistsParams {
     pub session_id: String,
 }
 

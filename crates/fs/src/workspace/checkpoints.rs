@@ -8,7 +8,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::{CHECKPOINTS, Field, INDEX, LARGEST_TEXT, Value, Workspace, WorkspaceError};
-use crate::{FsError, Kind};
+use crate::{FileKind, FsError};
 
 /// Longer titles are cut in the index, longer slugs in the names of files.
 const LONGEST_TITLE: usize = 200;
@@ -29,49 +29,50 @@ pub struct Checkpoint {
 
 /// `checkpoints/index.md`: rows, and whatever else somebody wrote there, in its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Index {
-    lines: Vec<Line>,
+pub struct CheckpointIndex {
+    lines: Vec<IndexLine>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Line {
+enum IndexLine {
     Row { raw: String, checkpoint: Checkpoint },
     Other(String),
 }
 
-impl Default for Index {
+impl Default for CheckpointIndex {
     fn default() -> Self {
         Self::parse(HEAD)
     }
 }
 
-impl Index {
+impl CheckpointIndex {
     pub fn parse(text: &str) -> Self {
         let line = |raw: &str| match row(raw) {
-            Some(checkpoint) => Line::Row { raw: raw.to_owned(), checkpoint },
-            None => Line::Other(raw.to_owned()),
+            Some(checkpoint) => IndexLine::Row { raw: raw.to_owned(), checkpoint },
+            None => IndexLine::Other(raw.to_owned()),
         };
         Self { lines: text.split_inclusive('\n').map(line).collect() }
     }
 
     pub fn checkpoints(&self) -> impl Iterator<Item = &Checkpoint> {
         self.lines.iter().filter_map(|line| match line {
-            Line::Row { checkpoint, .. } => Some(checkpoint),
-            Line::Other(_) => None,
+            IndexLine::Row { checkpoint, .. } => Some(checkpoint),
+            IndexLine::Other(_) => None,
         })
     }
 
     /// Puts a row behind the last one, or at the end where there is none.
     fn add(&mut self, checkpoint: Checkpoint) {
         let raw = raw(&checkpoint);
-        let last = self.lines.iter().rposition(|line| matches!(line, Line::Row { .. }));
+        let last = self.lines.iter().rposition(|line| matches!(line, IndexLine::Row { .. }));
         let at = last.map_or(self.lines.len(), |last| last + 1);
-        if let Some(Line::Row { raw, .. } | Line::Other(raw)) = at.checked_sub(1).and_then(|at| self.lines.get_mut(at))
+        if let Some(IndexLine::Row { raw, .. } | IndexLine::Other(raw)) =
+            at.checked_sub(1).and_then(|at| self.lines.get_mut(at))
             && !raw.ends_with('\n')
         {
             raw.push('\n');
         }
-        self.lines.insert(at, Line::Row { raw, checkpoint });
+        self.lines.insert(at, IndexLine::Row { raw, checkpoint });
     }
 
     /// Lists a checkpoint in its place among the numbers; `false` where it is listed already.
@@ -83,9 +84,9 @@ impl Index {
         let later = self
             .lines
             .iter()
-            .position(|line| matches!(line, Line::Row { checkpoint, .. } if checkpoint.number > number));
+            .position(|line| matches!(line, IndexLine::Row { checkpoint, .. } if checkpoint.number > number));
         match later {
-            Some(at) => self.lines.insert(at, Line::Row { raw: raw(&checkpoint), checkpoint }),
+            Some(at) => self.lines.insert(at, IndexLine::Row { raw: raw(&checkpoint), checkpoint }),
             None => self.add(checkpoint),
         }
         true
@@ -94,7 +95,7 @@ impl Index {
     /// Takes a row out; `false` where it is not listed.
     fn remove(&mut self, number: u32) -> bool {
         let before = self.lines.len();
-        self.lines.retain(|line| !matches!(line, Line::Row { checkpoint, .. } if checkpoint.number == number));
+        self.lines.retain(|line| !matches!(line, IndexLine::Row { checkpoint, .. } if checkpoint.number == number));
         self.lines.len() < before
     }
 
@@ -102,20 +103,20 @@ impl Index {
     pub fn remove_after(&mut self, number: u32) -> Vec<Checkpoint> {
         let mut removed = Vec::new();
         self.lines.retain(|line| match line {
-            Line::Row { checkpoint, .. } if checkpoint.number > number => {
+            IndexLine::Row { checkpoint, .. } if checkpoint.number > number => {
                 removed.push(checkpoint.clone());
                 false
             }
-            Line::Row { .. } | Line::Other(_) => true,
+            IndexLine::Row { .. } | IndexLine::Other(_) => true,
         });
         removed
     }
 }
 
-impl fmt::Display for Index {
+impl fmt::Display for CheckpointIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines.iter().try_for_each(|line| match line {
-            Line::Row { raw, .. } | Line::Other(raw) => f.write_str(raw),
+            IndexLine::Row { raw, .. } | IndexLine::Other(raw) => f.write_str(raw),
         })
     }
 }
@@ -196,13 +197,13 @@ impl Workspace<'_> {
         Ok(index.checkpoints().count())
     }
 
-    pub(crate) async fn index(&self) -> Result<Index, WorkspaceError> {
+    pub(crate) async fn index(&self) -> Result<CheckpointIndex, WorkspaceError> {
         let text = self.read_text(INDEX, LARGEST_TEXT).await?;
-        Ok(text.map_or_else(Index::default, |text| Index::parse(&text)))
+        Ok(text.map_or_else(CheckpointIndex::default, |text| CheckpointIndex::parse(&text)))
     }
 
     /// Writes the index, and how many it lists into the manifest, where there is one.
-    async fn set_index(&self, index: &Index, at: Timestamp) -> Result<(), WorkspaceError> {
+    async fn set_index(&self, index: &CheckpointIndex, at: Timestamp) -> Result<(), WorkspaceError> {
         self.write(INDEX, index.to_string().as_bytes()).await?;
         if let Some(mut manifest) = self.manifest().await? {
             manifest.set(Field::SummaryCount, Value::Number(index.checkpoints().count() as u64));
@@ -219,7 +220,7 @@ impl Workspace<'_> {
             Err(FsError::NotFound { .. } | FsError::NotADirectory { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
-        let files = entries.into_iter().filter(|entry| entry.kind == Kind::File);
+        let files = entries.into_iter().filter(|entry| entry.kind == FileKind::File);
         Ok(files.filter_map(|entry| Some((number_of(&entry.name)?, entry.name))).collect())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use super::{Workspace, WorkspaceError, inside, removed};
-use crate::{Confined, FsError, Kind, Removal, SessionFs};
+use crate::{Confined, FileKind, FsError, Removal, SessionFs};
 
 /// No more files are listed at once.
 const MOST_LISTED: usize = 10_000;
@@ -13,14 +13,14 @@ const DEEPEST: usize = 32;
 
 /// One of the two folders that hold a session's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shelf {
+pub enum FilesFolder {
     Files,
     Research,
 }
 
 /// What is on a shelf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct FolderListing {
     /// Sorted by name.
     pub files: Vec<FileInfo>,
     /// Whether there are more than could be listed: too many, too deep, or with names that are too long to ask for.
@@ -35,21 +35,21 @@ pub struct FileInfo {
     pub modified: SystemTime,
 }
 
-impl Shelf {
+impl FilesFolder {
     /// How its folder is called in the session's.
     pub fn folder(self) -> &'static str {
         match self {
-            Shelf::Files => "files",
-            Shelf::Research => "research",
+            FilesFolder::Files => "files",
+            FilesFolder::Research => "research",
         }
     }
 }
 
 impl Workspace<'_> {
     /// Every file of a shelf, also in folders below it. Links are no files.
-    pub async fn files(&self, shelf: Shelf) -> Result<Listing, WorkspaceError> {
+    pub async fn files(&self, shelf: FilesFolder) -> Result<FolderListing, WorkspaceError> {
         let view = self.shelf(shelf)?;
-        let mut listing = Listing::default();
+        let mut listing = FolderListing::default();
         let mut folders = VecDeque::from([(String::new(), 0)]);
         while let Some((folder, depth)) = folders.pop_front() {
             let entries = match view.readdir_with_types(&folder).await {
@@ -62,19 +62,19 @@ impl Workspace<'_> {
             for entry in entries {
                 let name = inside(&folder, &entry.name);
                 match entry.kind {
-                    Kind::Folder if depth + 1 < DEEPEST && folders.len() < MOST_LISTED => {
+                    FileKind::Folder if depth + 1 < DEEPEST && folders.len() < MOST_LISTED => {
                         folders.push_back((name, depth + 1));
                     }
-                    Kind::Folder => listing.more = true,
-                    Kind::File if listing.files.len() >= MOST_LISTED => {
+                    FileKind::Folder => listing.more = true,
+                    FileKind::File if listing.files.len() >= MOST_LISTED => {
                         listing.more = true;
                         break;
                     }
-                    Kind::File => match view.stat(&name).await {
+                    FileKind::File => match view.stat(&name).await {
                         Ok(stat) => listing.files.push(FileInfo { name, size: stat.size, modified: stat.modified }),
                         Err(error) => listing.pass_over(error)?,
                     },
-                    Kind::Other => {}
+                    FileKind::Other => {}
                 }
             }
         }
@@ -85,7 +85,7 @@ impl Workspace<'_> {
     /// The bytes of a file from `offset`, at most `length` of them.
     pub async fn read_file(
         &self,
-        shelf: Shelf,
+        shelf: FilesFolder,
         name: &str,
         offset: u64,
         length: usize,
@@ -94,22 +94,22 @@ impl Workspace<'_> {
     }
 
     /// Makes a file hold exactly these bytes.
-    pub async fn write_file(&self, shelf: Shelf, name: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
+    pub async fn write_file(&self, shelf: FilesFolder, name: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
         Ok(self.shelf(shelf)?.write_file(name, bytes).await?)
     }
 
     /// Takes a file, or an empty folder, away; `false` where it was not there.
-    pub async fn remove_file(&self, shelf: Shelf, name: &str) -> Result<bool, WorkspaceError> {
+    pub async fn remove_file(&self, shelf: FilesFolder, name: &str) -> Result<bool, WorkspaceError> {
         removed(self.shelf(shelf)?.rm(name, Removal::One).await)
     }
 
     /// The view of a shelf, from which no name and no link leads out.
-    pub(super) fn shelf(&self, shelf: Shelf) -> Result<Confined, WorkspaceError> {
+    pub(super) fn shelf(&self, shelf: FilesFolder) -> Result<Confined, WorkspaceError> {
         Ok(Confined::new(self.store, &self.path(shelf.folder()))?)
     }
 }
 
-impl Listing {
+impl FolderListing {
     /// Goes on without something that cannot be looked at.
     fn pass_over(&mut self, error: FsError) -> Result<(), WorkspaceError> {
         match error {

@@ -17,11 +17,11 @@ mod plan_history;
 mod todos;
 
 pub(crate) use checkpoints::number_of;
-pub use checkpoints::{Checkpoint, Index};
-pub use files::{FileInfo, Listing, Shelf};
-pub use manifest::{Field, ForkedAs, Manifest, ManifestError, Value};
-pub use paste::{PASTE, PASTE_LIMIT, Pasted, StoredPaste};
-pub use plan_history::{PlanLook, PlanThen, PlanWatch};
+pub use checkpoints::{Checkpoint, CheckpointIndex};
+pub use files::{FileInfo, FilesFolder, FolderListing};
+pub use manifest::{Field, ForkIdentity, Manifest, ManifestError, Value};
+pub use paste::{PASTE, PASTE_LIMIT, PasteLocation, StoredPaste};
+pub use plan_history::{PlanAtTime, PlanCheck, PlanTracker};
 pub use todos::{Todo, TodoStatus, Todos};
 
 use crate::{FsError, Removal, SessionFs};
@@ -78,11 +78,11 @@ impl<'a> Workspace<'a> {
     /// already stays as it is.
     pub async fn create(&self, manifest: &Manifest) -> Result<(), WorkspaceError> {
         // The folder of the checkpoints comes with their index: at a provider each folder is a call.
-        for folder in [Shelf::Files.folder(), Shelf::Research.folder()] {
+        for folder in [FilesFolder::Files.folder(), FilesFolder::Research.folder()] {
             self.store.mkdir(&self.path(folder)).await?;
         }
         if !self.store.exists(&self.path(INDEX)).await? {
-            self.write(INDEX, Index::default().to_string().as_bytes()).await?;
+            self.write(INDEX, CheckpointIndex::default().to_string().as_bytes()).await?;
         }
         // It comes last: where it is, the rest is.
         if !self.store.exists(&self.path(MANIFEST)).await? {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-use super::{Shelf, Workspace, WorkspaceError};
+use super::{FilesFolder, Workspace, WorkspaceError};
 use crate::SessionFs;
 
 /// What the name of such a file begins with. Behind it come a time in milliseconds, a dot and an extension.
@@ -15,7 +15,7 @@ pub const PASTE_LIMIT: usize = 64 * 1024;
 
 /// Where something pasted is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pasted {
+pub enum PasteLocation {
     /// In the message itself: it is small.
     Inline,
     /// In a file, to which the message refers.
@@ -32,7 +32,7 @@ pub struct StoredPaste {
 /// What stands in the message instead of the bytes. Whoever knows how the backend spells paths puts it in full.
 impl fmt::Display for StoredPaste {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[pasted: {} bytes, in the session's file {}/{}]", self.size, Shelf::Files.folder(), self.name)
+        write!(f, "[pasted: {} bytes, in the session's file {}/{}]", self.size, FilesFolder::Files.folder(), self.name)
     }
 }
 
@@ -44,18 +44,18 @@ impl Workspace<'_> {
         extension: &str,
         limit: usize,
         at: Timestamp,
-    ) -> Result<Pasted, WorkspaceError> {
+    ) -> Result<PasteLocation, WorkspaceError> {
         if bytes.len() <= limit {
-            return Ok(Pasted::Inline);
+            return Ok(PasteLocation::Inline);
         }
         let extension = usable(extension);
-        let files = self.shelf(Shelf::Files)?;
+        let files = self.shelf(FilesFolder::Files)?;
         loop {
             let name = format!("{PASTE}{}.{extension}", next_millisecond(at));
             // It may be there from before the host was started, or before the clock was put back.
             if !files.exists(&name).await? {
                 files.write_file(&name, bytes).await?;
-                return Ok(Pasted::Stored(StoredPaste { name, size: bytes.len() }));
+                return Ok(PasteLocation::Stored(StoredPaste { name, size: bytes.len() }));
             }
         }
     }

@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::{LARGEST_TEXT, PLAN, PLAN_HISTORY, Workspace, WorkspaceError};
-use crate::{FsError, Kind};
+use crate::{FileKind, FsError};
 
 /// A plan with more bytes is noted without its text: a fork of its time has the plan of now.
 const LONGEST_PLAN: usize = 256 * 1024;
@@ -22,7 +22,7 @@ const LARGEST_HISTORY: usize = 4 * 1024 * 1024;
 
 /// What the plan was at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlanThen {
+pub enum PlanAtTime {
     /// Nobody knows: a fork has it as it is now, and tells where it was written since.
     Unknown,
     None,
@@ -31,43 +31,43 @@ pub enum PlanThen {
 
 /// What is known of a plan's versions, for whoever looks at it again and again. It belongs to one session.
 #[derive(Clone, Debug, Default)]
-pub struct PlanWatch(Option<Known>);
+pub struct PlanTracker(Option<TrackedPlan>);
 
 #[derive(Clone, Debug)]
-struct Known {
+struct TrackedPlan {
     /// When the file was last written and how large it was, where there was one.
     file: Option<(SystemTime, u64)>,
     /// The newest version that is noted.
-    newest: Option<Version>,
+    newest: Option<PlanVersion>,
     /// How many bytes the history has; `None` where its last line is cut off.
     size: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Version {
+struct PlanVersion {
     /// From when on it was this, in milliseconds since 1970.
     at: u64,
-    plan: PlanThen,
+    plan: PlanAtTime,
     /// Its size, where its text is not kept.
     bytes: u64,
 }
 
 /// A look at the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanLook {
+pub enum PlanCheck {
     /// Somebody may have written it since the last one: the time of the file counts.
     Perhaps,
     /// It was just written: now counts.
     Written,
 }
 
-impl PlanWatch {
+impl PlanTracker {
     /// Notes the plan where it is another than what was noted last. Gives whether it was. `now` is in milliseconds since
     /// 1970.
-    pub async fn note(&mut self, workspace: &Workspace<'_>, look: PlanLook, now: u64) -> Result<bool, WorkspaceError> {
+    pub async fn note(&mut self, workspace: &Workspace<'_>, look: PlanCheck, now: u64) -> Result<bool, WorkspaceError> {
         let file = workspace.plan_file().await?;
         let mut known = match self.0.take() {
-            Some(known) if known.file == file && look == PlanLook::Perhaps => {
+            Some(known) if known.file == file && look == PlanCheck::Perhaps => {
                 self.0 = Some(known);
                 return Ok(false);
             }
@@ -79,7 +79,7 @@ impl PlanWatch {
         known.file = file;
         let is_noted = match &known.newest {
             Some(newest) => newest.is(&plan),
-            None => plan.plan == PlanThen::None,
+            None => plan.plan == PlanAtTime::None,
         };
         if is_noted {
             self.0 = Some(known);
@@ -87,13 +87,13 @@ impl PlanWatch {
         }
         let last = known.newest.as_ref().map_or(0, |newest| newest.at);
         let at = match (look, file) {
-            (PlanLook::Perhaps, Some((modified, _))) => millis(modified).min(now),
-            (PlanLook::Perhaps | PlanLook::Written, _) => now,
+            (PlanCheck::Perhaps, Some((modified, _))) => millis(modified).min(now),
+            (PlanCheck::Perhaps | PlanCheck::Written, _) => now,
         };
-        let version = Version { at: at.max(last), ..plan };
+        let version = PlanVersion { at: at.max(last), ..plan };
         let mut lines = String::new();
         if known.newest.is_none() && was_missing {
-            lines.push_str(&Version { at: 0, plan: PlanThen::None, bytes: 0 }.line());
+            lines.push_str(&PlanVersion { at: 0, plan: PlanAtTime::None, bytes: 0 }.line());
         }
         lines.push_str(&version.line());
         // What fails half-way is looked at anew next time.
@@ -106,22 +106,22 @@ impl PlanWatch {
 
 impl Workspace<'_> {
     /// What the plan was at a moment, in milliseconds since 1970.
-    pub async fn plan_at(&self, at: u64) -> Result<PlanThen, WorkspaceError> {
+    pub async fn plan_at(&self, at: u64) -> Result<PlanAtTime, WorkspaceError> {
         let mut versions = parsed(&self.history().await?);
         let file = self.plan_file().await?;
         let now = self.plan_then(file).await?;
         let last = versions.last();
-        if last.map_or(now.plan != PlanThen::None, |last| !last.is(&now)) {
+        if last.map_or(now.plan != PlanAtTime::None, |last| !last.is(&now)) {
             // Nobody has looked since. One that was taken away was there until then.
             let since = file.map_or(u64::MAX, |(modified, _)| millis(modified));
             let since = since.max(last.map_or(0, |last| last.at));
-            versions.push(Version { at: since, ..now });
+            versions.push(PlanVersion { at: since, ..now });
         }
         if versions.is_empty() {
-            return Ok(PlanThen::None);
+            return Ok(PlanAtTime::None);
         }
         let then = versions.into_iter().rev().find(|version| version.at <= at);
-        Ok(then.map_or(PlanThen::Unknown, |version| version.plan))
+        Ok(then.map_or(PlanAtTime::Unknown, |version| version.plan))
     }
 
     /// The history up to a moment, as a fork of that moment has it.
@@ -130,13 +130,13 @@ impl Workspace<'_> {
         Ok(versions.take_while(|version| version.at <= at).map(|version| version.line()).collect())
     }
 
-    async fn known(&self) -> Result<Known, WorkspaceError> {
+    async fn known(&self) -> Result<TrackedPlan, WorkspaceError> {
         let history = self.history().await?;
         let newest = parsed(&history).pop();
         let is_whole = history.is_empty() || history.ends_with('\n');
         // Whether there was a plan before the first look is not known where there is one now.
         let file = self.plan_file().await?;
-        Ok(Known { file, newest, size: is_whole.then_some(history.len()) })
+        Ok(TrackedPlan { file, newest, size: is_whole.then_some(history.len()) })
     }
 
     /// The whole file. What is larger than ours ever are, no text or no file is none of ours, and it begins anew.
@@ -158,7 +158,7 @@ impl Workspace<'_> {
             }
             Some(_) | None => {
                 let history = self.history().await?;
-                let mut kept: Vec<String> = parsed(&history).iter().map(Version::line).collect();
+                let mut kept: Vec<String> = parsed(&history).iter().map(PlanVersion::line).collect();
                 kept.extend(lines.split_inclusive('\n').map(str::to_owned));
                 let mut bytes: usize = kept.iter().map(String::len).sum();
                 let mut first = 0;
@@ -177,29 +177,31 @@ impl Workspace<'_> {
     /// When the plan was written and how large it is; `None` where there is none, or something that is no file.
     async fn plan_file(&self) -> Result<Option<(SystemTime, u64)>, WorkspaceError> {
         match self.store.stat(&self.path(PLAN)).await {
-            Ok(stat) if stat.kind == Kind::File => Ok(Some((stat.modified, stat.size))),
+            Ok(stat) if stat.kind == FileKind::File => Ok(Some((stat.modified, stat.size))),
             Ok(_) | Err(FsError::NotFound { .. } | FsError::NotADirectory { .. } | FsError::Link { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
     /// The plan as it is, in a version without a time.
-    async fn plan_then(&self, file: Option<(SystemTime, u64)>) -> Result<Version, WorkspaceError> {
-        let Some((_, size)) = file else { return Ok(Version { at: 0, plan: PlanThen::None, bytes: 0 }) };
-        let unkept = Version { at: 0, plan: PlanThen::Unknown, bytes: size };
+    async fn plan_then(&self, file: Option<(SystemTime, u64)>) -> Result<PlanVersion, WorkspaceError> {
+        let Some((_, size)) = file else { return Ok(PlanVersion { at: 0, plan: PlanAtTime::None, bytes: 0 }) };
+        let unkept = PlanVersion { at: 0, plan: PlanAtTime::Unknown, bytes: size };
         if size > LONGEST_PLAN as u64 {
             return Ok(unkept);
         }
         match self.read_text(PLAN, LARGEST_TEXT).await {
-            Ok(Some(text)) if text.len() <= LONGEST_PLAN => Ok(Version { at: 0, plan: PlanThen::Was(text), bytes: 0 }),
-            Ok(None) => Ok(Version { at: 0, plan: PlanThen::None, bytes: 0 }),
+            Ok(Some(text)) if text.len() <= LONGEST_PLAN => {
+                Ok(PlanVersion { at: 0, plan: PlanAtTime::Was(text), bytes: 0 })
+            }
+            Ok(None) => Ok(PlanVersion { at: 0, plan: PlanAtTime::None, bytes: 0 }),
             Ok(Some(_)) | Err(WorkspaceError::NotText { .. } | WorkspaceError::TooLarge { .. }) => Ok(unkept),
             Err(error) => Err(error),
         }
     }
 }
 
-impl Version {
+impl PlanVersion {
     /// Whether this is the same plan.
     fn is(&self, other: &Self) -> bool {
         self.plan == other.plan && self.bytes == other.bytes
@@ -207,9 +209,9 @@ impl Version {
 
     fn line(&self) -> String {
         let value = match &self.plan {
-            PlanThen::Unknown => json!({"at": self.at, "bytes": self.bytes}),
-            PlanThen::None => json!({"at": self.at, "plan": null}),
-            PlanThen::Was(text) => json!({"at": self.at, "plan": text}),
+            PlanAtTime::Unknown => json!({"at": self.at, "bytes": self.bytes}),
+            PlanAtTime::None => json!({"at": self.at, "plan": null}),
+            PlanAtTime::Was(text) => json!({"at": self.at, "plan": text}),
         };
         format!("{value}\n")
     }
@@ -218,18 +220,18 @@ impl Version {
         let value: Value = serde_json::from_str(line).ok()?;
         let at = value.get("at")?.as_u64()?;
         let (plan, bytes) = match (value.get("plan"), value.get("bytes").and_then(Value::as_u64)) {
-            (Some(Value::Null), _) => (PlanThen::None, 0),
-            (Some(Value::String(text)), _) => (PlanThen::Was(text.clone()), 0),
+            (Some(Value::Null), _) => (PlanAtTime::None, 0),
+            (Some(Value::String(text)), _) => (PlanAtTime::Was(text.clone()), 0),
             (Some(_), _) | (None, None) => return None,
-            (None, Some(bytes)) => (PlanThen::Unknown, bytes),
+            (None, Some(bytes)) => (PlanAtTime::Unknown, bytes),
         };
         Some(Self { at, plan, bytes })
     }
 }
 
 /// The versions of a history, in their order. What cannot be read is left out.
-fn parsed(history: &str) -> Vec<Version> {
-    history.split('\n').filter_map(Version::parse).collect()
+fn parsed(history: &str) -> Vec<PlanVersion> {
+    history.split('\n').filter_map(PlanVersion::parse).collect()
 }
 
 fn millis(time: SystemTime) -> u64 {
@@ -244,36 +246,36 @@ mod tests {
 
     const FOLDER: Option<&str> = Some("s");
 
-    async fn set(watch: &mut PlanWatch, workspace: &Workspace<'_>, text: Option<&str>, at: u64) {
-        watch.note(workspace, PlanLook::Perhaps, at).await.unwrap();
+    async fn set(watch: &mut PlanTracker, workspace: &Workspace<'_>, text: Option<&str>, at: u64) {
+        watch.note(workspace, PlanCheck::Perhaps, at).await.unwrap();
         match text {
             Some(text) => workspace.set_plan(text).await.unwrap(),
             None => drop(workspace.delete_plan().await.unwrap()),
         }
-        watch.note(workspace, PlanLook::Written, at).await.unwrap();
+        watch.note(workspace, PlanCheck::Written, at).await.unwrap();
     }
 
-    fn was(text: &str) -> PlanThen {
-        PlanThen::Was(text.to_owned())
+    fn was(text: &str) -> PlanAtTime {
+        PlanAtTime::Was(text.to_owned())
     }
 
     #[tokio::test]
     async fn a_plan_is_known_for_every_moment_since_it_is_noted() {
         let store = MemoryFs::default();
         let workspace = Workspace::of(&store, FOLDER).unwrap();
-        let mut watch = PlanWatch::default();
-        watch.note(&workspace, PlanLook::Perhaps, 5).await.unwrap();
+        let mut watch = PlanTracker::default();
+        watch.note(&workspace, PlanCheck::Perhaps, 5).await.unwrap();
         assert!(!store.exists("s").await.unwrap(), "a session that never had one writes nothing");
-        assert_eq!(workspace.plan_at(5).await.unwrap(), PlanThen::None);
+        assert_eq!(workspace.plan_at(5).await.unwrap(), PlanAtTime::None);
         set(&mut watch, &workspace, Some("one"), 10).await;
         set(&mut watch, &workspace, Some("one"), 15).await;
         // Another host goes on.
-        let mut watch = PlanWatch::default();
+        let mut watch = PlanTracker::default();
         set(&mut watch, &workspace, Some("two"), 20).await;
         set(&mut watch, &workspace, None, 30).await;
         set(&mut watch, &workspace, Some("one"), 40).await;
-        let cases = [(9, PlanThen::None), (10, was("one")), (19, was("one")), (20, was("two")), (29, was("two"))];
-        for (at, plan) in cases.into_iter().chain([(30, PlanThen::None), (39, PlanThen::None), (40, was("one"))]) {
+        let cases = [(9, PlanAtTime::None), (10, was("one")), (19, was("one")), (20, was("two")), (29, was("two"))];
+        for (at, plan) in cases.into_iter().chain([(30, PlanAtTime::None), (39, PlanAtTime::None), (40, was("one"))]) {
             assert_eq!(workspace.plan_at(at).await.unwrap(), plan, "{at}");
         }
         assert_eq!(store.read_text("s/plan-history.jsonl").await.unwrap().lines().count(), 5);
@@ -284,14 +286,14 @@ mod tests {
     async fn what_others_wrote_is_found_with_the_time_of_the_file() {
         let store = MemoryFs::default();
         let workspace = Workspace::of(&store, FOLDER).unwrap();
-        let mut watch = PlanWatch::default();
+        let mut watch = PlanTracker::default();
         // There is one before anybody looked: what was before it nobody knows.
         store.write_text("s/plan.md", "theirs").await.unwrap();
         let written = millis(store.stat("s/plan.md").await.unwrap().modified);
-        assert_eq!(workspace.plan_at(written - 1).await.unwrap(), PlanThen::Unknown);
-        assert!(watch.note(&workspace, PlanLook::Perhaps, u64::MAX).await.unwrap());
-        assert!(!watch.note(&workspace, PlanLook::Perhaps, u64::MAX).await.unwrap());
-        assert_eq!(workspace.plan_at(written - 1).await.unwrap(), PlanThen::Unknown);
+        assert_eq!(workspace.plan_at(written - 1).await.unwrap(), PlanAtTime::Unknown);
+        assert!(watch.note(&workspace, PlanCheck::Perhaps, u64::MAX).await.unwrap());
+        assert!(!watch.note(&workspace, PlanCheck::Perhaps, u64::MAX).await.unwrap());
+        assert_eq!(workspace.plan_at(written - 1).await.unwrap(), PlanAtTime::Unknown);
         assert_eq!(workspace.plan_at(written).await.unwrap(), was("theirs"));
         // Written since, and nobody has looked.
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -302,27 +304,27 @@ mod tests {
         assert_eq!(workspace.plan_at(written + 1).await.unwrap(), was("theirs"));
         // One that a session without any got between two looks was not there before.
         let other = Workspace::of(&store, Some("t")).unwrap();
-        let mut watch = PlanWatch::default();
-        watch.note(&other, PlanLook::Perhaps, 1).await.unwrap();
+        let mut watch = PlanTracker::default();
+        watch.note(&other, PlanCheck::Perhaps, 1).await.unwrap();
         store.write_text("t/plan.md", "theirs").await.unwrap();
-        watch.note(&other, PlanLook::Perhaps, u64::MAX).await.unwrap();
-        assert_eq!(other.plan_at(7).await.unwrap(), PlanThen::None);
+        watch.note(&other, PlanCheck::Perhaps, u64::MAX).await.unwrap();
+        assert_eq!(other.plan_at(7).await.unwrap(), PlanAtTime::None);
     }
 
     #[tokio::test]
     async fn a_history_has_a_bound_and_what_is_before_it_is_unknown() {
         let store = MemoryFs::default();
         let workspace = Workspace::of(&store, FOLDER).unwrap();
-        let mut watch = PlanWatch::default();
+        let mut watch = PlanTracker::default();
         for at in 1..40 {
             set(&mut watch, &workspace, Some(&format!("{at}{}", "x".repeat(LONGEST_PLAN - 2))), at).await;
             assert!(store.stat("s/plan-history.jsonl").await.unwrap().size <= LARGEST_HISTORY as u64);
         }
-        assert_eq!(workspace.plan_at(1).await.unwrap(), PlanThen::Unknown);
-        assert!(matches!(workspace.plan_at(39).await.unwrap(), PlanThen::Was(text) if text.starts_with("39x")));
+        assert_eq!(workspace.plan_at(1).await.unwrap(), PlanAtTime::Unknown);
+        assert!(matches!(workspace.plan_at(39).await.unwrap(), PlanAtTime::Was(text) if text.starts_with("39x")));
         set(&mut watch, &workspace, Some(&"x".repeat(LONGEST_PLAN + 1)), 50).await;
         set(&mut watch, &workspace, Some("short"), 60).await;
-        assert_eq!(workspace.plan_at(55).await.unwrap(), PlanThen::Unknown, "it was too large");
+        assert_eq!(workspace.plan_at(55).await.unwrap(), PlanAtTime::Unknown, "it was too large");
         assert_eq!(workspace.plan_at(60).await.unwrap(), was("short"));
     }
 
@@ -330,20 +332,20 @@ mod tests {
     async fn a_history_that_was_cut_off_anywhere_goes_on() {
         let store = MemoryFs::default();
         let workspace = Workspace::of(&store, FOLDER).unwrap();
-        let mut watch = PlanWatch::default();
+        let mut watch = PlanTracker::default();
         set(&mut watch, &workspace, Some("one"), 10).await;
         set(&mut watch, &workspace, Some("two\n"), 20).await;
         let whole = store.read_file("s/plan-history.jsonl").await.unwrap();
         for end in 0..whole.len() {
             store.write_file("s/plan-history.jsonl", &whole[..end]).await.unwrap();
             store.write_text("s/plan.md", "two\n").await.unwrap();
-            let mut watch = PlanWatch::default();
+            let mut watch = PlanTracker::default();
             set(&mut watch, &workspace, Some("three"), u64::MAX - 1).await;
             assert_eq!(workspace.plan_at(u64::MAX - 1).await.unwrap(), was("three"), "{end}");
             let now = millis(SystemTime::now()) + 60_000;
             assert_eq!(workspace.plan_at(now).await.unwrap(), was("two\n"), "{end}");
             let text = store.read_text("s/plan-history.jsonl").await.unwrap();
-            assert!(text.lines().all(|line| Version::parse(line).is_some()), "{end}: {text}");
+            assert!(text.lines().all(|line| PlanVersion::parse(line).is_some()), "{end}: {text}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::database::{Cell, Database, DatabaseError, Rows, Statement};
+use super::database::{Cell, Database, DatabaseError, QueryRows, Statement};
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS todos (
@@ -185,7 +185,7 @@ fn todo(row: &[Cell]) -> Result<Todo, DatabaseError> {
     })
 }
 
-fn pairs(rows: &Rows) -> impl Iterator<Item = (&str, &str)> {
+fn pairs(rows: &QueryRows) -> impl Iterator<Item = (&str, &str)> {
     rows.rows.iter().filter_map(|row| match row.as_slice() {
         [first, second] => Some((text(first)?, text(second)?)),
         _ => None,

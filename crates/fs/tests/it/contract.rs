@@ -4,12 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use grove_fs::{BadPath, Confined, DirEntry, FsError, Kind, MemoryFs, Removal, SessionFs};
+use grove_fs::{BadPath, Confined, DirEntry, FileKind, FsError, MemoryFs, Removal, SessionFs};
 
-use crate::support::{Files, Subject, every_backend};
+use crate::support::{Files, StoreUnderTest, every_backend};
 
 type Store = Arc<dyn SessionFs>;
-type Rule = (&'static str, fn(Subject) -> Pin<Box<dyn Future<Output = ()>>>);
+type Rule = (&'static str, fn(StoreUnderTest) -> Pin<Box<dyn Future<Output = ()>>>);
 
 macro_rules! rules {
     ($($name:ident),* $(,)?) => {
@@ -61,7 +61,7 @@ async fn a_clone_of_a_memory_store_is_the_same_store() {
     assert_eq!(store.read_file("a").await.unwrap(), b"x");
 }
 
-async fn what_was_written_is_read(subject: Subject) {
+async fn what_was_written_is_read(subject: StoreUnderTest) {
     let store = &subject.store;
     store.write_file("a/b/c", b"one").await.unwrap();
     assert_eq!(store.read_file("a/b/c").await.unwrap(), b"one");
@@ -74,7 +74,7 @@ async fn what_was_written_is_read(subject: Subject) {
     assert_eq!(store.readdir("a/b").await.unwrap(), ["c"]);
 }
 
-async fn a_range_ends_where_the_file_ends(subject: Subject) {
+async fn a_range_ends_where_the_file_ends(subject: StoreUnderTest) {
     let store = &subject.store;
     store.write_file("a", b"0123456789").await.unwrap();
     for (offset, length, expected) in [
@@ -90,7 +90,7 @@ async fn a_range_ends_where_the_file_ends(subject: Subject) {
     }
 }
 
-async fn appending_makes_the_file(subject: Subject) {
+async fn appending_makes_the_file(subject: StoreUnderTest) {
     let store = &subject.store;
     store.append_file("a/log", b"one\n").await.unwrap();
     store.append_file("a/log", b"two\n").await.unwrap();
@@ -98,7 +98,7 @@ async fn appending_makes_the_file(subject: Subject) {
     assert_eq!(store.read_file("a/log").await.unwrap(), b"one\ntwo\n");
 }
 
-async fn truncating_only_shortens(subject: Subject) {
+async fn truncating_only_shortens(subject: StoreUnderTest) {
     let store = &subject.store;
     store.write_file("a", b"12345").await.unwrap();
     store.truncate("a", 9).await.unwrap();
@@ -109,7 +109,7 @@ async fn truncating_only_shortens(subject: Subject) {
     assert_eq!(store.read_file("a").await.unwrap(), b"12x");
 }
 
-async fn a_missing_file_is_not_found(subject: Subject) {
+async fn a_missing_file_is_not_found(subject: StoreUnderTest) {
     let store = &subject.store;
     store.mkdir("there").await.unwrap();
     for path in ["gone", "there/gone", "gone/gone"] {
@@ -126,7 +126,7 @@ async fn a_missing_file_is_not_found(subject: Subject) {
     }
 }
 
-async fn a_folder_is_not_a_file(subject: Subject) {
+async fn a_folder_is_not_a_file(subject: StoreUnderTest) {
     let store = &subject.store;
     store.mkdir("a").await.unwrap();
     let is_folder = FsError::IsADirectory { path: "a".to_owned() };
@@ -136,11 +136,11 @@ async fn a_folder_is_not_a_file(subject: Subject) {
     assert_eq!(store.truncate("a", 0).await.unwrap_err(), is_folder);
     store.write_file("f", b"x").await.unwrap();
     store.rename("f", "a").await.unwrap_err();
-    assert_eq!(store.stat("a").await.unwrap().kind, Kind::Folder);
+    assert_eq!(store.stat("a").await.unwrap().kind, FileKind::Folder);
     store.mkdir("a").await.unwrap();
 }
 
-async fn a_file_is_not_a_folder(subject: Subject) {
+async fn a_file_is_not_a_folder(subject: StoreUnderTest) {
     let store = &subject.store;
     store.write_file("a", b"x").await.unwrap();
     let no_folder = FsError::NotADirectory { path: "a/b".to_owned() };
@@ -152,7 +152,7 @@ async fn a_file_is_not_a_folder(subject: Subject) {
     assert!(!store.exists("a/b").await.unwrap());
 }
 
-async fn a_path_never_leads_out(subject: Subject) {
+async fn a_path_never_leads_out(subject: StoreUnderTest) {
     let store = &subject.store;
     let long_part = "p".repeat(256);
     let long_path = "p/".repeat(2048) + "p";
@@ -183,7 +183,7 @@ async fn a_path_never_leads_out(subject: Subject) {
     assert_eq!(store.write_file("", b"").await.unwrap_err(), root);
 }
 
-async fn folders_are_listed_by_name(subject: Subject) {
+async fn folders_are_listed_by_name(subject: StoreUnderTest) {
     let store = &subject.store;
     store.mkdir("a").await.unwrap();
     assert_eq!(store.readdir("a").await.unwrap(), [""; 0]);
@@ -191,12 +191,12 @@ async fn folders_are_listed_by_name(subject: Subject) {
         store.write_file(path, b"x").await.unwrap();
     }
     let entry = |name: &str, kind| DirEntry { name: name.to_owned(), kind };
-    let expected = [entry("b", Kind::Folder), entry("b.txt", Kind::File), entry("z", Kind::File)];
+    let expected = [entry("b", FileKind::Folder), entry("b.txt", FileKind::File), entry("z", FileKind::File)];
     assert_eq!(store.readdir_with_types("a").await.unwrap(), expected);
     assert_eq!(store.readdir("").await.unwrap(), ["a", "ab"]);
 }
 
-async fn removing_takes_what_was_asked(subject: Subject) {
+async fn removing_takes_what_was_asked(subject: StoreUnderTest) {
     let store = &subject.store;
     for path in ["a/b/c", "a/d", "ab", "e"] {
         store.write_file(path, b"x").await.unwrap();
@@ -212,7 +212,7 @@ async fn removing_takes_what_was_asked(subject: Subject) {
     assert_eq!(store.readdir("").await.unwrap(), [""; 0]);
 }
 
-async fn renaming_replaces_a_file(subject: Subject) {
+async fn renaming_replaces_a_file(subject: StoreUnderTest) {
     let store = &subject.store;
     store.write_file("a", b"new").await.unwrap();
     store.write_file("d/b", b"old").await.unwrap();
@@ -223,7 +223,7 @@ async fn renaming_replaces_a_file(subject: Subject) {
     assert_eq!(store.read_file("d/b").await.unwrap(), b"new");
 }
 
-async fn renaming_moves_a_folder(subject: Subject) {
+async fn renaming_moves_a_folder(subject: StoreUnderTest) {
     let store = &subject.store;
     store.write_file("a/b/c", b"x").await.unwrap();
     store.write_file("ab", b"beside").await.unwrap();
@@ -238,7 +238,7 @@ async fn renaming_moves_a_folder(subject: Subject) {
     assert_eq!(store.read_file("n/b/c").await.unwrap(), b"x");
 }
 
-async fn what_is_there_exists(subject: Subject) {
+async fn what_is_there_exists(subject: StoreUnderTest) {
     let store = &subject.store;
     store.write_file("a/b", b"x").await.unwrap();
     for (path, there) in [("a", true), ("a/b", true), ("a/c", false), ("b/c", false)] {
@@ -246,7 +246,7 @@ async fn what_is_there_exists(subject: Subject) {
     }
 }
 
-async fn text_is_read_and_written_as_text(subject: Subject) {
+async fn text_is_read_and_written_as_text(subject: StoreUnderTest) {
     let store = &subject.store;
     store.write_text("a", "Bäume\n").await.unwrap();
     store.append_text("a", "🌲\n").await.unwrap();
@@ -254,7 +254,7 @@ async fn text_is_read_and_written_as_text(subject: Subject) {
     assert_eq!(store.read_text("gone").await.unwrap_err().code(), "ENOENT");
 }
 
-async fn what_is_no_text_is_refused_or_kept_exactly(subject: Subject) {
+async fn what_is_no_text_is_refused_or_kept_exactly(subject: StoreUnderTest) {
     let store = &subject.store;
     let bytes: Vec<u8> = (0..=255).collect();
     let not_text = |path: &str| FsError::NotText { path: path.to_owned() };
@@ -278,7 +278,7 @@ async fn what_is_no_text_is_refused_or_kept_exactly(subject: Subject) {
     }
 }
 
-async fn lines_come_one_by_one(subject: Subject) {
+async fn lines_come_one_by_one(subject: StoreUnderTest) {
     let store = &subject.store;
     let long = "x".repeat(200_000);
     for (text, expected) in [
@@ -300,7 +300,7 @@ async fn lines_come_one_by_one(subject: Subject) {
     assert_eq!(store.read_lines("gone", 10).await.unwrap_err(), FsError::NotFound { path: "gone".to_owned() });
 }
 
-async fn a_line_that_is_too_long_is_passed_over(subject: Subject) {
+async fn a_line_that_is_too_long_is_passed_over(subject: StoreUnderTest) {
     let store = &subject.store;
     let text = format!("ok\n{}\n12345\n{}", "x".repeat(150_000), "y".repeat(6));
     store.write_text("a", &text).await.unwrap();
@@ -313,7 +313,7 @@ async fn a_line_that_is_too_long_is_passed_over(subject: Subject) {
     assert_eq!(lines.next().await.unwrap(), None);
 }
 
-async fn times_are_told(subject: Subject) {
+async fn times_are_told(subject: StoreUnderTest) {
     let store = &subject.store;
     let before = SystemTime::now() - Duration::from_secs(2);
     store.write_file("a", b"x").await.unwrap();
@@ -321,10 +321,10 @@ async fn times_are_told(subject: Subject) {
     for time in [stat.modified, stat.created] {
         assert!(time > before && time < SystemTime::now() + Duration::from_secs(2), "{time:?}");
     }
-    assert_eq!(store.stat("").await.unwrap().kind, Kind::Folder);
+    assert_eq!(store.stat("").await.unwrap().kind, FileKind::Folder);
 }
 
-async fn a_place_is_spelled_by_the_store(subject: Subject) {
+async fn a_place_is_spelled_by_the_store(subject: StoreUnderTest) {
     let store = &subject.store;
     let root = store.location("").unwrap();
     assert!(store.conventions().is_absolute(&root), "{root}");
@@ -334,7 +334,7 @@ async fn a_place_is_spelled_by_the_store(subject: Subject) {
     assert!(store.initial_cwd().is_none_or(|path| store.conventions().is_absolute(&path)));
 }
 
-async fn one_file_has_one_lock_key(subject: Subject) {
+async fn one_file_has_one_lock_key(subject: StoreUnderTest) {
     let store = &subject.store;
     assert_eq!(store.lock_key("a/b").unwrap(), store.without_links().lock_key("a/b").unwrap());
     assert_ne!(store.lock_key("a/b").unwrap(), store.lock_key("a/c").unwrap());
@@ -342,7 +342,7 @@ async fn one_file_has_one_lock_key(subject: Subject) {
     assert!(store.lock_key("a/b").unwrap().ends_with(&store.location("a/b").unwrap()));
 }
 
-async fn temporary_files_lie_apart(subject: Subject) {
+async fn temporary_files_lie_apart(subject: StoreUnderTest) {
     let store = &subject.store;
     let temp = store.tmpdir().unwrap();
     temp.write_file("spill-1.txt", b"output").await.unwrap();
@@ -353,7 +353,7 @@ async fn temporary_files_lie_apart(subject: Subject) {
     temp.rm("spill-1.txt", Removal::One).await.unwrap();
 }
 
-async fn appends_happen_in_order(subject: Subject) {
+async fn appends_happen_in_order(subject: StoreUnderTest) {
     let store = &subject.store;
     let mut expected = String::new();
     let mut appends = Vec::new();
@@ -375,7 +375,7 @@ async fn appends_happen_in_order(subject: Subject) {
     assert_eq!(many, (0..50).collect::<Vec<_>>());
 }
 
-async fn a_confined_view_shows_its_folder_only(subject: Subject) {
+async fn a_confined_view_shows_its_folder_only(subject: StoreUnderTest) {
     let store: &Store = &subject.store;
     store.write_text("s/files/a.md", "in").await.unwrap();
     store.write_text("s/secret", "out").await.unwrap();
@@ -392,7 +392,7 @@ async fn a_confined_view_shows_its_folder_only(subject: Subject) {
     assert_eq!(view.read_text("../secret").await.unwrap_err().code(), "EINVAL");
 }
 
-async fn the_longest_name_can_be_used(subject: Subject) {
+async fn the_longest_name_can_be_used(subject: StoreUnderTest) {
     let name = "p".repeat(255);
     subject.store.write_text(&name, "x").await.unwrap();
     subject.store.append_text(&name, "y").await.unwrap();

@@ -8,16 +8,19 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use grove_fs::copy::{
-    Boundary, Comparison, CopyError, Copying, Difference, Extent, Fork, LONGEST_LINE, Line, LineFate, Lines, MovedPath,
-    Parts, Place, PlanThen, Purpose, Rewrite, Unchanged, compare, is_unfinished, settle,
+    Boundary, Comparison, CopyError, CopyPurpose, Difference, FolderCopy, Fork, ForkLogRewriter, ForkScope,
+    KeepAllLines, LONGEST_LINE, LineAction, LineExtent, LogLine, LogRewriter, PathRewrite, PlanAtTime, SessionFolder,
+    compare, is_unfinished, settle,
 };
 use grove_fs::workspace::database::{Cell, Database, LocalDatabase, Statement};
 use grove_fs::workspace::{Field, Manifest, Todos, Workspace};
-use grove_fs::{Backend, Conventions, DirEntry, FsError, Kind, LocalFs, MemoryFs, Removal, Result, SessionFs, Stat};
+use grove_fs::{
+    Backend, Conventions, DirEntry, FileKind, FsError, LocalFs, MemoryFs, Removal, Result, SessionFs, Stat,
+};
 use proptest::prelude::*;
 
 use crate::database::todo;
-use crate::support::{Files, Subject, at_provider, backend, every_backend};
+use crate::support::{Files, StoreUnderTest, at_storage_client, backend, every_backend};
 use crate::workspace::{at, real_sessions};
 
 /// A store that fails for good after some changes, the last of which it does by half: a host that is killed.
@@ -74,7 +77,7 @@ impl SessionFs for Failing {
         self.with(self.store.without_links())
     }
 
-    async fn read_lines(&self, path: &str, longest: usize) -> Result<grove_fs::Lines> {
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<grove_fs::FileLines> {
         self.store.read_lines(path, longest).await
     }
 
@@ -141,7 +144,7 @@ async fn files(store: &dyn SessionFs, folder: &str) -> BTreeMap<String, Vec<u8>>
         for entry in store.readdir_with_types(format!("{folder}/{below}").trim_end_matches('/')).await.unwrap() {
             let path = format!("{below}{}", entry.name);
             match entry.kind {
-                Kind::Folder => folders.push(format!("{path}/")),
+                FileKind::Folder => folders.push(format!("{path}/")),
                 _ => drop(found.insert(path.clone(), store.read_file(&format!("{folder}/{path}")).await.unwrap())),
             }
         }
@@ -178,12 +181,19 @@ async fn write_session(store: &dyn SessionFs, folder: &str) {
     }
 }
 
-fn place<'a>(store: &'a dyn SessionFs, folder: &'a str) -> Place<'a> {
-    Place { store, folder, database: None }
+fn place<'a>(store: &'a dyn SessionFs, folder: &'a str) -> SessionFolder<'a> {
+    SessionFolder { store, folder, database: None }
 }
 
 fn fork(boundary: Option<Boundary>) -> Fork {
-    Fork { id: "s2".into(), name: None, at: at(1_800_000_000_000), parts: Parts::All, logs: BTreeMap::new(), boundary }
+    Fork {
+        id: "s2".into(),
+        name: None,
+        at: at(1_800_000_000_000),
+        parts: ForkScope::All,
+        logs: BTreeMap::new(),
+        boundary,
+    }
 }
 
 fn text<'a>(files: &'a BTreeMap<String, Vec<u8>>, path: &str) -> &'a str {
@@ -192,11 +202,11 @@ fn text<'a>(files: &'a BTreeMap<String, Vec<u8>>, path: &str) -> &'a str {
 
 #[tokio::test]
 async fn a_moved_session_is_the_same_byte_for_byte() {
-    for Subject { name: from_name, store: from, .. } in every_backend() {
+    for StoreUnderTest { name: from_name, store: from, .. } in every_backend() {
         write_session(&*from, "session-state/s1").await;
-        for Subject { name: to_name, store: to, .. } in every_backend() {
+        for StoreUnderTest { name: to_name, store: to, .. } in every_backend() {
             let (from, to) = (place(&*from, "session-state/s1"), place(&*to, "elsewhere/s1"));
-            let copied = Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+            let copied = FolderCopy { from, to, purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await.unwrap();
             let Comparison::Same { files: same, .. } = compare(&from, &to).await.unwrap() else { panic!() };
             assert_eq!((same, copied.files), (14, 14), "{from_name} {to_name}");
             settle(to.store, to.folder).await.unwrap();
@@ -213,12 +223,12 @@ async fn real_sessions_are_moved_between_backends() {
         let (root, name) = (folder.parent().unwrap(), folder.file_name().unwrap().to_str().unwrap());
         let real = LocalFs::new(root);
         let memory = MemoryFs::default();
-        let provider = at_provider(Arc::new(MemoryFs::default()), Conventions::Posix, Files::Bytes);
+        let storage_client = at_storage_client(Arc::new(MemoryFs::default()), Conventions::Posix, Files::Bytes);
         let local = tempfile::tempdir().unwrap();
         let back = LocalFs::new(local.path());
-        let places = [place(&real, name), place(&memory, "s"), place(&provider, "s"), place(&back, "s")];
+        let places = [place(&real, name), place(&memory, "s"), place(&storage_client, "s"), place(&back, "s")];
         for step in places.windows(2) {
-            Copying { from: step[0], to: step[1], purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+            FolderCopy { from: step[0], to: step[1], purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await.unwrap();
             let Comparison::Same { files, bytes } = compare(&places[0], &step[1]).await.unwrap() else {
                 panic!("{name}: {step:?}")
             };
@@ -229,7 +239,7 @@ async fn real_sessions_are_moved_between_backends() {
 
 #[tokio::test]
 async fn a_session_that_went_through_every_backend_is_the_same() {
-    let mut last: Option<Subject> = None;
+    let mut last: Option<StoreUnderTest> = None;
     let first = MemoryFs::default();
     write_session(&first, "s1").await;
     let session = "\u{1f332} one\r\ntwo\0".repeat(200_000);
@@ -240,7 +250,7 @@ async fn a_session_that_went_through_every_backend_is_the_same() {
     for subject in every_backend() {
         let from = last.as_ref().map_or(&first as &dyn SessionFs, |subject| &*subject.store);
         let (from, to) = (place(from, "s1"), place(&*subject.store, "s1"));
-        Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+        FolderCopy { from, to, purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await.unwrap();
         assert!(matches!(compare(&from, &to).await.unwrap(), Comparison::Same { files: 15, .. }), "{}", subject.name);
         settle(to.store, to.folder).await.unwrap();
         assert!(files(to.store, to.folder).await == expected, "{}", subject.name);
@@ -250,13 +260,13 @@ async fn a_session_that_went_through_every_backend_is_the_same() {
 
 #[tokio::test]
 async fn a_fork_begins_with_what_its_source_has() {
-    for Subject { name: from_name, store: from, .. } in every_backend() {
+    for StoreUnderTest { name: from_name, store: from, .. } in every_backend() {
         write_session(&*from, "s1").await;
-        for Subject { name: to_name, store: to, .. } in every_backend() {
+        for StoreUnderTest { name: to_name, store: to, .. } in every_backend() {
             let copying =
-                Copying { from: place(&*from, "s1"), to: place(&*to, "s2"), purpose: Purpose::Fork(fork(None)) };
+                FolderCopy { from: place(&*from, "s1"), to: place(&*to, "s2"), purpose: CopyPurpose::Fork(fork(None)) };
             let header = b"{\"type\":\"session\",\"id\":\"s2\"}".to_vec();
-            let copied = copying.run(&mut Rewrite { header: Some(header), moved: None }).await.unwrap();
+            let copied = copying.run(&mut ForkLogRewriter { header: Some(header), moved: None }).await.unwrap();
             assert_eq!((copied.left_out.len(), copied.as_of_now.len()), (0, 0));
             settle(&*to, "s2").await.unwrap();
             let found = files(&*to, "s2").await;
@@ -294,10 +304,10 @@ async fn a_fork_begins_with_what_its_source_has() {
 
 #[tokio::test]
 async fn a_bounded_fork_has_nothing_from_after_its_boundary() {
-    for Subject { name, store, .. } in every_backend() {
+    for StoreUnderTest { name, store, .. } in every_backend() {
         write_session(&*store, "s1").await;
         tokio::time::sleep(Duration::from_millis(30)).await;
-        let boundary = Boundary { last_checkpoint: 1, at: SystemTime::now(), plan: PlanThen::Was("# Then".into()) };
+        let boundary = Boundary { last_checkpoint: 1, at: SystemTime::now(), plan: PlanAtTime::Was("# Then".into()) };
         tokio::time::sleep(Duration::from_millis(30)).await;
         store.write_file("s1/files/late", b"x").await.unwrap();
         store.write_file("s1/research/sub/late", b"x").await.unwrap();
@@ -305,9 +315,9 @@ async fn a_bounded_fork_has_nothing_from_after_its_boundary() {
         store.append_file("s1/research/r", b", and more").await.unwrap();
         let log = SESSION[0].1;
         let logs = BTreeMap::from([("events.jsonl".to_owned(), (log.len() - 8) as u64)]);
-        let purpose = Purpose::Fork(Fork { logs, ..fork(Some(boundary.clone())) });
-        let copying = Copying { from: place(&*store, "s1"), to: place(&*store, "s2"), purpose };
-        let copied = copying.run(&mut Unchanged).await.unwrap();
+        let purpose = CopyPurpose::Fork(Fork { logs, ..fork(Some(boundary.clone())) });
+        let copying = FolderCopy { from: place(&*store, "s1"), to: place(&*store, "s2"), purpose };
+        let copied = copying.run(&mut KeepAllLines).await.unwrap();
         let mut left_out = vec!["checkpoints/002-two.md", "files/late", "research/sub/late"];
         let found = files(&*store, "s2").await;
         // Some file systems do not know when a file was made.
@@ -327,17 +337,17 @@ async fn a_bounded_fork_has_nothing_from_after_its_boundary() {
         assert!(!found.contains_key("files/late") && !found.contains_key("checkpoints/002-two.md"));
 
         let cases = [
-            ("none", PlanThen::None, true, false),
-            ("the same", PlanThen::Unknown, false, false),
-            ("written since", PlanThen::Unknown, false, true),
+            ("none", PlanAtTime::None, true, false),
+            ("the same", PlanAtTime::Unknown, false, false),
+            ("written since", PlanAtTime::Unknown, false, true),
         ];
         for (to, plan, left, now) in cases {
             if now {
                 store.write_file("s1/plan.md", b"# Later").await.unwrap();
             }
-            let purpose = Purpose::Fork(fork(Some(Boundary { plan, ..boundary.clone() })));
-            let copying = Copying { from: place(&*store, "s1"), to: place(&*store, to), purpose };
-            let copied = copying.run(&mut Unchanged).await.unwrap();
+            let purpose = CopyPurpose::Fork(fork(Some(Boundary { plan, ..boundary.clone() })));
+            let copying = FolderCopy { from: place(&*store, "s1"), to: place(&*store, to), purpose };
+            let copied = copying.run(&mut KeepAllLines).await.unwrap();
             assert_eq!(copied.left_out.contains(&"plan.md".to_owned()), left);
             assert_eq!(copied.as_of_now.contains(&"plan.md".to_owned()), now);
             assert_eq!(store.exists(&format!("{to}/plan.md")).await.unwrap(), !left);
@@ -347,13 +357,13 @@ async fn a_bounded_fork_has_nothing_from_after_its_boundary() {
 
 #[tokio::test]
 async fn what_stands_beside_a_log_is_copied_beside_what_is_there_already() {
-    for Subject { name, store, .. } in every_backend() {
+    for StoreUnderTest { name, store, .. } in every_backend() {
         write_session(&*store, "s1").await;
         store.write_file("s2/files/mine", b"mine").await.unwrap();
-        let purpose = Purpose::Fork(Fork { parts: Parts::Artifacts, ..fork(None) });
+        let purpose = CopyPurpose::Fork(Fork { parts: ForkScope::Artifacts, ..fork(None) });
         let run = async || {
-            let copying = Copying { from: place(&*store, "s1"), to: place(&*store, "s2"), purpose: purpose.clone() };
-            copying.run(&mut Unchanged).await.unwrap().files
+            let copying = FolderCopy { from: place(&*store, "s1"), to: place(&*store, "s2"), purpose: purpose.clone() };
+            copying.run(&mut KeepAllLines).await.unwrap().files
         };
         assert!(run().await > 0, "{name}");
         assert_eq!(run().await, 0, "{name}: all of it is finished");
@@ -369,16 +379,21 @@ async fn what_stands_beside_a_log_is_copied_beside_what_is_there_already() {
 }
 
 /// From `s1`.
-fn copying<'a>(from: &'a dyn SessionFs, to: &'a dyn SessionFs, folder: &'a str, purpose: &Purpose) -> Copying<'a> {
-    Copying { from: place(from, "s1"), to: place(to, folder), purpose: purpose.clone() }
+fn copying<'a>(
+    from: &'a dyn SessionFs,
+    to: &'a dyn SessionFs,
+    folder: &'a str,
+    purpose: &CopyPurpose,
+) -> FolderCopy<'a> {
+    FolderCopy { from: place(from, "s1"), to: place(to, folder), purpose: purpose.clone() }
 }
 
 #[tokio::test]
 async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
     let purposes = [
-        Purpose::Move,
-        Purpose::Fork(fork(None)),
-        Purpose::Fork(fork(Some(Boundary { last_checkpoint: 1, at: SystemTime::now(), plan: PlanThen::None }))),
+        CopyPurpose::Move,
+        CopyPurpose::Fork(fork(None)),
+        CopyPurpose::Fork(fork(Some(Boundary { last_checkpoint: 1, at: SystemTime::now(), plan: PlanAtTime::None }))),
     ];
     // At a provider each change takes many calls, so each kind of provider tries one of them.
     let tried = [
@@ -396,7 +411,7 @@ async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
         store.write_file("s1/events.jsonl", large.as_bytes()).await.unwrap();
         for (number, purpose) in purposes.iter().enumerate() {
             let once = format!("once-{number}");
-            copying(&**store, &**store, &once, purpose).run(&mut Unchanged).await.unwrap();
+            copying(&**store, &**store, &once, purpose).run(&mut KeepAllLines).await.unwrap();
             settle(&**store, &once).await.unwrap();
             let expected = files(&**store, &once).await;
             let (mut changes, mut unfinished) = (0, 0);
@@ -405,7 +420,7 @@ async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
                 failing.fail_after(changes);
                 let folder = format!("cut-{number}-{changes}");
                 let cut = copying(&**store, &failing, &folder, purpose);
-                let first = cut.run(&mut Unchanged).await;
+                let first = cut.run(&mut KeepAllLines).await;
                 if is_unfinished(&**store, &folder).await.unwrap() {
                     assert!(first.is_err());
                     assert!(settle(&**store, &folder).await.is_err());
@@ -413,11 +428,11 @@ async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
                 }
                 // It may be cut off again, and be run again when it is finished.
                 failing.fail_after(2);
-                let second = cut.run(&mut Unchanged).await;
+                let second = cut.run(&mut KeepAllLines).await;
                 assert!(second.is_err() || !is_unfinished(&**store, &folder).await.unwrap());
                 failing.heal();
-                cut.run(&mut Unchanged).await.unwrap();
-                assert_eq!(cut.run(&mut Unchanged).await.unwrap().files, 0);
+                cut.run(&mut KeepAllLines).await.unwrap();
+                assert_eq!(cut.run(&mut KeepAllLines).await.unwrap().files, 0);
                 assert!(!is_unfinished(&**store, &folder).await.unwrap());
                 settle(&**store, &folder).await.unwrap();
                 assert!(files(&**store, &folder).await == expected, "{name} {purpose:?} after {changes} changes");
@@ -435,34 +450,37 @@ async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
 
 #[tokio::test]
 async fn what_is_there_already_is_not_overwritten() {
-    for Subject { store, .. } in every_backend() {
+    for StoreUnderTest { store, .. } in every_backend() {
         write_session(&*store, "s1").await;
         write_session(&*store, "s2").await;
         let copying = |to, id: &str| {
-            let purpose = Purpose::Fork(Fork { id: id.into(), ..fork(None) });
-            Copying { from: place(&*store, "s1"), to: place(&*store, to), purpose }
+            let purpose = CopyPurpose::Fork(Fork { id: id.into(), ..fork(None) });
+            FolderCopy { from: place(&*store, "s1"), to: place(&*store, to), purpose }
         };
         let occupied = CopyError::Occupied { folder: "s2".into() };
-        assert_eq!(copying("s2", "s2").run(&mut Unchanged).await.unwrap_err(), occupied);
-        let nothing = Copying { from: place(&*store, "gone"), ..copying("s3", "s3") };
-        assert_eq!(nothing.run(&mut Unchanged).await.unwrap_err(), CopyError::NothingThere { folder: "gone".into() });
+        assert_eq!(copying("s2", "s2").run(&mut KeepAllLines).await.unwrap_err(), occupied);
+        let nothing = FolderCopy { from: place(&*store, "gone"), ..copying("s3", "s3") };
+        assert_eq!(
+            nothing.run(&mut KeepAllLines).await.unwrap_err(),
+            CopyError::NothingThere { folder: "gone".into() }
+        );
         assert!(!store.exists("s3").await.unwrap());
         // A finished copy of something else stays, half of one goes.
-        copying("s3", "s3").run(&mut Unchanged).await.unwrap();
+        copying("s3", "s3").run(&mut KeepAllLines).await.unwrap();
         let occupied = CopyError::Occupied { folder: "s3".into() };
-        assert_eq!(copying("s3", "other").run(&mut Unchanged).await.unwrap_err(), occupied);
+        assert_eq!(copying("s3", "other").run(&mut KeepAllLines).await.unwrap_err(), occupied);
         let failing = Failing::new(store.clone());
         failing.fail_after(4);
-        let half = Copying { to: place(&failing, "s4"), ..copying("s4", "s4") };
-        half.run(&mut Unchanged).await.unwrap_err();
+        let half = FolderCopy { to: place(&failing, "s4"), ..copying("s4", "s4") };
+        half.run(&mut KeepAllLines).await.unwrap_err();
         // Also where it was cut off while it took that half away.
         store.write_file("s4/files/stray", b"of the half").await.unwrap();
-        let other = Copying { to: place(&failing, "s4"), ..copying("s4", "s5") };
+        let other = FolderCopy { to: place(&failing, "s4"), ..copying("s4", "s5") };
         for changes in 0..4 {
             failing.fail_after(changes);
-            other.run(&mut Unchanged).await.unwrap_err();
+            other.run(&mut KeepAllLines).await.unwrap_err();
         }
-        copying("s4", "s5").run(&mut Unchanged).await.unwrap();
+        copying("s4", "s5").run(&mut KeepAllLines).await.unwrap();
         let found = files(&*store, "s4").await;
         assert!(text(&found, "workspace.yaml").contains("id: s5\n"));
         assert!(!found.contains_key("files/stray"));
@@ -471,19 +489,19 @@ async fn what_is_there_already_is_not_overwritten() {
 
 #[tokio::test]
 async fn a_session_may_be_all_that_its_store_has() {
-    for Subject { store: from, .. } in every_backend() {
+    for StoreUnderTest { store: from, .. } in every_backend() {
         write_session(&*from, "").await;
-        for Subject { store: to, .. } in every_backend() {
+        for StoreUnderTest { store: to, .. } in every_backend() {
             let (from, to) = (place(&*from, ""), place(&*to, ""));
             let failing = Failing::new(Arc::new(MemoryFs::default()));
             failing.fail_after(5);
-            let half = Copying { from, to: place(&failing, ""), purpose: Purpose::Fork(fork(None)) };
-            half.run(&mut Unchanged).await.unwrap_err();
+            let half = FolderCopy { from, to: place(&failing, ""), purpose: CopyPurpose::Fork(fork(None)) };
+            half.run(&mut KeepAllLines).await.unwrap_err();
             failing.heal();
-            let moved = Copying { purpose: Purpose::Move, ..half };
-            moved.run(&mut Unchanged).await.unwrap();
+            let moved = FolderCopy { purpose: CopyPurpose::Move, ..half };
+            moved.run(&mut KeepAllLines).await.unwrap();
             assert!(matches!(compare(&from, &moved.to).await.unwrap(), Comparison::Same { files: 14, .. }));
-            Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+            FolderCopy { from, to, purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await.unwrap();
             assert!(matches!(compare(&from, &to).await.unwrap(), Comparison::Same { files: 14, .. }));
             settle(to.store, "").await.unwrap();
         }
@@ -505,7 +523,7 @@ async fn a_comparison_names_the_first_difference() {
         let store = MemoryFs::default();
         write_session(&store, "s1").await;
         let (from, to) = (place(&store, "s1"), place(&store, "s2"));
-        Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+        FolderCopy { from, to, purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await.unwrap();
         match change {
             Some(text) => store.write_file(&format!("s2/{path}"), text.as_bytes()).await.unwrap(),
             None => store.rm(&format!("s2/{path}"), Removal::One).await.unwrap(),
@@ -516,16 +534,16 @@ async fn a_comparison_names_the_first_difference() {
 
 #[tokio::test]
 async fn only_the_path_of_a_checkpoint_is_rewritten() {
-    let moved = |from: &str| MovedPath { from: from.into(), to: "C:\\new".into(), separator: '\\' };
-    let line = |number, text: &'static str| Line { number, bytes: text.as_bytes(), extent: Extent::Whole };
+    let moved = |from: &str| PathRewrite { from: from.into(), to: "C:\\new".into(), separator: '\\' };
+    let line = |number, text: &'static str| LogLine { number, bytes: text.as_bytes(), extent: LineExtent::Whole };
     let odd =
         r#"{ "n": 1e5,"details":{"x":"\ud800", "checkpointPath" : "/old/s1/checkpoints/001-a.md" },"y":"/old/s1/"}"#;
     let expected =
         r#"{ "n": 1e5,"details":{"x":"\ud800", "checkpointPath" : "C:\\new\\checkpoints\\001-a.md" },"y":"/old/s1/"}"#;
-    let mut rewrite = Rewrite { header: Some(b"H".to_vec()), moved: Some(moved("/old/s1")) };
-    assert_eq!(rewrite.line("events.jsonl", line(1, odd)), LineFate::Replace(expected.into()));
-    assert_eq!(rewrite.line("events.jsonl", line(0, odd)), LineFate::Replace(b"H".to_vec()));
-    assert_eq!(rewrite.line("chats/c/events.jsonl", line(0, "{}")), LineFate::Keep);
+    let mut rewrite = ForkLogRewriter { header: Some(b"H".to_vec()), moved: Some(moved("/old/s1")) };
+    assert_eq!(rewrite.line("events.jsonl", line(1, odd)), LineAction::Replace(expected.into()));
+    assert_eq!(rewrite.line("events.jsonl", line(0, odd)), LineAction::Replace(b"H".to_vec()));
+    assert_eq!(rewrite.line("chats/c/events.jsonl", line(0, "{}")), LineAction::Keep);
     for kept in [
         r#"{"details":{"checkpointPath":"/old/s10/checkpoints/001-a.md"}}"#,
         r#"{"details":{"checkpointPath":"/old/s1"}}"#,
@@ -534,7 +552,7 @@ async fn only_the_path_of_a_checkpoint_is_rewritten() {
         r#"{"text":"\"checkpointPath\":\"/old/s1/x\""}"#,
         r#""checkpointPath" /old/s1/x"#,
     ] {
-        assert_eq!(rewrite.line("events.jsonl", line(1, kept)), LineFate::Keep, "{kept}");
+        assert_eq!(rewrite.line("events.jsonl", line(1, kept)), LineAction::Keep, "{kept}");
     }
 }
 
@@ -544,12 +562,13 @@ async fn the_checkpoints_of_a_real_log_lead_to_the_fork() {
     let folder = real_sessions().into_iter().find(|folder| folder.ends_with(id)).unwrap();
     let real = LocalFs::new(folder.parent().unwrap());
     let memory = MemoryFs::default();
-    let copying = Copying { from: place(&real, id), to: place(&memory, "s2"), purpose: Purpose::Fork(fork(None)) };
+    let copying =
+        FolderCopy { from: place(&real, id), to: place(&memory, "s2"), purpose: CopyPurpose::Fork(fork(None)) };
     let log = std::fs::read_to_string(folder.join("events.jsonl")).unwrap();
     let at = log.find("\"checkpointPath\":\"").unwrap() + 18;
     let old = log[at..].split(id).next().unwrap().to_owned() + id;
-    let moved = MovedPath { from: old.clone(), to: "/state/s2".into(), separator: '/' };
-    copying.run(&mut Rewrite { header: None, moved: Some(moved) }).await.unwrap();
+    let moved = PathRewrite { from: old.clone(), to: "/state/s2".into(), separator: '/' };
+    copying.run(&mut ForkLogRewriter { header: None, moved: Some(moved) }).await.unwrap();
     let key = "\"checkpointPath\":\"";
     let expected = log.replace(&format!("{key}{old}/"), &format!("{key}/state/s2/"));
     assert_ne!(expected, log);
@@ -559,12 +578,12 @@ async fn the_checkpoints_of_a_real_log_lead_to_the_fork() {
 /// Does with each line what its first byte says.
 struct ByFirstByte;
 
-impl Lines for ByFirstByte {
-    fn line(&mut self, _: &str, line: Line<'_>) -> LineFate {
+impl LogRewriter for ByFirstByte {
+    fn line(&mut self, _: &str, line: LogLine<'_>) -> LineAction {
         match line.bytes.first() {
-            Some(b'd') => LineFate::Drop,
-            Some(b'r') => LineFate::Replace(format!("{}:{}", line.number, line.bytes.len()).into_bytes()),
-            _ => LineFate::Keep,
+            Some(b'd') => LineAction::Drop,
+            Some(b'r') => LineAction::Replace(format!("{}:{}", line.number, line.bytes.len()).into_bytes()),
+            _ => LineAction::Keep,
         }
     }
 }
@@ -588,8 +607,8 @@ proptest! {
             let store = MemoryFs::default();
             store.write_file("s1/chats/c/events.jsonl", log.as_bytes()).await.unwrap();
             let path = "chats/c/events.jsonl".to_owned();
-            let purpose = Purpose::Fork(Fork { logs: BTreeMap::from([(path, end)]), ..fork(None) });
-            let copying = Copying { from: place(&store, "s1"), to: place(&store, "s2"), purpose };
+            let purpose = CopyPurpose::Fork(Fork { logs: BTreeMap::from([(path, end)]), ..fork(None) });
+            let copying = FolderCopy { from: place(&store, "s1"), to: place(&store, "s2"), purpose };
             copying.run(&mut ByFirstByte).await.unwrap();
             let cut = &log.as_bytes()[..log.len().min(end as usize)];
             assert_eq!(store.read_file("s2/chats/c/events.jsonl").await.unwrap(), by_first_byte(cut));
@@ -605,7 +624,7 @@ async fn lines_of_any_length_are_copied() {
         let log = ['k', 'd', 'k', 'r', 'k'].map(|first| long(first, length)).concat();
         store.write_file("s1/events.jsonl", log.as_bytes()).await.unwrap();
         let copying =
-            Copying { from: place(&store, "s1"), to: place(&store, "s2"), purpose: Purpose::Fork(fork(None)) };
+            FolderCopy { from: place(&store, "s1"), to: place(&store, "s2"), purpose: CopyPurpose::Fork(fork(None)) };
         copying.run(&mut ByFirstByte).await.unwrap();
         let kept = long('k', length);
         let expected = format!("{kept}{kept}3:{}\n{kept}", length.min(LONGEST_LINE));
@@ -622,9 +641,10 @@ async fn a_store_may_take_text_alone() {
         for path in ["files/large", "events.jsonl"] {
             store.write_file(&format!("s1/{path}"), text.as_bytes()).await.unwrap();
         }
-        let to = at_provider(Arc::new(MemoryFs::default()), Conventions::Posix, Files::Text);
-        let copying = Copying { from: place(&store, "s1"), to: place(&to, "s2"), purpose: Purpose::Fork(fork(None)) };
-        copying.run(&mut Unchanged).await.unwrap();
+        let to = at_storage_client(Arc::new(MemoryFs::default()), Conventions::Posix, Files::Text);
+        let copying =
+            FolderCopy { from: place(&store, "s1"), to: place(&to, "s2"), purpose: CopyPurpose::Fork(fork(None)) };
+        copying.run(&mut KeepAllLines).await.unwrap();
         for path in ["files/large", "events.jsonl"] {
             assert!(
                 to.read_file(&format!("s2/{path}")).await.unwrap() == text.as_bytes(),
@@ -641,9 +661,9 @@ async fn what_is_no_text_goes_to_stores_that_keep_bytes_and_is_refused_by_the_ot
     let large = [b"a".repeat(1_500_000), vec![0xff]].concat();
     for bytes in [&b"\x89PNG\r\n\x1a\n\0\xff"[..], &large] {
         from.write_file("s1/files/picture.png", bytes).await.unwrap();
-        for Subject { name, store, files: keeps, .. } in every_backend() {
+        for StoreUnderTest { name, store, files: keeps, .. } in every_backend() {
             let (from, to) = (place(&from, "s1"), place(&*store, "s1"));
-            let copied = Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await;
+            let copied = FolderCopy { from, to, purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await;
             if keeps == Files::Bytes {
                 copied.unwrap();
                 assert!(matches!(compare(&from, &to).await.unwrap(), Comparison::Same { files: 15, .. }), "{name}");
@@ -675,11 +695,11 @@ async fn the_database_goes_with_the_session_while_others_write_it() {
             }
         })
     };
-    let from = Place { store: &local, folder: "s1", database: Some(&database) };
+    let from = SessionFolder { store: &local, folder: "s1", database: Some(&database) };
     for number in 0..5 {
         let to = format!("fork-{number}");
-        let copying = Copying { from, to: place(&local, &to), purpose: Purpose::Fork(fork(None)) };
-        copying.run(&mut Unchanged).await.unwrap();
+        let copying = FolderCopy { from, to: place(&local, &to), purpose: CopyPurpose::Fork(fork(None)) };
+        copying.run(&mut KeepAllLines).await.unwrap();
         let copy = LocalDatabase::new(local.clone(), &to);
         assert_eq!(Todos::of(&copy).list().await.unwrap(), [todo("a", &[])]);
         let odd = copy.query(Statement::query("SELECT count(*) % 2 FROM n")).await.unwrap();
@@ -688,9 +708,12 @@ async fn the_database_goes_with_the_session_while_others_write_it() {
     writer.await.unwrap();
     // And through a store that is no folder, and back.
     let memory = MemoryFs::default();
-    Copying { from, to: place(&memory, "s1"), purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+    FolderCopy { from, to: place(&memory, "s1"), purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await.unwrap();
     let back = place(&local, "back");
-    Copying { from: place(&memory, "s1"), to: back, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+    FolderCopy { from: place(&memory, "s1"), to: back, purpose: CopyPurpose::Move }
+        .run(&mut KeepAllLines)
+        .await
+        .unwrap();
     for other in [place(&memory, "s1"), back] {
         assert!(matches!(compare(&from, &other).await.unwrap(), Comparison::Same { .. }), "{}", other.folder);
     }
@@ -717,19 +740,19 @@ async fn no_link_is_followed_by_a_copy() {
     ] {
         std::os::unix::fs::symlink(to, session.join(link)).unwrap();
     }
-    for (purpose, count, folder) in [(Purpose::Move, 14, "s2"), (Purpose::Fork(fork(None)), 11, "s3")] {
+    for (purpose, count, folder) in [(CopyPurpose::Move, 14, "s2"), (CopyPurpose::Fork(fork(None)), 11, "s3")] {
         let (from, to) = (place(&local, "s1"), place(&local, folder));
-        let copied = Copying { from, to, purpose: purpose.clone() }.run(&mut Unchanged).await.unwrap();
+        let copied = FolderCopy { from, to, purpose: purpose.clone() }.run(&mut KeepAllLines).await.unwrap();
         assert_eq!(copied.not_files, ["files/again", "files/outside", "files/secret", "research/nowhere"]);
         assert_eq!(copied.files, count);
-        if purpose == Purpose::Move {
+        if purpose == CopyPurpose::Move {
             assert!(matches!(compare(&from, &to).await.unwrap(), Comparison::Same { files: 14, .. }));
         }
         assert!(files(&local, folder).await.values().all(|bytes| bytes != b"somebody's"));
     }
     // Nor one in the place of the session itself.
     std::os::unix::fs::symlink(outside.path(), folder.path().join("s4")).unwrap();
-    let copying = Copying { from: place(&local, "s4"), to: place(&local, "s5"), purpose: Purpose::Move };
+    let copying = FolderCopy { from: place(&local, "s4"), to: place(&local, "s5"), purpose: CopyPurpose::Move };
     let link = FsError::Link { path: "s4".to_owned() };
-    assert_eq!(copying.run(&mut Unchanged).await.unwrap_err(), CopyError::Fs(link));
+    assert_eq!(copying.run(&mut KeepAllLines).await.unwrap_err(), CopyError::Fs(link));
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_fs::rpc::{CallError, Limits, Remote, RemoteCalls};
-use grove_fs::{Conventions, FsError, MemoryFs, Provider, Removal, RpcFs, SessionFs};
+use grove_fs::{Conventions, FsError, MemoryFs, Removal, RpcFs, SessionFs, StorageClient};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ type CountSize = fn(&str) -> usize;
 
 /// A provider that does to each call what the next fault says, and nothing to those behind the last.
 #[derive(Debug)]
-struct Faulty {
+struct FaultyCalls {
     inner: InProcess,
     faults: Mutex<VecDeque<Fault>>,
     calls: AtomicUsize,
@@ -54,7 +54,7 @@ struct Faulty {
     count: Mutex<Option<CountSize>>,
 }
 
-impl Faulty {
+impl FaultyCalls {
     fn set_count(&self, count: fn(&str) -> usize) {
         *self.count.lock().unwrap() = Some(count);
     }
@@ -76,18 +76,18 @@ impl Faulty {
 }
 
 #[async_trait]
-impl RemoteCalls for Faulty {
+impl RemoteCalls for FaultyCalls {
     async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
         /// Counts also those that are dropped.
-        struct Leave<'a>(&'a AtomicUsize);
-        impl Drop for Leave<'_> {
+        struct InFlightCount<'a>(&'a AtomicUsize);
+        impl Drop for InFlightCount<'_> {
             fn drop(&mut self) {
                 self.0.fetch_sub(1, Ordering::SeqCst);
             }
         }
         self.calls.fetch_add(1, Ordering::SeqCst);
         let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
-        let _leave = Leave(&self.in_flight);
+        let _leave = InFlightCount(&self.in_flight);
         self.most_in_flight.fetch_max(now, Ordering::SeqCst);
         let fault = self.faults.lock().unwrap().pop_front().unwrap_or(Fault::None);
         match fault {
@@ -128,24 +128,24 @@ impl RemoteCalls for Faulty {
     }
 }
 
-struct Case {
-    faulty: Arc<Faulty>,
+struct FaultCase {
+    faulty: Arc<FaultyCalls>,
     store: RpcFs,
     /// What the provider keeps, seen without the wire.
     kept: MemoryFs,
 }
 
-fn case_with(limits: Limits) -> Case {
+fn case_with(limits: Limits) -> FaultCase {
     case_of(Files::Bytes, limits)
 }
 
-fn case_of(files: Files, limits: Limits) -> Case {
+fn case_of(files: Files, limits: Limits) -> FaultCase {
     let config = config(Conventions::Posix, files);
-    let provider = Provider::new(Conventions::Posix, config.capabilities);
+    let storage_client = StorageClient::new(Conventions::Posix, config.capabilities);
     let kept = MemoryFs::default();
-    provider.add("s1", Arc::new(kept.clone()));
-    let faulty = Arc::new(Faulty {
-        inner: InProcess(Arc::new(provider)),
+    storage_client.add("s1", Arc::new(kept.clone()));
+    let faulty = Arc::new(FaultyCalls {
+        inner: InProcess(Arc::new(storage_client)),
         faults: Mutex::default(),
         calls: AtomicUsize::new(0),
         in_flight: AtomicUsize::new(0),
@@ -153,19 +153,19 @@ fn case_of(files: Files, limits: Limits) -> Case {
         count: Mutex::default(),
     });
     let remote = Remote::new(Arc::clone(&faulty) as Arc<dyn RemoteCalls>, limits);
-    Case { faulty, store: RpcFs::new(Arc::new(remote), "s1", config).unwrap(), kept }
+    FaultCase { faulty, store: RpcFs::new(Arc::new(remote), "s1", config).unwrap(), kept }
 }
 
-fn case() -> Case {
+fn case() -> FaultCase {
     case_with(Limits { time: LIMIT, call: LIMIT * 4, ..Limits::default() })
 }
 
 /// One whose calls are given up before callers are told that it took too long.
-fn case_of_short_calls() -> Case {
+fn case_of_short_calls() -> FaultCase {
     case_with(Limits { time: LIMIT * 4, call: LIMIT, late: LIMIT * 10, ..Limits::default() })
 }
 
-impl Case {
+impl FaultCase {
     fn next(&self, faults: impl IntoIterator<Item = Fault>) {
         self.faulty.faults.lock().unwrap().extend(faults);
     }
@@ -196,7 +196,7 @@ async fn operate(store: &RpcFs, number: usize) -> Result<(), FsError> {
     }
 }
 
-async fn prepared() -> Case {
+async fn prepared() -> FaultCase {
     let case = case();
     case.store.write_text("f", "old").await.unwrap();
     case.store.mkdir("d").await.unwrap();

@@ -3,10 +3,10 @@
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use grove_fs::workspace::{PlanLook, PlanThen, PlanWatch, Workspace};
-use grove_fs::{Confined, DirEntry, FsError, Kind, LocalFs, Removal, SessionFs};
+use grove_fs::workspace::{PlanAtTime, PlanCheck, PlanTracker, Workspace};
+use grove_fs::{Confined, DirEntry, FileKind, FsError, LocalFs, Removal, SessionFs};
 
-struct Case {
+struct LinkCase {
     _folder: tempfile::TempDir,
     outside: PathBuf,
     files: PathBuf,
@@ -14,14 +14,14 @@ struct Case {
 }
 
 /// A session's `files/` beside a folder that is nobody's business.
-fn case() -> Case {
+fn case() -> LinkCase {
     let folder = tempfile::tempdir().unwrap();
     let (outside, files) = (folder.path().join("outside"), folder.path().join("root/s1/files"));
     std::fs::create_dir_all(&outside).unwrap();
     std::fs::create_dir_all(&files).unwrap();
     std::fs::write(outside.join("secret"), "secret").unwrap();
     let view = Confined::new(&LocalFs::new(folder.path().join("root")), "s1/files").unwrap();
-    Case { _folder: folder, outside, files, view }
+    LinkCase { _folder: folder, outside, files, view }
 }
 
 fn link_error(path: &str) -> FsError {
@@ -44,7 +44,7 @@ async fn a_link_to_a_file_is_not_followed() {
     assert_eq!(std::fs::read_to_string(case.outside.join("secret")).unwrap(), "secret");
     // It is listed as something that is no file, and can be removed without harm to what it leads to.
     let listed = view.readdir_with_types("").await.unwrap();
-    assert_eq!(listed, [DirEntry { name: "l".to_owned(), kind: Kind::Other }]);
+    assert_eq!(listed, [DirEntry { name: "l".to_owned(), kind: FileKind::Other }]);
     view.rm("l", Removal::Everything).await.unwrap();
     assert_eq!(std::fs::read_to_string(case.outside.join("secret")).unwrap(), "secret");
 }
@@ -110,7 +110,7 @@ async fn the_store_itself_follows_the_links_of_its_owner() {
     symlink(&case.outside, case.files.join("d")).unwrap();
     let store = LocalFs::new(&case.files);
     assert_eq!(store.read_file("d/secret").await.unwrap(), b"secret");
-    assert_eq!(store.stat("d").await.unwrap().kind, Kind::Folder);
+    assert_eq!(store.stat("d").await.unwrap().kind, FileKind::Folder);
 }
 
 #[tokio::test]
@@ -131,14 +131,14 @@ async fn a_plan_that_is_a_link_is_no_plan_and_its_history_none() {
     let root = LocalFs::new(case.files.parent().unwrap().parent().unwrap()).without_links();
     let session = case.files.parent().unwrap();
     let workspace = Workspace::of(root.as_ref(), Some("s1")).unwrap();
-    let mut watch = PlanWatch::default();
+    let mut watch = PlanTracker::default();
     symlink(case.outside.join("secret"), session.join("plan.md")).unwrap();
-    assert!(!watch.note(&workspace, PlanLook::Perhaps, 1).await.unwrap());
-    assert_eq!(workspace.plan_at(2).await.unwrap(), PlanThen::None);
+    assert!(!watch.note(&workspace, PlanCheck::Perhaps, 1).await.unwrap());
+    assert_eq!(workspace.plan_at(2).await.unwrap(), PlanAtTime::None);
     symlink(case.outside.join("secret"), session.join("plan-history.jsonl")).unwrap();
-    assert_eq!(workspace.plan_at(2).await.unwrap(), PlanThen::None);
+    assert_eq!(workspace.plan_at(2).await.unwrap(), PlanAtTime::None);
     std::fs::remove_file(session.join("plan.md")).unwrap();
     workspace.set_plan("mine").await.unwrap();
-    assert!(watch.note(&workspace, PlanLook::Written, 3).await.is_err());
+    assert!(watch.note(&workspace, PlanCheck::Written, 3).await.is_err());
     assert_eq!(std::fs::read_to_string(case.outside.join("secret")).unwrap(), "secret");
 }

@@ -69,13 +69,13 @@ async fn temporary_folders_that_were_left_are_told_to_their_own_store_alone() {
     let killed = LocalFs::new(folder.path());
     let temp = killed.tmpdir().unwrap();
     temp.write_text("session-s/a", "x").await.unwrap();
-    assert!(killed.left_tmpdirs().await.unwrap().is_empty(), "its own is in use");
-    assert!(LocalFs::new(other.path()).left_tmpdirs().await.unwrap().is_empty());
+    assert!(killed.leftover_tmpdirs().await.unwrap().is_empty(), "its own is in use");
+    assert!(LocalFs::new(other.path()).leftover_tmpdirs().await.unwrap().is_empty());
 
     let store = LocalFs::new(folder.path());
     let own = store.tmpdir().unwrap();
     own.write_text("b", "y").await.unwrap();
-    let left = store.left_tmpdirs().await.unwrap();
+    let left = store.leftover_tmpdirs().await.unwrap();
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].location("").unwrap(), temp.location("").unwrap());
     assert_eq!(left[0].read_text("session-s/a").await.unwrap(), "x");
@@ -95,7 +95,7 @@ async fn what_somebody_else_put_beside_the_temporary_folders_is_not_ours() {
     std::fs::create_dir(&odd[0]).unwrap();
     std::fs::create_dir(&odd[1]).unwrap();
     std::os::unix::fs::symlink(folder.path(), &odd[2]).unwrap();
-    assert!(LocalFs::new(folder.path()).left_tmpdirs().await.unwrap().is_empty());
+    assert!(LocalFs::new(folder.path()).leftover_tmpdirs().await.unwrap().is_empty());
     std::fs::remove_dir(&odd[0]).unwrap();
     std::fs::remove_dir(&odd[1]).unwrap();
     std::fs::remove_file(&odd[2]).unwrap();

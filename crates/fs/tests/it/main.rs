@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 #![allow(clippy::print_stdout, reason = "a test that was skipped says so")]
 
+mod client_store;
 mod contract;
 mod copy;
 mod database;
@@ -10,9 +11,8 @@ mod links;
 mod local;
 mod model;
 mod names;
-mod provider;
-mod provider_store;
 mod recorded;
 mod spill;
+mod storage_client;
 mod support;
 mod workspace;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_fs::{FsError, Kind, MemoryFs, Removal, SessionFs};
+use grove_fs::{FileKind, FsError, MemoryFs, Removal, SessionFs};
 use proptest::prelude::*;
 
 use crate::support::every_backend;
@@ -76,11 +76,11 @@ async fn everything(store: &Arc<dyn SessionFs>) -> Vec<(String, String)> {
         for entry in store.readdir_with_types(&folder).await.unwrap_or_default() {
             let path = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             match entry.kind {
-                Kind::Folder => {
+                FileKind::Folder => {
                     found.push((path.clone(), "folder".to_owned()));
                     folders.push(path);
                 }
-                Kind::File | Kind::Other => found.push((path.clone(), store.read_text(&path).await.unwrap())),
+                FileKind::File | FileKind::Other => found.push((path.clone(), store.read_text(&path).await.unwrap())),
             }
         }
     }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_fixtures::{both, outside, own};
-use grove_fs::rpc::Capabilities;
-use grove_fs::{Conventions, LocalFs, MemoryFs, Provider, SessionFs};
+use grove_fs::rpc::StorageCapabilities;
+use grove_fs::{Conventions, LocalFs, MemoryFs, SessionFs, StorageClient};
 use serde_json::{Value, json};
 
 fn json_lines(path: &Path) -> Vec<Value> {
@@ -16,8 +16,8 @@ fn json_lines(path: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn posix() -> Provider {
-    Provider::new(Conventions::Posix, Capabilities::default())
+fn posix() -> StorageClient {
+    StorageClient::new(Conventions::Posix, StorageCapabilities::default())
 }
 
 /// The recording shows the beginning of long texts, an ellipsis and their length.
@@ -91,8 +91,8 @@ async fn check_kept(fixtures: &Path) {
     let stores: [Arc<dyn SessionFs>; 2] =
         [Arc::new(MemoryFs::default()), LocalFs::new(folder.path().join("root")).without_links()];
     for store in stores {
-        let provider = posix();
-        provider.add(session, Arc::clone(&store));
+        let storage_client = posix();
+        storage_client.add(session, Arc::clone(&store));
         let mut appends = appended(&operations, &log).into_iter();
         // What is known of each file from what was written, to compare what is read with.
         let mut known: HashMap<String, String> = HashMap::new();
@@ -114,7 +114,7 @@ async fn check_kept(fixtures: &Path) {
                 other => panic!("{other} was never recorded before"),
             };
             let content = params["content"].as_str().map(str::to_owned);
-            let answer = provider.answer(&format!("sessionFs.{kind}"), params).await.unwrap();
+            let answer = storage_client.answer(&format!("sessionFs.{kind}"), params).await.unwrap();
             match kind {
                 "readFile" => match known.get(path) {
                     Some(text) => assert_eq!(answer, json!({"content": text}), "{path}"),
@@ -169,7 +169,7 @@ async fn check_answers(fixtures: &Path) {
         .filter(|message| message["dir"] == "C>S" && message["m"].get("method").is_none())
         .filter_map(|message| Some(((message["c"].as_u64()?, message["m"]["id"].as_u64()?), &message["m"])))
         .collect();
-    let provider = posix();
+    let storage_client = posix();
     let mut compared = 0;
     for message in messages.iter().filter(|message| message["dir"] == "S>C") {
         let Some(method) = message["m"]["method"].as_str().filter(|method| method.starts_with("sessionFs.")) else {
@@ -178,11 +178,11 @@ async fn check_answers(fixtures: &Path) {
         let params = message["m"]["params"].clone();
         let session = params["sessionId"].as_str().unwrap().to_owned();
         // The recorded provider kept every session that was asked for.
-        if provider.answer("sessionFs.exists", json!({"sessionId": session, "path": "/"})).await.is_err() {
-            provider.add(session, Arc::new(MemoryFs::default()));
+        if storage_client.answer("sessionFs.exists", json!({"sessionId": session, "path": "/"})).await.is_err() {
+            storage_client.add(session, Arc::new(MemoryFs::default()));
         }
         let key = (message["c"].as_u64().unwrap(), message["m"]["id"].as_u64().unwrap());
-        let mut answer = provider.answer(method, params).await.unwrap();
+        let mut answer = storage_client.answer(method, params).await.unwrap();
         let mut expected = answers[&key]["result"].clone();
         // How an error is worded is each provider's own.
         for answer in [&mut answer, &mut expected] {

@@ -2,38 +2,38 @@
 
 use std::sync::Arc;
 
-use grove_fs::spill::{Notice, Output, Spill, SpillLimits, Stored};
-use grove_fs::temp_files::{Fate, TempFiles};
+use grove_fs::spill::{Spill, SpillLimits, SpillLocation, SpillNotice, SpillOutcome};
+use grove_fs::temp_files::{TempFilePolicy, TempFiles};
 use grove_fs::{Conventions, FsError, MemoryFs, Removal, SessionFs};
 use proptest::prelude::*;
 
 use crate::copy::Failing;
-use crate::support::{Files, Subject, at_provider, every_backend};
+use crate::support::{Files, StoreUnderTest, at_storage_client, every_backend};
 
-fn temp_files(store: &dyn SessionFs, fate: Fate) -> TempFiles {
+fn temp_files(store: &dyn SessionFs, fate: TempFilePolicy) -> TempFiles {
     TempFiles::new(store, fate).unwrap()
 }
 
-fn notice(output: Output) -> Notice {
+fn notice(output: SpillOutcome) -> SpillNotice {
     match output {
-        Output::Spilled(notice) => notice,
-        Output::Whole(bytes) => panic!("{} bytes stayed", bytes.len()),
+        SpillOutcome::Spilled(notice) => notice,
+        SpillOutcome::Whole(bytes) => panic!("{} bytes stayed", bytes.len()),
     }
 }
 
 #[tokio::test]
 async fn output_up_to_the_limit_stays_as_it_is() {
-    for Subject { name, store, .. } in every_backend() {
-        let files = temp_files(&*store, Fate::Removed);
+    for StoreUnderTest { name, store, .. } in every_backend() {
+        let files = temp_files(&*store, TempFilePolicy::Removed);
         let limits = SpillLimits::default();
         let bytes = vec![b'x'; 64 * 1024];
         let output = Spill::whole(files.clone(), limits, &bytes, "grep").await;
-        assert_eq!(output, Output::Whole(bytes.clone()), "{name}");
+        assert_eq!(output, SpillOutcome::Whole(bytes.clone()), "{name}");
         let temp = store.tmpdir().unwrap();
         assert!(!temp.exists("").await.unwrap_or(false) || temp.readdir("").await.unwrap().is_empty(), "{name}");
         let larger = [bytes, vec![b'y']].concat();
         let notice = notice(Spill::whole(files.clone(), limits, &larger, "grep").await);
-        let Stored::Whole(file) = notice.stored else { panic!("{:?}", notice.stored) };
+        let SpillLocation::Whole(file) = notice.stored else { panic!("{:?}", notice.stored) };
         assert_eq!(temp.read_file(&file.path).await.unwrap(), larger, "{name}");
         assert_eq!(files.remove().await, [], "{name}");
     }
@@ -41,12 +41,12 @@ async fn output_up_to_the_limit_stays_as_it_is() {
 
 #[tokio::test]
 async fn a_notice_says_where_the_output_is_and_how_it_begins() {
-    for Subject { name, store, .. } in every_backend() {
-        let files = temp_files(&*store, Fate::Removed);
+    for StoreUnderTest { name, store, .. } in every_backend() {
+        let files = temp_files(&*store, TempFilePolicy::Removed);
         let limits = SpillLimits { inline: 100, beginning: 8, file: 1000 };
         let output = "abcdefgé and more. ".repeat(20);
         let notice = notice(Spill::whole(files.clone(), limits, output.as_bytes(), "grep").await);
-        let Stored::Whole(file) = &notice.stored else { panic!("{:?}", notice.stored) };
+        let SpillLocation::Whole(file) = &notice.stored else { panic!("{:?}", notice.stored) };
         assert_eq!(notice.beginning, "abcdefg", "a character is never cut");
         assert_eq!(notice.size, 400);
         let text = notice.to_string();
@@ -65,12 +65,12 @@ async fn a_notice_says_where_the_output_is_and_how_it_begins() {
 async fn a_file_has_its_bound_and_the_notice_says_so() {
     let store: Arc<dyn SessionFs> = Arc::new(MemoryFs::default());
     let limits = SpillLimits { inline: 10, beginning: 4, file: 25 };
-    let mut spill = Spill::new(temp_files(&*store, Fate::Removed), limits);
+    let mut spill = Spill::new(temp_files(&*store, TempFilePolicy::Removed), limits);
     for _ in 0..10 {
         spill.write(b"0123456").await;
     }
     let notice = notice(spill.finish("view").await);
-    let Stored::Beginning { file, bytes } = &notice.stored else { panic!("{:?}", notice.stored) };
+    let SpillLocation::Beginning { file, bytes } = &notice.stored else { panic!("{:?}", notice.stored) };
     assert_eq!((*bytes, notice.size), (25, 70));
     assert_eq!(store.tmpdir().unwrap().read_file(&file.path).await.unwrap(), b"0123456012345601234560123");
     assert!(notice.to_string().contains("The rest was dropped"), "{notice}");
@@ -82,20 +82,20 @@ async fn output_that_cannot_be_stored_does_not_fail_its_tool() {
         let store = Arc::new(Failing::new(Arc::new(MemoryFs::default())));
         store.fail_after(calls);
         let limits = SpillLimits { inline: 10, beginning: 4, file: 1000 };
-        let mut spill = Spill::new(temp_files(&*store, Fate::Removed), limits);
+        let mut spill = Spill::new(temp_files(&*store, TempFilePolicy::Removed), limits);
         for _ in 0..10 {
             spill.write(b"0123456789").await;
         }
         let notice = notice(spill.finish("view").await);
-        assert!(matches!(notice.stored, Stored::Nowhere(FsError::NoSpace { .. })), "{:?}", notice.stored);
+        assert!(matches!(notice.stored, SpillLocation::Nowhere(FsError::NoSpace { .. })), "{:?}", notice.stored);
         assert_eq!((notice.size, notice.beginning.as_str()), (100, "0123"));
     }
 }
 
 #[tokio::test]
 async fn temporary_files_are_removed_at_the_end_unless_they_are_kept() {
-    for Subject { name, store, .. } in every_backend() {
-        for (fate, left) in [(Fate::Removed, 0), (Fate::Kept, 2)] {
+    for StoreUnderTest { name, store, .. } in every_backend() {
+        for (fate, left) in [(TempFilePolicy::Removed, 0), (TempFilePolicy::Kept, 2)] {
             let files = temp_files(&*store, fate);
             let temp = store.tmpdir().unwrap();
             for _ in 0..2 {
@@ -117,7 +117,7 @@ async fn temporary_files_are_removed_at_the_end_unless_they_are_kept() {
 #[tokio::test]
 async fn what_cannot_be_removed_is_told_and_tried_again() {
     let failing = Arc::new(Failing::new(Arc::new(MemoryFs::default())));
-    let files = temp_files(&*failing, Fate::Removed);
+    let files = temp_files(&*failing, TempFilePolicy::Removed);
     for _ in 0..3 {
         let file = files.register("txt").unwrap();
         failing.tmpdir().unwrap().append_file(&file.path, b"x").await.unwrap();
@@ -133,17 +133,17 @@ async fn what_cannot_be_removed_is_told_and_tried_again() {
 
 #[tokio::test]
 async fn output_that_is_no_text_is_kept_exactly_or_its_notice_says_that_it_is_lost() {
-    for Subject { name, store, files: keeps, .. } in every_backend() {
-        let files = temp_files(&*store, Fate::Removed);
+    for StoreUnderTest { name, store, files: keeps, .. } in every_backend() {
+        let files = temp_files(&*store, TempFilePolicy::Removed);
         let limits = SpillLimits { inline: 10, beginning: 4, file: 1000 };
         let bytes = b"0123\xff456789abc\0".repeat(3);
         let notice = notice(Spill::whole(files.clone(), limits, &bytes, "view").await);
         assert_eq!((notice.size, notice.beginning.as_str()), (45, "0123"), "{name}");
         match (&notice.stored, keeps) {
-            (Stored::Whole(file), Files::Bytes) => {
+            (SpillLocation::Whole(file), Files::Bytes) => {
                 assert_eq!(store.tmpdir().unwrap().read_file(&file.path).await.unwrap(), bytes, "{name}");
             }
-            (Stored::Nowhere(FsError::NotText { .. }), Files::Text) => {}
+            (SpillLocation::Nowhere(FsError::NotText { .. }), Files::Text) => {}
             (stored, _) => panic!("{name}: {stored:?}"),
         }
         assert_eq!(files.remove().await, [], "{name}");
@@ -158,26 +158,26 @@ proptest! {
     #[test]
     fn text_that_comes_in_any_pieces_is_stored_as_text(text in "[a\u{e9}\u{20ac}\u{1f333}]{0,80}", piece in 1..9_usize, inline in 1..40_usize, file in 0..200_u64) {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-            let store = at_provider(Arc::new(MemoryFs::default()), Conventions::Posix, Files::Text);
+            let store = at_storage_client(Arc::new(MemoryFs::default()), Conventions::Posix, Files::Text);
             let limits = SpillLimits { inline, beginning: 5, file };
-            let mut spill = Spill::new(temp_files(&store, Fate::Removed), limits);
+            let mut spill = Spill::new(temp_files(&store, TempFilePolicy::Removed), limits);
             for bytes in text.as_bytes().chunks(piece) {
                 spill.write(bytes).await;
             }
             match spill.finish("grep").await {
-                Output::Whole(bytes) => assert_eq!(bytes, text.as_bytes()),
-                Output::Spilled(Notice { stored: Stored::Whole(file), beginning, .. }) => {
+                SpillOutcome::Whole(bytes) => assert_eq!(bytes, text.as_bytes()),
+                SpillOutcome::Spilled(SpillNotice { stored: SpillLocation::Whole(file), beginning, .. }) => {
                     let stored = store.tmpdir().unwrap().read_file(&file.path).await.unwrap();
                     assert_eq!(stored, text.as_bytes());
                     assert!(text.starts_with(&beginning));
                 }
-                Output::Spilled(Notice { stored: Stored::Beginning { bytes: 0, .. }, .. }) => assert!(file < 4),
-                Output::Spilled(Notice { stored: Stored::Beginning { file: one, bytes }, .. }) => {
+                SpillOutcome::Spilled(SpillNotice { stored: SpillLocation::Beginning { bytes: 0, .. }, .. }) => assert!(file < 4),
+                SpillOutcome::Spilled(SpillNotice { stored: SpillLocation::Beginning { file: one, bytes }, .. }) => {
                     let stored = store.tmpdir().unwrap().read_text(&one.path).await.unwrap();
                     assert_eq!(stored.len() as u64, bytes);
                     assert!(text.starts_with(&stored) && bytes <= file && bytes + 3 >= file, "{bytes} of {file}");
                 }
-                Output::Spilled(notice) => panic!("{notice}"),
+                SpillOutcome::Spilled(notice) => panic!("{notice}"),
             }
         });
     }
@@ -192,7 +192,7 @@ proptest! {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
             let store = MemoryFs::default();
             let temp = store.tmpdir().unwrap();
-            let files = temp_files(&store, Fate::Removed);
+            let files = temp_files(&store, TempFilePolicy::Removed);
             let limits = SpillLimits { inline, beginning, file };
             let mut spill = Spill::new(files.clone(), limits);
             for chunk in &chunks {
@@ -202,12 +202,12 @@ proptest! {
             let piecemeal = spill.finish("grep").await;
             let whole = Spill::whole(files, limits, &bytes, "grep").await;
             match (piecemeal, whole) {
-                (Output::Whole(a), Output::Whole(b)) => {
+                (SpillOutcome::Whole(a), SpillOutcome::Whole(b)) => {
                     assert!(bytes.len() <= inline);
                     assert_eq!(a, bytes);
                     assert_eq!(b, bytes);
                 }
-                (Output::Spilled(a), Output::Spilled(b)) => {
+                (SpillOutcome::Spilled(a), SpillOutcome::Spilled(b)) => {
                     assert!(bytes.len() > inline);
                     assert_eq!((a.size, &a.beginning), (b.size, &b.beginning));
                     assert_eq!(a.size, bytes.len() as u64);
@@ -215,15 +215,15 @@ proptest! {
                     assert!(a.beginning.len() <= beginning * 3);
                     for stored in [a.stored, b.stored] {
                         match stored {
-                            Stored::Whole(one) => assert_eq!(temp.read_file(&one.path).await.unwrap(), bytes),
-                            Stored::Beginning { bytes: 0, .. } => assert!(file < 4),
-                            Stored::Beginning { file: one, bytes: stored } => {
+                            SpillLocation::Whole(one) => assert_eq!(temp.read_file(&one.path).await.unwrap(), bytes),
+                            SpillLocation::Beginning { bytes: 0, .. } => assert!(file < 4),
+                            SpillLocation::Beginning { file: one, bytes: stored } => {
                                 // The bound may lie inside a character.
                                 assert!(stored <= file && stored + 3 >= file, "{stored} of {file}");
                                 let expected = &bytes[..stored as usize];
                                 assert_eq!(temp.read_file(&one.path).await.unwrap(), expected);
                             }
-                            Stored::Nowhere(error) => panic!("{error}"),
+                            SpillLocation::Nowhere(error) => panic!("{error}"),
                         }
                     }
                 }
@@ -235,15 +235,15 @@ proptest! {
 
 #[tokio::test]
 async fn a_notice_can_be_had_while_more_comes_and_the_file_has_what_came() {
-    for Subject { name, store, .. } in every_backend() {
-        let files = temp_files(&*store, Fate::Removed);
+    for StoreUnderTest { name, store, .. } in every_backend() {
+        let files = temp_files(&*store, TempFilePolicy::Removed);
         let mut spill = Spill::new(files.clone(), SpillLimits { inline: 10, beginning: 4, file: 1000 });
         spill.write(b"0123456789").await;
         assert_eq!(spill.notice("grep").await, None, "{name}");
         // Half a character waits for the rest.
         spill.write(b"abc\xc3").await;
         let first = spill.notice("grep").await.unwrap();
-        let Stored::Whole(file) = &first.stored else { panic!("{name}: {:?}", first.stored) };
+        let SpillLocation::Whole(file) = &first.stored else { panic!("{name}: {:?}", first.stored) };
         let temp = store.tmpdir().unwrap();
         assert_eq!((first.size, first.beginning.as_str()), (14, "0123"), "{name}");
         assert_eq!(temp.read_file(&file.path).await.unwrap(), b"0123456789abc", "{name}");
@@ -258,14 +258,14 @@ async fn a_notice_can_be_had_while_more_comes_and_the_file_has_what_came() {
 
 #[tokio::test]
 async fn temporary_files_of_a_session_have_a_folder_that_goes_with_them() {
-    for Subject { name, store, .. } in every_backend() {
-        let files = |session: &str| TempFiles::in_folder(&*store, session.to_owned(), Fate::Removed).unwrap();
+    for StoreUnderTest { name, store, .. } in every_backend() {
+        let files = |session: &str| TempFiles::in_folder(&*store, session.to_owned(), TempFilePolicy::Removed).unwrap();
         let (one, two) = (files("one"), files("two"));
         let limits = SpillLimits { inline: 1, ..SpillLimits::default() };
         let mut paths = Vec::new();
         for files in [&one, &two] {
             let notice = notice(Spill::whole(files.clone(), limits, b"output", "grep").await);
-            let Stored::Whole(file) = notice.stored else { panic!("{:?}", notice.stored) };
+            let SpillLocation::Whole(file) = notice.stored else { panic!("{:?}", notice.stored) };
             paths.push(file.path);
         }
         let temp = store.tmpdir().unwrap();

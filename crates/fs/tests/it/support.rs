@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use grove_fs::rpc::{CallError, Capabilities, Limits, ProviderConfig, Remote, RemoteCalls};
-use grove_fs::{Confined, Conventions, LocalFs, MemoryFs, Provider, RpcFs, SessionFs};
+use grove_fs::rpc::{CallError, Limits, Remote, RemoteCalls, StorageCapabilities, StorageClientConfig};
+use grove_fs::{Confined, Conventions, LocalFs, MemoryFs, RpcFs, SessionFs, StorageClient};
 use serde_json::Value;
 
 /// A store that is tried.
-pub(crate) struct Subject {
+pub(crate) struct StoreUnderTest {
     pub(crate) name: &'static str,
     pub(crate) store: Arc<dyn SessionFs>,
     pub(crate) files: Files,
@@ -25,7 +25,7 @@ pub(crate) enum Files {
 
 /// Calls that a provider in this process answers.
 #[derive(Debug)]
-pub(crate) struct InProcess(pub(crate) Arc<Provider>);
+pub(crate) struct InProcess(pub(crate) Arc<StorageClient>);
 
 #[async_trait]
 impl RemoteCalls for InProcess {
@@ -37,39 +37,39 @@ impl RemoteCalls for InProcess {
     }
 }
 
-pub(crate) fn config(conventions: Conventions, files: Files) -> ProviderConfig {
+pub(crate) fn config(conventions: Conventions, files: Files) -> StorageClientConfig {
     let (initial_cwd, session_state_path) = match conventions {
         Conventions::Posix => ("/work", "/state"),
         Conventions::Windows => (r"C:\work", r"C:\state"),
     };
-    ProviderConfig {
+    StorageClientConfig {
         initial_cwd: initial_cwd.to_owned(),
         session_state_path: session_state_path.to_owned(),
         conventions,
-        capabilities: Capabilities { binary: files == Files::Bytes, ..Capabilities::default() },
+        capabilities: StorageCapabilities { binary: files == Files::Bytes, ..StorageCapabilities::default() },
     }
 }
 
 /// A session at a provider that keeps it in a store.
-pub(crate) fn at_provider(store: Arc<dyn SessionFs>, conventions: Conventions, files: Files) -> RpcFs {
-    at_provider_of(store, config(conventions, files))
+pub(crate) fn at_storage_client(store: Arc<dyn SessionFs>, conventions: Conventions, files: Files) -> RpcFs {
+    at_storage_client_with(store, config(conventions, files))
 }
 
 /// The same at a provider that says this of itself.
-pub(crate) fn at_provider_of(store: Arc<dyn SessionFs>, config: ProviderConfig) -> RpcFs {
-    let provider = Provider::new(config.conventions, config.capabilities);
-    provider.add("s1", store);
-    let remote = Remote::new(Arc::new(InProcess(Arc::new(provider))), Limits::default());
+pub(crate) fn at_storage_client_with(store: Arc<dyn SessionFs>, config: StorageClientConfig) -> RpcFs {
+    let storage_client = StorageClient::new(config.conventions, config.capabilities);
+    storage_client.add("s1", store);
+    let remote = Remote::new(Arc::new(InProcess(Arc::new(storage_client))), Limits::default());
     RpcFs::new(Arc::new(remote), "s1", config).unwrap()
 }
 
 /// One of each, empty. The session's folder is there, as a host makes it first.
-pub(crate) fn every_backend() -> Vec<Subject> {
+pub(crate) fn every_backend() -> Vec<StoreUnderTest> {
     let (posix, windows) = (Conventions::Posix, Conventions::Windows);
     let memory = || Arc::new(MemoryFs::default());
     let mut subjects = Vec::new();
     let mut add = |name, store: Arc<dyn SessionFs>, files, folder| {
-        subjects.push(Subject { name, store, files, _folder: folder });
+        subjects.push(StoreUnderTest { name, store, files, _folder: folder });
     };
     let local = |make: &dyn Fn(LocalFs) -> Arc<dyn SessionFs>| {
         let folder = tempfile::tempdir().unwrap();
@@ -80,27 +80,27 @@ pub(crate) fn every_backend() -> Vec<Subject> {
     let (store, folder) = local(&|store| store.without_links());
     add("local, without links", store, Files::Bytes, folder);
     add("memory", memory(), Files::Bytes, None);
-    add("rpc, text", Arc::new(at_provider(memory(), posix, Files::Text)), Files::Text, None);
-    add("rpc, binary", Arc::new(at_provider(memory(), posix, Files::Bytes)), Files::Bytes, None);
-    add("rpc, windows", Arc::new(at_provider(memory(), windows, Files::Bytes)), Files::Bytes, None);
+    add("rpc, text", Arc::new(at_storage_client(memory(), posix, Files::Text)), Files::Text, None);
+    add("rpc, binary", Arc::new(at_storage_client(memory(), posix, Files::Bytes)), Files::Bytes, None);
+    add("rpc, windows", Arc::new(at_storage_client(memory(), windows, Files::Bytes)), Files::Bytes, None);
     let mut ranges = config(posix, Files::Bytes);
     ranges.capabilities.ranges = true;
-    add("rpc, ranges", Arc::new(at_provider_of(memory(), ranges)), Files::Bytes, None);
-    let (store, folder) = local(&|store| Arc::new(at_provider(Arc::new(store), posix, Files::Text)));
+    add("rpc, ranges", Arc::new(at_storage_client_with(memory(), ranges)), Files::Bytes, None);
+    let (store, folder) = local(&|store| Arc::new(at_storage_client(Arc::new(store), posix, Files::Text)));
     add("rpc, text, local", store, Files::Text, folder);
-    let (store, folder) = local(&|store| Arc::new(at_provider(store.without_links(), posix, Files::Bytes)));
+    let (store, folder) = local(&|store| Arc::new(at_storage_client(store.without_links(), posix, Files::Bytes)));
     add("rpc, binary, local", store, Files::Bytes, folder);
     subjects
 }
 
 /// The one of this name.
-pub(crate) fn backend(name: &str) -> Subject {
+pub(crate) fn backend(name: &str) -> StoreUnderTest {
     every_backend().into_iter().find(|subject| subject.name == name).unwrap()
 }
 
 /// A view of each.
-pub(crate) fn every_confined() -> Vec<(Subject, Confined)> {
-    let view = |subject: Subject| {
+pub(crate) fn every_confined() -> Vec<(StoreUnderTest, Confined)> {
+    let view = |subject: StoreUnderTest| {
         let view = Confined::new(subject.store.as_ref(), "files").unwrap();
         (subject, view)
     };

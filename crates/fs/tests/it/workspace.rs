@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use grove_fixtures::{both, own};
 use grove_fs::workspace::{
-    Checkpoint, Field, ForkedAs, Index, Manifest, ManifestError, PASTE_LIMIT, Pasted, Shelf, Value, Workspace,
-    WorkspaceError,
+    Checkpoint, CheckpointIndex, Field, FilesFolder, ForkIdentity, Manifest, ManifestError, PASTE_LIMIT, PasteLocation,
+    Value, Workspace, WorkspaceError,
 };
 use grove_fs::{BadName, FsError, LocalFs, MemoryFs, SessionFs};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use saphyr::{LoadableYamlNode, YamlOwned};
 
-use crate::support::{Files, Subject, every_backend};
+use crate::support::{Files, StoreUnderTest, every_backend};
 
 /// The folders of sessions as the Copilot CLI writes them.
 pub(crate) fn real_sessions() -> Vec<PathBuf> {
@@ -111,7 +111,7 @@ fn a_manifest_that_cannot_be_read_says_where() {
 #[test]
 fn a_fork_has_an_identity_of_its_own_and_nothing_remote() {
     let manifest = Manifest::parse(STRANGE).unwrap();
-    let fork = ForkedAs { id: "s2", name: None, at: at(1_800_000_000_123), checkpoints: 3 };
+    let fork = ForkIdentity { id: "s2", name: None, at: at(1_800_000_000_123), checkpoints: 3 };
     let forked = manifest.forked(fork).unwrap();
     assert_eq!(forked.remote_keys().count(), 0);
     assert_eq!(forked.text(Field::Id).unwrap(), Some("s2"));
@@ -121,7 +121,7 @@ fn a_fork_has_an_identity_of_its_own_and_nothing_remote() {
     assert_eq!(forked.time(Field::CreatedAt).unwrap(), Some(at(1_800_000_000_123)));
     assert!(forked.to_string().contains("created_at: 2027-01-15T08:00:00.123Z\n"));
     assert!(forked.to_string().contains("labels:\n  - one\n\n  - two\n"), "what is not known goes with it");
-    let named = manifest.forked(ForkedAs { name: Some("mine"), ..fork }).unwrap();
+    let named = manifest.forked(ForkIdentity { name: Some("mine"), ..fork }).unwrap();
     assert_eq!(named.text(Field::Name).unwrap(), Some("mine"));
     assert_eq!(named.flag(Field::UserNamed).unwrap(), Some(true));
 }
@@ -134,7 +134,7 @@ fn our_fork_is_the_one_that_the_copilot_cli_makes() {
     let real = Manifest::parse(&read("6cb6932b-3068-4c32-bd32-3822bce457ac")).unwrap();
     let forked_at = real.time(Field::CreatedAt).unwrap().unwrap();
     let id = "6cb6932b-3068-4c32-bd32-3822bce457ac";
-    let mut ours = source.forked(ForkedAs { id, name: None, at: forked_at, checkpoints: 0 }).unwrap();
+    let mut ours = source.forked(ForkIdentity { id, name: None, at: forked_at, checkpoints: 0 }).unwrap();
     // The real one was touched once more, a millisecond later.
     ours.set(Field::UpdatedAt, Value::Time(real.time(Field::UpdatedAt).unwrap().unwrap()));
     assert_eq!(ours.to_string(), real.to_string());
@@ -181,7 +181,7 @@ async fn a_session_without_a_folder_has_no_workspace() {
 
 #[tokio::test]
 async fn a_new_workspace_has_what_every_workspace_has() {
-    for Subject { name, store, .. } in every_backend() {
+    for StoreUnderTest { name, store, .. } in every_backend() {
         let workspace = Workspace::of(&*store, Some("session-state/s1")).unwrap();
         assert_eq!(workspace.manifest().await.unwrap(), None, "{name}");
         let manifest = Manifest::new("s1", Some("/w"), at(1_800_000_000_000));
@@ -199,7 +199,7 @@ async fn a_new_workspace_has_what_every_workspace_has() {
 
 #[tokio::test]
 async fn a_plan_is_written_read_and_deleted() {
-    for Subject { name, store, files: keeps, .. } in every_backend() {
+    for StoreUnderTest { name, store, files: keeps, .. } in every_backend() {
         let workspace = Workspace::of(&*store, Some("s1")).unwrap();
         assert_eq!(workspace.plan().await.unwrap(), None, "{name}");
         assert!(!workspace.delete_plan().await.unwrap());
@@ -226,9 +226,9 @@ async fn a_plan_is_written_read_and_deleted() {
 async fn checkpoints_are_written_as_the_copilot_cli_writes_them() {
     for folder in real_sessions() {
         let real = std::fs::read_to_string(folder.join("checkpoints/index.md")).unwrap();
-        let index = Index::parse(&real);
+        let index = CheckpointIndex::parse(&real);
         assert_eq!(index.to_string(), real);
-        for Subject { name, store, .. } in every_backend() {
+        for StoreUnderTest { name, store, .. } in every_backend() {
             let workspace = Workspace::of(&*store, Some("s1")).unwrap();
             workspace.create(&Manifest::new("s1", None, at(0))).await.unwrap();
             for row in index.checkpoints() {
@@ -243,7 +243,7 @@ async fn checkpoints_are_written_as_the_copilot_cli_writes_them() {
 
 #[tokio::test]
 async fn the_index_lists_the_checkpoints_of_the_branch_that_one_is_on() {
-    for Subject { store, .. } in every_backend() {
+    for StoreUnderTest { store, .. } in every_backend() {
         let workspace = Workspace::of(&*store, Some("s1")).unwrap();
         workspace.create(&Manifest::new("s1", None, at(0))).await.unwrap();
         let mut all = Vec::new();
@@ -263,7 +263,7 @@ async fn the_index_lists_the_checkpoints_of_the_branch_that_one_is_on() {
 
 #[tokio::test]
 async fn a_truncation_takes_later_checkpoints_out_of_the_index() {
-    for Subject { store, .. } in every_backend() {
+    for StoreUnderTest { store, .. } in every_backend() {
         let workspace = Workspace::of(&*store, Some("s1")).unwrap();
         workspace.create(&Manifest::new("s1", None, at(0))).await.unwrap();
         for title in ["One", "Two", "Three"] {
@@ -329,29 +329,29 @@ proptest! {
 
 #[tokio::test]
 async fn files_are_listed_with_those_in_folders() {
-    for Subject { name, store, .. } in every_backend() {
+    for StoreUnderTest { name, store, .. } in every_backend() {
         let workspace = Workspace::of(&*store, Some("s1")).unwrap();
-        assert_eq!(workspace.files(Shelf::Files).await.unwrap().files, []);
+        assert_eq!(workspace.files(FilesFolder::Files).await.unwrap().files, []);
         for file in ["b", "a/z", "a/b/c"] {
-            workspace.write_file(Shelf::Files, file, file.as_bytes()).await.unwrap();
+            workspace.write_file(FilesFolder::Files, file, file.as_bytes()).await.unwrap();
         }
-        workspace.write_file(Shelf::Research, "r", b"x").await.unwrap();
-        let listing = workspace.files(Shelf::Files).await.unwrap();
+        workspace.write_file(FilesFolder::Research, "r", b"x").await.unwrap();
+        let listing = workspace.files(FilesFolder::Files).await.unwrap();
         let found: Vec<_> = listing.files.iter().map(|file| (file.name.as_str(), file.size)).collect();
         assert_eq!(found, [("a/b/c", 5), ("a/z", 3), ("b", 1)], "{name}");
         assert!(!listing.more);
-        assert_eq!(workspace.read_file(Shelf::Files, "a/b/c", 2, 100).await.unwrap(), b"b/c");
-        assert!(workspace.remove_file(Shelf::Files, "a/z").await.unwrap());
-        assert!(!workspace.remove_file(Shelf::Files, "a/z").await.unwrap());
-        assert_eq!(workspace.files(Shelf::Files).await.unwrap().files.len(), 2);
-        assert_eq!(workspace.files(Shelf::Research).await.unwrap().files.len(), 1);
+        assert_eq!(workspace.read_file(FilesFolder::Files, "a/b/c", 2, 100).await.unwrap(), b"b/c");
+        assert!(workspace.remove_file(FilesFolder::Files, "a/z").await.unwrap());
+        assert!(!workspace.remove_file(FilesFolder::Files, "a/z").await.unwrap());
+        assert_eq!(workspace.files(FilesFolder::Files).await.unwrap().files.len(), 2);
+        assert_eq!(workspace.files(FilesFolder::Research).await.unwrap().files.len(), 1);
     }
 }
 
 #[tokio::test]
 async fn no_name_leads_out_of_its_shelf() {
     let long = "x/".repeat(600) + "x";
-    for Subject { store, .. } in every_backend() {
+    for StoreUnderTest { store, .. } in every_backend() {
         let workspace = Workspace::of(&*store, Some("s1")).unwrap();
         store.write_file("s1/secret", b"x").await.unwrap();
         for (name, reason) in [
@@ -370,7 +370,7 @@ async fn no_name_leads_out_of_its_shelf() {
             (&long, BadName::LongName),
         ] {
             let bad = WorkspaceError::Fs(FsError::BadName { path: name.to_owned(), reason });
-            for shelf in [Shelf::Files, Shelf::Research] {
+            for shelf in [FilesFolder::Files, FilesFolder::Research] {
                 assert_eq!(workspace.read_file(shelf, name, 0, 1).await.unwrap_err(), bad);
                 assert_eq!(workspace.write_file(shelf, name, b"").await.unwrap_err(), bad);
                 assert_eq!(workspace.remove_file(shelf, name).await.unwrap_err(), bad);
@@ -384,26 +384,26 @@ async fn a_link_on_a_shelf_is_neither_listed_nor_followed() {
     let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let store = LocalFs::new(root.path());
     let workspace = Workspace::of(&store, Some("s1")).unwrap();
-    workspace.write_file(Shelf::Files, "plain", b"x").await.unwrap();
+    workspace.write_file(FilesFolder::Files, "plain", b"x").await.unwrap();
     std::fs::write(outside.path().join("secret"), "x").unwrap();
     let files = root.path().join("s1/files");
     std::os::unix::fs::symlink(outside.path(), files.join("folder")).unwrap();
     std::os::unix::fs::symlink(outside.path().join("secret"), files.join("file")).unwrap();
     std::os::unix::fs::symlink(&files, files.join("again")).unwrap();
-    let listing = workspace.files(Shelf::Files).await.unwrap();
+    let listing = workspace.files(FilesFolder::Files).await.unwrap();
     assert_eq!(listing.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["plain"]);
     assert!(!listing.more);
     for name in ["file", "folder/secret", "again/plain"] {
         let link = WorkspaceError::Fs(FsError::Link { path: name.to_owned() });
-        assert_eq!(workspace.read_file(Shelf::Files, name, 0, 9).await.unwrap_err(), link);
+        assert_eq!(workspace.read_file(FilesFolder::Files, name, 0, 9).await.unwrap_err(), link);
     }
     let link = WorkspaceError::Fs(FsError::Link { path: "folder/new".to_owned() });
-    assert_eq!(workspace.write_file(Shelf::Files, "folder/new", b"y").await.unwrap_err(), link);
+    assert_eq!(workspace.write_file(FilesFolder::Files, "folder/new", b"y").await.unwrap_err(), link);
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
     // Nor where the shelf itself is one.
     std::os::unix::fs::symlink(outside.path(), root.path().join("s1/research")).unwrap();
-    assert_eq!(workspace.files(Shelf::Research).await.unwrap().files, []);
-    workspace.write_file(Shelf::Research, "new", b"y").await.unwrap_err();
+    assert_eq!(workspace.files(FilesFolder::Research).await.unwrap().files, []);
+    workspace.write_file(FilesFolder::Research, "new", b"y").await.unwrap_err();
 }
 
 #[tokio::test]
@@ -411,29 +411,29 @@ async fn what_is_named_too_long_to_be_asked_for_does_not_hide_the_rest() {
     let root = tempfile::tempdir().unwrap();
     let store = LocalFs::new(root.path());
     let workspace = Workspace::of(&store, Some("s1")).unwrap();
-    workspace.write_file(Shelf::Files, "plain", b"x").await.unwrap();
+    workspace.write_file(FilesFolder::Files, "plain", b"x").await.unwrap();
     let part = "p".repeat(250);
     store.write_file(&format!("s1/files/{part}/{part}/{part}/{part}/{part}/deep"), b"x").await.unwrap();
-    let listing = workspace.files(Shelf::Files).await.unwrap();
+    let listing = workspace.files(FilesFolder::Files).await.unwrap();
     assert_eq!((listing.files.len(), listing.more), (1, true));
 }
 
 #[tokio::test]
 async fn what_is_pasted_is_stored_when_it_is_large() {
-    for Subject { name, store, .. } in every_backend() {
+    for StoreUnderTest { name, store, .. } in every_backend() {
         let workspace = Workspace::of(&*store, Some("s1")).unwrap();
         let large = vec![b'p'; PASTE_LIMIT + 1];
         let now = at(1_794_704_903_050);
         let inline = workspace.paste(&large[1..], "txt", PASTE_LIMIT, now).await.unwrap();
-        assert_eq!(inline, Pasted::Inline, "{name}");
+        assert_eq!(inline, PasteLocation::Inline, "{name}");
         let (a, b) = tokio::join!(
             workspace.paste(&large, "txt", PASTE_LIMIT, now),
             workspace.paste(&large, ".png", PASTE_LIMIT, now)
         );
         let mut names = BTreeSet::new();
         for pasted in [a.unwrap(), b.unwrap(), workspace.paste(&large, "../x", PASTE_LIMIT, now).await.unwrap()] {
-            let Pasted::Stored(stored) = pasted else { panic!("{pasted:?}") };
-            assert_eq!(workspace.read_file(Shelf::Files, &stored.name, 0, usize::MAX).await.unwrap(), large);
+            let PasteLocation::Stored(stored) = pasted else { panic!("{pasted:?}") };
+            assert_eq!(workspace.read_file(FilesFolder::Files, &stored.name, 0, usize::MAX).await.unwrap(), large);
             let stem = stored.name.strip_prefix("paste-").unwrap().split('.').next().unwrap();
             assert!(stem.parse::<u64>().unwrap() >= 1_794_704_903_050);
             assert!(stored.to_string().contains(&format!("files/{}", stored.name)), "{stored}");

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use async_trait::async_trait;
 use grove_agents::Agent;
-use grove_agents::acp::{AcpAgent, AcpProgram, Documents, Fleet, FleetOptions};
+use grove_agents::acp::{AcpAgent, AcpProgram, Documents, ProcessPool, ProcessPoolOptions};
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::{ChatId, ModelInfo, ProviderId, SessionId};
-use grove_host::{AgentFinder, Host, Stopped};
+use grove_host::{AgentFinder, Host, HostStopped};
 use grove_shim::{ShimLimits, ShimProgram};
 use tokio::sync::watch;
 
@@ -20,30 +20,30 @@ use crate::data_folder;
 use crate::settings::{Settings, environment};
 
 /// How long an agent may take for what needs no model. Some are interpreters that load for seconds on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The agents, and what they share.
 pub(crate) struct Backends {
     /// The one for sessions that name none is the first.
     pub(crate) agents: Vec<Arc<dyn Agent>>,
-    fleet: Arc<Fleet>,
+    pool: Arc<ProcessPool>,
     /// What the agents that are programs were made of.
     programs: Mutex<Vec<AcpProgram>>,
     models: Vec<watch::Receiver<Vec<ModelInfo>>>,
-    editors: Arc<Editors>,
+    editors: Arc<LateEditors>,
 }
 
 impl Backends {
     /// `capture` is where frames go, `private` what agents never see.
     pub(crate) fn new(settings: &Settings, capture: Option<PathBuf>, private: Vec<PathBuf>) -> Result<Self> {
-        let editors = Arc::new(Editors::default());
-        let fleet = Fleet::new(FleetOptions {
+        let editors = Arc::new(LateEditors::default());
+        let pool = ProcessPool::new(ProcessPoolOptions {
             folder: data_folder::agents_path(&absolute(&settings.data_dir.value)?),
             shim: shim_program()?,
             shim_limits: ShimLimits::default(),
             processes: settings.max_agents.value.get(),
             idle: Duration::from_secs(settings.agent_idle.value),
-            patience: PATIENCE,
+            patience: TIMEOUT,
             capture,
             private,
             documents: editors.clone(),
@@ -53,7 +53,7 @@ impl Backends {
         let programs = usable(settings);
         for program in &programs {
             tracing::info!(agent = %program.provider, program = %program.program.display(), "an agent can be used");
-            let agent = AcpAgent::new(program.clone(), fleet.clone());
+            let agent = AcpAgent::new(program.clone(), pool.clone());
             models.push(agent.models());
             agents.push(Arc::new(agent));
         }
@@ -66,17 +66,17 @@ impl Backends {
                 "the default agent cannot be used, the scripted one takes its place: see `grove agents`"
             ),
         }
-        Ok(Self { agents, fleet, programs: Mutex::new(programs), models, editors })
+        Ok(Self { agents, pool, programs: Mutex::new(programs), models, editors })
     }
 
     /// Looks again which agents there are: those that came or changed take their places, those that went leave. Sessions
     /// that are open keep theirs.
-    pub(crate) async fn reread(&self, settings: &Settings, host: &Host) -> Result<(), Stopped> {
+    pub(crate) async fn reread(&self, settings: &Settings, host: &Host) -> Result<(), HostStopped> {
         let now = usable(settings);
         let before = std::mem::replace(&mut *self.programs.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
         for program in now.iter().filter(|program| !before.contains(program)) {
             tracing::info!(agent = %program.provider, program = %program.program.display(), "an agent can be used");
-            let agent = AcpAgent::new(program.clone(), self.fleet.clone());
+            let agent = AcpAgent::new(program.clone(), self.pool.clone());
             announce(agent.models(), host);
             host.add_agent(Arc::new(agent)).await?;
         }
@@ -91,7 +91,7 @@ impl Backends {
     /// Ends what an earlier host left behind, but for the agents of these chats, whose turns go on. It is done before
     /// anybody can start an agent, so that none of this host's is taken for one of those.
     pub(crate) async fn sweep(&self, running: &[(SessionId, ChatId)]) {
-        self.fleet.sweep(running).await;
+        self.pool.sweep(running).await;
     }
 
     /// The host has started: its editors can be asked, and it hears of the models that agents tell of.
@@ -105,17 +105,17 @@ impl Backends {
 
     /// Waits until every frame so far is in the file of frames, where there is one.
     pub(crate) async fn captured(&self) {
-        self.fleet.captured().await;
+        self.pool.captured().await;
     }
 }
 
 /// Looks again for an agent that is asked for and not known: it may be new, or in the PATH of commands and not of the host.
-pub(crate) struct Finder {
+pub(crate) struct ConfiguredAgentFinder {
     backends: Arc<Backends>,
     load: Box<dyn Fn() -> Result<Settings> + Send + Sync>,
 }
 
-impl Finder {
+impl ConfiguredAgentFinder {
     /// `load` reads the settings as they are now.
     pub(crate) fn new(backends: Arc<Backends>, load: impl Fn() -> Result<Settings> + Send + Sync + 'static) -> Self {
         Self { backends, load: Box::new(load) }
@@ -123,7 +123,7 @@ impl Finder {
 }
 
 #[async_trait]
-impl AgentFinder for Finder {
+impl AgentFinder for ConfiguredAgentFinder {
     async fn look_again(&self, host: &Host) {
         match (self.load)() {
             // A host that stops needs no agents.
@@ -165,10 +165,10 @@ fn announce(mut models: watch::Receiver<Vec<ModelInfo>>, host: &Host) {
 
 /// The editors of a host that starts after its agents are made.
 #[derive(Debug, Default)]
-struct Editors(OnceLock<Host>);
+struct LateEditors(OnceLock<Host>);
 
 #[async_trait]
-impl Documents for Editors {
+impl Documents for LateEditors {
     async fn text(&self, session: &SessionId, path: &Path) -> Option<String> {
         self.0.get()?.document(session, path).await
     }

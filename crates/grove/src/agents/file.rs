@@ -8,13 +8,13 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
-use super::Configured;
+use super::AgentConfig;
 
 /// A file that is made here, since it may hold secrets.
 const PRIVATE: u32 = 0o600;
 
 /// Writes the table of an agent that has none.
-pub(crate) fn add(file: &Path, name: &str, told: &Configured) -> Result<()> {
+pub(crate) fn add(file: &Path, name: &str, told: &AgentConfig) -> Result<()> {
     let mut document = read(file)?;
     put(&mut document, name, told).with_context(|| file.display().to_string())?;
     write(file, &document)
@@ -30,7 +30,7 @@ pub(crate) fn remove(file: &Path, name: &str) -> Result<bool> {
     Ok(true)
 }
 
-fn put(document: &mut DocumentMut, name: &str, told: &Configured) -> Result<()> {
+fn put(document: &mut DocumentMut, name: &str, told: &AgentConfig) -> Result<()> {
     let mut none = Table::new();
     // Nobody wants to see an empty `[agents]`.
     none.set_implicit(true);
@@ -52,7 +52,7 @@ fn take(document: &mut DocumentMut, name: &str) -> bool {
     removed
 }
 
-fn table(told: &Configured) -> Table {
+fn table(told: &AgentConfig) -> Table {
     let mut table = Table::new();
     let mut text = |key: &str, text: &Option<String>| {
         if let Some(text) = text {
@@ -119,13 +119,13 @@ listen = \"127.0.0.1:7070\" # fixed
 env = { ANTHROPIC_API_KEY = \"x\" }   # secret
 ";
 
-    fn mine() -> Configured {
-        Configured {
+    fn mine() -> AgentConfig {
+        AgentConfig {
             command: Some(vec!["mine".into(), "a \"b\"".into()]),
             env: [("K".into(), "v=1".into())].into(),
             pass_env: vec!["T".into()],
             name: Some("Mine".into()),
-            ..Configured::default()
+            ..AgentConfig::default()
         }
     }
 
@@ -150,10 +150,10 @@ pass-env = [\"T\"]
     #[test]
     fn what_is_written_is_read_as_it_was_meant() {
         let mut document = DocumentMut::new();
-        let told = Configured { enabled: false, auth: Some("k".into()), description: Some("d".into()), ..mine() };
+        let told = AgentConfig { enabled: false, auth: Some("k".into()), description: Some("d".into()), ..mine() };
         put(&mut document, "mine", &told).unwrap();
         let table: toml::Table = document.to_string().parse().unwrap();
-        let read = super::super::configured::read(Path::new("f"), table.get("agents")).unwrap();
+        let read = super::super::config_table::read(Path::new("f"), table.get("agents")).unwrap();
         assert_eq!(read, [("mine".to_owned(), told)].into());
     }
 
@@ -171,7 +171,7 @@ pass-env = [\"T\"]
         let mut document: DocumentMut = "agents = { claude = { enabled = false } }\n".parse().unwrap();
         put(&mut document, "mine", &mine()).unwrap();
         let table: toml::Table = document.to_string().parse().unwrap();
-        assert_eq!(super::super::configured::read(Path::new("f"), table.get("agents")).unwrap().len(), 2);
+        assert_eq!(super::super::config_table::read(Path::new("f"), table.get("agents")).unwrap().len(), 2);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Which agents there are: the scripted one, those that the catalog knows, and those that `grove.toml` names.
 //!
-//! [`configured`] is what the file may say of an agent, [`mod@file`] how commands change it. Here both are put together
+//! [`config_table`] is what the file may say of an agent, [`mod@file`] how commands change it. Here both are put together
 //! with the catalog, for a `PATH` and an environment that are given; [`backends`] makes a host's agents of them.
 
 pub(crate) mod backends;
-pub(crate) mod configured;
+pub(crate) mod config_table;
 pub(crate) mod file;
 
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use std::ffi::OsStr;
 
 use grove_agents::Agent;
 use grove_agents::acp::AcpProgram;
-use grove_agents::catalog::{self, Found, KNOWN, Known};
+use grove_agents::catalog::{self, AGENTS, AgentEntry, Installation};
 use grove_agents::scripted::ScriptedAgent;
 
-pub(crate) use configured::{Configured, check_name};
+pub(crate) use config_table::{AgentConfig, check_name};
 
 /// An agent that sessions can be started with, or could be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub(crate) struct Offer {
     pub(crate) provider: String,
     pub(crate) display_name: String,
     pub(crate) description: String,
-    pub(crate) told_by: ToldBy,
-    pub(crate) state: State,
+    pub(crate) known_from: AgentSource,
+    pub(crate) state: AgentState,
 }
 
 /// Who knows of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ToldBy {
+pub(crate) enum AgentSource {
     /// It is part of Grove.
     Grove,
     Catalog,
@@ -39,7 +39,7 @@ pub(crate) enum ToldBy {
 
 /// Whether an agent can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum AgentState {
     BuiltIn,
     Installed {
         program: Box<AcpProgram>,
@@ -59,15 +59,15 @@ impl Offer {
     /// The program of an agent that can be used and is one.
     pub(crate) fn program(&self) -> Option<&AcpProgram> {
         match &self.state {
-            State::Installed { program, .. } => Some(program),
-            State::BuiltIn | State::Missing { .. } | State::Disabled => None,
+            AgentState::Installed { program, .. } => Some(program),
+            AgentState::BuiltIn | AgentState::Missing { .. } | AgentState::Disabled => None,
         }
     }
 }
 
 /// Every agent: the scripted one, the catalog in its order, then what only the file names.
 pub(crate) fn offers(
-    configured: &BTreeMap<String, Configured>,
+    config_table: &BTreeMap<String, AgentConfig>,
     path: &OsStr,
     environment: &BTreeMap<String, String>,
 ) -> Vec<Offer> {
@@ -76,30 +76,30 @@ pub(crate) fn offers(
         provider: scripted.provider.to_string(),
         display_name: scripted.display_name,
         description: scripted.description,
-        told_by: ToldBy::Grove,
-        state: State::BuiltIn,
+        known_from: AgentSource::Grove,
+        state: AgentState::BuiltIn,
     };
-    let known = KNOWN.iter().map(|known| match configured.get(known.provider) {
+    let known = AGENTS.iter().map(|known| match config_table.get(known.provider) {
         None => of_catalog(known, path, environment),
         Some(told) => of_file(known.provider, told, Some(known), path, environment),
     });
-    let others = configured.iter().filter(|(name, _)| catalog::known(name).is_none());
+    let others = config_table.iter().filter(|(name, _)| catalog::agent_entry(name).is_none());
     let others = others.map(|(name, told)| of_file(name, told, None, path, environment));
     std::iter::once(scripted).chain(known).chain(others).collect()
 }
 
-fn of_catalog(known: &Known, path: &OsStr, environment: &BTreeMap<String, String>) -> Offer {
+fn of_catalog(known: &AgentEntry, path: &OsStr, environment: &BTreeMap<String, String>) -> Offer {
     Offer {
         provider: known.provider.to_owned(),
         display_name: known.display_name.to_owned(),
         description: known.description.to_owned(),
-        told_by: ToldBy::Catalog,
+        known_from: AgentSource::Catalog,
         state: match catalog::find(known, path) {
-            Found::Installed { program } => State::Installed {
+            Installation::Installed { program } => AgentState::Installed {
                 program: Box::new(known.program(program, environment)),
                 package: known.install.package(),
             },
-            Found::Missing { looked_for, install } => State::Missing {
+            Installation::Missing { looked_for, install } => AgentState::Missing {
                 looked_for: looked_for.iter().map(|name| (*name).to_owned()).collect(),
                 advice: install.words(),
             },
@@ -110,8 +110,8 @@ fn of_catalog(known: &Known, path: &OsStr, environment: &BTreeMap<String, String
 /// What the file says of an agent, on top of what the catalog does.
 fn of_file(
     name: &str,
-    told: &Configured,
-    known: Option<&Known>,
+    told: &AgentConfig,
+    known: Option<&AgentEntry>,
     path: &OsStr,
     environment: &BTreeMap<String, String>,
 ) -> Offer {
@@ -121,13 +121,13 @@ fn of_file(
         provider: name.to_owned(),
         display_name: display_name.unwrap_or_else(|| name.to_owned()),
         description: description.unwrap_or_else(|| "an agent of grove.toml".to_owned()),
-        told_by: ToldBy::File,
-        state: State::Disabled,
+        known_from: AgentSource::File,
+        state: AgentState::Disabled,
     };
     if !told.enabled {
         return offer;
     }
-    let missing = |looked_for: Vec<String>, advice: String| State::Missing { looked_for, advice };
+    let missing = |looked_for: Vec<String>, advice: String| AgentState::Missing { looked_for, advice };
     let (program, args) = match (&told.command, known) {
         (Some(command), _) => {
             let (program, args) = command.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
@@ -141,8 +141,8 @@ fn of_file(
             }
         }
         (None, Some(known)) => match catalog::find(known, path) {
-            Found::Installed { program } => (program, known.args.iter().map(|arg| (*arg).to_owned()).collect()),
-            Found::Missing { looked_for, install } => {
+            Installation::Installed { program } => (program, known.args.iter().map(|arg| (*arg).to_owned()).collect()),
+            Installation::Missing { looked_for, install } => {
                 let looked_for = looked_for.iter().map(|name| (*name).to_owned()).collect();
                 offer.state = missing(looked_for, install.words());
                 return offer;
@@ -168,7 +168,7 @@ fn of_file(
     };
     // Another command need not be what the package holds.
     let package = known.filter(|_| told.command.is_none()).and_then(|known| known.install.package());
-    offer.state = State::Installed { program: Box::new(program), package };
+    offer.state = AgentState::Installed { program: Box::new(program), package };
     offer
 }
 
@@ -189,7 +189,7 @@ mod tests {
 
     fn all(toml: &str, folder: &Path, environment: &[(&str, &str)]) -> Vec<Offer> {
         let table: toml::Table = toml.parse().unwrap();
-        let told = configured::read(Path::new("grove.toml"), table.get("agents")).unwrap();
+        let told = config_table::read(Path::new("grove.toml"), table.get("agents")).unwrap();
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         offers(&told, folder.as_os_str(), &environment)
     }
@@ -206,7 +206,7 @@ mod tests {
         let expected =
             ["scripted", "claude", "codex", "copilot", "gemini", "opencode", "qwen", "omp", "goose", "alpha", "zeta"];
         assert_eq!(names, expected);
-        assert!(offers.iter().skip(1).all(|offer| matches!(offer.state, State::Missing { .. })));
+        assert!(offers.iter().skip(1).all(|offer| matches!(offer.state, AgentState::Missing { .. })));
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
         let mine = put(folder.path(), "mine");
         let offers = all("[agents.claude]\ncommand = ['mine', '-x']\nauth = 'm'", folder.path(), &[]);
         let offer = one(&offers, "claude");
-        let State::Installed { program, package } = &offer.state else { panic!("{offer:?}") };
+        let AgentState::Installed { program, package } = &offer.state else { panic!("{offer:?}") };
         assert_eq!((program.program.to_str(), &program.args[..]), (Some(mine.as_str()), &["-x".to_owned()][..]));
         assert_eq!((program.auth.as_deref(), *package), (Some("m"), None));
         assert_eq!(offer.display_name, "Claude Code");
@@ -240,8 +240,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         put(folder.path(), "codex-acp");
         let offers = all("[agents.codex]\nenabled = false\n[agents.x]\ncommand = ['/no/x']", folder.path(), &[]);
-        assert_eq!(one(&offers, "codex").state, State::Disabled);
-        let State::Missing { looked_for, advice } = &one(&offers, "x").state else { panic!() };
+        assert_eq!(one(&offers, "codex").state, AgentState::Disabled);
+        let AgentState::Missing { looked_for, advice } = &one(&offers, "x").state else { panic!() };
         assert_eq!(looked_for, &["/no/x"]);
         assert!(advice.contains("[agents.x]"), "{advice}");
         assert!(offers.iter().all(|offer| offer.program().is_none()));

@@ -11,14 +11,14 @@ use grove_wire::ahp;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{Failure, errand, say};
-use crate::agents::configured::is_variable;
-use crate::agents::{Configured, Offer, State, ToldBy, check_name, file, offers};
+use super::{Failure, command_runtime, print_line};
+use crate::agents::config_table::is_variable;
+use crate::agents::{AgentConfig, AgentSource, AgentState, Offer, check_name, file, offers};
 use crate::background::find_host;
 use crate::cli::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRmArgs, Common, ConnectArgs, Protocol, ServeArgs};
-use crate::connect::Reach;
+use crate::connect::HostConnector;
 use crate::settings::{Settings, environment};
-use crate::show::style::{bold, dim, harmless};
+use crate::show::style::{bold, dim, sanitize};
 use crate::show::table::lines;
 
 /// How many programs are asked for their version at a time.
@@ -33,7 +33,7 @@ pub(crate) fn run(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
 }
 
 /// An agent, with what is known of it beside how it is started.
-struct Row {
+struct AgentRow {
     provider: String,
     display_name: String,
     description: String,
@@ -47,8 +47,8 @@ struct Row {
 fn list(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
     let offers = offers(&settings.agents.value, &path(), &environment());
-    let (at_host, versions) =
-        errand()?.block_on(async { tokio::join!(at_host(common, args.protocol, &settings), versions(&offers)) });
+    let (at_host, versions) = command_runtime()?
+        .block_on(async { tokio::join!(at_host(common, args.protocol, &settings), versions(&offers)) });
     let at_host = at_host.unwrap_or_else(|failure| {
         // What is installed can be told without it.
         anstream::eprintln!("the host that is running was not heard, so nothing of it is shown: {failure:#}");
@@ -57,7 +57,7 @@ fn list(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
     let rows = rows(offers, versions, at_host.as_deref());
     if args.json {
         let agents: Vec<Value> = rows.iter().map(|row| row.json(&settings, at_host.is_some())).collect();
-        return Ok(say(json!({ "agents": agents }))?);
+        return Ok(print_line(json!({ "agents": agents }))?);
     }
     show(&rows)?;
     advise(&rows, &settings, at_host.is_some());
@@ -73,10 +73,10 @@ async fn at_host(common: &Common, protocol: Protocol, settings: &Settings) -> Re
     if find_host(&settings.data_dir.value).await?.is_none() {
         return Ok(None);
     }
-    let reach = Reach::new(common, &ConnectArgs { host: None, no_start: true, protocol })?;
+    let connector = HostConnector::new(common, &ConnectArgs { host: None, no_start: true, protocol })?;
     // Both protocols write an agent alike.
     let agents = match protocol {
-        Protocol::Ahp => match reach.ahp(None).await {
+        Protocol::Ahp => match connector.ahp(None).await {
             Ok(client) => {
                 let root = client.subscribe(ahp::ROOT).await?;
                 root.read(|state| serde_json::to_value(state.root().map(|root| &root.agents)))?
@@ -85,7 +85,7 @@ async fn at_host(common: &Common, protocol: Protocol, settings: &Settings) -> Re
             Err(Failure::NoHost(_)) => return Ok(None),
             Err(failure) => return Err(failure),
         },
-        Protocol::V1 => match reach.v1(None).await {
+        Protocol::V1 => match connector.v1(None).await {
             Ok(client) => {
                 let root = client.subscribe(grove_wire::v1::ROOT).await?;
                 root.read(|state| serde_json::to_value(state.root().map(|root| &root.agents)))?
@@ -105,8 +105,8 @@ async fn versions(offers: &[Offer]) -> Vec<Option<String>> {
     let asked: Vec<(Option<PathBuf>, Option<&str>)> = offers
         .iter()
         .map(|offer| match &offer.state {
-            State::Installed { program, package } => (Some(program.program.clone()), *package),
-            State::BuiltIn | State::Missing { .. } | State::Disabled => (None, None),
+            AgentState::Installed { program, package } => (Some(program.program.clone()), *package),
+            AgentState::BuiltIn | AgentState::Missing { .. } | AgentState::Disabled => (None, None),
         })
         .collect();
     let questions = asked.into_iter().map(|(program, package)| async move {
@@ -118,13 +118,13 @@ async fn versions(offers: &[Offer]) -> Vec<Option<String>> {
     futures_util::stream::iter(questions).buffered(ASKED_AT_ONCE).collect().await
 }
 
-fn rows(offers: Vec<Offer>, versions: Vec<Option<String>>, at_host: Option<&[Value]>) -> Vec<Row> {
+fn rows(offers: Vec<Offer>, versions: Vec<Option<String>>, at_host: Option<&[Value]>) -> Vec<AgentRow> {
     let at_host = at_host.unwrap_or_default();
     let find = |provider: &str| at_host.iter().find(|agent| agent["provider"] == provider).cloned();
-    let mut rows: Vec<Row> = offers
+    let mut rows: Vec<AgentRow> = offers
         .into_iter()
         .zip(versions)
-        .map(|(offer, version)| Row {
+        .map(|(offer, version)| AgentRow {
             provider: offer.provider.clone(),
             display_name: offer.display_name.clone(),
             description: offer.description.clone(),
@@ -136,7 +136,7 @@ fn rows(offers: Vec<Offer>, versions: Vec<Option<String>>, at_host: Option<&[Val
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for agent in at_host {
         if rows.iter().all(|row| agent["provider"] != row.provider.as_str()) {
-            rows.push(Row {
+            rows.push(AgentRow {
                 provider: text(&agent["provider"]),
                 display_name: text(&agent["displayName"]),
                 description: text(&agent["description"]),
@@ -149,14 +149,14 @@ fn rows(offers: Vec<Offer>, versions: Vec<Option<String>>, at_host: Option<&[Val
     rows
 }
 
-impl Row {
-    fn state(&self) -> Option<&State> {
+impl AgentRow {
+    fn state(&self) -> Option<&AgentState> {
         self.offer.as_ref().map(|offer| &offer.state)
     }
 
     /// Whether sessions could be started with it, by a host that starts now.
     fn is_usable(&self) -> bool {
-        matches!(self.state(), Some(State::BuiltIn | State::Installed { .. }))
+        matches!(self.state(), Some(AgentState::BuiltIn | AgentState::Installed { .. }))
     }
 
     /// Program and arguments.
@@ -170,29 +170,29 @@ impl Row {
     fn json(&self, settings: &Settings, host_runs: bool) -> Value {
         let status = match self.state() {
             None => "host-only",
-            Some(State::BuiltIn) => "built-in",
-            Some(State::Installed { .. }) => "installed",
-            Some(State::Missing { .. }) => "missing",
-            Some(State::Disabled) => "disabled",
+            Some(AgentState::BuiltIn) => "built-in",
+            Some(AgentState::Installed { .. }) => "installed",
+            Some(AgentState::Missing { .. }) => "missing",
+            Some(AgentState::Disabled) => "disabled",
         };
-        let told_by = self.offer.as_ref().map(|offer| match offer.told_by {
-            ToldBy::Grove => "grove",
-            ToldBy::Catalog => "catalog",
-            ToldBy::File => "file",
+        let known_from = self.offer.as_ref().map(|offer| match offer.known_from {
+            AgentSource::Grove => "grove",
+            AgentSource::Catalog => "catalog",
+            AgentSource::File => "file",
         });
         let mut json = json!({
             "provider": self.provider,
             "displayName": self.display_name,
             "description": self.description,
             "status": status,
-            "source": told_by,
+            "source": known_from,
             "version": self.version,
             "command": self.command(),
             "default": self.provider == settings.default_agent.value,
             "atHost": host_runs.then_some(self.at_host.is_some()),
             "models": self.at_host.as_ref().map_or(&Value::Null, |agent| &agent["models"]),
         });
-        if let Some(State::Missing { looked_for, advice }) = self.state() {
+        if let Some(AgentState::Missing { looked_for, advice }) = self.state() {
             json["lookedFor"] = json!(looked_for);
             json["install"] = json!(advice);
         }
@@ -202,48 +202,48 @@ impl Row {
     fn status(&self) -> String {
         match self.state() {
             None => "at the host only".to_owned(),
-            Some(State::BuiltIn) => "built in".to_owned(),
-            Some(State::Installed { .. }) => match &self.version {
-                Some(version) => harmless(version),
+            Some(AgentState::BuiltIn) => "built in".to_owned(),
+            Some(AgentState::Installed { .. }) => match &self.version {
+                Some(version) => sanitize(version),
                 None => "installed".to_owned(),
             },
-            Some(State::Missing { .. }) => "missing".to_owned(),
-            Some(State::Disabled) => "turned off".to_owned(),
+            Some(AgentState::Missing { .. }) => "missing".to_owned(),
+            Some(AgentState::Disabled) => "turned off".to_owned(),
         }
     }
 }
 
-fn show(rows: &[Row]) -> Result<(), Failure> {
+fn show(rows: &[AgentRow]) -> Result<(), Failure> {
     let head = ["AGENT", "NAME", "STATUS", "COMMAND"].map(str::to_owned).to_vec();
     let cells = rows.iter().map(|row| {
         let command = row.command().map(|command| command.join(" ")).unwrap_or_default();
-        vec![row.provider.clone(), harmless(&row.display_name), row.status(), harmless(&command)]
+        vec![row.provider.clone(), sanitize(&row.display_name), row.status(), sanitize(&command)]
     });
     let table = lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>());
     let mut lines = table.iter();
     if let Some(head) = lines.next() {
-        say(bold(head))?;
+        print_line(bold(head))?;
     }
     for (line, row) in lines.zip(rows) {
         if row.is_usable() || row.offer.is_none() {
-            say(line)?;
+            print_line(line)?;
         } else {
-            say(dim(line))?;
+            print_line(dim(line))?;
         }
-        if let Some(State::Missing { advice, .. }) = row.state() {
-            say(dim(format!("  install: {}", harmless(advice))))?;
+        if let Some(AgentState::Missing { advice, .. }) = row.state() {
+            print_line(dim(format!("  install: {}", sanitize(advice))))?;
         }
         let models = row.at_host.as_ref().and_then(|agent| agent["models"].as_array()).into_iter().flatten();
-        let models: Vec<String> = models.map(|model| harmless(model["id"].as_str().unwrap_or_default())).collect();
+        let models: Vec<String> = models.map(|model| sanitize(model["id"].as_str().unwrap_or_default())).collect();
         if !models.is_empty() {
-            say(dim(format!("  models: {}", models.join(", "))))?;
+            print_line(dim(format!("  models: {}", models.join(", "))))?;
         }
     }
     Ok(())
 }
 
 /// What the person may want to do next.
-fn advise(rows: &[Row], settings: &Settings, host_runs: bool) {
+fn advise(rows: &[AgentRow], settings: &Settings, host_runs: bool) {
     let default = &settings.default_agent.value;
     let file = settings.config_file.display();
     match rows.iter().find(|row| row.provider == *default) {
@@ -255,7 +255,7 @@ fn advise(rows: &[Row], settings: &Settings, host_runs: bool) {
         ),
         _ => anstream::eprintln!(
             "default-agent is {} (from {}), which cannot be used: the scripted agent takes its place",
-            harmless(default),
+            sanitize(default),
             settings.default_agent.source
         ),
     }
@@ -276,7 +276,7 @@ fn advise(rows: &[Row], settings: &Settings, host_runs: bool) {
 fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
     let settings = Settings::load_to_change(common)?;
     check_name(&args.agent)?;
-    let told = Configured {
+    let told = AgentConfig {
         command: Some(command(&args.command)?),
         env: args.env.iter().map(|variable| assignment(variable)).collect::<Result<BTreeMap<_, _>, _>>()?,
         pass_env: args.pass_env.clone(),
@@ -297,8 +297,8 @@ fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
     };
     let found = offers(&added.agents.value, &path(), &environment());
     let found = found.iter().find(|offer| offer.provider == args.agent);
-    if let Some(State::Missing { looked_for, .. }) = found.map(|offer| &offer.state) {
-        anstream::eprintln!("{} cannot be run yet: it is not there, or not in PATH", harmless(&looked_for.join(", ")));
+    if let Some(AgentState::Missing { looked_for, .. }) = found.map(|offer| &offer.state) {
+        anstream::eprintln!("{} cannot be run yet: it is not there, or not in PATH", sanitize(&looked_for.join(", ")));
     }
     changed(&settings, args.json, &args.agent, "added")
 }
@@ -307,7 +307,7 @@ fn rm(common: &Common, args: &AgentsRmArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
     if !file::remove(&settings.config_file, &args.agent)? {
         let file = settings.config_file.display();
-        let known = match catalog::known(&args.agent) {
+        let known = match catalog::agent_entry(&args.agent) {
             Some(_) => format!("; `enabled = false` in a table [agents.{}] turns it off", args.agent),
             None => String::new(),
         };
@@ -320,10 +320,10 @@ fn changed(settings: &Settings, as_json: bool, agent: &str, what: &str) -> Resul
     let file = &settings.config_file;
     let told = tell_host(settings)?;
     if as_json {
-        return Ok(say(json!({ what: agent, "file": file, "hostTold": told }))?);
+        return Ok(print_line(json!({ what: agent, "file": file, "hostTold": told }))?);
     }
     let from = if what == "added" { "to" } else { "from" };
-    say(format!("{what} {agent} {from} {}", file.display()))?;
+    print_line(format!("{what} {agent} {from} {}", file.display()))?;
     if told {
         anstream::eprintln!("the host that is running has been told");
     }
@@ -333,7 +333,7 @@ fn changed(settings: &Settings, as_json: bool, agent: &str, what: &str) -> Resul
 /// Has a host that is running read its configuration again. `false` where none is.
 fn tell_host(settings: &Settings) -> Result<bool, Failure> {
     // Process numbers are used again: only the one that answers with our token is told.
-    let Ok(Some(host)) = errand()?.block_on(find_host(&settings.data_dir.value)) else { return Ok(false) };
+    let Ok(Some(host)) = command_runtime()?.block_on(find_host(&settings.data_dir.value)) else { return Ok(false) };
     let pid = i32::try_from(host.health.pid).ok().and_then(Pid::from_raw);
     Ok(pid.is_some_and(|pid| kill_process(pid, Signal::HUP).is_ok()))
 }

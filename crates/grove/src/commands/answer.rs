@@ -5,18 +5,18 @@ use grove_wire::ahp::{ChatInputRequest, ConfirmationOptionKind};
 use serde_json::json;
 
 use super::run::start;
-use super::{Failure, errand, say};
-use crate::ask::{self, names, with_option};
+use super::{Failure, command_runtime, print_line};
+use crate::chat_client::any::AnyChatClient;
+use crate::chat_client::{ChatClient, ChatCommand, PendingRequest, PermissionDecision, ToolPermission};
 use crate::cli::{AnswerArgs, ApproveArgs, Common, DenyArgs, PermissionArgs, Protocol};
-use crate::connect::{Reach, id_of};
-use crate::follow::Output;
-use crate::show::style::harmless;
-use crate::talk::any::AnyTalk;
-use crate::talk::{Deed, Permission, Talk, Verdict, Waiting};
+use crate::connect::{HostConnector, id_of};
+use crate::follow::OutputFormat;
+use crate::question_dialog::{self, names, with_option};
+use crate::show::style::sanitize;
 
 pub(crate) fn approve(common: &Common, args: &ApproveArgs) -> Result<(), Failure> {
     decide(common, &args.permission, |permission| match &args.option {
-        None => Ok(Verdict::new(true)),
+        None => Ok(PermissionDecision::new(true)),
         Some(wanted) => chosen(permission, wanted, true),
     })
 }
@@ -24,15 +24,15 @@ pub(crate) fn approve(common: &Common, args: &ApproveArgs) -> Result<(), Failure
 pub(crate) fn deny(common: &Common, args: &DenyArgs) -> Result<(), Failure> {
     decide(common, &args.permission, |permission| {
         let verdict = match &args.option {
-            None => Verdict::new(false),
+            None => PermissionDecision::new(false),
             Some(wanted) => chosen(permission, wanted, false)?,
         };
-        Ok(Verdict { reason: args.reason.clone(), ..verdict })
+        Ok(PermissionDecision { reason: args.reason.clone(), ..verdict })
     })
 }
 
 /// The option of this id, where it says what the command does.
-fn chosen(permission: &Permission, wanted: &str, approves: bool) -> Result<Verdict, Failure> {
+fn chosen(permission: &ToolPermission, wanted: &str, approves: bool) -> Result<PermissionDecision, Failure> {
     let option = permission.options.iter().find(|option| option.id == wanted);
     let option = option.ok_or_else(|| match permission.options.as_slice() {
         [] => Failure::NotFound(format!("{} has no options: leave out --option", permission.title)),
@@ -51,68 +51,77 @@ fn chosen(permission: &Permission, wanted: &str, approves: bool) -> Result<Verdi
 fn decide(
     common: &Common,
     args: &PermissionArgs,
-    verdict: impl FnOnce(&Permission) -> Result<Verdict, Failure>,
+    verdict: impl FnOnce(&ToolPermission) -> Result<PermissionDecision, Failure>,
 ) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let (mut talk, _) = match &args.session {
-            Some(session) => AnyTalk::join(&reach, args.connect.protocol, session, None, Output::Shown).await?,
-            None => (the_one_that_waits(&reach, args.connect.protocol, Request::Permission).await?, None),
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let (mut chat_client, _) = match &args.session {
+            Some(session) => {
+                AnyChatClient::join(&connector, args.connect.protocol, session, None, OutputFormat::Shown).await?
+            }
+            None => (the_one_that_waits(&connector, args.connect.protocol, Request::ToolPermission).await?, None),
         };
-        let permissions = talk.waiting().into_iter().filter_map(|waiting| match waiting {
-            Waiting::Permission(permission) => Some(permission),
-            Waiting::Questions { .. } | Waiting::Elsewhere { .. } => None,
+        let permissions = chat_client.waiting().into_iter().filter_map(|waiting| match waiting {
+            PendingRequest::ToolPermission(permission) => Some(permission),
+            PendingRequest::Questions { .. } | PendingRequest::Elsewhere { .. } => None,
         });
-        let waiting: Vec<Waiting> = permissions.map(Waiting::Permission).collect();
-        let Waiting::Permission(permission) = only(waiting, args.request.as_deref(), &talk, "permission")? else {
+        let waiting: Vec<PendingRequest> = permissions.map(PendingRequest::ToolPermission).collect();
+        let PendingRequest::ToolPermission(permission) =
+            only(waiting, args.request.as_deref(), &chat_client, "permission")?
+        else {
             return Err(anyhow!("nothing waits for a permission").into());
         };
         let verdict = verdict(&permission)?;
-        let waiting = Waiting::Permission(permission.clone());
+        let waiting = PendingRequest::ToolPermission(permission.clone());
         let (request, approved) = (permission.request.clone(), verdict.approved);
-        start(&mut talk, Deed::Permit { permission: Box::new(permission), verdict }).await?;
+        start(&mut chat_client, ChatCommand::Permit { permission: Box::new(permission), verdict }).await?;
         if args.json {
-            return Ok(say(json!({"session": talk.uri(), "request": request, "approved": approved}))?);
+            return Ok(print_line(json!({"session": chat_client.uri(), "request": request, "approved": approved}))?);
         }
         let decided = if approved { "approved" } else { "denied" };
-        Ok(say(format!("{decided}: {}", harmless(&waiting.summary())))?)
+        Ok(print_line(format!("{decided}: {}", sanitize(&waiting.summary())))?)
     })
 }
 
 /// The kind of request that a command answers.
 #[derive(Clone, Copy)]
 enum Request {
-    Permission,
+    ToolPermission,
     Question,
 }
 
 impl Request {
     const fn word(self) -> &'static str {
         match self {
-            Request::Permission => "permission request",
+            Request::ToolPermission => "permission request",
             Request::Question => "question",
         }
     }
 
-    fn is(self, waiting: &Waiting) -> bool {
+    fn is(self, waiting: &PendingRequest) -> bool {
         match self {
-            Request::Permission => matches!(waiting, Waiting::Permission(_)),
-            Request::Question => matches!(waiting, Waiting::Questions { .. }),
+            Request::ToolPermission => matches!(waiting, PendingRequest::ToolPermission(_)),
+            Request::Question => matches!(waiting, PendingRequest::Questions { .. }),
         }
     }
 }
 
 /// The only session of any host in which such a request waits.
-async fn the_one_that_waits(reach: &Reach, protocol: Protocol, request: Request) -> Result<AnyTalk, Failure> {
+async fn the_one_that_waits(
+    connector: &HostConnector,
+    protocol: Protocol,
+    request: Request,
+) -> Result<AnyChatClient, Failure> {
     if protocol == Protocol::V1 {
         return Err(anyhow!("version 1 does not say which sessions wait: name one, or leave out --protocol v1").into());
     }
     let mut found = Vec::new();
-    for name in reach.waiting_sessions().await? {
-        let (talk, _) = AnyTalk::join(reach, protocol, &name, None, Output::Shown).await?;
-        let waiting: Vec<Waiting> = talk.waiting().into_iter().filter(|waiting| request.is(waiting)).collect();
+    for name in connector.waiting_sessions().await? {
+        let (chat_client, _) = AnyChatClient::join(connector, protocol, &name, None, OutputFormat::Shown).await?;
+        let waiting: Vec<PendingRequest> =
+            chat_client.waiting().into_iter().filter(|waiting| request.is(waiting)).collect();
         if !waiting.is_empty() {
-            found.push((name, talk, waiting));
+            found.push((name, chat_client, waiting));
         }
     }
     let word = request.word();
@@ -120,10 +129,10 @@ async fn the_one_that_waits(reach: &Reach, protocol: Protocol, request: Request)
         (None, _) => Err(Failure::NotFound(format!(
             "no {word} waits in any session: `grove ls --waiting` lists those that wait for an answer"
         ))),
-        (Some((_, talk, _)), 0) => Ok(talk),
+        (Some((_, chat_client, _)), 0) => Ok(chat_client),
         (Some(last), others) => {
             found.push(last);
-            let line = |name: &str, waiting: &Waiting| format!("  {name}  {}", harmless(&waiting.summary()));
+            let line = |name: &str, waiting: &PendingRequest| format!("  {name}  {}", sanitize(&waiting.summary()));
             let lines = found.iter().flat_map(|(name, _, all)| all.iter().map(move |waiting| line(name, waiting)));
             let lines: Vec<String> = lines.collect();
             let lines = lines.join("\n");
@@ -133,8 +142,13 @@ async fn the_one_that_waits(reach: &Reach, protocol: Protocol, request: Request)
 }
 
 /// The one that waits, or the one that is named.
-fn only(mut waiting: Vec<Waiting>, named: Option<&str>, talk: &impl Talk, what: &str) -> Result<Waiting, Failure> {
-    let id = id_of(talk.uri());
+fn only(
+    mut waiting: Vec<PendingRequest>,
+    named: Option<&str>,
+    chat_client: &impl ChatClient,
+    what: &str,
+) -> Result<PendingRequest, Failure> {
+    let id = id_of(chat_client.uri());
     if let Some(named) = named {
         let at = waiting.iter().position(|waiting| waiting.id() == named);
         let missing = || Failure::NotFound(format!("no {what} {named:?} waits in {id}"));
@@ -146,7 +160,7 @@ fn only(mut waiting: Vec<Waiting>, named: Option<&str>, talk: &impl Talk, what: 
         (Some(last), others) => {
             waiting.push(last);
             let list: Vec<String> =
-                waiting.iter().map(|waiting| format!("  {}  {}", waiting.id(), harmless(&waiting.summary()))).collect();
+                waiting.iter().map(|waiting| format!("  {}  {}", waiting.id(), sanitize(&waiting.summary()))).collect();
             let list = list.join("\n");
             Err(anyhow!("{} {what}s wait in {id}: say which one behind the session\n{list}", others + 1).into())
         }
@@ -154,33 +168,37 @@ fn only(mut waiting: Vec<Waiting>, named: Option<&str>, talk: &impl Talk, what: 
 }
 
 pub(crate) fn answer(common: &Common, args: &AnswerArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
         let (protocol, texts) = (args.connect.protocol, &args.text);
         if protocol == Protocol::V1 {
             return Err(anyhow!("version 1 has no questions: leave out --protocol v1").into());
         }
-        let (mut talk, texts) = match &args.session {
+        let (mut chat_client, texts) = match &args.session {
             // One word alone is the answer, not the session.
             Some(text) if texts.is_empty() && !args.decline => {
-                must_be_an_answer(&reach, text).await?;
-                (the_one_that_waits(&reach, protocol, Request::Question).await?, std::slice::from_ref(text))
+                must_be_an_answer(&connector, text).await?;
+                (the_one_that_waits(&connector, protocol, Request::Question).await?, std::slice::from_ref(text))
             }
-            Some(session) => (AnyTalk::join(&reach, protocol, session, None, Output::Shown).await?.0, texts.as_slice()),
-            None => (the_one_that_waits(&reach, protocol, Request::Question).await?, texts.as_slice()),
+            Some(session) => (
+                AnyChatClient::join(&connector, protocol, session, None, OutputFormat::Shown).await?.0,
+                texts.as_slice(),
+            ),
+            None => (the_one_that_waits(&connector, protocol, Request::Question).await?, texts.as_slice()),
         };
-        let waiting = talk.waiting().into_iter().filter(|waiting| matches!(waiting, Waiting::Questions { .. }));
-        let waiting = only(waiting.collect(), args.request.as_deref(), &talk, "question")?;
-        let Waiting::Questions { chat, request } = waiting else {
+        let waiting =
+            chat_client.waiting().into_iter().filter(|waiting| matches!(waiting, PendingRequest::Questions { .. }));
+        let waiting = only(waiting.collect(), args.request.as_deref(), &chat_client, "question")?;
+        let PendingRequest::Questions { chat, request } = waiting else {
             return Err(anyhow!("nothing waits for an answer").into());
         };
         let answers = if args.decline { None } else { Some(answers(&request, texts)?) };
         let id = request.id.clone();
-        start(&mut talk, Deed::Answer { chat, request: id.clone(), answers }).await?;
+        start(&mut chat_client, ChatCommand::Answer { chat, request: id.clone(), answers }).await?;
         if args.json {
-            return Ok(say(json!({"session": talk.uri(), "request": id, "answered": !args.decline}))?);
+            return Ok(print_line(json!({"session": chat_client.uri(), "request": id, "answered": !args.decline}))?);
         }
-        Ok(say(if args.decline { "declined" } else { "answered" })?)
+        Ok(print_line(if args.decline { "declined" } else { "answered" })?)
     })
 }
 
@@ -188,13 +206,13 @@ pub(crate) fn answer(common: &Common, args: &AnswerArgs) -> Result<(), Failure> 
 const SHORTEST_ID: usize = 4;
 
 /// Refuses a single word that names a session: its answer was forgotten, and nobody wants the name to be the answer.
-async fn must_be_an_answer(reach: &Reach, word: &str) -> Result<(), Failure> {
+async fn must_be_an_answer(connector: &HostConnector, word: &str) -> Result<(), Failure> {
     if word.chars().count() < SHORTEST_ID {
         return Ok(());
     }
-    match AnyTalk::join(reach, Protocol::Ahp, word, None, Output::Shown).await {
-        Ok((talk, _)) => {
-            let id = id_of(talk.uri());
+    match AnyChatClient::join(connector, Protocol::Ahp, word, None, OutputFormat::Shown).await {
+        Ok((chat_client, _)) => {
+            let id = id_of(chat_client.uri());
             Err(anyhow!("{word:?} is a session, and no answer is given: `grove answer {id} TEXT` answers it").into())
         }
         Err(Failure::NotFound(_)) => Ok(()),
@@ -202,19 +220,21 @@ async fn must_be_an_answer(reach: &Reach, word: &str) -> Result<(), Failure> {
     }
 }
 
-type Answers = Vec<(String, grove_wire::ahp::ChatInputAnswer)>;
+type InputAnswers = Vec<(String, grove_wire::ahp::ChatInputAnswer)>;
 
 /// A text for each question, in their order.
-fn answers(request: &ChatInputRequest, texts: &[String]) -> Result<Answers, Failure> {
+fn answers(request: &ChatInputRequest, texts: &[String]) -> Result<InputAnswers, Failure> {
     let questions = request.questions.as_deref().unwrap_or_default();
     if questions.len() != texts.len() {
-        let list: Vec<String> = questions.iter().map(|question| format!("  {}", ask::wording(question))).collect();
-        let (wanted, given, list) = (questions.len(), texts.len(), harmless(&list.join("\n")));
+        let list: Vec<String> =
+            questions.iter().map(|question| format!("  {}", question_dialog::wording(question))).collect();
+        let (wanted, given, list) = (questions.len(), texts.len(), sanitize(&list.join("\n")));
         return Err(anyhow!("{wanted} answers are wanted, one text for each, and {given} are given:\n{list}").into());
     }
     let answer = |(question, text): (_, &String)| {
-        let answer = ask::answer(question, text).map_err(|why| anyhow!("{}: {why}", ask::wording(question)))?;
-        Ok((ask::id(question).to_owned(), answer))
+        let answer = question_dialog::answer(question, text)
+            .map_err(|why| anyhow!("{}: {why}", question_dialog::wording(question)))?;
+        Ok((question_dialog::id(question).to_owned(), answer))
     };
     questions.iter().zip(texts).map(answer).collect()
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
-use grove_client::Stream as Bytes;
+use grove_client::ByteStream as Bytes;
 use grove_host::Limits;
-use grove_wire::x_grove::lines::{Closed, closed};
+use grove_wire::x_grove::line_control::{LineCloseReason, close_line};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -16,10 +16,10 @@ use tokio_tungstenite::tungstenite::protocol::{Message, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use super::{Failure, errand};
+use super::{Failure, command_runtime};
 use crate::background::find_or_start_host;
 use crate::cli::{Common, ServeArgs};
-use crate::endpoint::{Dialed, Endpoint};
+use crate::endpoint::{HostEndpoint, HostStream};
 use crate::settings::Settings;
 
 /// The largest message taken from the host: its largest answer is a file, and that much is never sent.
@@ -29,20 +29,20 @@ const LINES: usize = 16;
 /// How long the host may take to answer the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-type Socket = WebSocketStream<Box<dyn Bytes>>;
+type HostSocket = WebSocketStream<Box<dyn Bytes>>;
 
 /// What the client is told when the host ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CloseNotice {
     /// Why, in a last message that only clients of Grove expect: they decide by it whether to come back.
-    Told,
+    Sent,
     /// Nothing: nothing but the host's messages is carried.
     Silent,
 }
 
-pub(crate) fn run(common: &Common, args: &ServeArgs, end: End) -> Result<(), Failure> {
+pub(crate) fn run(common: &Common, args: &ServeArgs, end: CloseNotice) -> Result<(), Failure> {
     let settings = Settings::load(common, args)?;
-    let runtime = errand()?;
+    let runtime = command_runtime()?;
     let ended = runtime.block_on(async {
         let socket = connect(&settings).await?;
         carry(socket, end).await
@@ -52,7 +52,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs, end: End) -> Result<(), Fai
     Ok(ended?)
 }
 
-async fn connect(settings: &Settings) -> Result<Socket> {
+async fn connect(settings: &Settings) -> Result<HostSocket> {
     let found = find_or_start_host(settings).await?;
     match connect_to(&found.endpoint).await {
         Ok(socket) => Ok(socket),
@@ -61,8 +61,8 @@ async fn connect(settings: &Settings) -> Result<Socket> {
     }
 }
 
-async fn connect_to(endpoint: &Endpoint) -> Result<Socket> {
-    let Dialed { stream, name } = endpoint.dial().await?;
+async fn connect_to(endpoint: &HostEndpoint) -> Result<HostSocket> {
+    let HostStream { stream, name } = endpoint.dial().await?;
     let mut request = format!("ws://{name}/ws").into_client_request().context("the host's address is no address")?;
     let bearer = HeaderValue::from_str(&format!("Bearer {}", endpoint.token)).context("the host's token is odd")?;
     request.headers_mut().insert("authorization", bearer);
@@ -73,7 +73,7 @@ async fn connect_to(endpoint: &Endpoint) -> Result<Socket> {
 }
 
 /// Carries messages both ways until either side ends.
-async fn carry(socket: Socket, end: End) -> Result<()> {
+async fn carry(socket: HostSocket, end: CloseNotice) -> Result<()> {
     let (mut to_host, mut from_host) = socket.split();
     let (lines, mut arriving) = mpsc::channel(LINES);
     // Reading stdin blocks, and goes on doing so when all is over: a thread can be left behind.
@@ -85,7 +85,7 @@ async fn carry(socket: Socket, end: End) -> Result<()> {
     // What is under way still arrives.
     let rest = async {
         to_host.close().await.ok();
-        inwards(&mut from_host, End::Silent).await
+        inwards(&mut from_host, CloseNotice::Silent).await
     };
     tokio::time::timeout(FAREWELL, rest).await.unwrap_or(Ok(()))
 }
@@ -105,7 +105,10 @@ async fn outwards(
 }
 
 /// From the host to the client, until the host ends or nobody listens.
-async fn inwards(socket: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin), end: End) -> Result<()> {
+async fn inwards(
+    socket: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin),
+    end: CloseNotice,
+) -> Result<()> {
     let mut out = tokio::io::stdout();
     while let Some(message) = socket.next().await {
         let mut line = match message {
@@ -115,8 +118,10 @@ async fn inwards(socket: &mut (impl Stream<Item = Result<Message, SocketError>> 
                     anstream::eprintln!("grove: the host ended the connection ({}): {}", frame.code, frame.reason);
                 }
                 match end {
-                    End::Told => closed(&Closed { code: frame.code.into(), reason: frame.reason.to_string() })?,
-                    End::Silent => continue,
+                    CloseNotice::Sent => {
+                        close_line(&LineCloseReason { code: frame.code.into(), reason: frame.reason.to_string() })?
+                    }
+                    CloseNotice::Silent => continue,
                 }
             }
             Ok(_) => continue,

@@ -9,13 +9,13 @@ use grove_wire::x_grove::{Method, RenameParams, RenameResult};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Failure, errand, run, say};
+use super::{Failure, command_runtime, print_line, run};
+use crate::chat_client::ahp::{MAIN_CHAT, chat_name, main_chat};
+use crate::chat_client::tree::{NO_CHATS_IN_V1, find_chat};
 use crate::cli::{ChatsAction, ChatsArgs, Common, Protocol};
-use crate::connect::{Reach, find_session, id_of, new_id};
-use crate::show::style::{bold, harmless};
+use crate::connect::{HostConnector, find_session, id_of, new_id};
+use crate::show::style::{bold, sanitize};
 use crate::show::table::{cut, lines_within, short, terminal_width};
-use crate::talk::ahp::{MAIN_CHAT, chat_name, main_chat};
-use crate::talk::tree::{NO_CHATS_IN_V1, find_chat};
 
 /// How many columns of a title are shown.
 const TITLE: usize = 48;
@@ -24,10 +24,10 @@ pub(crate) fn run(common: &Common, args: &ChatsArgs) -> Result<(), Failure> {
     if args.connect.protocol == Protocol::V1 {
         return Err(anyhow!(NO_CHATS_IN_V1).into());
     }
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let (reach, session) = reach.at_session(&args.session).await?;
-        let client = reach.ahp(None).await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let (connector, session) = connector.at_session(&args.session).await?;
+        let client = connector.ahp(None).await?;
         let session = find_session(&client, &session).await?;
         match args.action.as_ref().unwrap_or(&ChatsAction::Ls) {
             ChatsAction::Ls => list(&client, &session, args.json).await,
@@ -40,7 +40,7 @@ pub(crate) fn run(common: &Common, args: &ChatsArgs) -> Result<(), Failure> {
 /// A chat as `--json` prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct ChatListRow {
     chat: String,
     uri: String,
     title: String,
@@ -48,13 +48,13 @@ struct Row {
     status: &'static str,
 }
 
-async fn rows(client: &Client<Ahp>, session: &str) -> Result<Vec<Row>, Failure> {
+async fn rows(client: &Client<Ahp>, session: &str) -> Result<Vec<ChatListRow>, Failure> {
     let session = client.subscribe(session).await?;
     Ok(session.read_confirmed(|state, _| {
         let Some(session) = state.session() else { return Vec::new() };
         let main = main_chat(session);
         let is_main = |uri: &String| main.as_ref() == Some(uri);
-        let row = |chat: &ChatSummary| Row {
+        let row = |chat: &ChatSummary| ChatListRow {
             chat: if is_main(&chat.resource) { MAIN_CHAT.to_owned() } else { chat_name(&chat.resource) },
             uri: chat.resource.clone(),
             title: chat.title.clone(),
@@ -73,15 +73,15 @@ async fn rows(client: &Client<Ahp>, session: &str) -> Result<Vec<Row>, Failure> 
 async fn list(client: &Client<Ahp>, session: &str, as_json: bool) -> Result<(), Failure> {
     let rows = rows(client, session).await?;
     if as_json {
-        return Ok(say(json!({"session": session, "chats": rows}))?);
+        return Ok(print_line(json!({"session": session, "chats": rows}))?);
     }
     let names = short(&rows.iter().map(|row| row.chat.as_str()).collect::<Vec<_>>());
     let head = ["CHAT", "STATUS", "TITLE"].map(str::to_owned).to_vec();
     let cells =
-        rows.iter().zip(names).map(|(row, name)| vec![harmless(&name), row.status.to_owned(), cut(&row.title, TITLE)]);
+        rows.iter().zip(names).map(|(row, name)| vec![sanitize(&name), row.status.to_owned(), cut(&row.title, TITLE)]);
     let table: Vec<_> = std::iter::once(head).chain(cells).collect();
     for (at, line) in lines_within(&table, terminal_width(), &[2]).iter().enumerate() {
-        if at == 0 { say(bold(line))? } else { say(line)? }
+        if at == 0 { print_line(bold(line))? } else { print_line(line)? }
     }
     if rows.len() < 2 {
         let id = id_of(session);
@@ -114,8 +114,8 @@ async fn create(
     }
     let id = id_of(session);
     match as_json {
-        true => Ok(say(json!({"session": session, "chat": name, "uri": chat}))?),
-        false => Ok(say(format!("created chat {name}: `grove attach {id} --chat {name}` shows it"))?),
+        true => Ok(print_line(json!({"session": session, "chat": name, "uri": chat}))?),
+        false => Ok(print_line(format!("created chat {name}: `grove attach {id} --chat {name}` shows it"))?),
     }
 }
 
@@ -128,7 +128,7 @@ async fn remove(client: &Client<Ahp>, session: &str, chat: &str, yes: bool, as_j
                 anyhow!("cannot ask whether to delete the chat, since stdin is not a terminal: add --yes").into()
             );
         }
-        anstream::eprint!("delete the chat {}, with everything that was said in it? [y/n] ", harmless(&name));
+        anstream::eprint!("delete the chat {}, with everything that was said in it? [y/n] ", sanitize(&name));
         let mut line = String::new();
         stdin().lock().read_line(&mut line)?;
         if !matches!(line.trim().to_lowercase().as_str(), "y" | "yes") {
@@ -137,7 +137,7 @@ async fn remove(client: &Client<Ahp>, session: &str, chat: &str, yes: bool, as_j
     }
     client.request(DisposeChat { channel: uri.clone() }).await?;
     match as_json {
-        true => Ok(say(json!({"session": session, "deleted": uri}))?),
-        false => Ok(say(format!("deleted chat {}", harmless(&name)))?),
+        true => Ok(print_line(json!({"session": session, "deleted": uri}))?),
+        false => Ok(print_line(format!("deleted chat {}", sanitize(&name)))?),
     }
 }

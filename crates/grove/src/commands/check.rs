@@ -6,10 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use grove_core::SessionUri;
 use grove_fs::{LocalFs, SessionFs};
-use grove_tree::{Index, Log, repair};
+use grove_tree::{Log, LogIndex, repair};
 
 use super::inspect::{find, read};
-use super::{Failure, errand, say};
+use super::{Failure, command_runtime, print_line};
 use crate::cli::{CheckArgs, Common, ServeArgs};
 use crate::damage_file::{self, Finding};
 use crate::settings::Settings;
@@ -21,20 +21,20 @@ pub(crate) fn run(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
     let log = read(&path)?;
     let index = log.index();
     let findings = findings(common, name, &path)?;
-    let count = index.damage().len() as u64 + index.untold_damage();
+    let count = index.damage().len() as u64 + index.unlisted_damage();
     let repaired = if args.repair && count > 0 { Some(write_repaired(&path, &log)?) } else { None };
     if args.json {
-        say(serde_json::json!({
+        print_line(serde_json::json!({
             "file": path,
             "version": log.migrated_from().unwrap_or(grove_tree::VERSION),
             "entries": index.len(),
             "damage": index.damage(),
-            "untold": index.untold_damage(),
+            "untold": index.unlisted_damage(),
             "findings": findings,
             "repaired": repaired,
         }))?;
     } else {
-        say(in_words(index, &findings, repaired.as_deref()))?;
+        print_line(in_words(index, &findings, repaired.as_deref()))?;
     }
     failure(&path, count + findings.len() as u64)
 }
@@ -48,10 +48,10 @@ fn check_all(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
     let data_dir = &settings.data_dir.value;
     let stores: Vec<Arc<dyn SessionFs>> =
         stores::folders(&settings).into_iter().map(|store| Arc::new(LocalFs::new(&store.folder)) as _).collect();
-    let findings = errand()?.block_on(grove_host::verify_all(&data_dir.join("journal"), &stores));
+    let findings = command_runtime()?.block_on(grove_host::verify_all(&data_dir.join("journal"), &stores));
     let earlier = damage_file::read(data_dir);
     if args.json {
-        say(serde_json::json!({"folder": data_dir, "findings": findings, "foundBefore": earlier}))?;
+        print_line(serde_json::json!({"folder": data_dir, "findings": findings, "foundBefore": earlier}))?;
     } else {
         let mut lines = findings.clone();
         lines.extend(earlier.iter().map(earlier_words));
@@ -60,7 +60,7 @@ fn check_all(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
         } else if !earlier.is_empty() {
             lines.push(format!("remove {} once you have read it", damage_file::path(data_dir).display()));
         }
-        say(lines.join("\n"))?;
+        print_line(lines.join("\n"))?;
     }
     failure(data_dir, (findings.len() + earlier.len()) as u64)
 }
@@ -72,7 +72,7 @@ fn findings(common: &Common, name: &str, path: &Path) -> Result<Vec<String>, Fai
     let id = folder.and_then(|folder| folder.file_name()?.to_str());
     let id = id.and_then(|id| SessionUri::from(format!("session:/{id}")).id());
     let (Some(folder), Some(id)) = (folder.and_then(Path::parent), id) else { return Ok(Vec::new()) };
-    let mut findings = errand()?.block_on(grove_host::verify_session(&LocalFs::new(folder), &id));
+    let mut findings = command_runtime()?.block_on(grove_host::verify_session(&LocalFs::new(folder), &id));
     if !Path::new(name).is_file() {
         let settings = Settings::load(common, &ServeArgs::default())?;
         let of_it = format!("session {id}:");
@@ -98,15 +98,15 @@ fn failure(path: &Path, count: u64) -> Result<(), Failure> {
     }
 }
 
-fn in_words(index: &Index, findings: &[String], repaired: Option<&Path>) -> String {
+fn in_words(index: &LogIndex, findings: &[String], repaired: Option<&Path>) -> String {
     let mut lines: Vec<String> =
         index.damage().iter().map(|damage| format!("line {}: {}", damage.line, damage.message)).collect();
     lines.extend_from_slice(findings);
     if lines.is_empty() {
         lines.push(format!("nothing is wrong: {} entries", index.len()));
     }
-    if index.untold_damage() > 0 {
-        lines.push(format!("and {} more", index.untold_damage()));
+    if index.unlisted_damage() > 0 {
+        lines.push(format!("and {} more", index.unlisted_damage()));
     }
     if let Some(repaired) = repaired {
         lines.push(format!("a mended copy is in {}", repaired.display()));
@@ -127,7 +127,7 @@ fn write_repaired(path: &Path, log: &Log) -> Result<PathBuf, Failure> {
         return Err(anyhow!("{} is there already: move it away first", copy.display()).into());
     }
     let folder = LocalFs::new(copy.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")));
-    let written = errand()?.block_on(folder.write_file(&name, &repair::repair(log)));
+    let written = command_runtime()?.block_on(folder.write_file(&name, &repair::repair(log)));
     written.with_context(|| format!("{} cannot be written", copy.display()))?;
     Ok(copy)
 }

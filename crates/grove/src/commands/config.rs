@@ -1,6 +1,6 @@
 //! `grove config show`
 
-use super::{Failure, say};
+use super::{Failure, print_line};
 use crate::cli::{Common, OutputArgs, ServeArgs};
 use crate::settings::Settings;
 
@@ -8,11 +8,11 @@ pub(crate) fn show(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
     let json = serde_json::to_value(&settings)?;
     if args.json {
-        say(serde_json::to_string_pretty(&json)?)?;
+        print_line(serde_json::to_string_pretty(&json)?)?;
         return Ok(());
     }
     let exists = if settings.config_file.exists() { "" } else { " (does not exist)" };
-    say(format!("configuration file: {}{exists}\n", settings.config_file.display()))?;
+    print_line(format!("configuration file: {}{exists}\n", settings.config_file.display()))?;
     for (name, setting) in json.as_object().into_iter().flatten() {
         let value = match setting.get("value") {
             Some(serde_json::Value::String(text)) => text.clone(),
@@ -25,7 +25,7 @@ pub(crate) fn show(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             (Some(kind), None) => kind.to_owned(),
             (None, _) => String::new(),
         };
-        say(format!("{name:<18} {value:<40} {source}"))?;
+        print_line(format!("{name:<18} {value:<40} {source}"))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result, bail};
 use grove_host::SystemRandom;
-use grove_host::copilot::{QuickListener, QuickStream};
+use grove_host::copilot::{QuickAckListener, QuickAckStream};
 use grove_host::server::sdk;
 use http_body_util::Empty;
 use hyper::body::Bytes;
@@ -19,12 +19,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::{Failure, errand, say};
+use super::{Failure, command_runtime, print_line};
 use crate::background::find_or_start_host;
 use crate::cli::{Common, CopilotArgs, ServeArgs};
 use crate::connect::new_id;
 use crate::data_folder;
-use crate::endpoint::Endpoint;
+use crate::endpoint::HostEndpoint;
 use crate::settings::Settings;
 
 /// The variable in which the SDK says the secret that it will send over TCP.
@@ -38,7 +38,7 @@ const MOST: usize = 256;
 
 pub(crate) fn run(common: &Common, args: &CopilotArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
-    let runtime = errand()?;
+    let runtime = command_runtime()?;
     let ended = runtime.block_on(carry(&settings, args));
     // A reader that still waits for the other program is not waited for.
     runtime.shutdown_background();
@@ -49,19 +49,19 @@ async fn carry(settings: &Settings, args: &CopilotArgs) -> Result<(), Failure> {
     let host = find_or_start_host(settings).await?.endpoint;
     let program = new_id()?.replace('-', "");
     if args.stdio {
-        let carrier = Carrier { host, program, secret: None };
+        let carrier = CopilotRelay { host, program, secret: None };
         let stream = carrier.open(Transport::Pipes).await?;
         return Ok(exchange(stream, tokio::io::stdin(), tokio::io::stdout()).await?);
     }
     let secret = secret(settings)?;
-    let carrier = Carrier { host, program, secret: Some(secret) };
+    let carrier = CopilotRelay { host, program, secret: Some(secret) };
     // The endpoint must be there while no client is.
     let keeper = carrier.open(Transport::Pipes).await?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port.unwrap_or(0)));
     let mut listener =
-        QuickListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
+        QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
     let port = listener.local_addr().context("the listener has no address")?.port();
-    say(format!("Grove listening on port {port}"))?;
+    print_line(format!("Grove listening on port {port}"))?;
     let serving = serve(&carrier, &mut listener);
     let gone = host_gone(keeper);
     tokio::select! {
@@ -89,7 +89,7 @@ fn secret(settings: &Settings) -> Result<String> {
     }
 }
 
-async fn serve(carrier: &Carrier, listener: &mut QuickListener) -> Result<()> {
+async fn serve(carrier: &CopilotRelay, listener: &mut QuickAckListener) -> Result<()> {
     let mut carried = JoinSet::new();
     loop {
         tokio::select! {
@@ -118,14 +118,14 @@ enum Transport {
 
 /// The way to an endpoint of this program at the host.
 #[derive(Clone)]
-struct Carrier {
-    host: Endpoint,
+struct CopilotRelay {
+    host: HostEndpoint,
     program: String,
     secret: Option<String>,
 }
 
-impl Carrier {
-    async fn carry(&self, stream: QuickStream) -> Result<()> {
+impl CopilotRelay {
+    async fn carry(&self, stream: QuickAckStream) -> Result<()> {
         let (reading, writing) = tokio::io::split(stream);
         exchange(self.open(Transport::Port).await?, reading, writing).await
     }
@@ -133,7 +133,7 @@ impl Carrier {
     async fn open(&self, transport: Transport) -> Result<TokioIo<Upgraded>> {
         let address = self.host.address()?;
         let stream = TcpStream::connect(address).await.context("the host does not answer")?;
-        let stream = QuickStream::new(stream).context("the host's socket cannot be set up")?;
+        let stream = QuickAckStream::new(stream).context("the host's socket cannot be set up")?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let mut request = hyper::Request::get("/copilot")
             .header(HOST, address)

@@ -1,41 +1,41 @@
 //! `grove doctor`
 
-use grove_history::catalog::{Catalog, Checkup, Suspect, check};
+use grove_history::catalog::{Catalog, DoctorFinding, DoctorReport, check};
 
-use super::{Failure, errand, exit, say};
+use super::{Failure, command_runtime, exit, print_line};
+use crate::chat_client::tree::AnyClient;
 use crate::cli::{Common, HistoryArgs, ServeArgs};
-use crate::connect::Reach;
+use crate::connect::HostConnector;
 use crate::history::{DATABASE, roots};
 use crate::settings::Settings;
-use crate::show::style::harmless;
-use crate::talk::tree::AnyClient;
+use crate::show::style::sanitize;
 
 /// How many of each kind are shown. `--json` has them all.
 const SHOWN: usize = 20;
 
 pub(crate) fn run(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let client = AnyClient::connect(&reach, args.connect.protocol).await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let client = AnyClient::connect(&connector, args.connect.protocol).await?;
         super::history::refresh(&client).await
     })?;
     let checkup = if settings.history.value.enabled {
-        let catalog = Catalog::look(&settings.data_dir.value.join(DATABASE))?;
+        let catalog = Catalog::open_read_only(&settings.data_dir.value.join(DATABASE))?;
         check(&catalog, &roots(&settings))?
     } else {
-        Checkup::default()
+        DoctorReport::default()
     };
     if args.json {
-        say(serde_json::to_string(&checkup)?)?;
+        print_line(serde_json::to_string(&checkup)?)?;
     } else {
         tell(&checkup)?;
     }
-    if checkup.is_well() { Ok(()) } else { Err(Failure::Said(exit::DAMAGED)) }
+    if checkup.is_well() { Ok(()) } else { Err(Failure::Exit(exit::DAMAGED)) }
 }
 
-fn tell(checkup: &Checkup) -> Result<(), Failure> {
-    say(format!("{} files named like sessions, {} of them shown", checkup.files, checkup.shown))?;
+fn tell(checkup: &DoctorReport) -> Result<(), Failure> {
+    print_line(format!("{} files named like sessions, {} of them shown", checkup.files, checkup.shown))?;
     for (what, suspects) in [
         ("damaged", &checkup.damaged),
         ("orphaned", &checkup.orphaned),
@@ -43,28 +43,28 @@ fn tell(checkup: &Checkup) -> Result<(), Failure> {
         ("unknown", &checkup.unknown),
     ] {
         for suspect in suspects.iter().take(SHOWN) {
-            say(line(what, suspect))?;
+            print_line(line(what, suspect))?;
         }
         if suspects.len() > SHOWN {
-            say(format!("{what}  and {} more (--json lists them)", suspects.len() - SHOWN))?;
+            print_line(format!("{what}  and {} more (--json lists them)", suspects.len() - SHOWN))?;
         }
     }
     for problem in &checkup.problems {
-        anstream::eprintln!("{}", harmless(problem));
+        anstream::eprintln!("{}", sanitize(problem));
     }
     if checkup.is_well() {
-        say("nothing is wrong")?;
+        print_line("nothing is wrong")?;
     }
     Ok(())
 }
 
-fn line(what: &str, suspect: &Suspect) -> String {
+fn line(what: &str, suspect: &DoctorFinding) -> String {
     let path = suspect.path.display().to_string();
     let places = suspect.damage.iter().flat_map(|damage| &damage.places).map(|place| match place.line {
         Some(line) => format!("line {line}: {}", place.what),
         None => format!("byte {}: {}", place.offset, place.what),
     });
-    let mut words = vec![format!("{what}  {}  {}", suspect.source, harmless(&path))];
-    words.extend(places.take(3).map(|place| format!("    {}", harmless(&place))));
+    let mut words = vec![format!("{what}  {}  {}", suspect.source, sanitize(&path))];
+    words.extend(places.take(3).map(|place| format!("    {}", sanitize(&place))));
     words.join("\n")
 }

@@ -10,14 +10,14 @@ use anyhow::{Context, anyhow};
 use grove_history::export::{CopilotChat, Html, Json, Markdown, TurnWriter};
 use serde_json::json;
 
-use super::meant::{self, Meant};
-use super::{Failure, errand, say};
+use super::resolve::{self, ResolvedSession};
+use super::{Failure, command_runtime, print_line};
+use crate::chat_client::ahp::chat_name;
 use crate::cli::{Common, ExportArgs, ExportFormat};
-use crate::connect::Reach;
-use crate::exchange::log_lines;
-use crate::exchange::opened::{Opened, fit_for_a_file};
-use crate::show::style::harmless;
-use crate::talk::ahp::chat_name;
+use crate::connect::HostConnector;
+use crate::import_export::log_export;
+use crate::import_export::transcript::{Transcript, fit_for_a_file};
+use crate::show::style::sanitize;
 
 /// What stands for stdout.
 const STDOUT: &str = "-";
@@ -35,14 +35,14 @@ fn exists(path: &Path) -> anyhow::Error {
 }
 
 /// What was written.
-struct Exported {
+struct ExportOutcome {
     id: String,
     path: PathBuf,
     turns: usize,
 }
 
 pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
+    let connector = HostConnector::new(common, &args.connect)?;
     let to_stdout = args.out.as_deref() == Some(Path::new(STDOUT));
     if to_stdout && (args.json || args.format == ExportFormat::CopilotCli) {
         return Err(anyhow!("--out - is for a file of a session alone: name a folder, or leave out --json").into());
@@ -51,57 +51,61 @@ pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
         Some(out) => std::path::absolute(out).context("--out")?,
         None => std::env::current_dir().context("the current folder")?,
     };
-    errand()?.block_on(async {
-        let meant = meant::find(&reach, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
+    command_runtime()?.block_on(async {
+        let resolved = resolve::find(&connector, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
         if !args.json {
-            meant::name_other_chats(&meant).await?;
+            resolve::name_other_chats(&resolved).await?;
         }
         let replace = if args.force { Replace::Yes } else { Replace::No };
-        let exported = match (args.format, &meant) {
-            (ExportFormat::CopilotCli, Meant::OfHost(_)) if args.chat.is_some() => {
+        let exported = match (args.format, &resolved) {
+            (ExportFormat::CopilotCli, ResolvedSession::OfHost(_)) if args.chat.is_some() => {
                 return Err(anyhow!("the Copilot CLI knows the main chat alone: leave out --chat").into());
             }
-            (ExportFormat::CopilotCli, Meant::OfHost(session)) => copilot_cli::write(session, &out, replace).await?,
-            (ExportFormat::CopilotCli, Meant::Elsewhere(_) | Meant::Log(_)) => {
+            (ExportFormat::CopilotCli, ResolvedSession::OfHost(session)) => {
+                copilot_cli::write(session, &out, replace).await?
+            }
+            (ExportFormat::CopilotCli, ResolvedSession::Elsewhere(_) | ResolvedSession::Log(_)) => {
                 let why =
                     "only sessions of the host are written for the Copilot CLI: take it in with `grove import` first";
                 return Err(anyhow!(why).into());
             }
-            (_, meant) => {
-                let opened = meant::open(meant).await?;
+            (_, resolved) => {
+                let transcript = resolve::open(resolved).await?;
                 if to_stdout {
                     let mut stdout = BufWriter::new(io::stdout().lock());
-                    write(&opened, args.format, &mut stdout)?;
+                    write(&transcript, args.format, &mut stdout)?;
                     return Ok(stdout.flush()?);
                 }
-                let chat = match meant {
-                    Meant::OfHost(session) => session.chat().map(chat_name),
-                    Meant::Elsewhere(_) | Meant::Log(_) => None,
+                let chat = match resolved {
+                    ResolvedSession::OfHost(session) => session.chat().map(chat_name),
+                    ResolvedSession::Elsewhere(_) | ResolvedSession::Log(_) => None,
                 };
-                to_file(&opened, chat.as_deref(), args.format, &out, replace)?
+                to_file(&transcript, chat.as_deref(), args.format, &out, replace)?
             }
         };
-        let Exported { id, path, turns } = exported;
+        let ExportOutcome { id, path, turns } = exported;
         if args.json {
-            let (session, format) = (meant.shown(), args.format.name());
-            return Ok(say(json!({"session": session, "format": format, "id": id, "path": path, "turns": turns}))?);
+            let (session, format) = (resolved.shown(), args.format.name());
+            return Ok(print_line(
+                json!({"session": session, "format": format, "id": id, "path": path, "turns": turns}),
+            )?);
         }
-        Ok(say(path.display())?)
+        Ok(print_line(path.display())?)
     })
 }
 
 /// Writes a file into a folder. It is made beside its place and moved there, so that it is whole or not there.
 fn to_file(
-    opened: &Opened,
+    transcript: &Transcript,
     chat: Option<&str>,
     format: ExportFormat,
     folder: &Path,
     replace: Replace,
-) -> Result<Exported, Failure> {
+) -> Result<ExportOutcome, Failure> {
     // Each chat of a session has a file of its own.
     let stem = match chat {
-        Some(chat) => format!("{}-{}", opened.file_name(), fit_for_a_file(chat)),
-        None => opened.file_name(),
+        Some(chat) => format!("{}-{}", transcript.file_name(), fit_for_a_file(chat)),
+        None => transcript.file_name(),
     };
     let name = match format {
         ExportFormat::Markdown => format!("{stem}.md"),
@@ -109,14 +113,14 @@ fn to_file(
         ExportFormat::Json => format!("{stem}.json"),
         ExportFormat::Jsonl => format!("{stem}.jsonl"),
         ExportFormat::CopilotChat => format!("{stem}.chat.json"),
-        ExportFormat::Pi => log_lines::pi_file_name(opened),
+        ExportFormat::Pi => log_export::pi_file_name(transcript),
         ExportFormat::CopilotCli => stem,
     };
     let path = folder.join(name);
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let mut made = tempfile::Builder::new().prefix(".grove-export-").tempfile_in(folder).context("making a file")?;
     let mut out = BufWriter::new(made.as_file_mut());
-    let turns = write(opened, format, &mut out)?;
+    let turns = write(transcript, format, &mut out)?;
     out.flush().context("writing the file")?;
     drop(out);
     let put = match replace {
@@ -127,26 +131,26 @@ fn to_file(
         io::ErrorKind::AlreadyExists => exists(&path),
         _ => anyhow!(error.error).context(format!("putting {} in its place", path.display())),
     })?;
-    Ok(Exported { id: opened.session().source_id.clone(), path, turns })
+    Ok(ExportOutcome { id: transcript.session().source_id.clone(), path, turns })
 }
 
 /// Writes a session, and gives how many turns it has.
-fn write(opened: &Opened, format: ExportFormat, out: &mut dyn Write) -> Result<usize, Failure> {
-    let heading = opened.heading();
+fn write(transcript: &Transcript, format: ExportFormat, out: &mut dyn Write) -> Result<usize, Failure> {
+    let heading = transcript.heading();
     let mut writer: Box<dyn TurnWriter + '_> = match format {
         ExportFormat::Markdown => Box::new(Markdown::begin(out, heading)?),
         ExportFormat::Html => Box::new(Html::begin(out, heading)?),
         ExportFormat::Json => Box::new(Json::begin(out, heading)?),
         ExportFormat::CopilotChat => Box::new(CopilotChat::begin(out, heading)?),
         ExportFormat::Jsonl | ExportFormat::Pi | ExportFormat::CopilotCli => {
-            for warning in log_lines::write(opened, out)? {
-                anstream::eprintln!("{}", harmless(&warning));
+            for warning in log_export::write(transcript, out)? {
+                anstream::eprintln!("{}", sanitize(&warning));
             }
-            return Ok(opened.session().turns as usize);
+            return Ok(transcript.session().turns as usize);
         }
     };
     let mut turns = 0;
-    opened.each(&mut |turn| {
+    transcript.each(&mut |turn| {
         turns += 1;
         Ok::<(), Failure>(writer.turn(&turn)?)
     })?;

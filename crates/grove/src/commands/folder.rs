@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 
 use super::Failure;
-use crate::show::style::harmless;
+use crate::show::style::sanitize;
 
 /// Whether a person can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asking {
+pub(super) enum FolderPrompt {
     /// On a terminal.
     Allowed,
     /// A program reads the answer.
@@ -42,12 +42,12 @@ pub(super) fn choose(
     named: Option<&Path>,
     was: Option<&str>,
     host: &str,
-    asking: Asking,
+    asking: FolderPrompt,
 ) -> Result<Option<PathBuf>, Failure> {
     let Some(was) = was.filter(|_| named.is_none()) else { return Ok(named.map(Path::to_owned)) };
     let was = grove_work::local_path(was).map_or_else(|_| was.to_owned(), |path| path.display().to_string());
-    let was = harmless(&was);
-    if asking == Asking::Never || !stdin().is_terminal() {
+    let was = sanitize(&was);
+    if asking == FolderPrompt::Never || !stdin().is_terminal() {
         anstream::eprintln!(
             "it worked in {was}; at {host} it works in no folder: name one with --cwd, or later with `grove cd`"
         );

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use grove_wire::x_grove::Method;
-use grove_wire::x_grove::history::{self, ListParams, ListResult, Row, ScanParams, ScanReport, ScanResult};
+use grove_wire::x_grove::history::{
+    self, HistoryListParams, HistoryListResult, HistoryListRow, ScanParams, ScanReport, ScanResult,
+};
 
-use super::{Failure, errand, say};
+use super::{Failure, command_runtime, print_line};
+use crate::chat_client::tree::AnyClient;
 use crate::cli::{Common, HistoryArgs};
-use crate::connect::Reach;
-use crate::show::style::harmless;
-use crate::talk::tree::AnyClient;
+use crate::connect::HostConnector;
+use crate::show::style::sanitize;
 
 /// How often it is asked how far the host is.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -21,16 +23,16 @@ const PAGE: usize = 1_000;
 const BAR: usize = 30;
 
 pub(crate) fn scan(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let client = AnyClient::connect(&reach, args.connect.protocol).await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let client = AnyClient::connect(&connector, args.connect.protocol).await?;
         let report = refresh(&client).await?;
         if args.json {
-            return Ok(say(serde_json::to_string(&report)?)?);
+            return Ok(print_line(serde_json::to_string(&report)?)?);
         }
-        say(in_words(&report))?;
+        print_line(in_words(&report))?;
         for problem in &report.problems {
-            anstream::eprintln!("{}", harmless(problem));
+            anstream::eprintln!("{}", sanitize(problem));
         }
         Ok(())
     })
@@ -38,13 +40,13 @@ pub(crate) fn scan(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
 
 /// Has the host look at other tools' stores, and waits until it has.
 pub(super) async fn refresh(client: &AnyClient) -> Result<ScanReport, Failure> {
-    let method = Method::History(history::Method::Scan);
+    let method = Method::History(history::HistoryMethod::Scan);
     // A host that looks at nothing has found nothing.
     if !client.offers(method) {
         return Ok(ScanReport::default());
     }
     let mut told: ScanResult = client.ask(method, &ScanParams { start: true }).await?;
-    let mut bar = Bar::default();
+    let mut bar = ProgressBar::default();
     while told.running {
         bar.show(&told)?;
         tokio::time::sleep(GLANCE).await;
@@ -58,15 +60,15 @@ pub(super) async fn refresh(client: &AnyClient) -> Result<ScanReport, Failure> {
 }
 
 /// Every session of other tools that fits, the newest first.
-pub(super) async fn list(client: &AnyClient, wanted: ListParams) -> Result<Vec<Row>, Failure> {
-    let method = Method::History(history::Method::List);
+pub(super) async fn list(client: &AnyClient, wanted: HistoryListParams) -> Result<Vec<HistoryListRow>, Failure> {
+    let method = Method::History(history::HistoryMethod::List);
     if !client.offers(method) {
         return Ok(Vec::new());
     }
-    let mut params = ListParams { limit: Some(PAGE), ..wanted };
+    let mut params = HistoryListParams { limit: Some(PAGE), ..wanted };
     let mut rows = Vec::new();
     loop {
-        let page: ListResult = client.ask(method, &params).await?;
+        let page: HistoryListResult = client.ask(method, &params).await?;
         rows.extend(page.sessions);
         params.cursor = page.next_cursor;
         if params.cursor.is_none() {
@@ -94,11 +96,11 @@ fn in_words(report: &ScanReport) -> String {
 
 /// A bar on the terminal that says how far it is. Where nobody looks there is none.
 #[derive(Debug, Default)]
-struct Bar {
+struct ProgressBar {
     is_shown: bool,
 }
 
-impl Bar {
+impl ProgressBar {
     fn show(&mut self, told: &ScanResult) -> io::Result<()> {
         let mut stderr = io::stderr().lock();
         if !stderr.is_terminal() {

@@ -6,16 +6,17 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use futures_util::StreamExt;
 use grove_client::{
-    Access, Ahp, Backoff, CertificateError, Client, ConnectError, Fingerprint, HostAddress, OpenError, Options,
+    Ahp, Backoff, CertificateError, Client, ConnectError, Credentials, Fingerprint, HostAddress, Options,
+    TransportError,
 };
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::{Value, json};
 
-use super::{Failure, errand, exit, say};
+use super::{Failure, command_runtime, exit, print_line};
 use crate::cli::{Common, HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs, ServeArgs};
-use crate::hosts::{self, KnownHost, KnownHosts, Looked, UnusableHost, known_hosts, look};
+use crate::hosts::{self, HostProbe, KnownHost, KnownHosts, UnusableHost, known_hosts, probe};
 use crate::settings::Settings;
-use crate::show::style::{bold, harmless};
+use crate::show::style::{bold, sanitize};
 use crate::show::table::{cut, lines};
 
 /// How many hosts are asked at a time.
@@ -39,24 +40,24 @@ pub(crate) fn run(common: &Common, args: &HostsArgs) -> Result<(), Failure> {
 
 fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
     let KnownHosts { hosts: all, unusable } = known_hosts(data_dir)?;
-    let looked: Vec<Result<Looked>> =
-        errand()?.block_on(futures_util::stream::iter(&all).map(look).buffered(ASKED_AT_ONCE).collect());
-    let rows: Vec<(&KnownHost, &Result<Looked>)> = all.iter().zip(&looked).collect();
+    let probe_result: Vec<Result<HostProbe>> =
+        command_runtime()?.block_on(futures_util::stream::iter(&all).map(probe).buffered(ASKED_AT_ONCE).collect());
+    let rows: Vec<(&KnownHost, &Result<HostProbe>)> = all.iter().zip(&probe_result).collect();
     if as_json {
-        let mut hosts: Vec<Value> = rows.iter().map(|(host, looked)| row_json(host, looked)).collect();
+        let mut hosts: Vec<Value> = rows.iter().map(|(host, probe_result)| row_json(host, probe_result)).collect();
         hosts.extend(unusable.iter().map(
             |UnusableHost { name, error }| json!({"name": name, "reachable": false, "error": cut(&error.to_string(), WHY)}),
         ));
-        return Ok(say(json!({ "hosts": hosts }))?);
+        return Ok(print_line(json!({ "hosts": hosts }))?);
     }
     if rows.is_empty() && unusable.is_empty() {
         anstream::eprintln!("no other host is known: `grove hosts add NAME ssh://machine` adds one");
         return Ok(());
     }
     let head = ["NAME", "STATE", "VERSION", "SESSIONS", "ADDRESS"].map(str::to_owned).to_vec();
-    let cells = rows.iter().map(|(host, looked)| {
-        let (state, version, sessions) = match looked {
-            Ok(looked) => ("reachable", version(looked), looked.sessions.to_string()),
+    let cells = rows.iter().map(|(host, probe_result)| {
+        let (state, version, sessions) = match probe_result {
+            Ok(probe_result) => ("reachable", version(probe_result), probe_result.sessions.to_string()),
             Err(_) => ("away", String::new(), String::new()),
         };
         vec![host.name.clone(), state.to_owned(), version, sessions, host.address.to_string()]
@@ -66,10 +67,10 @@ fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
     });
     let table = lines(&std::iter::once(head).chain(cells).chain(broken).collect::<Vec<_>>());
     for (at, line) in table.iter().enumerate() {
-        if at == 0 { say(bold(line))? } else { say(line)? }
+        if at == 0 { print_line(bold(line))? } else { print_line(line)? }
     }
-    for (host, looked) in rows {
-        if let Err(error) = looked {
+    for (host, probe_result) in rows {
+        if let Err(error) = probe_result {
             anstream::eprintln!("{}: {}", host.name, cut(&format!("{error:#}"), WHY));
         }
     }
@@ -79,8 +80,8 @@ fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn version(looked: &Looked) -> String {
-    let named = looked.program.as_ref().map(|program| match &program.version {
+fn version(probe_result: &HostProbe) -> String {
+    let named = probe_result.program.as_ref().map(|program| match &program.version {
         Some(version) => format!("{} {version}", program.name),
         None => program.name.clone(),
     });
@@ -88,13 +89,13 @@ fn version(looked: &Looked) -> String {
     cut(&named.unwrap_or_default(), 30)
 }
 
-fn row_json(host: &KnownHost, looked: &Result<Looked>) -> Value {
-    let mut row = json!({"name": host.name, "address": host.address.to_string(), "reachable": looked.is_ok()});
-    match looked {
-        Ok(looked) => {
-            row["program"] = json!(looked.program.as_ref().map(|program| &program.name));
-            row["version"] = json!(looked.program.as_ref().and_then(|program| program.version.as_ref()));
-            row["sessions"] = json!(looked.sessions);
+fn row_json(host: &KnownHost, probe_result: &Result<HostProbe>) -> Value {
+    let mut row = json!({"name": host.name, "address": host.address.to_string(), "reachable": probe_result.is_ok()});
+    match probe_result {
+        Ok(probe_result) => {
+            row["program"] = json!(probe_result.program.as_ref().map(|program| &program.name));
+            row["version"] = json!(probe_result.program.as_ref().and_then(|program| program.version.as_ref()));
+            row["sessions"] = json!(probe_result.sessions);
         }
         Err(error) => row["error"] = json!(cut(&format!("{error:#}"), WHY)),
     }
@@ -127,17 +128,17 @@ fn add(data_dir: &Path, args: &HostsAddArgs) -> Result<(), Failure> {
         None if needs_token => Some(ask_token()?),
         None => None,
     };
-    let access = Access { token, pin, ssh: None };
+    let access = Credentials { token, pin, ssh: None };
     let host = KnownHost { name: args.name.clone(), address: args.address.clone(), access };
     // A token that cannot be sent is found out now.
     host.endpoint()?;
     hosts::add(data_dir, &host)?;
-    Ok(say(format!("{} is {}: `grove hosts` says how it stands with it", host.name, host.address))?)
+    Ok(print_line(format!("{} is {}: `grove hosts` says how it stands with it", host.name, host.address))?)
 }
 
 fn rm(data_dir: &Path, args: &HostsRmArgs) -> Result<(), Failure> {
     match hosts::remove(data_dir, &args.name)? {
-        true => Ok(say(format!("{} is forgotten", args.name))?),
+        true => Ok(print_line(format!("{} is forgotten", args.name))?),
         false => Err(Failure::NotFound(format!(
             "no host is called {:?}: `grove hosts` lists them",
             args.name.chars().take(80).collect::<String>()
@@ -147,7 +148,7 @@ fn rm(data_dir: &Path, args: &HostsRmArgs) -> Result<(), Failure> {
 
 /// What certificate the host shows, where the person says that it is the right one.
 fn ask_pin(address: &HostAddress) -> Result<Fingerprint, Failure> {
-    let shown = errand()?.block_on(shown_by(address))?;
+    let shown = command_runtime()?.block_on(shown_by(address))?;
     if !io::stdin().is_terminal() {
         return Err(anyhow!(
             "the host shows the certificate {shown}: compare it with what `grove serve` prints there, and say `--pin {shown}`"
@@ -166,10 +167,10 @@ fn ask_pin(address: &HostAddress) -> Result<Fingerprint, Failure> {
 }
 
 async fn shown_by(address: &HostAddress) -> Result<Fingerprint> {
-    let endpoint = grove_client::Endpoint::new(address, &Access::default())?;
+    let endpoint = grove_client::Endpoint::new(address, &Credentials::default())?;
     let options = Options { reconnect: Backoff::never(), ..Options::default() };
     match Client::connect(endpoint, Ahp::default(), options).await {
-        Err(ConnectError::Open(OpenError::Certificate(CertificateError::Unpinned { shown }))) => Ok(shown),
+        Err(ConnectError::Open(TransportError::Certificate(CertificateError::Unpinned { shown }))) => Ok(shown),
         Err(error) => Err(error).context("what certificate the host has cannot be seen"),
         Ok(_) => bail!("the host was taken without a certificate"),
     }
@@ -186,7 +187,7 @@ fn ask_token() -> Result<String, Failure> {
         return Ok(read_token(&mut stdin.lock()).context("stdin, where the host's token is expected")?);
     }
     // Before anybody is asked: what is typed at once is not to be seen either.
-    let unseen = Unseen::begin(&stdin)?;
+    let unseen = HiddenInput::begin(&stdin)?;
     anstream::eprint!("The host's token (`token` in its data folder; it is not shown): ");
     io::stderr().flush().ok();
     let typed = unseen.read(&mut stdin.lock());
@@ -201,19 +202,19 @@ fn read_token(input: &mut impl BufRead) -> Result<String> {
     match line.trim() {
         "" => bail!("there is no token in it: copy `token` from the host's data folder"),
         token if token.chars().any(|letter| letter.is_control() || letter.is_whitespace()) => {
-            bail!("what is in it is no token: {:?}…", harmless(&token.chars().take(4).collect::<String>()))
+            bail!("what is in it is no token: {:?}…", sanitize(&token.chars().take(4).collect::<String>()))
         }
         token => Ok(token.to_owned()),
     }
 }
 
 /// A terminal that does not show what is typed. Ctrl-C is heard here, so that the terminal is never left like that.
-struct Unseen<'a> {
+struct HiddenInput<'a> {
     terminal: &'a io::Stdin,
     before: Termios,
 }
 
-impl<'a> Unseen<'a> {
+impl<'a> HiddenInput<'a> {
     fn begin(terminal: &'a io::Stdin) -> Result<Self> {
         let before = tcgetattr(terminal).context("the terminal cannot be asked")?;
         let mut hidden = before.clone();
@@ -227,7 +228,7 @@ impl<'a> Unseen<'a> {
         for byte in input.take(TOKEN).bytes() {
             match byte.context("the terminal cannot be read")? {
                 b'\n' | b'\r' | 4 => break,
-                3 => return Err(Failure::Said(exit::LEFT)),
+                3 => return Err(Failure::Exit(exit::LEFT)),
                 8 | 127 => drop(typed.pop()),
                 byte => typed.push(byte),
             }
@@ -236,7 +237,7 @@ impl<'a> Unseen<'a> {
     }
 }
 
-impl Drop for Unseen<'_> {
+impl Drop for HiddenInput<'_> {
     fn drop(&mut self) {
         // Where this fails there is no terminal any more.
         tcsetattr(self.terminal, OptionalActions::Flush, &self.before).ok();

@@ -13,23 +13,23 @@ use grove_wire::x_grove::import::{
 };
 use serde_json::json;
 
-use super::folder::{self, Asking};
-use super::meant::of_another_tool;
-use super::{Failure, errand, exit, say};
+use super::folder::{self, FolderPrompt};
+use super::resolve::find_in_tool_stores;
+use super::{Failure, command_runtime, exit, print_line};
+use crate::chat_client::tree::AnyClient;
 use crate::cli::{Common, ImportArgs};
-use crate::connect::{Reach, id_of, new_id};
-use crate::exchange::brought::{Brought, WantedId, bring, bring_located};
-use crate::exchange::stores::with_source;
+use crate::connect::{HostConnector, id_of, new_id};
 use crate::hosts::LOCAL;
+use crate::import_export::prepared_import::{ImportId, PreparedImport, prepare_import, prepare_located_import};
+use crate::import_export::stores::with_source;
 use crate::json_errors;
-use crate::show::style::harmless;
-use crate::talk::tree::AnyClient;
+use crate::show::style::sanitize;
 
 /// How much of a file is sent at once.
 const PIECE: usize = 1 << 20;
 
 /// A session that was taken in.
-struct TakenIn {
+struct ImportOutcome {
     session: String,
     turns: Option<usize>,
     title: Option<String>,
@@ -37,59 +37,65 @@ struct TakenIn {
 }
 
 pub(crate) fn run(common: &Common, args: &ImportArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let client = AnyClient::connect(&reach, args.connect.protocol).await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let client = AnyClient::connect(&connector, args.connect.protocol).await?;
         let mut failed = false;
         for path in &args.paths {
-            match take_in(&client, &reach, path, args).await {
+            match import_session(&client, &connector, path, args).await {
                 Ok(taken) => tell(path, &taken, args.json)?,
                 Err(failure) => {
                     failed = true;
                     let shown = path.display();
                     match args.json {
-                        true => say(json!({"path": path, "error": json_errors::body(&failure)}))?,
+                        true => print_line(json!({"path": path, "error": json_errors::body(&failure)}))?,
                         false => anstream::eprintln!("grove: {shown}: {failure}"),
                     }
                 }
             }
         }
-        if failed { Err(Failure::Said(exit::FAILED)) } else { Ok(()) }
+        if failed { Err(Failure::Exit(exit::FAILED)) } else { Ok(()) }
     })
 }
 
-fn tell(path: &Path, taken: &TakenIn, as_json: bool) -> Result<(), Failure> {
-    let TakenIn { session, turns, title, warnings } = taken;
+fn tell(path: &Path, taken: &ImportOutcome, as_json: bool) -> Result<(), Failure> {
+    let ImportOutcome { session, turns, title, warnings } = taken;
     if as_json {
-        return Ok(say(json!({"path": path, "session": session, "turns": turns, "warnings": warnings}))?);
+        return Ok(print_line(json!({"path": path, "session": session, "turns": turns, "warnings": warnings}))?);
     }
     for warning in warnings {
-        anstream::eprintln!("{}: {}", id_of(session), harmless(warning));
+        anstream::eprintln!("{}: {}", id_of(session), sanitize(warning));
     }
     let turns = match turns {
         None => String::new(),
         Some(1) => "  1 turn".to_owned(),
         Some(turns) => format!("  {turns} turns"),
     };
-    let title = title.as_deref().map(|title| format!("  {}", harmless(title))).unwrap_or_default();
-    Ok(say(format!("{}{turns}{title}", id_of(session)))?)
+    let title = title.as_deref().map(|title| format!("  {}", sanitize(title))).unwrap_or_default();
+    Ok(print_line(format!("{}{turns}{title}", id_of(session)))?)
 }
 
-async fn take_in(client: &AnyClient, reach: &Reach, path: &Path, args: &ImportArgs) -> Result<TakenIn, Failure> {
-    let id = if args.new_id { WantedId::New(new_id()?) } else { WantedId::Own };
+async fn import_session(
+    client: &AnyClient,
+    connector: &HostConnector,
+    path: &Path,
+    args: &ImportArgs,
+) -> Result<ImportOutcome, Failure> {
+    let id = if args.new_id { ImportId::New(new_id()?) } else { ImportId::Own };
     let is_name = |name: &str| with_source(name).is_some() || path.components().count() == 1;
     let name = path.to_str().filter(|name| !path.exists() && is_name(name));
     // The folder that a tool of this machine noted is one of this machine's; what a file says may come from anywhere.
-    let (brought, is_of_here) = match name.map(|name| of_another_tool(reach, name)).transpose()?.flatten() {
-        Some(located) => (bring_located(located, &id)?, reach.host_name() == LOCAL),
-        None => (bring(path, &id)?, false),
-    };
-    let was = brought.about.working_directory.clone();
+    let (prepared_import, is_of_here) =
+        match name.map(|name| find_in_tool_stores(connector, name)).transpose()?.flatten() {
+            Some(location) => (prepare_located_import(location, &id)?, connector.host_name() == LOCAL),
+            None => (prepare_import(path, &id)?, false),
+        };
+    let was = prepared_import.about.working_directory.clone();
     let working_directory = match (is_of_here, &args.cwd) {
         (true, None) => was,
         (_, named) => {
-            let asking = if args.json { Asking::Never } else { Asking::Allowed };
-            let chosen = folder::choose(named.as_deref(), was.as_deref(), reach.host_name(), asking)?;
+            let asking = if args.json { FolderPrompt::Never } else { FolderPrompt::Allowed };
+            let chosen = folder::choose(named.as_deref(), was.as_deref(), connector.host_name(), asking)?;
             chosen.as_deref().map(grove_work::file_uri)
         }
     };
@@ -97,19 +103,19 @@ async fn take_in(client: &AnyClient, reach: &Reach, path: &Path, args: &ImportAr
         provider: args.agent.clone(),
         store: args.store.clone(),
         working_directory,
-        ..brought.about.clone()
+        ..prepared_import.about.clone()
     };
-    let BeginResult { import, .. } = client.ask(Method::Import(import::Method::Begin), &about).await?;
-    let taken = put_all(client, import, brought).await;
+    let BeginResult { import, .. } = client.ask(Method::Import(import::ImportMethod::Begin), &about).await?;
+    let taken = put_all(client, import, prepared_import).await;
     if taken.is_err() {
         // What was refused is gone already, and a host that is gone has nothing to give up.
-        client.ask::<AbortResult>(Method::Import(import::Method::Abort), &AbortParams { import }).await.ok();
+        client.ask::<AbortResult>(Method::Import(import::ImportMethod::Abort), &AbortParams { import }).await.ok();
     }
     taken
 }
 
-async fn put_all(client: &AnyClient, import: u64, brought: Brought) -> Result<TakenIn, Failure> {
-    let Brought { about, mut log, manifest, files, turns, mut warnings } = brought;
+async fn put_all(client: &AnyClient, import: u64, prepared_import: PreparedImport) -> Result<ImportOutcome, Failure> {
+    let PreparedImport { about, mut log, manifest, files, turns, mut warnings } = prepared_import;
     put(client, import, "events.jsonl", &mut log).await?;
     if let Some(manifest) = manifest {
         put(client, import, "workspace.yaml", &mut manifest.as_bytes()).await?;
@@ -120,10 +126,10 @@ async fn put_all(client: &AnyClient, import: u64, brought: Brought) -> Result<Ta
             Err(error) => warnings.push(format!("{} is left out: {error}", file.name)),
         }
     }
-    let method = Method::Import(import::Method::Commit);
+    let method = Method::Import(import::ImportMethod::Commit);
     let committed: CommitResult = client.ask(method, &CommitParams { import }).await?;
     warnings.extend(committed.damage);
-    Ok(TakenIn { session: committed.session, turns, title: about.title, warnings })
+    Ok(ImportOutcome { session: committed.session, turns, title: about.title, warnings })
 }
 
 /// Sends a file, piece by piece. One without bytes is a file all the same.
@@ -136,7 +142,7 @@ async fn put(client: &AnyClient, import: u64, path: &str, file: &mut (impl Read 
             return Ok(());
         }
         let params = PutParams { import, path: path.to_owned(), offset, data: STANDARD.encode(&piece) };
-        let put: PutResult = client.ask(Method::Import(import::Method::Put), &params).await?;
+        let put: PutResult = client.ask(Method::Import(import::ImportMethod::Put), &params).await?;
         if piece.len() < PIECE {
             return Ok(());
         }

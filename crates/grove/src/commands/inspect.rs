@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use grove_core::SessionUri;
-use grove_tree::{Children, Context, Damage, EntryNo, Index, Log, Model, Rules};
+use grove_tree::{Children, Context, ContextModel, Damage, EntryNo, Log, LogIndex, Rules};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{Failure, say};
+use super::{Failure, print_line};
 use crate::cli::{Common, InspectArgs, RulesName, ServeArgs};
 use crate::settings::Settings;
 use crate::stores::{self, FindLogError};
@@ -25,9 +25,9 @@ pub(crate) fn run(common: &Common, args: &InspectArgs) -> Result<(), Failure> {
     let log = read(&path)?;
     let context = log.context(rules, log.index().leaf());
     if args.json {
-        say(serde_json::to_string(&Inspected::of(&log, context)?)?)?;
+        print_line(serde_json::to_string(&LogReport::of(&log, context)?)?)?;
     } else {
-        say(in_words(&path, &log, &context)?.trim_end())?;
+        print_line(in_words(&path, &log, &context)?.trim_end())?;
     }
     Ok(())
 }
@@ -76,22 +76,22 @@ pub(crate) fn read(path: &Path) -> Result<Log, Failure> {
 /// What `--json` prints.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Inspected<'a> {
+struct LogReport<'a> {
     header: Option<Box<RawValue>>,
     leaf_id: Option<String>,
     entries: Vec<String>,
     roots: Vec<String>,
-    children: InOrder<Vec<String>>,
+    children: OrderedMap<Vec<String>>,
     branch: Vec<String>,
-    labels: InOrder<&'a str>,
+    labels: OrderedMap<&'a str>,
     context: Context<'a>,
     damage: Vec<&'a Damage>,
 }
 
 /// An object whose fields keep their order.
-struct InOrder<T>(Vec<(String, T)>);
+struct OrderedMap<T>(Vec<(String, T)>);
 
-impl<T: Serialize> Serialize for InOrder<T> {
+impl<T: Serialize> Serialize for OrderedMap<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {
@@ -101,7 +101,7 @@ impl<T: Serialize> Serialize for InOrder<T> {
     }
 }
 
-impl<'a> Inspected<'a> {
+impl<'a> LogReport<'a> {
     fn of(log: &'a Log, context: Context<'a>) -> Result<Self, Failure> {
         let index = log.index();
         let in_file_order = Children::in_file_order(index);
@@ -113,24 +113,24 @@ impl<'a> Inspected<'a> {
             leaf_id: index.leaf().map(|leaf| index.id(leaf).into_owned()),
             entries: ids(index, index.entries()),
             roots: ids(index, Children::oldest_first(index).roots().iter().copied()),
-            children: InOrder(
+            children: OrderedMap(
                 with_children
                     .map(|entry| (index.id(entry).into_owned(), ids(index, in_file_order.of(entry).iter().copied())))
                     .collect(),
             ),
             branch: ids(index, branch(index)),
-            labels: InOrder(index.labels().map(|(entry, label)| (index.id(entry).into_owned(), label)).collect()),
+            labels: OrderedMap(index.labels().map(|(entry, label)| (index.id(entry).into_owned(), label)).collect()),
             context,
             damage: index.damage(),
         })
     }
 }
 
-fn ids(index: &Index, entries: impl IntoIterator<Item = EntryNo>) -> Vec<String> {
+fn ids(index: &LogIndex, entries: impl IntoIterator<Item = EntryNo>) -> Vec<String> {
     entries.into_iter().map(|entry| index.id(entry).into_owned()).collect()
 }
 
-fn branch(index: &Index) -> Vec<EntryNo> {
+fn branch(index: &LogIndex) -> Vec<EntryNo> {
     index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default()
 }
 
@@ -175,14 +175,14 @@ fn in_words(path: &Path, log: &Log, context: &Context<'_>) -> Result<String, std
     Ok(out)
 }
 
-fn model(model: &Model) -> String {
+fn model(model: &ContextModel) -> String {
     match model {
-        Model::Unknown => "unknown".to_owned(),
-        Model::One { provider, model_id } => {
+        ContextModel::Unknown => "unknown".to_owned(),
+        ContextModel::One { provider, model_id } => {
             let parts: Vec<&str> = [provider, model_id].into_iter().flatten().map(String::as_str).collect();
             parts.join("/")
         }
-        Model::ByRole(models) => {
+        ContextModel::ByRole(models) => {
             let models: Vec<String> = models.iter().map(|(role, model)| format!("{role}: {model}")).collect();
             models.join(", ")
         }

@@ -11,17 +11,17 @@ use grove_agents::acp::shim_folder;
 use grove_core::{ChatId, Session, SessionId, SessionUri};
 use grove_shim::stderr_files;
 
-use super::{Failure, errand};
+use super::{Failure, command_runtime};
 use crate::background::find_host;
 use crate::cli::{Common, ConnectArgs, LogsArgs, Protocol, ServeArgs};
-use crate::connect::{Reach, find_session, id_of};
+use crate::connect::{HostConnector, find_session, id_of};
 use crate::data_folder;
 use crate::settings::Settings;
-use crate::show::style::harmless;
+use crate::show::style::sanitize;
 use crate::stores;
 
 /// How much of a file is printed at most. No shim keeps more.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 /// How often to look for more.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How much is read at once.
@@ -33,7 +33,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Result<(), Failure> {
     let chat = ChatId::from(args.chat.as_deref().unwrap_or(Session::MAIN_CHAT));
     let folder = shim_folder(&data_folder::agents_path(&settings.data_dir.value), &session, &chat);
     let unreadable = || format!("the log in {} cannot be read", folder.display());
-    let (mut said, mut follower) = Follower::begin(&folder).with_context(unreadable)?;
+    let (mut said, mut follower) = LogFollower::begin(&folder).with_context(unreadable)?;
     if said.is_empty() {
         let waits = if args.follow { "; waiting for it" } else { "" };
         anstream::eprintln!("{}{waits}", nothing(&folder, &session));
@@ -80,12 +80,13 @@ fn nothing(folder: &Path, session: &SessionId) -> String {
 
 /// The session that is meant. A host that is running knows all; else those count that have a folder.
 fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId, Failure> {
-    let asked = errand()?.block_on(async {
+    let asked = command_runtime()?.block_on(async {
         if !matches!(find_host(&settings.data_dir.value).await, Ok(Some(_))) {
             return None;
         }
-        let reach = Reach::new(common, &ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp }).ok()?;
-        let client = reach.ahp(None).await.ok()?;
+        let connector =
+            HostConnector::new(common, &ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp }).ok()?;
+        let client = connector.ahp(None).await.ok()?;
         Some(find_session(&client, wanted).await)
     });
     let uri = match asked {
@@ -103,7 +104,7 @@ fn print(said: &[u8]) -> Result<bool, Failure> {
         return Ok(true);
     }
     let text = String::from_utf8_lossy(said);
-    let plain = harmless(&anstream::adapter::strip_str(&text).to_string());
+    let plain = sanitize(&anstream::adapter::strip_str(&text).to_string());
     let end = if plain.ends_with('\n') { "" } else { "\n" };
     let mut out = io::stdout().lock();
     match write!(out, "{plain}{end}").and_then(|()| out.flush()) {
@@ -114,12 +115,12 @@ fn print(said: &[u8]) -> Result<bool, Failure> {
 }
 
 /// Reads a log as it grows, and goes on with the next file when its place is taken.
-struct Follower {
+struct LogFollower {
     path: PathBuf,
     file: Option<File>,
 }
 
-impl Follower {
+impl LogFollower {
     /// What was said until now, and whoever goes on from there.
     fn begin(folder: &Path) -> io::Result<(Vec<u8>, Self)> {
         let [path, older] = stderr_files(folder);
@@ -165,8 +166,8 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 
 fn read_end(file: &mut File, into: &mut Vec<u8>) -> io::Result<()> {
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES)))?;
-    file.take(MOST_BYTES).read_to_end(into).map(drop)
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_BYTES)))?;
+    file.take(MAX_BYTES).read_to_end(into).map(drop)
 }
 
 fn is_same(one: &File, other: &File) -> io::Result<bool> {
@@ -197,9 +198,9 @@ mod tests {
     fn a_log_is_followed_over_the_change_of_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let [log, older] = stderr_files(folder.path());
-        let (said, mut follower) = Follower::begin(folder.path()).unwrap();
+        let (said, mut follower) = LogFollower::begin(folder.path()).unwrap();
         assert_eq!(said, b"", "there is none yet");
-        let look = |follower: &mut Follower| {
+        let look = |follower: &mut LogFollower| {
             let mut said = Vec::new();
             for _ in 0..4 {
                 follower.read(&mut said).unwrap();
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(look(&mut follower), "two\nthree\n");
         fs::write(&log, "four\n").unwrap();
         assert_eq!(look(&mut follower), "four\n");
-        let (said, mut late) = Follower::begin(folder.path()).unwrap();
+        let (said, mut late) = LogFollower::begin(folder.path()).unwrap();
         assert_eq!(String::from_utf8(said).unwrap(), "one\ntwo\nthree\nfour\n");
         assert_eq!(look(&mut late), "", "nothing is said twice");
     }

@@ -10,18 +10,18 @@ use grove_layer::{HostList, ListState};
 use grove_wire::ahp::{SessionSummary, status, time};
 use grove_wire::v1;
 use grove_wire::x_grove::Method;
-use grove_wire::x_grove::history::{ListParams, Row as Other};
+use grove_wire::x_grove::history::HistoryListParams;
 use grove_wire::x_grove::removal::{self, DisposedResult, DisposedSession};
-use grove_work::{Repository, local_path};
+use grove_work::{GitRepository, local_path};
 use serde_json::{Value, json};
 
-use super::{Failure, errand, history, say};
+use super::{Failure, command_runtime, history, print_line};
+use crate::chat_client::tree::AnyClient;
 use crate::cli::{Common, LsArgs, Protocol};
-use crate::connect::{Reach, id_of};
+use crate::connect::{HostConnector, id_of};
 use crate::hosts;
 use crate::show::style::{bold, dim, green, red, yellow};
 use crate::show::table::{age, cut, lines_within, short, short_among, terminal_width};
-use crate::talk::tree::AnyClient;
 
 /// The source of the host's own sessions.
 const OWN: &str = "grove";
@@ -31,23 +31,23 @@ const TITLE: usize = 48;
 const WHY: usize = 300;
 
 pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
         if args.disposed {
-            let sessions = fetch_disposed(&AnyClient::connect(&reach, args.connect.protocol).await?).await?;
+            let sessions = fetch_disposed(&AnyClient::connect(&connector, args.connect.protocol).await?).await?;
             if args.json {
-                let sessions = sessions.iter().map(|session| disposed_json(session, reach.host_name()));
-                return Ok(say(json!({ "sessions": sessions.collect::<Vec<_>>() }))?);
+                let sessions = sessions.iter().map(|session| disposed_json(session, connector.host_name()));
+                return Ok(print_line(json!({ "sessions": sessions.collect::<Vec<_>>() }))?);
             }
             return show_disposed(&sessions);
         }
-        let (own, far) = tokio::join!(own(&reach, args), far(&reach));
+        let (own, far) = tokio::join!(own(&connector, args), far(&connector));
         let far = far?;
         let mut listed = match own {
             // The others are there all the same.
             Err(Failure::NoHost(why)) if !far.is_empty() => {
                 anstream::eprintln!("{}: {why}", hosts::LOCAL);
-                Own::default()
+                HostSessions::default()
             }
             own => own?,
         };
@@ -57,13 +57,13 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
             if let ListState::Away { why, seen_at } = state {
                 away.push(Away { host: host.clone(), error: cut(why, WHY), seen_at: *seen_at });
             }
-            let wanted = sessions.iter().filter(|session| is_listed(session, args, Reached::Far));
+            let wanted = sessions.iter().filter(|session| is_listed(session, args, HostLocation::Far));
             for session in wanted {
-                listed.sessions.push(Row { is_cached, ..row(session, host)? });
+                listed.sessions.push(SessionLine { is_cached, ..row(session, host)? });
             }
         }
-        if !reach.is_narrowed() {
-            let unusable = hosts::known_hosts(reach.data_dir())?.unusable.into_iter();
+        if !connector.is_narrowed() {
+            let unusable = hosts::known_hosts(connector.data_dir())?.unusable.into_iter();
             away.extend(unusable.map(|host| Away {
                 host: cut(&host.name, TITLE),
                 error: cut(&host.error.to_string(), WHY),
@@ -74,7 +74,7 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
             listed.sessions.sort_by_key(|row| std::cmp::Reverse(row.modified));
         }
         // A session that was imported keeps its id, or says which one it is a copy of, and is shown once.
-        let copied = |row: &Row| row.json["_meta"]["importedFrom"]["sourceId"].as_str().map(str::to_owned);
+        let copied = |row: &SessionLine| row.json["_meta"]["importedFrom"]["sourceId"].as_str().map(str::to_owned);
         let own = listed.sessions.iter().flat_map(|row| std::iter::once(row.id.clone()).chain(copied(row)));
         let own: HashSet<String> = own.collect();
         listed.others.retain(|other| !own.contains(&other.source_id));
@@ -82,14 +82,19 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
         let elsewhere = far.iter().flat_map(|host| &host.sessions);
         listed.searched.extend(elsewhere.map(|session| id_of(&session.resource).to_owned()));
         if args.json {
-            let sessions: Vec<Value> = listed.sessions.into_iter().map(Row::json).collect();
+            let sessions: Vec<Value> = listed.sessions.into_iter().map(SessionLine::json).collect();
             let mut said = json!({ "sessions": sessions });
             if !away.is_empty() {
                 said["away"] = away.iter().map(Away::json).collect();
             }
-            return Ok(say(said)?);
+            return Ok(print_line(said)?);
         }
-        show(&listed.sessions, &listed.searched, args, if far.is_empty() { Hosts::One } else { Hosts::Several })?;
+        show(
+            &listed.sessions,
+            &listed.searched,
+            args,
+            if far.is_empty() { HostColumn::One } else { HostColumn::Several },
+        )?;
         for Away { host, error, seen_at } in &away {
             let seen = seen_at.map_or_else(String::new, |at| format!("; what it had {} ago is shown", age(at.0)));
             anstream::eprintln!("{host} is away ({error}){seen}");
@@ -118,27 +123,27 @@ impl Away {
 
 /// What the host has that is asked first.
 #[derive(Default)]
-struct Own {
-    sessions: Vec<Row>,
+struct HostSessions {
+    sessions: Vec<SessionLine>,
     /// Those of other tools.
-    others: Vec<OtherRow>,
+    others: Vec<ToolSessionRow>,
     /// The ids of all sessions, listed or not: the next command searches them.
     searched: Vec<String>,
 }
 
 /// A session of another tool, with the id that the tool uses.
-struct OtherRow {
+struct ToolSessionRow {
     source_id: String,
-    row: Row,
+    row: SessionLine,
 }
 
-async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
-    let reached = if reach.is_far() { Reached::Far } else { Reached::Here };
-    let host = reach.host_name();
+async fn own(connector: &HostConnector, args: &LsArgs) -> Result<HostSessions, Failure> {
+    let reached = if connector.is_remote() { HostLocation::Far } else { HostLocation::Here };
+    let host = connector.host_name();
     let mut searched: Vec<String> = Vec::new();
     let (sessions, client) = match args.connect.protocol {
         Protocol::Ahp => {
-            let client = reach.ahp(None).await?;
+            let client = connector.ahp(None).await?;
             let sessions = fetch(&client).await?;
             searched.extend(sessions.iter().map(|session| id_of(&session.resource).to_owned()));
             let wanted = sessions.iter().filter(|session| is_listed(session, args, reached));
@@ -148,7 +153,7 @@ async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
             return Err(anyhow!("version 1 does not say which sessions wait: leave out --protocol v1").into());
         }
         Protocol::V1 => {
-            let client = reach.v1(None).await?;
+            let client = connector.v1(None).await?;
             let sessions = fetch(&client).await?;
             searched.extend(sessions.iter().map(|session| id_of(&session.resource).to_owned()));
             let wanted =
@@ -158,52 +163,55 @@ async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
     };
     let others = others(&client, args).await?;
     if !others.is_empty() && (args.source.is_some() || args.repo.is_some() || args.since.is_some()) {
-        let all = history::list(&client, ListParams::default()).await?;
+        let all = history::list(&client, HistoryListParams::default()).await?;
         searched.extend(all.iter().map(|other| id_of(&other.resource).to_owned()));
     }
     let others = others.iter().map(|other| {
-        Ok::<_, Failure>(OtherRow { source_id: other.about.source_id.clone(), row: row_of_other(other, host)? })
+        Ok::<_, Failure>(ToolSessionRow { source_id: other.about.source_id.clone(), row: row_of_other(other, host)? })
     });
-    Ok(Own { sessions, others: others.collect::<Result<_, _>>()?, searched })
+    Ok(HostSessions { sessions, others: others.collect::<Result<_, _>>()?, searched })
 }
 
 /// What the other hosts have, unless one was named.
-async fn far(reach: &Reach) -> Result<Vec<HostList>, Failure> {
-    match reach.is_narrowed() {
+async fn far(connector: &HostConnector) -> Result<Vec<HostList>, Failure> {
+    match connector.is_narrowed() {
         true => Ok(Vec::new()),
-        false => Ok(hosts::lists(reach.data_dir()).await?),
+        false => Ok(hosts::lists(connector.data_dir()).await?),
     }
 }
 
 /// Whether a host is on this machine, as far as is known: only then its folders can be looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reached {
+enum HostLocation {
     Here,
     Far,
 }
 
-fn is_listed(session: &SessionSummary, args: &LsArgs, reached: Reached) -> bool {
+fn is_listed(session: &SessionSummary, args: &LsArgs, reached: HostLocation) -> bool {
     let folder = session.working_directories.iter().flatten().next();
     let modified = time::parse(&session.modified_at).map_or(0, |at| at.0);
     let is_shown = match args.waiting {
-        true => does(session.status) == Does::Waiting,
+        true => does(session.status) == SessionActivity::Waiting,
         false => args.all || session.status & status::IS_ARCHIVED == 0,
     };
     is_shown && is_wanted(args, modified, folder, reached)
 }
 
 /// What other tools left, where that is asked for.
-async fn others(client: &AnyClient, args: &LsArgs) -> Result<Vec<Other>, Failure> {
+async fn others(
+    client: &AnyClient,
+    args: &LsArgs,
+) -> Result<Vec<grove_wire::x_grove::history::HistoryListRow>, Failure> {
     let is_asked_for = args.all || args.source.is_some();
     if !is_asked_for || args.waiting || args.source.as_deref() == Some(OWN) {
         return Ok(Vec::new());
     }
     history::refresh(client).await?;
-    let wanted = ListParams {
+    let wanted = HistoryListParams {
         source: args.source.clone(),
         repository: args.repo.clone(),
         since: since(args),
-        ..ListParams::default()
+        ..HistoryListParams::default()
     };
     history::list(client, wanted).await
 }
@@ -213,11 +221,11 @@ fn since(args: &LsArgs) -> Option<u64> {
 }
 
 /// Whether one of the host's own sessions is to be listed.
-fn is_wanted(args: &LsArgs, modified: u64, folder: Option<&String>, reached: Reached) -> bool {
+fn is_wanted(args: &LsArgs, modified: u64, folder: Option<&String>, reached: HostLocation) -> bool {
     let is_of = |repository: &String| {
         let folder = folder.and_then(|folder| local_path(folder).ok());
-        let looked_at = folder.as_deref().filter(|_| reached == Reached::Here);
-        let name = looked_at.and_then(Repository::of).and_then(|repository| repository.name());
+        let looked_at = folder.as_deref().filter(|_| reached == HostLocation::Here);
+        let name = looked_at.and_then(GitRepository::of).and_then(|repository| repository.name());
         let is_named = name.is_some_and(|name| {
             let (name, wanted) = (name.to_lowercase(), repository.to_lowercase());
             name == wanted || name.ends_with(&format!("/{wanted}"))
@@ -230,7 +238,7 @@ fn is_wanted(args: &LsArgs, modified: u64, folder: Option<&String>, reached: Rea
 }
 
 /// The list, in the host's order.
-pub(super) async fn fetch<D: grove_client::Dialect>(client: &Client<D>) -> Result<Vec<D::Summary>, Failure> {
+pub(super) async fn fetch<D: grove_client::Dialect>(client: &Client<D>) -> Result<Vec<D::SessionRow>, Failure> {
     let sessions = client.sessions();
     sessions.refresh().await?;
     Ok(sessions.read(|list| list.iter().cloned().collect()))
@@ -238,7 +246,7 @@ pub(super) async fn fetch<D: grove_client::Dialect>(client: &Client<D>) -> Resul
 
 /// Sessions that were disposed, and whose folders are still there.
 pub(super) async fn fetch_disposed(client: &AnyClient) -> Result<Vec<DisposedSession>, Failure> {
-    let method = Method::Removal(removal::Method::Disposed);
+    let method = Method::Removal(removal::RemovalMethod::Disposed);
     let DisposedResult { sessions } = client.ask(method, &json!({})).await?;
     Ok(sessions)
 }
@@ -257,16 +265,16 @@ fn show_disposed(sessions: &[DisposedSession]) -> Result<(), Failure> {
     let rows: Vec<_> = std::iter::once(head).chain(cells).collect();
     let table = lines_within(&rows, terminal_width(), &[2, 1]);
     for (at, line) in table.iter().enumerate() {
-        if at == 0 { say(bold(line))? } else { say(line)? }
+        if at == 0 { print_line(bold(line))? } else { print_line(line)? }
     }
     Ok(())
 }
 
 /// A session, as a line and for programs.
-struct Row {
+struct SessionLine {
     host: String,
     id: String,
-    does: Does,
+    does: SessionActivity,
     title: String,
     agent: String,
     /// The tool whose session it is, and what it is called there.
@@ -282,7 +290,7 @@ struct Row {
     json: Value,
 }
 
-impl Row {
+impl SessionLine {
     /// The session for programs. What is written here every row has, of whatever host, protocol or tool; the rest of what is
     /// known stands beside it.
     fn json(self) -> Value {
@@ -337,7 +345,7 @@ fn path_of(folder: &str) -> String {
 
 /// What a session does, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+enum SessionActivity {
     Idle,
     Working,
     Waiting,
@@ -347,31 +355,31 @@ enum Does {
     Elsewhere,
 }
 
-impl Does {
+impl SessionActivity {
     const fn word(self) -> &'static str {
         match self {
-            Does::Idle => "idle",
-            Does::Working => "working",
-            Does::Waiting => "waiting",
-            Does::Failed => "failed",
-            Does::Archived => "archived",
-            Does::Elsewhere => "history",
+            SessionActivity::Idle => "idle",
+            SessionActivity::Working => "working",
+            SessionActivity::Waiting => "waiting",
+            SessionActivity::Failed => "failed",
+            SessionActivity::Archived => "archived",
+            SessionActivity::Elsewhere => "history",
         }
     }
 }
 
-fn does(bits: u32) -> Does {
+fn does(bits: u32) -> SessionActivity {
     match bits & status::ACTIVITY {
-        activity if activity & status::INPUT_NEEDED == status::INPUT_NEEDED => Does::Waiting,
-        activity if activity & status::IN_PROGRESS != 0 => Does::Working,
-        _ if bits & status::IS_ARCHIVED != 0 => Does::Archived,
-        activity if activity & status::ERROR != 0 => Does::Failed,
-        _ => Does::Idle,
+        activity if activity & status::INPUT_NEEDED == status::INPUT_NEEDED => SessionActivity::Waiting,
+        activity if activity & status::IN_PROGRESS != 0 => SessionActivity::Working,
+        _ if bits & status::IS_ARCHIVED != 0 => SessionActivity::Archived,
+        activity if activity & status::ERROR != 0 => SessionActivity::Failed,
+        _ => SessionActivity::Idle,
     }
 }
 
-fn row(session: &SessionSummary, host: &str) -> Result<Row, Failure> {
-    Ok(Row {
+fn row(session: &SessionSummary, host: &str) -> Result<SessionLine, Failure> {
+    Ok(SessionLine {
         host: host.to_owned(),
         id: id_of(&session.resource).to_owned(),
         does: does(session.status),
@@ -387,14 +395,14 @@ fn row(session: &SessionSummary, host: &str) -> Result<Row, Failure> {
     })
 }
 
-fn row_of_v1(session: &v1::SessionSummary, host: &str) -> Result<Row, Failure> {
-    Ok(Row {
+fn row_of_v1(session: &v1::SessionSummary, host: &str) -> Result<SessionLine, Failure> {
+    Ok(SessionLine {
         host: host.to_owned(),
         id: id_of(&session.resource).to_owned(),
         does: match session.status {
-            v1::SessionStatus::Idle => Does::Idle,
-            v1::SessionStatus::InProgress => Does::Working,
-            v1::SessionStatus::Error => Does::Failed,
+            v1::SessionStatus::Idle => SessionActivity::Idle,
+            v1::SessionStatus::InProgress => SessionActivity::Working,
+            v1::SessionStatus::Error => SessionActivity::Failed,
         },
         title: session.title.clone(),
         agent: session.provider.clone(),
@@ -408,11 +416,11 @@ fn row_of_v1(session: &v1::SessionSummary, host: &str) -> Result<Row, Failure> {
     })
 }
 
-fn row_of_other(session: &Other, host: &str) -> Result<Row, Failure> {
-    Ok(Row {
+fn row_of_other(session: &grove_wire::x_grove::history::HistoryListRow, host: &str) -> Result<SessionLine, Failure> {
+    Ok(SessionLine {
         host: host.to_owned(),
         id: id_of(&session.resource).to_owned(),
-        does: Does::Elsewhere,
+        does: SessionActivity::Elsewhere,
         title: session.title.clone(),
         agent: session.about.source.clone(),
         source: session.about.source.clone(),
@@ -427,12 +435,12 @@ fn row_of_other(session: &Other, host: &str) -> Result<Row, Failure> {
 
 /// Whether sessions are of one host, or each must say of which.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hosts {
+enum HostColumn {
     One,
     Several,
 }
 
-fn show(rows: &[Row], searched: &[String], args: &LsArgs, hosts: Hosts) -> Result<(), Failure> {
+fn show(rows: &[SessionLine], searched: &[String], args: &LsArgs, hosts: HostColumn) -> Result<(), Failure> {
     if rows.is_empty() {
         let is_narrowed = args.source.is_some() || args.repo.is_some() || args.since.is_some();
         anstream::eprintln!(
@@ -454,30 +462,30 @@ fn show(rows: &[Row], searched: &[String], args: &LsArgs, hosts: Hosts) -> Resul
     let searched: Vec<&str> = searched.iter().map(String::as_str).collect();
     let ids = short_among(&rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), &searched);
     let mut head = ["ID", "STATUS", "TITLE", "AGENT", "AGE"].map(str::to_owned).to_vec();
-    if hosts == Hosts::Several {
+    if hosts == HostColumn::Several {
         head.insert(1, "HOST".to_owned());
     }
     let cells = rows.iter().zip(ids).map(|(row, id)| {
         let does = if row.is_cached { format!("{} (cached)", row.does.word()) } else { row.does.word().to_owned() };
         let mut cells = vec![id, does, cut(&row.title, TITLE), cut(&row.agent, TITLE), age(row.modified)];
-        if hosts == Hosts::Several {
+        if hosts == HostColumn::Several {
             cells.insert(1, row.host.clone());
         }
         cells
     });
     let table: Vec<_> = std::iter::once(head).chain(cells).collect();
     // The title gives way first, then the agent, then the host.
-    let flexible = if hosts == Hosts::Several { &[3, 4, 1][..] } else { &[2, 3] };
+    let flexible = if hosts == HostColumn::Several { &[3, 4, 1][..] } else { &[2, 3] };
     let table = lines_within(&table, terminal_width(), flexible);
     for (at, line) in table.iter().enumerate() {
         let row = at.checked_sub(1).and_then(|at| rows.get(at));
-        match row.map(|row| if row.is_cached { Does::Elsewhere } else { row.does }) {
-            None => say(bold(line))?,
-            Some(Does::Idle) => say(line)?,
-            Some(Does::Working) => say(green(line))?,
-            Some(Does::Waiting) => say(yellow(line))?,
-            Some(Does::Failed) => say(red(line))?,
-            Some(Does::Archived | Does::Elsewhere) => say(dim(line))?,
+        match row.map(|row| if row.is_cached { SessionActivity::Elsewhere } else { row.does }) {
+            None => print_line(bold(line))?,
+            Some(SessionActivity::Idle) => print_line(line)?,
+            Some(SessionActivity::Working) => print_line(green(line))?,
+            Some(SessionActivity::Waiting) => print_line(yellow(line))?,
+            Some(SessionActivity::Failed) => print_line(red(line))?,
+            Some(SessionActivity::Archived | SessionActivity::Elsewhere) => print_line(dim(line))?,
         }
     }
     Ok(())

@@ -1,57 +1,57 @@
 //! `grove archive` and `grove read`: the marks that a session has in lists.
 
 use anyhow::anyhow;
-use grove_client::{Ahp, Client, Outcome};
+use grove_client::{Ahp, Client, DispatchOutcome};
 use grove_wire::ahp::{Action, SessionAction, SessionIsArchivedChanged, SessionIsReadChanged};
 use serde_json::json;
 
-use super::{Failure, errand, say};
+use super::{Failure, command_runtime, print_line};
 use crate::cli::{Common, MarkArgs, Protocol};
-use crate::connect::{Reach, find_session, id_of};
+use crate::connect::{HostConnector, find_session, id_of};
 
 /// A mark of a session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Mark {
+pub(crate) enum SessionFlag {
     Archived,
     Read,
 }
 
-impl Mark {
+impl SessionFlag {
     const fn key(self) -> &'static str {
         match self {
-            Mark::Archived => "archived",
-            Mark::Read => "read",
+            SessionFlag::Archived => "archived",
+            SessionFlag::Read => "read",
         }
     }
 
     fn action(self, is_set: bool) -> SessionAction {
         match self {
-            Mark::Archived => SessionAction::IsArchivedChanged(SessionIsArchivedChanged { is_archived: is_set }),
-            Mark::Read => SessionAction::IsReadChanged(SessionIsReadChanged { is_read: is_set }),
+            SessionFlag::Archived => SessionAction::IsArchivedChanged(SessionIsArchivedChanged { is_archived: is_set }),
+            SessionFlag::Read => SessionAction::IsReadChanged(SessionIsReadChanged { is_read: is_set }),
         }
     }
 
     const fn outcome(self, is_set: bool) -> &'static str {
         match (self, is_set) {
-            (Mark::Archived, true) => "archived",
-            (Mark::Archived, false) => "back from the archive:",
-            (Mark::Read, true) => "marked as read:",
-            (Mark::Read, false) => "marked as unread:",
+            (SessionFlag::Archived, true) => "archived",
+            (SessionFlag::Archived, false) => "back from the archive:",
+            (SessionFlag::Read, true) => "marked as read:",
+            (SessionFlag::Read, false) => "marked as unread:",
         }
     }
 }
 
-pub(crate) fn run(common: &Common, args: &MarkArgs, mark: Mark) -> Result<(), Failure> {
+pub(crate) fn run(common: &Common, args: &MarkArgs, mark: SessionFlag) -> Result<(), Failure> {
     if args.connect.protocol == Protocol::V1 {
         let key = mark.key();
         return Err(anyhow!("version 1 does not know which sessions are {key}: leave out --protocol v1").into());
     }
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
         // All are found before any is changed.
         let mut found: Vec<(Client<Ahp>, String)> = Vec::new();
         for wanted in &args.sessions {
-            let (at, wanted) = reach.at_session(wanted).await?;
+            let (at, wanted) = connector.at_session(wanted).await?;
             let client = at.ahp(None).await?;
             let uri = find_session(&client, &wanted).await?;
             found.push((client, uri));
@@ -59,15 +59,15 @@ pub(crate) fn run(common: &Common, args: &MarkArgs, mark: Mark) -> Result<(), Fa
         for (client, uri) in found {
             let session = client.subscribe(&uri).await?;
             match session.dispatch(Action::Session(mark.action(!args.undo)))?.await {
-                Outcome::Confirmed(_) => {}
-                Outcome::Rejected(reason) => return Err(anyhow!("the host refused it: {reason}").into()),
-                Outcome::Lost => {
+                DispatchOutcome::Confirmed(_) => {}
+                DispatchOutcome::Rejected(reason) => return Err(anyhow!("the host refused it: {reason}").into()),
+                DispatchOutcome::Lost => {
                     return Err(anyhow!("the connection was lost before the host answered: run it again").into());
                 }
             }
             match args.json {
-                true => say(json!({"session": uri, mark.key(): !args.undo}))?,
-                false => say(format!("{} {}", mark.outcome(!args.undo), id_of(&uri)))?,
+                true => print_line(json!({"session": uri, mark.key(): !args.undo}))?,
+                false => print_line(format!("{} {}", mark.outcome(!args.undo), id_of(&uri)))?,
             }
         }
         Ok(())

@@ -21,10 +21,10 @@ pub(crate) mod inspect;
 pub(crate) mod logs;
 pub(crate) mod ls;
 pub(crate) mod marks;
-pub(crate) mod meant;
-pub(crate) mod moving;
+pub(crate) mod move_session;
 pub(crate) mod open;
 pub(crate) mod permissions;
+pub(crate) mod resolve;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod send;
@@ -41,8 +41,8 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use crate::data_folder::InUse;
-use crate::endpoint::Endpoint;
+use crate::data_folder::DataFolderInUse;
+use crate::endpoint::HostEndpoint;
 
 /// The exit code of a host whose data folder another one has.
 pub(crate) const IN_USE: u8 = exit::IN_USE;
@@ -73,7 +73,7 @@ pub(crate) enum Failure {
     /// There is no such session, entry, agent, question or turn.
     NotFound(String),
     /// What happened stands on the screen already; only the exit code is left to say.
-    Said(u8),
+    Exit(u8),
     Other(anyhow::Error),
 }
 
@@ -83,8 +83,8 @@ impl Failure {
             Failure::NoHost(_) => ExitCode::from(exit::NO_HOST),
             Failure::Damaged(_) => ExitCode::from(exit::DAMAGED),
             Failure::NotFound(_) => ExitCode::from(exit::NOT_FOUND),
-            Failure::Said(code) => ExitCode::from(*code),
-            Failure::Other(error) if error.is::<InUse>() => ExitCode::from(IN_USE),
+            Failure::Exit(code) => ExitCode::from(*code),
+            Failure::Other(error) if error.is::<DataFolderInUse>() => ExitCode::from(IN_USE),
             // Nobody reads any more: there is nothing left to do.
             Failure::Other(error) if is_broken_pipe(error) => ExitCode::SUCCESS,
             Failure::Other(_) => ExitCode::from(exit::FAILED),
@@ -97,20 +97,20 @@ impl Failure {
             Failure::NoHost(_) => "noHost",
             Failure::Damaged(_) => "damaged",
             Failure::NotFound(_) => "notFound",
-            Failure::Other(error) if error.is::<InUse>() => "inUse",
-            Failure::Said(_) | Failure::Other(_) => "failed",
+            Failure::Other(error) if error.is::<DataFolderInUse>() => "inUse",
+            Failure::Exit(_) | Failure::Other(_) => "failed",
         }
     }
 
     /// Whether what was printed on stdout tells of the failure already: a report of what is damaged.
     pub(crate) fn is_reported(&self) -> bool {
-        matches!(self, Failure::Damaged(_) | Failure::Said(_))
+        matches!(self, Failure::Damaged(_) | Failure::Exit(_))
     }
 
     /// Whether there is nothing left to say.
-    pub(crate) fn is_said(&self) -> bool {
+    pub(crate) fn is_printed(&self) -> bool {
         match self {
-            Failure::Said(_) => true,
+            Failure::Exit(_) => true,
             Failure::Other(error) => is_broken_pipe(error),
             Failure::NoHost(_) | Failure::Damaged(_) | Failure::NotFound(_) => false,
         }
@@ -121,7 +121,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::NoHost(message) | Failure::Damaged(message) | Failure::NotFound(message) => f.write_str(message),
-            Failure::Said(code) => write!(f, "exit code {code}"),
+            Failure::Exit(code) => write!(f, "exit code {code}"),
             Failure::Other(error) => write!(f, "{error:#}"),
         }
     }
@@ -138,7 +138,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Prints a line on stdout. A reader that went away is no failure.
-pub(crate) fn say(line: impl fmt::Display) -> io::Result<()> {
+pub(crate) fn print_line(line: impl fmt::Display) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -147,15 +147,15 @@ pub(crate) fn say(line: impl fmt::Display) -> io::Result<()> {
 }
 
 /// Says where the page is. Its token is for a person's eyes: what goes into a file or a pipe has none.
-pub(crate) fn say_page(endpoint: &Endpoint) -> io::Result<()> {
+pub(crate) fn print_page_url(endpoint: &HostEndpoint) -> io::Result<()> {
     if io::stdout().is_terminal() {
-        say(format!("page: {}", endpoint.page()))
+        print_line(format!("page: {}", endpoint.page()))
     } else {
-        say(format!("page: {}/ (`grove open` opens it)", endpoint.http))
+        print_line(format!("page: {}/ (`grove open` opens it)", endpoint.http))
     }
 }
 
 /// A runtime for a short errand.
-pub(crate) fn errand() -> io::Result<tokio::runtime::Runtime> {
+pub(crate) fn command_runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

@@ -3,22 +3,22 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Failure, errand, say};
+use super::{Failure, command_runtime, print_line};
 use crate::background::find_or_start_host;
 use crate::cli::{Common, OpenArgs, ServeArgs};
 use crate::settings::Settings;
 
 /// How long an opener may take to say that it failed. One that still runs then has become the browser.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(common: &Common, args: &OpenArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
-    let endpoint = errand()?.block_on(find_or_start_host(&settings))?.endpoint;
+    let endpoint = command_runtime()?.block_on(find_or_start_host(&settings))?.endpoint;
     if !args.print && open(&endpoint.page()) {
-        say(format!("opened {} in the browser", endpoint.http))?;
+        print_line(format!("opened {} in the browser", endpoint.http))?;
     } else {
         // Somebody asked for it, so it is said wherever the output goes.
-        say(endpoint.page())?;
+        print_line(endpoint.page())?;
     }
     Ok(())
 }
@@ -36,7 +36,7 @@ fn open(url: &str) -> bool {
     let spawned = command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let Ok(mut process) = spawned else { return false };
     let since = Instant::now();
-    while since.elapsed() < PATIENCE {
+    while since.elapsed() < TIMEOUT {
         match process.try_wait() {
             Ok(Some(status)) => return status.success(),
             Ok(None) => std::thread::sleep(Duration::from_millis(10)),

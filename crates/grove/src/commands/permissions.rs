@@ -4,29 +4,29 @@ use grove_core::{PermissionKind, PermissionRule};
 use grove_wire::x_grove::{PermissionsParams, PermissionsResult};
 use serde_json::json;
 
-use super::{Failure, errand, say};
+use super::{Failure, command_runtime, print_line};
+use crate::chat_client::tree::TreeClient;
 use crate::cli::{Common, SessionPermissionsArgs};
-use crate::connect::{Reach, id_of};
-use crate::show::style::harmless;
-use crate::talk::tree::Tree;
+use crate::connect::{HostConnector, id_of};
+use crate::show::style::sanitize;
 
 pub(crate) fn run(common: &Common, args: &SessionPermissionsArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let tree = Tree::of_session(&reach, &args.session, args.connect.protocol).await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::of_session(&connector, &args.session, args.connect.protocol).await?;
         let permissions = tree.permissions(&PermissionsParams { revoke: args.revoke }).await?;
         if args.json {
             let mut told = serde_json::to_value(&permissions)?;
             told["session"] = json!(tree.session());
             told["revoked"] = json!(args.revoke);
-            return Ok(say(told)?);
+            return Ok(print_line(told)?);
         }
         let id = id_of(tree.session());
         if args.revoke {
-            say(format!("{id} asks about everything again"))?;
+            print_line(format!("{id} asks about everything again"))?;
         }
         for line in lines(&permissions) {
-            say(harmless(&line))?;
+            print_line(sanitize(&line))?;
         }
         if permissions.allows_anything() {
             anstream::eprintln!("`grove permissions {id} --revoke` makes the session ask again");

@@ -8,18 +8,18 @@ use grove_wire::x_grove::Method;
 use grove_wire::x_grove::removal::{self, EraseParams, EraseResult};
 use serde_json::json;
 
-use super::{Failure, errand, ls, say};
+use super::{Failure, command_runtime, ls, print_line};
+use crate::chat_client::tree::AnyClient;
 use crate::cli::{Common, RmArgs};
-use crate::connect::{Reach, choose, find_session, id_of};
-use crate::show::style::harmless;
-use crate::talk::tree::AnyClient;
+use crate::connect::{HostConnector, choose, find_session, id_of};
+use crate::show::style::sanitize;
 
 pub(crate) fn run(common: &Common, args: &RmArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        for Meant { client, uri, .. } in chosen(&reach, args).await? {
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        for RemovalTarget { client, uri, .. } in chosen(&connector, args).await? {
             let erase = EraseParams { session: uri.clone() };
-            let EraseResult { erased } = client.ask(Method::Removal(removal::Method::Erase), &erase).await?;
+            let EraseResult { erased } = client.ask(Method::Removal(removal::RemovalMethod::Erase), &erase).await?;
             if !erased {
                 return Err(Failure::NotFound(format!("session {} is gone already", id_of(&uri))));
             }
@@ -31,13 +31,13 @@ pub(crate) fn run(common: &Common, args: &RmArgs) -> Result<(), Failure> {
 
 fn removed(uri: &str, args: &RmArgs) -> Result<(), Failure> {
     match args.json {
-        true => Ok(say(json!({ "removed": uri }))?),
-        false => Ok(say(format!("removed {}", id_of(uri)))?),
+        true => Ok(print_line(json!({ "removed": uri }))?),
+        false => Ok(print_line(format!("removed {}", id_of(uri)))?),
     }
 }
 
 /// A session that is meant, and the way to its host.
-struct Meant {
+struct RemovalTarget {
     host: String,
     client: Rc<AnyClient>,
     uri: String,
@@ -46,12 +46,12 @@ struct Meant {
 
 /// The sessions that are meant, once the person has said that they mean it. All are found before any is removed. Disposed ones
 /// may be meant, too.
-async fn chosen(reach: &Reach, args: &RmArgs) -> Result<Vec<Meant>, Failure> {
-    let mut sessions: Vec<Meant> = Vec::new();
+async fn chosen(connector: &HostConnector, args: &RmArgs) -> Result<Vec<RemovalTarget>, Failure> {
+    let mut sessions: Vec<RemovalTarget> = Vec::new();
     for wanted in &args.sessions {
-        let (at, wanted) = reach.at_session(wanted).await?;
+        let (at, wanted) = connector.at_session(wanted).await?;
         // One connection to a host is enough.
-        let known = sessions.iter().find(|meant| meant.host == at.host_name()).map(|meant| meant.client.clone());
+        let known = sessions.iter().find(|target| target.host == at.host_name()).map(|target| target.client.clone());
         let client = match known {
             Some(client) => client,
             None => Rc::new(AnyClient::connect(&at, args.connect.protocol).await?),
@@ -71,8 +71,8 @@ async fn chosen(reach: &Reach, args: &RmArgs) -> Result<Vec<Meant>, Failure> {
             found => found?,
         };
         let host = at.host_name().to_owned();
-        if !sessions.iter().any(|meant| meant.host == host && meant.uri == uri) {
-            sessions.push(Meant { host, client, uri, title });
+        if !sessions.iter().any(|target| target.host == host && target.uri == uri) {
+            sessions.push(RemovalTarget { host, client, uri, title });
         }
     }
     if args.yes {
@@ -81,8 +81,8 @@ async fn chosen(reach: &Reach, args: &RmArgs) -> Result<Vec<Meant>, Failure> {
     if !stdin().is_terminal() {
         return Err(anyhow!("nobody can be asked whether to remove them: say --yes").into());
     }
-    for Meant { uri, title, .. } in &sessions {
-        anstream::eprintln!("  {}  {}", id_of(uri), harmless(title));
+    for RemovalTarget { uri, title, .. } in &sessions {
+        anstream::eprintln!("  {}  {}", id_of(uri), sanitize(title));
     }
     anstream::eprint!("remove for good, with everything that was said? [y/n] ");
     let mut line = String::new();
@@ -98,6 +98,6 @@ async fn disposed(client: &AnyClient, wanted: &str) -> Result<Option<(String, St
     let disposed = ls::fetch_disposed(client).await?;
     let uris: Vec<String> = disposed.iter().map(|session| session.session.clone()).collect();
     let uri = choose(&uris, wanted).ok();
-    let meant = disposed.into_iter().find(|session| Some(&session.session) == uri.as_ref());
-    Ok(meant.map(|session| (session.session, session.title)))
+    let target = disposed.into_iter().find(|session| Some(&session.session) == uri.as_ref());
+    Ok(target.map(|session| (session.session, session.title)))
 }

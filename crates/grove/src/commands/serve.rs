@@ -8,28 +8,30 @@ use std::time::Duration;
 use anyhow::Context;
 use grove_core::{ChatId, ProviderId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
-use grove_fs::temp_files::Fate;
-use grove_host::copilot::{self, EndpointConfig, QuickListener};
-use grove_host::server::Serving;
-use grove_host::{Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Register, Stopped, recover};
-use grove_layer::{FoundHistory, Layer, Sources};
+use grove_fs::temp_files::TempFilePolicy;
+use grove_host::copilot::{self, EndpointConfig, QuickAckListener};
+use grove_host::server::HostServer;
+use grove_host::{
+    ClientStorageRegister, Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, HostStopped, Limits, recover,
+};
+use grove_layer::{HistorySource, SessionHub, SessionSources};
 use grove_work::Roots;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, say, say_page};
-use crate::agents::backends::{Backends, Finder};
+use super::{Failure, print_line, print_page_url};
+use crate::agents::backends::{Backends, ConfiguredAgentFinder};
 use crate::cli::{Common, ServeArgs};
 use crate::damage_file;
 use crate::data_folder::DataFolder;
-use crate::endpoint::Endpoint;
-use crate::history::{ForeignStores, keep_up};
+use crate::endpoint::HostEndpoint;
+use crate::file_memory::FileMemory;
+use crate::history::{ForeignStores, watch_stores};
 use crate::hooks;
 use crate::hosts::HostsFile;
-use crate::listening::Listening;
+use crate::listeners::HostListeners;
 use crate::open_files;
 use crate::page::page;
-use crate::remembered::FileMemory;
-use crate::settings::{Settings, Source};
+use crate::settings::{SettingSource, Settings};
 use crate::stores;
 use crate::trust::TrustedFolders;
 
@@ -63,8 +65,8 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let on_terminal = std::io::stdin().is_terminal();
 
     let folder = DataFolder::take(&settings.data_dir.value)?;
-    let listening = Listening::begin(settings, &folder).await?;
-    let found = listening.find()?;
+    let listeners = HostListeners::begin(settings, &folder).await?;
+    let found = listeners.find()?;
     let address = found.local;
     let stores = stores::open(settings)?.with_register(register(&folder).await?);
     let env = Env { stores, ..Env::in_memory() };
@@ -91,21 +93,21 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let storage_lost = tokio::spawn(watch_storage(host.clone(), folder.deletion_check()));
     let (its_common, its_args) = (common.clone(), args.clone());
     let load = move || Settings::load(&its_common, &its_args);
-    host.set_agent_finder(Arc::new(Finder::new(backends.clone(), load)));
+    host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), load)));
     let trust = Arc::new(TrustedFolders::of(folder.path()));
     host.set_trust(trust.clone());
     let history = show_history(&host, &folder, settings);
     let this_host = grove_client::Endpoint::tcp(&format!("ws://{address}/ws"), Some(token.reveal()));
     let this_host = this_host.context("the host cannot reach itself")?;
-    let sources = Sources {
+    let sources = SessionSources {
         this_host,
         hosts: Arc::new(HostsFile::of(folder.path())),
         history,
         memory: Arc::new(FileMemory::open(folder.path(), trust.clone())),
         trust: Some(trust),
     };
-    host.set_sessions_layer(Arc::new(Layer::new(sources)));
-    let serving = listening.serve(host.clone(), &token, page())?;
+    host.set_session_hub(Arc::new(SessionHub::new(sources)));
+    let serving = listeners.serve(host.clone(), &token, page())?;
     let copilot = match settings.copilot_listen.value {
         Some(address) => Some(serve_sdks(&host, &serving, address, token.reveal()).await?),
         None => None,
@@ -113,7 +115,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
 
     hooks::add_all(settings, &host, &format!("http://{address}"));
 
-    let endpoint = Endpoint {
+    let endpoint = HostEndpoint {
         ws: format!("ws://{address}/ws"),
         http: format!("http://{address}"),
         token: token.reveal().to_owned(),
@@ -143,7 +145,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
                 Err(error) => tracing::warn!("the configuration is not read again: {error:#}"),
             }
         }
-        Ok::<(), Stopped>(())
+        Ok::<(), HostStopped>(())
     };
     let mut lost = None;
     tokio::select! {
@@ -210,13 +212,13 @@ async fn watch_storage(host: Host, deletion: impl Fn() -> Option<String> + Send 
 }
 
 /// What is known of sessions whose storage their clients own.
-async fn register(folder: &DataFolder) -> anyhow::Result<Register> {
+async fn register(folder: &DataFolder) -> anyhow::Result<ClientStorageRegister> {
     let files = Arc::new(LocalFs::new(folder.path().to_owned()));
-    Register::open(files, REGISTER).await.with_context(|| format!("{REGISTER} cannot be read"))
+    ClientStorageRegister::open(files, REGISTER).await.with_context(|| format!("{REGISTER} cannot be read"))
 }
 
 /// Shows what other tools left. A host without it is a host all the same.
-fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option<FoundHistory> {
+fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option<HistorySource> {
     if !settings.history.value.enabled {
         return None;
     }
@@ -224,7 +226,7 @@ fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option
         Ok(stores) => {
             host.set_history(Arc::new(stores.clone()));
             let found = stores.found();
-            tokio::spawn(keep_up(host.clone(), stores));
+            tokio::spawn(watch_stores(host.clone(), stores));
             Some(found)
         }
         Err(error) => {
@@ -235,12 +237,17 @@ fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option
 }
 
 /// Lets SDKs find a server at an address, and gives where it is.
-async fn serve_sdks(host: &Host, serving: &Serving, address: SocketAddr, secret: &str) -> anyhow::Result<SocketAddr> {
-    let listener = QuickListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
+async fn serve_sdks(
+    host: &Host,
+    serving: &HostServer,
+    address: SocketAddr,
+    secret: &str,
+) -> anyhow::Result<SocketAddr> {
+    let listener = QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
     let address = listener.local_addr().context("the listener has no address")?;
     let config =
         EndpointConfig { store: StoreName::from("copilot"), secret: Some(secret.to_owned()), keeps_temp_files: false };
-    serving.serve_sdks(copilot::Endpoint::new(host.clone(), config), Box::new(listener));
+    serving.serve_sdks(copilot::CopilotEndpoint::new(host.clone(), config), Box::new(listener));
     Ok(address)
 }
 
@@ -252,33 +259,33 @@ fn running_chats(state: &State) -> Vec<(SessionId, ChatId)> {
 }
 
 /// Says where the host is. Only a person at a terminal is shown the token unasked.
-fn greet(endpoint: &Endpoint, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
+fn greet(endpoint: &HostEndpoint, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     if args.json {
         let mut said = serde_json::to_value(endpoint)?;
         said["page"] = endpoint.page().into();
-        return Ok(say(said)?);
+        return Ok(print_line(said)?);
     }
-    say(format!("Grove is running at {} (data in {})", endpoint.http, settings.data_dir.value.display()))?;
-    say_page(endpoint)?;
+    print_line(format!("Grove is running at {} (data in {})", endpoint.http, settings.data_dir.value.display()))?;
+    print_page_url(endpoint)?;
     if std::io::stdout().is_terminal() {
-        say(format!("clients: {}?tkn={}", endpoint.ws, endpoint.token))?;
+        print_line(format!("clients: {}?tkn={}", endpoint.ws, endpoint.token))?;
     } else {
-        say(format!("clients: {} (the token is in {}/token)", endpoint.ws, settings.data_dir.value.display()))?;
+        print_line(format!("clients: {} (the token is in {}/token)", endpoint.ws, settings.data_dir.value.display()))?;
     }
     if let Some(remote) = &endpoint.remote {
         let certificate = remote.certificate.as_deref().map(|shown| format!(" with the certificate {shown}"));
-        say(format!("other machines: {}{}", remote.ws, certificate.as_deref().unwrap_or(", without TLS")))?;
+        print_line(format!("other machines: {}{}", remote.ws, certificate.as_deref().unwrap_or(", without TLS")))?;
     }
     if let Some(copilot) = &endpoint.copilot {
-        say(format!("Copilot SDKs: {copilot}"))?;
+        print_line(format!("Copilot SDKs: {copilot}"))?;
     }
-    say(if args.detached { "`grove stop` stops it." } else { "Ctrl-C stops it." })?;
+    print_line(if args.detached { "`grove stop` stops it." } else { "Ctrl-C stops it." })?;
     Ok(())
 }
 
 /// How long the host goes on when nobody uses it. A person who runs it in the foreground decides that, no file.
 fn idle_exit(settings: &Settings, args: &ServeArgs) -> Option<Duration> {
-    let asked = args.detached || matches!(settings.idle_exit.source, Source::Flag(_));
+    let asked = args.detached || matches!(settings.idle_exit.source, SettingSource::Flag(_));
     (asked && settings.idle_exit.value > 0).then(|| Duration::from_secs(settings.idle_exit.value))
 }
 
@@ -313,10 +320,10 @@ fn config(settings: &Settings) -> Config {
 }
 
 /// Temporary files go with their sessions, unless somebody wants to look at them.
-fn temp_files() -> Fate {
+fn temp_files() -> TempFilePolicy {
     match std::env::var_os(KEEP_TEMP_FILES).is_some_and(|value| value == "true") {
-        true => Fate::Kept,
-        false => Fate::Removed,
+        true => TempFilePolicy::Kept,
+        false => TempFilePolicy::Removed,
     }
 }
 

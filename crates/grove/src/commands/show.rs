@@ -3,32 +3,32 @@
 use std::io::{BufWriter, Write};
 
 use grove_history::export::{Heading, Json, SessionOutline, TurnOutline, TurnWriter};
-use grove_history::{ContextBlock, Workspace};
+use grove_history::{ContextBlock, TranscriptWorkspace};
 use grove_wire::x_grove::PermissionsParams;
 use serde_json::json;
 
-use super::meant::{self, Meant};
-use super::{Failure, errand, say};
+use super::resolve::{self, ResolvedSession};
+use super::{Failure, command_runtime, print_line};
+use crate::chat_client::ChatClient;
 use crate::cli::{Common, ShowArgs};
-use crate::connect::Reach;
-use crate::exchange::opened::Opened;
-use crate::exchange::running::{is_running, running_turn};
+use crate::connect::HostConnector;
+use crate::import_export::running_turn::{is_running, running_turn};
+use crate::import_export::transcript::Transcript;
 use crate::show::transcript::{self, Length};
-use crate::talk::Talk;
 
 pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    let (opened, allow_all) = errand()?.block_on(async {
-        let meant = meant::find(&reach, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    let (opened, allow_all) = command_runtime()?.block_on(async {
+        let resolved = resolve::find(&connector, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
         if !args.json {
-            meant::name_other_chats(&meant).await?;
+            resolve::name_other_chats(&resolved).await?;
         }
-        let opened = meant::open(&meant).await?;
-        let Meant::OfHost(tree) = &meant else { return Ok((opened, None)) };
+        let opened = resolve::open(&resolved).await?;
+        let ResolvedSession::OfHost(tree) = &resolved else { return Ok((opened, None)) };
         let allow_all = tree.permissions(&PermissionsParams::default()).await?.allow_all;
         // The log has a turn when it is over. The look at the log came first, so the turn may be in it by now.
-        let talk = tree.talk().await?;
-        let running = talk.look(|view| view.active.as_ref().map(running_turn));
+        let chat_client = tree.chat_client().await?;
+        let running = chat_client.read_view(|view| view.active.as_ref().map(running_turn));
         let opened = match running {
             Some(turn) => opened.with_running(turn),
             None => opened,
@@ -54,22 +54,22 @@ pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
 }
 
 /// How many turns are numbered.
-fn shown_turns(opened: &Opened, args: &ShowArgs) -> u32 {
+fn shown_turns(opened: &Transcript, args: &ShowArgs) -> u32 {
     let all = opened.session().turns;
     if args.branches { all } else { all.saturating_sub(opened.abandoned()) }
 }
 
 /// The heading, which names what is left out and what is allowed.
-fn heading<'a>(opened: &'a Opened, allow_all: Option<bool>, args: &ShowArgs) -> Heading<'a> {
+fn heading<'a>(opened: &'a Transcript, allow_all: Option<bool>, args: &ShowArgs) -> Heading<'a> {
     let abandoned = if args.branches { 0 } else { opened.abandoned() };
     Heading { abandoned, allow_all, ..opened.heading() }
 }
 
 /// Gives the turns that are wanted, with their numbers.
 fn each(
-    opened: &Opened,
+    opened: &Transcript,
     args: &ShowArgs,
-    take: &mut dyn FnMut(u32, grove_history::ForeignTurn) -> Result<(), Failure>,
+    take: &mut dyn FnMut(u32, grove_history::TranscriptTurn) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut number = 0;
     let mut count = |turn| {
@@ -83,7 +83,7 @@ fn length(args: &ShowArgs) -> Length {
     if args.turn.is_some() { Length::Whole } else { Length::Short }
 }
 
-fn show(opened: &Opened, allow_all: Option<bool>, args: &ShowArgs) -> Result<(), Failure> {
+fn show(opened: &Transcript, allow_all: Option<bool>, args: &ShowArgs) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.turn.is_none() {
         for line in transcript::session(&SessionOutline::of(heading(opened, allow_all, args))) {
@@ -103,13 +103,13 @@ fn show(opened: &Opened, allow_all: Option<bool>, args: &ShowArgs) -> Result<(),
     Ok(out.flush()?)
 }
 
-fn show_json(opened: &Opened, allow_all: Option<bool>, args: &ShowArgs) -> Result<(), Failure> {
+fn show_json(opened: &Transcript, allow_all: Option<bool>, args: &ShowArgs) -> Result<(), Failure> {
     let mut json = Json::begin(BufWriter::new(std::io::stdout().lock()), heading(opened, allow_all, args))?;
     each(opened, args, &mut |_, turn| Ok(json.turn(&turn)?))?;
     Ok(json.finish()?)
 }
 
-fn show_context(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
+fn show_context(opened: &Transcript, args: &ShowArgs) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     for line in transcript::facts(&workspace_facts(&opened.session().workspace)) {
         writeln!(out, "{line}")?;
@@ -123,7 +123,7 @@ fn show_context(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn show_context_json(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
+fn show_context_json(opened: &Transcript, args: &ShowArgs) -> Result<(), Failure> {
     let mut turns: Vec<(u32, Vec<ContextBlock>)> = Vec::new();
     each(opened, args, &mut |number, turn| {
         turns.push((number, turn.context));
@@ -131,11 +131,11 @@ fn show_context_json(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
     })?;
     let turns = turns.into_iter().map(|(number, blocks)| json!({"turn": number, "blocks": blocks}));
     let turns: Vec<_> = turns.collect();
-    Ok(say(json!({"workspace": opened.session().workspace, "turns": turns}))?)
+    Ok(print_line(json!({"workspace": opened.session().workspace, "turns": turns}))?)
 }
 
 /// What is known of where the session worked.
-fn workspace_facts(workspace: &Workspace) -> Vec<(&'static str, String)> {
+fn workspace_facts(workspace: &TranscriptWorkspace) -> Vec<(&'static str, String)> {
     let folders = workspace.folders.iter().map(|folder| Some(("Folder", folder.shown().to_owned())));
     let rest = [
         ("Repository", &workspace.repository),

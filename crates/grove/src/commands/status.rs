@@ -1,18 +1,18 @@
 //! `grove status`
 
-use super::{Failure, errand, exit, say, say_page};
+use super::{Failure, command_runtime, exit, print_line, print_page_url};
 use crate::background::find_host;
 use crate::cli::{Common, OutputArgs, ServeArgs};
 use crate::json_errors;
 use crate::settings::Settings;
-use crate::show::style::harmless;
+use crate::show::style::sanitize;
 
 /// How many sessions in which everything is allowed are named in one line.
 const ALLOW_ALL_NAMED: usize = 5;
 
 /// Names the sessions in which everything is allowed.
 fn allow_all(sessions: &[String], count: usize) -> String {
-    let mut names: Vec<String> = sessions.iter().take(ALLOW_ALL_NAMED).map(|id| harmless(id)).collect();
+    let mut names: Vec<String> = sessions.iter().take(ALLOW_ALL_NAMED).map(|id| sanitize(id)).collect();
     if count > names.len() {
         names.push(format!("and {} more", count - names.len()));
     }
@@ -27,15 +27,15 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
     let data_dir = &settings.data_dir.value;
     let none =
         || Failure::NoHost(format!("no host is running for {}: start one with `grove start`", data_dir.display()));
-    let Some(found) = errand()?.block_on(find_host(data_dir))? else {
+    let Some(found) = command_runtime()?.block_on(find_host(data_dir))? else {
         let failure = none();
         if !args.json {
             return Err(failure);
         }
         let (folder, error) = (data_dir.display().to_string(), json_errors::body(&failure));
-        say(serde_json::json!({"running": false, "dataDir": folder, "error": error}))?;
+        print_line(serde_json::json!({"running": false, "dataDir": folder, "error": error}))?;
         anstream::eprintln!("grove: {failure}");
-        return Err(Failure::Said(exit::NO_HOST));
+        return Err(Failure::Exit(exit::NO_HOST));
     };
     let (endpoint, health) = (found.endpoint, found.health);
     if args.json {
@@ -58,32 +58,36 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "allowAllCount": health.allow_all_count,
             "watchesFolders": grove_work::can_watch(),
         });
-        say(status)?;
+        print_line(status)?;
     } else {
-        say(format!("grove {} is running at {} (process {})", health.version, endpoint.http, health.pid))?;
-        say(format!(
+        print_line(format!("grove {} is running at {} (process {})", health.version, endpoint.http, health.pid))?;
+        print_line(format!(
             "{} sessions ({} of them in memory), {} running turns, {} connections",
             health.sessions, health.loaded_sessions, health.running_turns, health.connections
         ))?;
         if health.allow_all_count > 0 {
-            say(allow_all(&health.allow_all_sessions, health.allow_all_count))?;
+            print_line(allow_all(&health.allow_all_sessions, health.allow_all_count))?;
         }
         if !grove_work::can_watch() {
-            say("folders are not watched on this system: other tools' sessions are looked for once a minute")?;
+            print_line("folders are not watched on this system: other tools' sessions are looked for once a minute")?;
         }
         if let Some(problem) = &health.storage_problem {
-            say(format!("PROBLEM: {problem}"))?;
+            print_line(format!("PROBLEM: {problem}"))?;
         }
         if health.damage_count > 0 {
-            say("damage found when the host started (`grove check` looks again):")?;
-            health.damage.iter().try_for_each(|damage| say(format!("  {damage}")))?;
+            print_line("damage found when the host started (`grove check` looks again):")?;
+            health.damage.iter().try_for_each(|damage| print_line(format!("  {damage}")))?;
             if health.damage_count > health.damage.len() {
-                say(format!("  and {} more, see the host's log", health.damage_count - health.damage.len()))?;
+                print_line(format!("  and {} more, see the host's log", health.damage_count - health.damage.len()))?;
             }
         }
-        say_page(&endpoint)?;
+        print_page_url(&endpoint)?;
         if let Some(remote) = &endpoint.remote {
-            say(format!("other machines: {} ({})", remote.ws, remote.certificate.as_deref().unwrap_or("without TLS")))?;
+            print_line(format!(
+                "other machines: {} ({})",
+                remote.ws,
+                remote.certificate.as_deref().unwrap_or("without TLS")
+            ))?;
         }
     }
     Ok(())

@@ -5,25 +5,25 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
-use grove_client::{Ahp, Client, Outcome};
+use grove_client::{Ahp, Client, DispatchOutcome};
 use grove_wire::ahp::{Action, ChatAction, ChatTurnCancelled, status};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Failure, errand, ls, say};
+use super::{Failure, command_runtime, ls, print_line};
 use crate::background::find_host;
 use crate::cli::{Common, ConnectArgs, Protocol, ServeArgs, StopArgs};
-use crate::connect::Reach;
+use crate::connect::HostConnector;
 use crate::data_folder;
 use crate::settings::Settings;
 
 /// How long a host may take: its turns' grace, and some.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// How long it may take to say what runs, and to cancel it.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// What runs in a host that is about to stop.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turns {
+struct RunningTurns {
     cancelled: usize,
     /// Of agents that work on without the host.
     go_on: usize,
@@ -36,23 +36,23 @@ pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
     let data_dir = &settings.data_dir.value;
     let none = || Failure::NoHost(format!("no host is running for {}", data_dir.display()));
     // Process numbers are used again: only the one that answers with our token is ended.
-    let health = errand()?.block_on(find_host(data_dir))?.ok_or_else(none)?.health;
+    let health = command_runtime()?.block_on(find_host(data_dir))?.ok_or_else(none)?.health;
     let turns = match health.running_turns {
-        0 => Turns::default(),
-        _ => look_after(common, args)?,
+        0 => RunningTurns::default(),
+        _ => settle_turns(common, args)?,
     };
     let pid = i32::try_from(health.pid).ok().and_then(Pid::from_raw).context("the host's process number is odd")?;
     kill_process(pid, Signal::TERM).with_context(|| format!("process {} cannot be told to stop", health.pid))?;
 
     let since = Instant::now();
     while data_folder::is_taken(data_dir) {
-        if since.elapsed() > PATIENCE {
-            return Err(anyhow!("process {} has not stopped after {} s", health.pid, PATIENCE.as_secs()).into());
+        if since.elapsed() > TIMEOUT {
+            return Err(anyhow!("process {} has not stopped after {} s", health.pid, TIMEOUT.as_secs()).into());
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     if args.json {
-        return Ok(say(serde_json::json!({
+        return Ok(print_line(serde_json::json!({
             "stopped": true,
             "pid": health.pid,
             "turnsCancelled": turns.cancelled,
@@ -60,13 +60,13 @@ pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
             "turnsWaiting": turns.waiting,
         }))?);
     }
-    say(format!("stopped process {}", health.pid))?;
+    print_line(format!("stopped process {}", health.pid))?;
     if turns.cancelled > 0 {
-        say(format!("cancelled {}", count(turns.cancelled, "turn")))?;
+        print_line(format!("cancelled {}", count(turns.cancelled, "turn")))?;
     }
     if turns.go_on > 0 {
         let verb = if turns.go_on == 1 { "goes" } else { "go" };
-        say(format!(
+        print_line(format!(
             "{} {verb} on without the host: `grove start` picks up what runs, `grove cancel SESSION` ends it; \
              `grove stop --turns` would have done so",
             count(turns.go_on, "turn")
@@ -74,7 +74,7 @@ pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
     }
     if turns.waiting > 0 {
         let verb = if turns.waiting == 1 { "waits" } else { "wait" };
-        say(format!(
+        print_line(format!(
             "{} {verb} for your answer: `grove start` brings the question back, `grove ls` shows it",
             count(turns.waiting, "turn")
         ))?;
@@ -88,22 +88,23 @@ fn count(number: usize, what: &str) -> String {
 
 /// Cancels what runs, where that is wanted, and counts what goes on. A host that does not tell is stopped all the same,
 /// unless something was to be cancelled.
-fn look_after(common: &Common, args: &StopArgs) -> Result<Turns, Failure> {
-    let asked = errand()?.block_on(async {
+fn settle_turns(common: &Common, args: &StopArgs) -> Result<RunningTurns, Failure> {
+    let asked = command_runtime()?.block_on(async {
         let ask = async {
-            let reach = Reach::new(common, &ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp })?;
-            let client = reach.ahp(None).await?;
+            let connector =
+                HostConnector::new(common, &ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp })?;
+            let client = connector.ahp(None).await?;
             let cancelled = if args.turns { cancel_all(&client).await? } else { 0 };
             let busy = busy_chats(&client).await?;
-            let go_on = busy.iter().filter(|chat| chat.outlasts).count();
-            let waiting = busy.iter().filter(|chat| !chat.outlasts && chat.waits).count();
-            Ok::<Turns, Failure>(Turns { cancelled, go_on, waiting })
+            let go_on = busy.iter().filter(|chat| chat.outlives_host).count();
+            let waiting = busy.iter().filter(|chat| !chat.outlives_host && chat.waits).count();
+            Ok::<RunningTurns, Failure>(RunningTurns { cancelled, go_on, waiting })
         };
         tokio::time::timeout(ANSWER, ask).await
     });
     match asked {
         Ok(Ok(turns)) => Ok(turns),
-        _ if !args.turns => Ok(Turns::default()),
+        _ if !args.turns => Ok(RunningTurns::default()),
         Ok(Err(failure)) => Err(failure),
         Err(_) => Err(anyhow!(
             "the host has not cancelled its turns within {} s, and was not stopped: without --turns it is",
@@ -114,26 +115,26 @@ fn look_after(common: &Common, args: &StopArgs) -> Result<Turns, Failure> {
 }
 
 /// A chat in which a turn runs.
-struct Busy {
+struct BusyChat {
     chat: String,
-    outlasts: bool,
+    outlives_host: bool,
     /// It waits for a person.
     waits: bool,
 }
 
-async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<Busy>, Failure> {
+async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<BusyChat>, Failure> {
     let is_busy = |bits: u32| bits & status::IN_PROGRESS != 0;
     // Every other agent is a program of its own, held by a shim.
     let scripted = ScriptedAgent.info().provider;
     let mut busy = Vec::new();
     for session in ls::fetch(client).await?.into_iter().filter(|session| is_busy(session.status)) {
-        let outlasts = session.provider != scripted.as_str();
+        let outlives_host = session.provider != scripted.as_str();
         let subscribed = client.subscribe(&session.resource).await?;
         busy.extend(subscribed.read(|state| {
             let chats = state.session().map(|session| session.chats.as_slice()).unwrap_or_default();
-            let busy = chats.iter().filter(|chat| is_busy(chat.status)).map(|chat| Busy {
+            let busy = chats.iter().filter(|chat| is_busy(chat.status)).map(|chat| BusyChat {
                 chat: chat.resource.clone(),
-                outlasts,
+                outlives_host,
                 waits: chat.status & status::ACTIVITY == status::INPUT_NEEDED,
             });
             busy.collect::<Vec<_>>()
@@ -145,17 +146,17 @@ async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<Busy>, Failure> {
 /// Cancels every turn that runs, and says how many it were.
 async fn cancel_all(client: &Client<Ahp>) -> Result<usize, Failure> {
     let mut cancelled = 0;
-    for Busy { chat, .. } in busy_chats(client).await? {
+    for BusyChat { chat, .. } in busy_chats(client).await? {
         let chat = client.subscribe(&chat).await?;
         let active = chat.read(|state| state.chat()?.active_turn.as_ref().map(|turn| turn.id.clone()));
         let Some(turn_id) = active else { continue };
         // The host counts for itself how long it ran.
         let cancel = ChatAction::TurnCancelled(ChatTurnCancelled { turn_id, duration: 0, meta: None });
         match chat.dispatch(Action::Chat(cancel))?.await {
-            Outcome::Confirmed(_) => cancelled += 1,
+            DispatchOutcome::Confirmed(_) => cancelled += 1,
             // It was over before.
-            Outcome::Rejected(_) => {}
-            Outcome::Lost => return Err(anyhow!("the host has ended before it cancelled its turns").into()),
+            DispatchOutcome::Rejected(_) => {}
+            DispatchOutcome::Lost => return Err(anyhow!("the host has ended before it cancelled its turns").into()),
         }
     }
     Ok(cancelled)

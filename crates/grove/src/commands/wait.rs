@@ -5,18 +5,18 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, errand, exit, say};
+use super::{Failure, command_runtime, exit, print_line};
+use crate::chat_client::any::AnyChatClient;
+use crate::chat_client::{ChatClient, ChatView, TurnResult};
 use crate::cli::{Common, WaitArgs};
-use crate::connect::{Reach, id_of};
-use crate::follow::{Output, TICK, closed};
-use crate::show::screen::Screen;
-use crate::show::style::harmless;
-use crate::talk::any::AnyTalk;
-use crate::talk::{End, Talk, View};
+use crate::connect::{HostConnector, id_of};
+use crate::follow::{OutputFormat, TICK, closed};
+use crate::show::screen::ChatScreen;
+use crate::show::style::sanitize;
 
 /// The state that ends the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum WaitResult {
     /// Nothing was ever asked.
     Idle,
     Complete,
@@ -27,34 +27,40 @@ enum State {
     TimedOut,
 }
 
-impl State {
+impl WaitResult {
     const fn word(self) -> &'static str {
         match self {
-            State::Idle => "idle",
-            State::Complete => "complete",
-            State::Failed => "failed",
-            State::Cancelled => "cancelled",
-            State::Waiting => "waiting",
-            State::TimedOut => "timedOut",
+            WaitResult::Idle => "idle",
+            WaitResult::Complete => "complete",
+            WaitResult::Failed => "failed",
+            WaitResult::Cancelled => "cancelled",
+            WaitResult::Waiting => "waiting",
+            WaitResult::TimedOut => "timedOut",
         }
     }
 
     const fn exit_code(self) -> Option<u8> {
         match self {
-            State::Idle | State::Complete => None,
-            State::Failed => Some(exit::TURN_FAILED),
-            State::Cancelled => Some(exit::TURN_CANCELLED),
-            State::Waiting => Some(exit::WAITING),
-            State::TimedOut => Some(exit::TIMED_OUT),
+            WaitResult::Idle | WaitResult::Complete => None,
+            WaitResult::Failed => Some(exit::TURN_FAILED),
+            WaitResult::Cancelled => Some(exit::TURN_CANCELLED),
+            WaitResult::Waiting => Some(exit::WAITING),
+            WaitResult::TimedOut => Some(exit::TIMED_OUT),
         }
     }
 }
 
 pub(crate) fn run(common: &Common, args: &WaitArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let join = AnyTalk::join(&reach, args.connect.protocol, &args.session, args.chat.as_deref(), Output::Shown);
-        let (mut talk, _) = join.await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let join = AnyChatClient::join(
+            &connector,
+            args.connect.protocol,
+            &args.session,
+            args.chat.as_deref(),
+            OutputFormat::Shown,
+        );
+        let (mut chat_client, _) = join.await?;
         let timeout = async {
             match args.timeout {
                 Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
@@ -63,71 +69,71 @@ pub(crate) fn run(common: &Common, args: &WaitArgs) -> Result<(), Failure> {
         };
         let mut interrupts = signal(SignalKind::interrupt())?;
         let state = tokio::select! {
-            state = settled(&mut talk) => state?,
-            () = timeout => State::TimedOut,
-            _ = interrupts.recv() => return Err(Failure::Said(exit::LEFT)),
+            state = settled(&mut chat_client) => state?,
+            () = timeout => WaitResult::TimedOut,
+            _ = interrupts.recv() => return Err(Failure::Exit(exit::LEFT)),
         };
         if args.json {
-            say(json!({"session": talk.uri(), "state": state.word()}))?;
+            print_line(json!({"session": chat_client.uri(), "state": state.word()}))?;
         } else {
-            describe(state, &talk)?;
+            describe(state, &chat_client)?;
         }
-        state.exit_code().map_or(Ok(()), |code| Err(Failure::Said(code)))
+        state.exit_code().map_or(Ok(()), |code| Err(Failure::Exit(code)))
     })
 }
 
 /// Waits until the session has nothing left to do, or needs a person.
-async fn settled(talk: &mut AnyTalk) -> Result<State, Failure> {
-    let mut screen = Screen::new();
+async fn settled(chat_client: &mut AnyChatClient) -> Result<WaitResult, Failure> {
+    let mut screen = ChatScreen::new();
     let mut ticks = tokio::time::interval(TICK);
     loop {
-        if talk.is_gone() {
-            return Err(Failure::NotFound(format!("the session {} is not there any more", id_of(talk.uri()))));
+        if chat_client.is_gone() {
+            return Err(Failure::NotFound(format!("the session {} is not there any more", id_of(chat_client.uri()))));
         }
-        if !talk.waiting().is_empty() {
-            return Ok(State::Waiting);
+        if !chat_client.waiting().is_empty() {
+            return Ok(WaitResult::Waiting);
         }
-        if let Some(state) = talk.look(ended) {
+        if let Some(state) = chat_client.read_view(ended) {
             return Ok(state);
         }
         tokio::select! {
-            changed = talk.changed() => changed.map_err(|why| closed(why, talk.uri()))?,
+            changed = chat_client.changed() => changed.map_err(|why| closed(why, chat_client.uri()))?,
             _ = ticks.tick() => screen.spin("waiting for the turn to end")?,
         }
     }
 }
 
-fn ended(view: &View<'_>) -> Option<State> {
+fn ended(view: &ChatView<'_>) -> Option<WaitResult> {
     if view.active.is_some() || !view.queued.is_empty() {
         return None;
     }
     Some(match view.turns.last().and_then(|turn| turn.end) {
-        None => State::Idle,
-        Some(End::Complete) => State::Complete,
-        Some(End::Failed(_)) => State::Failed,
-        Some(End::Cancelled) => State::Cancelled,
+        None => WaitResult::Idle,
+        Some(TurnResult::Complete) => WaitResult::Complete,
+        Some(TurnResult::Failed(_)) => WaitResult::Failed,
+        Some(TurnResult::Cancelled) => WaitResult::Cancelled,
     })
 }
 
-fn describe(state: State, talk: &AnyTalk) -> Result<(), Failure> {
-    let id = id_of(talk.uri());
+fn describe(state: WaitResult, chat_client: &AnyChatClient) -> Result<(), Failure> {
+    let id = id_of(chat_client.uri());
     match state {
-        State::Idle => say(format!("{id} has no turns: `grove send {id} PROMPT` starts one"))?,
-        State::Complete => say(format!("the turn in {id} is complete"))?,
-        State::Cancelled => say(format!("the turn in {id} was cancelled"))?,
-        State::Failed => {
-            let why = talk.look(|view| match view.turns.last().and_then(|turn| turn.end) {
-                Some(End::Failed(why)) => harmless(why),
+        WaitResult::Idle => print_line(format!("{id} has no turns: `grove send {id} PROMPT` starts one"))?,
+        WaitResult::Complete => print_line(format!("the turn in {id} is complete"))?,
+        WaitResult::Cancelled => print_line(format!("the turn in {id} was cancelled"))?,
+        WaitResult::Failed => {
+            let why = chat_client.read_view(|view| match view.turns.last().and_then(|turn| turn.end) {
+                Some(TurnResult::Failed(why)) => sanitize(why),
                 _ => String::new(),
             });
-            say(format!("the turn in {id} failed: {why}"))?;
+            print_line(format!("the turn in {id} failed: {why}"))?;
         }
-        State::Waiting => {
-            for waiting in talk.waiting() {
-                say(format!("{id} waits for an answer: {}", harmless(&waiting.summary())))?;
+        WaitResult::Waiting => {
+            for waiting in chat_client.waiting() {
+                print_line(format!("{id} waits for an answer: {}", sanitize(&waiting.summary())))?;
             }
         }
-        State::TimedOut => say(format!("{id} is still at work"))?,
+        WaitResult::TimedOut => print_line(format!("{id} is still at work"))?,
     }
     Ok(())
 }

@@ -8,15 +8,17 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use async_trait::async_trait;
 use grove_core::SessionId;
-use grove_history::catalog::{Catalog, CatalogError, Cursor, Filter, Keep, Progress, Scan};
-use grove_history::{Environment, Platform, Root, locations, locations_below};
-use grove_host::history::{self, History, Look, OpenError, Opened, Query, Row, Unavailable};
+use grove_history::catalog::{BackupStore, Catalog, CatalogCursor, CatalogError, CatalogFilter, ScanProgress};
+use grove_history::{Platform, StoreEnvironment, StoreRoot, store_roots, store_roots_below};
+use grove_host::history::{
+    self, History, HistoryOpenError, HistoryQuery, HistoryRow, HistorySelection, HistoryTranscript, HistoryUnavailable,
+};
 use grove_host::{Clock, SystemClock};
-use grove_layer::FoundHistory;
+use grove_layer::HistorySource;
 use grove_wire::x_grove::history::{ScanReport, ScanResult};
 use tokio::sync::{Semaphore, watch};
 
-use super::{ConfiguredHistory, opened, shown};
+use super::{HistoryConfig, summary, transcript};
 use crate::settings::{Settings, environment};
 
 /// The catalog, in the data folder.
@@ -25,51 +27,51 @@ pub(crate) const DATABASE: &str = "history.db";
 const KEPT: &str = "history";
 
 /// How many sessions are read at once for those who look at them; the next ones wait. Some formats are held in memory whole.
-const MOST_READINGS: usize = 4;
+const MAX_READINGS: usize = 4;
 
 /// The folders in which sessions of other tools are looked for.
-pub(crate) fn roots(settings: &Settings) -> Vec<Root> {
+pub(crate) fn roots(settings: &Settings) -> Vec<StoreRoot> {
     if settings.history.value.enabled { possible_roots(settings) } else { Vec::new() }
 }
 
 /// The folders in which sessions of other tools may lie, whether anybody looks for them or not.
-pub(crate) fn possible_roots(settings: &Settings) -> Vec<Root> {
+pub(crate) fn possible_roots(settings: &Settings) -> Vec<StoreRoot> {
     let configured = &settings.history.value;
     let variables = environment();
-    let mut roots = locations(Platform::current(), &own(&variables));
+    let mut roots = store_roots(Platform::current(), &own(&variables));
     for home in &configured.roots {
         // What a variable says holds for one's own home alone.
-        roots.extend(locations_below(home));
+        roots.extend(store_roots_below(home));
     }
     roots
 }
 
-fn own(variables: &BTreeMap<String, String>) -> Environment {
+fn own(variables: &BTreeMap<String, String>) -> StoreEnvironment {
     let variable = |name: &str| variables.get(name).cloned();
     let home = variable("HOME").or_else(|| variable("USERPROFILE")).unwrap_or_default();
-    Environment::of(home, variable)
+    StoreEnvironment::of(home, variable)
 }
 
 /// Other tools' stores as a host shows them. Clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct ForeignStores(Arc<Inner>);
+pub(crate) struct ForeignStores(Arc<ForeignStoresInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ForeignStoresInner {
     catalog: Arc<Catalog>,
     /// Counts scans that have ended.
     scanned: watch::Sender<u64>,
-    roots: Vec<Root>,
+    roots: Vec<StoreRoot>,
     keeps: bool,
     copies: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<ScanState>,
     readings: Arc<Semaphore>,
 }
 
 /// How far looking at them is.
 #[derive(Debug, Default)]
-struct State {
-    shown: ScanResult,
+struct ScanState {
+    summary: ScanResult,
     /// Something changed while they were looked at: they are looked at once more.
     is_stale: bool,
 }
@@ -79,29 +81,37 @@ impl ForeignStores {
     pub(crate) fn open(data_dir: &Path, settings: &Settings) -> Result<Self> {
         let catalog = Catalog::open(&data_dir.join(DATABASE)).context("the catalog of other tools' sessions")?;
         let (catalog, scanned) = (Arc::new(catalog), watch::Sender::new(0));
-        let ConfiguredHistory { keep, .. } = settings.history.value;
+        let HistoryConfig { keep, .. } = settings.history.value;
         let (roots, copies) = (roots(settings), data_dir.join(KEPT));
-        let readings = Arc::new(Semaphore::new(MOST_READINGS));
-        Ok(Self(Arc::new(Inner { catalog, scanned, roots, keeps: keep, copies, state: Mutex::default(), readings })))
+        let readings = Arc::new(Semaphore::new(MAX_READINGS));
+        Ok(Self(Arc::new(ForeignStoresInner {
+            catalog,
+            scanned,
+            roots,
+            keeps: keep,
+            copies,
+            state: Mutex::default(),
+            readings,
+        })))
     }
 
     /// The catalog, and how often it was looked at.
-    pub(crate) fn found(&self) -> FoundHistory {
-        FoundHistory { catalog: self.0.catalog.clone(), scanned: self.0.scanned.subscribe() }
+    pub(crate) fn found(&self) -> HistorySource {
+        HistorySource { catalog: self.0.catalog.clone(), scanned: self.0.scanned.subscribe() }
     }
 
-    pub(super) fn roots(&self) -> &[Root] {
+    pub(super) fn roots(&self) -> &[StoreRoot] {
         &self.0.roots
     }
 
     /// Looks at the stores, beside everything else. Who asks while that is going on has it done once more.
     pub(super) fn refresh(&self) {
         let mut state = self.0.state();
-        if state.shown.running {
+        if state.summary.running {
             state.is_stale = true;
             return;
         }
-        state.shown = ScanResult { running: true, report: state.shown.report.take(), ..ScanResult::default() };
+        state.summary = ScanResult { running: true, report: state.summary.report.take(), ..ScanResult::default() };
         drop(state);
         let inner = self.0.clone();
         tokio::task::spawn_blocking(move || inner.scan());
@@ -110,16 +120,16 @@ impl ForeignStores {
     /// Does what may wait for the disk.
     async fn ask<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&Inner) -> Result<T, Unavailable> + Send + 'static,
-    ) -> Result<T, Unavailable> {
+        ask: impl FnOnce(&ForeignStoresInner) -> Result<T, HistoryUnavailable> + Send + 'static,
+    ) -> Result<T, HistoryUnavailable> {
         let inner = self.0.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&inner)).await;
-        asked.unwrap_or_else(|_| Err(Unavailable("the host is stopping".to_owned())))
+        asked.unwrap_or_else(|_| Err(HistoryUnavailable("the host is stopping".to_owned())))
     }
 }
 
-impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ForeignStoresInner {
+    fn state(&self) -> MutexGuard<'_, ScanState> {
         // What is in it is whole after a panic, too.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -127,27 +137,27 @@ impl Inner {
     fn scan(&self) {
         loop {
             let begun = Instant::now();
-            let keep = Keep { folder: self.copies.clone(), now: self.keeps.then(|| SystemClock.now()) };
-            let scan = Scan { roots: self.roots.clone(), keep: Some(keep) };
-            let result = self.catalog.scan(&scan, &mut |progress: Progress| {
+            let keep = BackupStore { folder: self.copies.clone(), now: self.keeps.then(|| SystemClock.now()) };
+            let scan = grove_history::catalog::ScanRequest { roots: self.roots.clone(), keep: Some(keep) };
+            let result = self.catalog.scan(&scan, &mut |progress: ScanProgress| {
                 let mut state = self.state();
-                (state.shown.read, state.shown.of) = (progress.read, progress.of);
+                (state.summary.read, state.summary.of) = (progress.read, progress.of);
             });
             self.scanned.send_modify(|scanned| *scanned += 1);
             let mut state = self.state();
             match result {
                 Ok(report) => {
                     let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-                    state.shown.error = None;
-                    state.shown.report = Some(told(report, milliseconds));
+                    state.summary.error = None;
+                    state.summary.report = Some(told(report, milliseconds));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "other tools' sessions are not looked at");
-                    state.shown.error = Some(error.to_string());
+                    state.summary.error = Some(error.to_string());
                 }
             }
             if !std::mem::take(&mut state.is_stale) {
-                state.shown.running = false;
+                state.summary.running = false;
                 return;
             }
         }
@@ -156,8 +166,8 @@ impl Inner {
 
 fn told(report: grove_history::catalog::ScanReport, milliseconds: u64) -> ScanReport {
     let mut problems = report.problems;
-    if report.untold_problems > 0 {
-        problems.push(format!("and {} more", report.untold_problems));
+    if report.omitted_problems > 0 {
+        problems.push(format!("and {} more", report.omitted_problems));
     }
     ScanReport {
         sessions: report.sessions,
@@ -173,51 +183,55 @@ fn told(report: grove_history::catalog::ScanReport, milliseconds: u64) -> ScanRe
     }
 }
 
-fn unavailable(error: CatalogError) -> Unavailable {
-    Unavailable(error.to_string())
+fn unavailable(error: CatalogError) -> HistoryUnavailable {
+    HistoryUnavailable(error.to_string())
 }
 
 #[async_trait]
 impl History for ForeignStores {
-    async fn list(&self, query: Query) -> Result<Vec<Row>, Unavailable> {
+    async fn list(&self, query: HistoryQuery) -> Result<Vec<HistoryRow>, HistoryUnavailable> {
         self.ask(move |inner| {
-            let Query { source, repository, since, text, after, limit } = query;
-            let filter = Filter { source, repository, since, text, ..Filter::default() };
-            let after = after.map(|(modified_at, id)| Cursor { modified_at, id: id.to_string() });
+            let HistoryQuery { source, repository, since, text, after, limit } = query;
+            let filter = CatalogFilter { source, repository, since, text, ..CatalogFilter::default() };
+            let after = after.map(|(modified_at, id)| CatalogCursor { modified_at, id: id.to_string() });
             let page = inner.catalog.list(&filter, after.as_ref(), limit).map_err(unavailable)?;
-            Ok(page.entries.iter().map(shown::row).collect())
+            Ok(page.entries.iter().map(summary::row).collect())
         })
         .await
     }
 
-    async fn find(&self, id: &SessionId) -> Result<Option<Row>, Unavailable> {
+    async fn find(&self, id: &SessionId) -> Result<Option<HistoryRow>, HistoryUnavailable> {
         let id = id.clone();
         self.ask(move |inner| {
             let found = inner.catalog.named(id.as_str()).map_err(unavailable)?;
-            Ok(found.map(|entry| shown::row(&entry)))
+            Ok(found.map(|entry| summary::row(&entry)))
         })
         .await
     }
 
-    async fn open(&self, id: &SessionId, look: Look) -> Result<Option<Opened>, OpenError> {
+    async fn open(
+        &self,
+        id: &SessionId,
+        look: HistorySelection,
+    ) -> Result<Option<HistoryTranscript>, HistoryOpenError> {
         let permit = self.0.readings.clone().acquire_owned().await;
-        let permit = permit.map_err(|error| Unavailable(error.to_string()))?;
+        let permit = permit.map_err(|error| HistoryUnavailable(error.to_string()))?;
         let id = id.clone();
-        let opened = self.ask(move |inner| {
+        let transcript = self.ask(move |inner| {
             let Some(entry) = inner.catalog.named(id.as_str()).map_err(unavailable)? else { return Ok(None) };
-            let opened = opened::open(&entry, &look, || inner.catalog.ending(&entry).unwrap_or_default());
+            let transcript = transcript::open(&entry, &look, || inner.catalog.tail_index(&entry).unwrap_or_default());
             // Whoever wanted it may be gone, and it is read to its end all the same.
             drop(permit);
-            Ok(Some(opened))
+            Ok(Some(transcript))
         });
-        opened.await?.transpose()
+        transcript.await?.transpose()
     }
 
     fn scan(&self, scan: history::Scan) -> ScanResult {
         match scan {
             history::Scan::Start => self.refresh(),
-            history::Scan::Look => {}
+            history::Scan::Poll => {}
         }
-        self.0.state().shown.clone()
+        self.0.state().summary.clone()
     }
 }

@@ -4,20 +4,20 @@
 //! more, and the program is ended soon after. Its answer is a JSON object on stdout, or nothing. It finds an address and a
 //! token in its environment by which it can do in the session's tree what hooks inside the host can do.
 
-mod configured;
+mod config_table;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_host::Host;
-use grove_host::hooks::{Hook, HookAnswer, HookError, HookEvent, HookKind, HookPlace};
+use grove_host::hooks::{Hook, HookAnswer, HookContext, HookError, HookEvent, HookKind};
 use grove_work::{Process, Program};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::settings::Settings;
-pub(crate) use configured::{ConfiguredHook, read};
+pub(crate) use config_table::{HookConfig, read};
 
 /// How much a hook may answer.
 const ANSWER: usize = 4 << 20;
@@ -30,14 +30,14 @@ const GRACE: Duration = Duration::from_secs(1);
 /// A program that is called.
 struct CommandHook {
     name: String,
-    told: ConfiguredHook,
+    config: HookConfig,
     /// Where it can do something itself.
     url: String,
 }
 
 /// What a program is told.
 #[derive(Serialize)]
-struct Told<'a> {
+struct HookInput<'a> {
     session: &'a str,
     #[serde(flatten)]
     event: &'a HookEvent,
@@ -45,9 +45,9 @@ struct Told<'a> {
 
 /// Adds the hooks of the configuration to a host that is reached there.
 pub(crate) fn add_all(settings: &Settings, host: &Host, http: &str) {
-    for (name, told) in &settings.hooks.value {
+    for (name, config) in &settings.hooks.value {
         let url = format!("{http}/x-grove");
-        host.add_hook(Arc::new(CommandHook { name: name.clone(), told: told.clone(), url }));
+        host.add_hook(Arc::new(CommandHook { name: name.clone(), config: config.clone(), url }));
     }
 }
 
@@ -58,32 +58,32 @@ impl Hook for CommandHook {
     }
 
     fn wants(&self, kind: HookKind) -> bool {
-        self.told.events.contains(&kind)
+        self.config.events.contains(&kind)
     }
 
-    async fn call(&self, event: &HookEvent, at: &HookPlace) -> Result<HookAnswer, HookError> {
+    async fn call(&self, event: &HookEvent, at: &HookContext) -> Result<HookAnswer, HookError> {
         let lease = at.lease()?;
-        let told = Told { session: at.session().as_str(), event };
-        let mut line = serde_json::to_vec(&told).map_err(|error| HookError(error.to_string()))?;
+        let config = HookInput { session: at.session().as_str(), event };
+        let mut line = serde_json::to_vec(&config).map_err(|error| HookError(error.to_string()))?;
         line.push(b'\n');
         let (command, args) =
-            self.told.command.split_first().ok_or_else(|| HookError("it has no command".to_owned()))?;
+            self.config.command.split_first().ok_or_else(|| HookError("it has no command".to_owned()))?;
         let program = Program::new(command, "/")
             .args(args)
             .env("GROVE_HOOK", event.kind().as_str())
             .env("GROVE_HOOK_URL", &self.url)
             .env("GROVE_HOOK_TOKEN", lease.token());
         let process = Process::start(&program).map_err(|error| HookError(error.to_string()))?;
-        let mut running = Running(Some(process));
-        let too_long = |_| HookError(format!("it took longer than {} s", self.told.timeout.as_secs()));
-        tokio::time::timeout(self.told.timeout, running.converse(&line)).await.map_err(too_long)?
+        let mut running = HookProcess(Some(process));
+        let too_long = |_| HookError(format!("it took longer than {} s", self.config.timeout.as_secs()));
+        tokio::time::timeout(self.config.timeout, running.exchange_json(&line)).await.map_err(too_long)?
     }
 }
 
 /// A program that is ended in its own time when nobody waits for it any more.
-struct Running(Option<Process>);
+struct HookProcess(Option<Process>);
 
-impl Drop for Running {
+impl Drop for HookProcess {
     fn drop(&mut self) {
         if let Some(process) = self.0.take() {
             tokio::spawn(async move { process.end(GRACE).await });
@@ -91,8 +91,8 @@ impl Drop for Running {
     }
 }
 
-impl Running {
-    async fn converse(&mut self, line: &[u8]) -> Result<HookAnswer, HookError> {
+impl HookProcess {
+    async fn exchange_json(&mut self, line: &[u8]) -> Result<HookAnswer, HookError> {
         let gone = || HookError("it is gone".to_owned());
         let process = self.0.as_mut().ok_or_else(gone)?;
         let (mut stdout, mut stderr) =

@@ -8,16 +8,16 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use grove_client::{Access, HostAddress};
+use grove_client::{Credentials, HostAddress};
 use serde::{Deserialize, Serialize};
 
-use super::{HostsError, KnownHost, KnownHosts, UnusableHost, check_name, seen};
+use super::{HostsError, KnownHost, KnownHosts, UnusableHost, check_name, session_cache};
 use crate::data_folder;
 use crate::secret_files::{self, SecretError};
 
 /// Of a file as it was last looked at: whether it is another one now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct FileStamp {
     /// It is written anew and put in the place of the old one.
     inode: u64,
     size: u64,
@@ -25,12 +25,12 @@ pub(super) struct Mark {
 }
 
 /// How large the file may be, and how many hosts it may have. More are refused.
-const MOST_BYTES: u64 = 1 << 20;
-const MOST_HOSTS: usize = 256;
+const MAX_BYTES: u64 = 1 << 20;
+const MAX_HOSTS: usize = 256;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct HostTable {
     address: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
@@ -39,12 +39,12 @@ struct Kept {
 }
 
 /// The tables by name, whatever is in them.
-type All = BTreeMap<String, toml::Value>;
+type HostTables = BTreeMap<String, toml::Value>;
 
 /// What the file looks like from outside; `None` where there is none.
-pub(super) fn mark(data_dir: &Path) -> Option<Mark> {
+pub(super) fn mark(data_dir: &Path) -> Option<FileStamp> {
     let found = fs::metadata(path(data_dir)).ok()?;
-    Some(Mark { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
+    Some(FileStamp { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
 }
 
 pub(super) fn read(data_dir: &Path) -> Result<KnownHosts, HostsError> {
@@ -62,7 +62,7 @@ pub(super) fn read(data_dir: &Path) -> Result<KnownHosts, HostsError> {
 fn usable(path: &Path, name: &str, table: toml::Value) -> Result<KnownHost, HostsError> {
     let place = || (path.to_owned(), name.to_owned());
     check_name(name)?;
-    let kept: Kept = table.try_into().map_err(|error: toml::de::Error| {
+    let kept: HostTable = table.try_into().map_err(|error: toml::de::Error| {
         let (path, name) = place();
         HostsError::Table { path, name, why: error.message().to_owned() }
     })?;
@@ -74,7 +74,7 @@ fn usable(path: &Path, name: &str, table: toml::Value) -> Result<KnownHost, Host
         let (path, name) = place();
         HostsError::Pin { path, name, error }
     })?;
-    Ok(KnownHost { name: name.to_owned(), address, access: Access { token: kept.token, pin, ssh: None } })
+    Ok(KnownHost { name: name.to_owned(), address, access: Credentials { token: kept.token, pin, ssh: None } })
 }
 
 /// Remembers a host whose name is free.
@@ -84,10 +84,10 @@ pub(crate) fn add(data_dir: &Path, host: &KnownHost) -> Result<(), HostsError> {
         if all.contains_key(&host.name) {
             return Err(HostsError::Known(host.name.clone()));
         }
-        if all.len() >= MOST_HOSTS {
-            return Err(HostsError::TooMany(MOST_HOSTS));
+        if all.len() >= MAX_HOSTS {
+            return Err(HostsError::TooMany(MAX_HOSTS));
         }
-        let kept = Kept {
+        let kept = HostTable {
             address: host.address.to_string(),
             token: host.access.token.clone(),
             pin: host.access.pin.map(|pin| pin.to_string()),
@@ -106,7 +106,7 @@ pub(crate) fn remove(data_dir: &Path, name: &str) -> Result<bool, HostsError> {
     change(data_dir, |all| {
         let is_known = all.remove(name).is_some();
         if is_known {
-            seen::forget(data_dir, name);
+            session_cache::forget(data_dir, name);
         }
         Ok(is_known)
     })
@@ -134,7 +134,7 @@ pub(super) fn while_known<T>(
 }
 
 /// Changes the file where `edit` says that something has changed. Two who do that at once do it one after the other.
-fn change(data_dir: &Path, edit: impl FnOnce(&mut All) -> Result<bool, HostsError>) -> Result<bool, HostsError> {
+fn change(data_dir: &Path, edit: impl FnOnce(&mut HostTables) -> Result<bool, HostsError>) -> Result<bool, HostsError> {
     let path = path(data_dir);
     let failed = |what| {
         let path = path.clone();
@@ -159,13 +159,13 @@ fn lock(data_dir: &Path) -> Result<File, HostsError> {
     lock.map_err(|error| HostsError::File { path: path(data_dir), what: "locked", error })
 }
 
-fn read_all(path: &Path) -> Result<All, HostsError> {
+fn read_all(path: &Path) -> Result<HostTables, HostsError> {
     let failed = |error| HostsError::File { path: path.to_owned(), what: "read", error };
     let opened = secret_files::open(path).map_err(|error| match error {
         SecretError::Io { error, .. } => failed(error),
         refused => failed(std::io::Error::other(refused)),
     })?;
-    let Some((file, was_readable)) = opened else { return Ok(All::new()) };
+    let Some((file, was_readable)) = opened else { return Ok(HostTables::new()) };
     if was_readable {
         anstream::eprintln!(
             "grove: others could read {}, which holds tokens: it is private now. Whoever saw them can still use them: \
@@ -174,9 +174,9 @@ fn read_all(path: &Path) -> Result<All, HostsError> {
         );
     }
     let mut text = String::new();
-    let length = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    if u64::try_from(length).is_ok_and(|length| length > MOST_BYTES) {
-        return Err(HostsError::TooLarge { path: path.to_owned(), most: MOST_BYTES });
+    let length = file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if u64::try_from(length).is_ok_and(|length| length > MAX_BYTES) {
+        return Err(HostsError::TooLarge { path: path.to_owned(), most: MAX_BYTES });
     }
     toml::from_str(&text).map_err(|error| HostsError::Damaged { path: path.to_owned(), error })
 }
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn host(name: &str, address: &str, token: Option<&str>) -> KnownHost {
-        let access = Access { token: token.map(str::to_owned), ..Access::default() };
+        let access = Credentials { token: token.map(str::to_owned), ..Credentials::default() };
         KnownHost { name: name.to_owned(), address: address.parse().unwrap(), access }
     }
 
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn no_more_hosts_are_kept_than_can_be_looked_at() {
         let folder = tempfile::tempdir().unwrap();
-        for number in 0..MOST_HOSTS {
+        for number in 0..MAX_HOSTS {
             add(folder.path(), &host(&format!("h{number}"), "ssh://x", None)).unwrap();
         }
         assert!(matches!(add(folder.path(), &host("more", "ssh://x", None)), Err(HostsError::TooMany(_))));

@@ -1,24 +1,24 @@
 //! Other hosts that are known by name: where they are, and what lets a client in.
 //!
 //! [`all_hosts`] is the way to them: each gives an endpoint for `client`. They are kept in `hosts.toml` in the data
-//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`look()`] says how it stands with one. [`known`] is
-//! how the layer of all sessions knows them, with what each had when it was last seen ([`seen`]); [`lists()`] asks all of them
-//! through it. [`whereabouts`] names the one that a session went to.
+//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`probe()`] says how it stands with one. [`directory`] is
+//! how the layer of all sessions knows them, with what each had when it was last seen ([`session_cache`]); [`lists()`] asks all of them
+//! through it. [`host_address`] names the one that a session went to.
 
+mod directory;
 mod file;
-mod known;
-mod look;
-mod seen;
-mod whereabouts;
+mod host_address;
+mod probe;
+mod session_cache;
 
 use std::path::{Path, PathBuf};
 
-use grove_client::{Access, AddressError, Endpoint, EndpointError, FingerprintError, HostAddress};
+use grove_client::{AddressError, Credentials, Endpoint, EndpointError, FingerprintError, HostAddress};
 
+pub(crate) use directory::{HostsFile, lists};
 pub(crate) use file::{add, remove};
-pub(crate) use known::{HostsFile, lists};
-pub(crate) use look::{Looked, look};
-pub(crate) use whereabouts::{Destination, own_address};
+pub(crate) use host_address::{Destination, own_address};
+pub(crate) use probe::{HostProbe, probe};
 
 /// The variable that names the program to run as `ssh`.
 const SSH: &str = "GROVE_SSH";
@@ -32,7 +32,7 @@ const NAME: usize = 40;
 pub(crate) struct KnownHost {
     pub(crate) name: String,
     pub(crate) address: HostAddress,
-    pub(crate) access: Access,
+    pub(crate) access: Credentials,
 }
 
 impl KnownHost {
@@ -41,9 +41,9 @@ impl KnownHost {
     }
 
     /// What lets a client in, with the program that runs as `ssh`.
-    fn access(&self) -> Access {
+    fn access(&self) -> Credentials {
         let ssh = self.access.ssh.clone().or_else(|| std::env::var_os(SSH).filter(|ssh| !ssh.is_empty()));
-        Access { ssh, ..self.access.clone() }
+        Credentials { ssh, ..self.access.clone() }
     }
 }
 
@@ -104,10 +104,10 @@ pub(crate) fn all_hosts(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
 
 /// The host of this name. One that cannot be used is an error.
 pub(crate) fn named(data_dir: &Path, name: &str) -> Result<Option<KnownHost>, HostsError> {
-    let known = known_hosts(data_dir)?;
-    match known.unusable.into_iter().find(|host| host.name == name) {
+    let directory = known_hosts(data_dir)?;
+    match directory.unusable.into_iter().find(|host| host.name == name) {
         Some(unusable) => Err(unusable.error),
-        None => Ok(known.hosts.into_iter().find(|host| host.name == name)),
+        None => Ok(directory.hosts.into_iter().find(|host| host.name == name)),
     }
 }
 

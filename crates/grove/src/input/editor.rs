@@ -3,16 +3,16 @@
 use rustyline::line_buffer::{ChangeListener, DeleteListener, Direction, LineBuffer};
 use rustyline::{At, Word};
 
-use super::keys::Key;
+use super::keys::KeyPress;
 
 /// How many bytes a text may have. More is not taken.
-const MOST_TEXT: usize = 256 << 10;
+const MAX_TEXT_BYTES: usize = 256 << 10;
 /// How many texts are remembered.
-const MOST_HISTORY: usize = 200;
+const MAX_HISTORY: usize = 200;
 
 /// What comes of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Edit {
+pub(super) enum EditOutcome {
     Nothing,
     Changed,
     Entered(String),
@@ -21,35 +21,35 @@ pub(super) enum Edit {
     End,
 }
 
-pub(crate) struct Editor {
+pub(crate) struct LineEditor {
     line: LineBuffer,
     history: Vec<String>,
     /// The text of the history that is shown, and the one that was being written before.
     recalled: Option<(usize, String)>,
 }
 
-impl std::fmt::Debug for Editor {
+impl std::fmt::Debug for LineEditor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Editor").field("line", &self.line).finish_non_exhaustive()
     }
 }
 
 /// Nobody listens to changes.
-struct Quiet;
+struct NoListener;
 
-impl DeleteListener for Quiet {
+impl DeleteListener for NoListener {
     fn delete(&mut self, _: usize, _: &str, _: Direction) {}
 }
 
-impl ChangeListener for Quiet {
+impl ChangeListener for NoListener {
     fn insert_char(&mut self, _: usize, _: char) {}
     fn insert_str(&mut self, _: usize, _: &str) {}
     fn replace(&mut self, _: usize, _: &str, _: &str) {}
 }
 
-impl Editor {
+impl LineEditor {
     pub(super) fn new() -> Self {
-        Self { line: LineBuffer::with_capacity(MOST_TEXT), history: Vec::new(), recalled: None }
+        Self { line: LineBuffer::with_capacity(MAX_TEXT_BYTES), history: Vec::new(), recalled: None }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -63,36 +63,36 @@ impl Editor {
 
     /// Drops the text.
     pub(crate) fn clear(&mut self) {
-        self.line.update("", 0, &mut Quiet);
+        self.line.update("", 0, &mut NoListener);
         self.recalled = None;
     }
 
-    pub(super) fn apply(&mut self, key: Key) -> Edit {
+    pub(super) fn apply(&mut self, key: KeyPress) -> EditOutcome {
         let line = &mut self.line;
         let is_changed = match key {
-            Key::Char(c) => line.insert(c, 1, &mut Quiet).is_some(),
-            Key::NewLine => line.insert('\n', 1, &mut Quiet).is_some(),
-            Key::Paste(text) => line.yank(&text, 1, &mut Quiet).is_some(),
-            Key::Backspace => line.backspace(1, &mut Quiet),
-            Key::Delete => line.delete(1, &mut Quiet).is_some(),
-            Key::Left | Key::Ctrl('b') => line.move_backward(1),
-            Key::Right | Key::Ctrl('f') => line.move_forward(1),
-            Key::WordLeft => line.move_to_prev_word(Word::Emacs, 1),
-            Key::WordRight => line.move_to_next_word(At::AfterEnd, Word::Emacs, 1),
-            Key::Home | Key::Ctrl('a') => line.move_home(),
-            Key::End | Key::Ctrl('e') => line.move_end(),
-            Key::DeleteWord => line.delete_prev_word(Word::Big, 1, &mut Quiet),
-            Key::Ctrl('u') => line.discard_line(&mut Quiet),
-            Key::Ctrl('k') => line.kill_line(&mut Quiet),
-            Key::Up | Key::Ctrl('p') => self.recall(Recall::Older),
-            Key::Down | Key::Ctrl('n') => self.recall(Recall::Newer),
-            Key::Enter => return Edit::Entered(self.enter()),
-            Key::Ctrl('c') => return Edit::Interrupt,
-            Key::Ctrl('d') if line.is_empty() => return Edit::End,
-            Key::Ctrl('d') => line.delete(1, &mut Quiet).is_some(),
-            Key::Ctrl(_) => false,
+            KeyPress::Char(c) => line.insert(c, 1, &mut NoListener).is_some(),
+            KeyPress::NewLine => line.insert('\n', 1, &mut NoListener).is_some(),
+            KeyPress::Paste(text) => line.yank(&text, 1, &mut NoListener).is_some(),
+            KeyPress::Backspace => line.backspace(1, &mut NoListener),
+            KeyPress::Delete => line.delete(1, &mut NoListener).is_some(),
+            KeyPress::Left | KeyPress::Ctrl('b') => line.move_backward(1),
+            KeyPress::Right | KeyPress::Ctrl('f') => line.move_forward(1),
+            KeyPress::WordLeft => line.move_to_prev_word(Word::Emacs, 1),
+            KeyPress::WordRight => line.move_to_next_word(At::AfterEnd, Word::Emacs, 1),
+            KeyPress::Home | KeyPress::Ctrl('a') => line.move_home(),
+            KeyPress::End | KeyPress::Ctrl('e') => line.move_end(),
+            KeyPress::DeleteWord => line.delete_prev_word(Word::Big, 1, &mut NoListener),
+            KeyPress::Ctrl('u') => line.discard_line(&mut NoListener),
+            KeyPress::Ctrl('k') => line.kill_line(&mut NoListener),
+            KeyPress::Up | KeyPress::Ctrl('p') => self.recall(HistoryStep::Older),
+            KeyPress::Down | KeyPress::Ctrl('n') => self.recall(HistoryStep::Newer),
+            KeyPress::Enter => return EditOutcome::Entered(self.enter()),
+            KeyPress::Ctrl('c') => return EditOutcome::Interrupt,
+            KeyPress::Ctrl('d') if line.is_empty() => return EditOutcome::End,
+            KeyPress::Ctrl('d') => line.delete(1, &mut NoListener).is_some(),
+            KeyPress::Ctrl(_) => false,
         };
-        if is_changed { Edit::Changed } else { Edit::Nothing }
+        if is_changed { EditOutcome::Changed } else { EditOutcome::Nothing }
     }
 
     fn enter(&mut self) -> String {
@@ -100,18 +100,18 @@ impl Editor {
         self.clear();
         if !text.trim().is_empty() && self.history.last() != Some(&text) {
             self.history.push(text.clone());
-            let excess = self.history.len().saturating_sub(MOST_HISTORY);
+            let excess = self.history.len().saturating_sub(MAX_HISTORY);
             self.history.drain(..excess);
         }
         text
     }
 
-    fn recall(&mut self, which: Recall) -> bool {
+    fn recall(&mut self, which: HistoryStep) -> bool {
         let newest = self.history.len();
         let at = self.recalled.as_ref().map_or(newest, |(at, _)| *at);
         let wanted = match which {
-            Recall::Older => at.checked_sub(1),
-            Recall::Newer => Some(at + 1).filter(|wanted| *wanted <= newest),
+            HistoryStep::Older => at.checked_sub(1),
+            HistoryStep::Newer => Some(at + 1).filter(|wanted| *wanted <= newest),
         };
         let Some(wanted) = wanted else { return false };
         let written = match self.recalled.take() {
@@ -119,14 +119,14 @@ impl Editor {
             None => self.line.as_str().to_owned(),
         };
         let text = self.history.get(wanted).unwrap_or(&written).clone();
-        self.line.update(&text, text.len(), &mut Quiet);
+        self.line.update(&text, text.len(), &mut NoListener);
         self.recalled = (wanted < newest).then_some((wanted, written));
         true
     }
 }
 
 #[derive(Clone, Copy)]
-enum Recall {
+enum HistoryStep {
     Older,
     Newer,
 }
@@ -135,56 +135,60 @@ enum Recall {
 mod tests {
     use super::*;
 
-    fn typed(editor: &mut Editor, text: &str) {
+    fn typed(editor: &mut LineEditor, text: &str) {
         text.chars().for_each(|c| {
-            editor.apply(Key::Char(c));
+            editor.apply(KeyPress::Char(c));
         });
     }
 
     #[test]
     fn a_line_is_edited_where_the_cursor_is() {
-        let mut editor = Editor::new();
+        let mut editor = LineEditor::new();
         typed(&mut editor, "fix tests");
-        editor.apply(Key::WordLeft);
+        editor.apply(KeyPress::WordLeft);
         typed(&mut editor, "the ");
         assert_eq!((editor.text(), editor.cursor()), ("fix the tests", 8));
-        editor.apply(Key::End);
-        editor.apply(Key::DeleteWord);
-        editor.apply(Key::Backspace);
-        editor.apply(Key::Home);
-        editor.apply(Key::Delete);
+        editor.apply(KeyPress::End);
+        editor.apply(KeyPress::DeleteWord);
+        editor.apply(KeyPress::Backspace);
+        editor.apply(KeyPress::Home);
+        editor.apply(KeyPress::Delete);
         assert_eq!(editor.text(), "ix the");
-        editor.apply(Key::Ctrl('k'));
+        editor.apply(KeyPress::Ctrl('k'));
         assert_eq!(editor.text(), "");
-        assert_eq!(editor.apply(Key::Ctrl('d')), Edit::End);
+        assert_eq!(editor.apply(KeyPress::Ctrl('d')), EditOutcome::End);
     }
 
     #[test]
     fn a_paste_is_one_text_and_nothing_is_entered_before_enter() {
-        let mut editor = Editor::new();
+        let mut editor = LineEditor::new();
         typed(&mut editor, "see: ");
-        assert_eq!(editor.apply(Key::Paste("one\ntwo\nthree".into())), Edit::Changed);
-        assert_eq!(editor.apply(Key::Enter), Edit::Entered("see: one\ntwo\nthree".into()));
+        assert_eq!(editor.apply(KeyPress::Paste("one\ntwo\nthree".into())), EditOutcome::Changed);
+        assert_eq!(editor.apply(KeyPress::Enter), EditOutcome::Entered("see: one\ntwo\nthree".into()));
         assert_eq!(editor.text(), "");
-        assert_eq!(editor.apply(Key::Paste("x".repeat(MOST_TEXT + 1))), Edit::Nothing, "more than fits is not taken");
+        assert_eq!(
+            editor.apply(KeyPress::Paste("x".repeat(MAX_TEXT_BYTES + 1))),
+            EditOutcome::Nothing,
+            "more than fits is not taken"
+        );
     }
 
     #[test]
     fn earlier_texts_are_recalled_and_the_one_that_was_being_written_comes_back() {
-        let mut editor = Editor::new();
+        let mut editor = LineEditor::new();
         for text in ["one", "two", "two", " "] {
             typed(&mut editor, text);
-            editor.apply(Key::Enter);
+            editor.apply(KeyPress::Enter);
         }
         typed(&mut editor, "dra");
-        editor.apply(Key::Up);
+        editor.apply(KeyPress::Up);
         assert_eq!(editor.text(), "two");
-        editor.apply(Key::Up);
-        assert_eq!(editor.apply(Key::Up), Edit::Nothing);
+        editor.apply(KeyPress::Up);
+        assert_eq!(editor.apply(KeyPress::Up), EditOutcome::Nothing);
         assert_eq!(editor.text(), "one");
-        editor.apply(Key::Down);
-        editor.apply(Key::Down);
+        editor.apply(KeyPress::Down);
+        editor.apply(KeyPress::Down);
         assert_eq!(editor.text(), "dra");
-        assert_eq!(editor.apply(Key::Down), Edit::Nothing);
+        assert_eq!(editor.apply(KeyPress::Down), EditOutcome::Nothing);
     }
 }

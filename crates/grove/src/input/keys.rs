@@ -7,7 +7,7 @@ const PASTE_ENDS: &[u8] = b"\x1b[201~";
 const LONGEST: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum KeyPress {
     Char(char),
     /// Text that was pasted, with its line ends.
     Paste(String),
@@ -32,14 +32,14 @@ pub(super) enum Key {
 
 /// Bytes that came, as far as they are no whole key yet.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct KeyDecoder {
     bytes: Vec<u8>,
     is_pasting: bool,
 }
 
-impl Decoder {
+impl KeyDecoder {
     /// Takes a piece of input, and gives the keys that are whole.
-    pub(super) fn decode(&mut self, piece: &[u8]) -> Vec<Key> {
+    pub(super) fn decode(&mut self, piece: &[u8]) -> Vec<KeyPress> {
         self.bytes.extend_from_slice(piece);
         let mut keys = Vec::new();
         loop {
@@ -48,7 +48,7 @@ impl Decoder {
                 let pasted: Vec<u8> = self.bytes.drain(..end).collect();
                 self.bytes.drain(..PASTE_ENDS.len());
                 self.is_pasting = false;
-                keys.push(Key::Paste(String::from_utf8_lossy(&pasted).replace("\r\n", "\n").replace('\r', "\n")));
+                keys.push(KeyPress::Paste(String::from_utf8_lossy(&pasted).replace("\r\n", "\n").replace('\r', "\n")));
                 continue;
             }
             if self.bytes.starts_with(PASTE_BEGINS) {
@@ -74,21 +74,21 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 /// The first key of these bytes and its length. A sequence of no meaning has a length and no key.
-fn first(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
+fn first(bytes: &[u8]) -> Option<(usize, Option<KeyPress>)> {
     let key = |key| Some((1, Some(key)));
     match *bytes.first()? {
-        b'\r' | b'\n' => key(Key::Enter),
-        b'\t' => key(Key::Char('\t')),
-        0x7f | 0x08 => key(Key::Backspace),
-        0x17 => key(Key::DeleteWord),
+        b'\r' | b'\n' => key(KeyPress::Enter),
+        b'\t' => key(KeyPress::Char('\t')),
+        0x7f | 0x08 => key(KeyPress::Backspace),
+        0x17 => key(KeyPress::DeleteWord),
         0x1b => escape(bytes),
-        control @ 0x01..=0x1a => key(Key::Ctrl(char::from(control - 1 + b'a'))),
+        control @ 0x01..=0x1a => key(KeyPress::Ctrl(char::from(control - 1 + b'a'))),
         0x00..0x20 => Some((1, None)),
         _ => character(bytes),
     }
 }
 
-fn character(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
+fn character(bytes: &[u8]) -> Option<(usize, Option<KeyPress>)> {
     let most = bytes.get(..4.min(bytes.len())).unwrap_or(bytes);
     let text = match std::str::from_utf8(most) {
         Ok(text) => text,
@@ -100,47 +100,47 @@ fn character(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
         Err(_) => return Some((1, None)),
     };
     let c = text.chars().next()?;
-    Some((c.len_utf8(), Some(Key::Char(c))))
+    Some((c.len_utf8(), Some(KeyPress::Char(c))))
 }
 
-fn escape(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
+fn escape(bytes: &[u8]) -> Option<(usize, Option<KeyPress>)> {
     match *bytes.get(1)? {
         b'[' => sequence(bytes, 2),
         b'O' => Some((3, arrow(*bytes.get(2)?, false))),
-        b'b' => Some((2, Some(Key::WordLeft))),
-        b'f' => Some((2, Some(Key::WordRight))),
-        b'\r' | b'\n' => Some((2, Some(Key::NewLine))),
-        0x7f | 0x08 => Some((2, Some(Key::DeleteWord))),
+        b'b' => Some((2, Some(KeyPress::WordLeft))),
+        b'f' => Some((2, Some(KeyPress::WordRight))),
+        b'\r' | b'\n' => Some((2, Some(KeyPress::NewLine))),
+        0x7f | 0x08 => Some((2, Some(KeyPress::DeleteWord))),
         _ => Some((2, None)),
     }
 }
 
 /// `ESC [ parameters final`.
-fn sequence(bytes: &[u8], from: usize) -> Option<(usize, Option<Key>)> {
+fn sequence(bytes: &[u8], from: usize) -> Option<(usize, Option<KeyPress>)> {
     let rest = bytes.get(from..)?;
     let end = rest.iter().position(|byte| (0x40..=0x7e).contains(byte))?;
     let (parameters, last) = (rest.get(..end)?, *rest.get(end)?);
     let has_modifier = parameters.contains(&b';');
     let key = match (last, parameters.split(|byte| *byte == b';').next().unwrap_or_default()) {
-        (b'~', b"1" | b"7") => Some(Key::Home),
-        (b'~', b"4" | b"8") => Some(Key::End),
-        (b'~', b"3") => Some(Key::Delete),
+        (b'~', b"1" | b"7") => Some(KeyPress::Home),
+        (b'~', b"4" | b"8") => Some(KeyPress::End),
+        (b'~', b"3") => Some(KeyPress::Delete),
         (b'~', _) => None,
         (last, _) => arrow(last, has_modifier),
     };
     Some((from + end + 1, key))
 }
 
-fn arrow(last: u8, has_modifier: bool) -> Option<Key> {
+fn arrow(last: u8, has_modifier: bool) -> Option<KeyPress> {
     Some(match (last, has_modifier) {
-        (b'A', _) => Key::Up,
-        (b'B', _) => Key::Down,
-        (b'C', false) => Key::Right,
-        (b'C', true) => Key::WordRight,
-        (b'D', false) => Key::Left,
-        (b'D', true) => Key::WordLeft,
-        (b'H', _) => Key::Home,
-        (b'F', _) => Key::End,
+        (b'A', _) => KeyPress::Up,
+        (b'B', _) => KeyPress::Down,
+        (b'C', false) => KeyPress::Right,
+        (b'C', true) => KeyPress::WordRight,
+        (b'D', false) => KeyPress::Left,
+        (b'D', true) => KeyPress::WordLeft,
+        (b'H', _) => KeyPress::Home,
+        (b'F', _) => KeyPress::End,
         _ => return None,
     })
 }
@@ -149,8 +149,8 @@ fn arrow(last: u8, has_modifier: bool) -> Option<Key> {
 mod tests {
     use super::*;
 
-    fn keys(pieces: &[&[u8]]) -> Vec<Key> {
-        let mut decoder = Decoder::default();
+    fn keys(pieces: &[&[u8]]) -> Vec<KeyPress> {
+        let mut decoder = KeyDecoder::default();
         pieces.iter().flat_map(|piece| decoder.decode(piece)).collect()
     }
 
@@ -158,18 +158,18 @@ mod tests {
     fn keys_are_decoded_wherever_the_bytes_are_cut() {
         let typed = "aä€😀\x1b[D\x1bOC\x1b[1;5D\x1b[3~\x01\x1bb\x7f\r".as_bytes();
         let expected = [
-            Key::Char('a'),
-            Key::Char('ä'),
-            Key::Char('€'),
-            Key::Char('😀'),
-            Key::Left,
-            Key::Right,
-            Key::WordLeft,
-            Key::Delete,
-            Key::Ctrl('a'),
-            Key::WordLeft,
-            Key::Backspace,
-            Key::Enter,
+            KeyPress::Char('a'),
+            KeyPress::Char('ä'),
+            KeyPress::Char('€'),
+            KeyPress::Char('😀'),
+            KeyPress::Left,
+            KeyPress::Right,
+            KeyPress::WordLeft,
+            KeyPress::Delete,
+            KeyPress::Ctrl('a'),
+            KeyPress::WordLeft,
+            KeyPress::Backspace,
+            KeyPress::Enter,
         ];
         assert_eq!(keys(&[typed]), expected);
         for at in 0..typed.len() {
@@ -184,12 +184,12 @@ mod tests {
     #[test]
     fn pasted_lines_are_one_text_and_enter_is_not_pressed() {
         let pasted = keys(&[b"\x1b[200~one\r\ntwo", b"\rthree\n\x1b[2", b"01~\r"]);
-        assert_eq!(pasted, [Key::Paste("one\ntwo\nthree\n".into()), Key::Enter]);
+        assert_eq!(pasted, [KeyPress::Paste("one\ntwo\nthree\n".into()), KeyPress::Enter]);
     }
 
     #[test]
     fn nonsense_is_dropped() {
-        assert_eq!(keys(&[b"\xff\x1b[99;99z\x1b[", &[b'1'; 40], b"a"]), [Key::Char('a')]);
-        assert_eq!(keys(&[b"\x1b", b"x"]), [Key::Char('x')]);
+        assert_eq!(keys(&[b"\xff\x1b[99;99z\x1b[", &[b'1'; 40], b"a"]), [KeyPress::Char('a')]);
+        assert_eq!(keys(&[b"\x1b", b"x"]), [KeyPress::Char('x')]);
     }
 }

@@ -12,8 +12,8 @@ use std::io::{self, Read};
 
 use tokio::sync::mpsc;
 
-use editor::{Edit, Editor};
-use keys::Decoder;
+use editor::{EditOutcome, LineEditor};
+use keys::KeyDecoder;
 use raw_mode::RawMode;
 
 /// How many bytes are read at once. A paste comes in several pieces.
@@ -34,7 +34,7 @@ pub(crate) enum Input {
 
 /// The source of input.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum InputSource {
     /// Nobody types, or nobody types any more.
     None,
     /// Lines of a terminal that does the editing itself.
@@ -42,7 +42,7 @@ pub(crate) enum Source {
     Keys(Box<Keyboard>),
 }
 
-impl Source {
+impl InputSource {
     /// Lines that a person types. Reading blocks for ever, so it is a thread that is left behind.
     pub(crate) fn lines() -> Self {
         let (sender, lines) = mpsc::channel(1);
@@ -54,35 +54,35 @@ impl Source {
                 }
             }
         });
-        Source::Lines(lines)
+        InputSource::Lines(lines)
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        !matches!(self, Source::None)
+        !matches!(self, InputSource::None)
     }
 
     /// The text that is being edited, where that is done here.
-    pub(crate) fn editor(&self) -> Option<&Editor> {
+    pub(crate) fn editor(&self) -> Option<&LineEditor> {
         match self {
-            Source::Keys(keyboard) => Some(&keyboard.editor),
-            Source::None | Source::Lines(_) => None,
+            InputSource::Keys(keyboard) => Some(&keyboard.editor),
+            InputSource::None | InputSource::Lines(_) => None,
         }
     }
 
     /// The same to change it.
-    pub(crate) fn editor_mut(&mut self) -> Option<&mut Editor> {
+    pub(crate) fn editor_mut(&mut self) -> Option<&mut LineEditor> {
         match self {
-            Source::Keys(keyboard) => Some(&mut keyboard.editor),
-            Source::None | Source::Lines(_) => None,
+            InputSource::Keys(keyboard) => Some(&mut keyboard.editor),
+            InputSource::None | InputSource::Lines(_) => None,
         }
     }
 
     /// Waits for the next input. Nothing where the person has ended it.
     pub(crate) async fn next(&mut self) -> Option<Input> {
         match self {
-            Source::None => std::future::pending().await,
-            Source::Lines(lines) => lines.recv().await.map(Input::Entered),
-            Source::Keys(keyboard) => keyboard.next().await,
+            InputSource::None => std::future::pending().await,
+            InputSource::Lines(lines) => lines.recv().await.map(Input::Entered),
+            InputSource::Keys(keyboard) => keyboard.next().await,
         }
     }
 }
@@ -91,8 +91,8 @@ impl Source {
 #[derive(Debug)]
 pub(crate) struct Keyboard {
     pieces: mpsc::Receiver<Vec<u8>>,
-    decoder: Decoder,
-    editor: Editor,
+    decoder: KeyDecoder,
+    editor: LineEditor,
     /// Input that was decoded, and not yet given. `None` ends it.
     ready: VecDeque<Option<Input>>,
     _raw_mode: RawMode,
@@ -111,7 +111,7 @@ impl Keyboard {
                 }
             }
         });
-        let (decoder, editor) = (Decoder::default(), Editor::new());
+        let (decoder, editor) = (KeyDecoder::default(), LineEditor::new());
         Ok(Self { pieces, decoder, editor, ready: VecDeque::new(), _raw_mode: raw_mode })
     }
 
@@ -124,11 +124,11 @@ impl Keyboard {
             let mut is_edited = false;
             for key in self.decoder.decode(&piece) {
                 match self.editor.apply(key) {
-                    Edit::Nothing => {}
-                    Edit::Changed => is_edited = true,
-                    Edit::Entered(text) => self.ready.push_back(Some(Input::Entered(text))),
-                    Edit::Interrupt => self.ready.push_back(Some(Input::Interrupt)),
-                    Edit::End => self.ready.push_back(None),
+                    EditOutcome::Nothing => {}
+                    EditOutcome::Changed => is_edited = true,
+                    EditOutcome::Entered(text) => self.ready.push_back(Some(Input::Entered(text))),
+                    EditOutcome::Interrupt => self.ready.push_back(Some(Input::Interrupt)),
+                    EditOutcome::End => self.ready.push_back(None),
                 }
             }
             if is_edited {

@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::time::Instant;
 
-use super::call::{self, Subject};
-use super::facts::{self, here};
-use super::screen::Screen;
-use super::style::{bold, cyan, dim, green, harmless, red, yellow};
-use crate::talk::{Content, End, Key, Part, Tool, ToolState, Turn, View, one_line};
+use super::call::{self, ToolCallSubject};
+use super::facts::{self, current_folder};
+use super::screen::ChatScreen;
+use super::style::{bold, cyan, dim, green, red, sanitize, yellow};
+use crate::chat_client::{
+    ChatView, PartContent, PartKey, PartView, ToolPart, ToolPartState, TurnResult, TurnView, one_line,
+};
 
 /// Whether questions are written with the chat, or somebody else puts them to the person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +24,11 @@ pub(crate) enum Questions {
 
 /// What of a chat has been written.
 #[derive(Debug)]
-pub(crate) struct ChatShow {
+pub(crate) struct ChatPrinter {
     questions: Questions,
     /// The last finished turn that was written to its end.
     done: Option<String>,
-    current: Option<TurnShow>,
+    current: Option<TurnPrinter>,
     /// Turns whose prompts stand in the terminal already.
     own: HashSet<String>,
     queued: usize,
@@ -35,11 +37,11 @@ pub(crate) struct ChatShow {
 }
 
 #[derive(Debug)]
-struct TurnShow {
+struct TurnPrinter {
     id: String,
-    parts: BTreeMap<Key, Shown>,
+    parts: BTreeMap<PartKey, Shown>,
     /// When tool calls were seen to run first.
-    running_since: BTreeMap<Key, Instant>,
+    running_since: BTreeMap<PartKey, Instant>,
 }
 
 /// What of a part has been written.
@@ -51,7 +53,7 @@ enum Shown {
     Over,
 }
 
-impl ChatShow {
+impl ChatPrinter {
     pub(crate) fn new(questions: Questions) -> Self {
         Self { questions, done: None, current: None, own: HashSet::new(), queued: 0, warned: HashSet::new() }
     }
@@ -59,10 +61,10 @@ impl ChatShow {
     /// Begins behind all turns that are there but the newest few, and those from `turn` on, which are written.
     pub(crate) fn begin(
         &mut self,
-        view: &View<'_>,
+        view: &ChatView<'_>,
         newest: usize,
         turn: Option<&str>,
-        screen: &mut Screen,
+        screen: &mut ChatScreen,
     ) -> io::Result<()> {
         let from = turn.and_then(|turn| view.turns.iter().position(|done| done.id == turn));
         let hidden = from.unwrap_or(view.turns.len()).saturating_sub(newest);
@@ -82,11 +84,11 @@ impl ChatShow {
     }
 
     /// Writes what is new.
-    pub(crate) fn update(&mut self, view: &View<'_>, screen: &mut Screen) -> io::Result<()> {
+    pub(crate) fn update(&mut self, view: &ChatView<'_>, screen: &mut ChatScreen) -> io::Result<()> {
         self.warned.retain(|warning| view.warnings.contains(warning));
         for warning in view.warnings {
             if self.warned.insert(warning.clone()) {
-                screen.line(format_args!("{} {}", yellow("!"), harmless(warning)))?;
+                screen.line(format_args!("{} {}", yellow("!"), sanitize(warning)))?;
             }
         }
         let after = self.done.as_ref().and_then(|done| view.turns.iter().position(|turn| turn.id == done));
@@ -106,25 +108,25 @@ impl ChatShow {
         if view.queued.len() > self.queued
             && let Some(last) = view.queued.last()
         {
-            screen.line(dim(format!("queued: {}", one_line(&harmless(last)))))?;
+            screen.line(dim(format!("queued: {}", one_line(&sanitize(last)))))?;
         }
         self.queued = view.queued.len();
         screen.passing(view.activity.filter(|_| view.active.is_some()))
     }
 
-    fn turn(&mut self, turn: &Turn<'_>, screen: &mut Screen) -> io::Result<()> {
+    fn turn(&mut self, turn: &TurnView<'_>, screen: &mut ChatScreen) -> io::Result<()> {
         if self.current.as_ref().is_none_or(|current| current.id != turn.id) {
             if !self.own.contains(turn.id) {
-                screen.line(format_args!("{} {}", cyan("›"), bold(harmless(turn.prompt).trim_end())))?;
+                screen.line(format_args!("{} {}", cyan("›"), bold(sanitize(turn.prompt).trim_end())))?;
             }
             self.current =
-                Some(TurnShow { id: turn.id.to_owned(), parts: BTreeMap::new(), running_since: BTreeMap::new() });
+                Some(TurnPrinter { id: turn.id.to_owned(), parts: BTreeMap::new(), running_since: BTreeMap::new() });
         }
         let Some(current) = &mut self.current else { return Ok(()) };
-        let newest = turn.parts.iter().rposition(|part| matches!(part.content, Content::Plan(_)));
+        let newest = turn.parts.iter().rposition(|part| matches!(part.content, PartContent::PlanPart(_)));
         for (at, part) in turn.parts.iter().enumerate() {
             // Of plans that came since the last look, only the newest holds.
-            if matches!(part.content, Content::Plan(_)) && Some(at) != newest {
+            if matches!(part.content, PartContent::PlanPart(_)) && Some(at) != newest {
                 continue;
             }
             let shown = current.parts.get(&part.key).copied();
@@ -141,12 +143,12 @@ impl ChatShow {
         Ok(())
     }
 
-    fn end(&mut self, turn: &Turn<'_>, screen: &mut Screen) -> io::Result<()> {
+    fn end(&mut self, turn: &TurnView<'_>, screen: &mut ChatScreen) -> io::Result<()> {
         screen.end_line()?;
         match turn.end {
-            Some(End::Complete) | None => {}
-            Some(End::Cancelled) => screen.line(yellow("– cancelled"))?,
-            Some(End::Failed(why)) => screen.line(format_args!("{} {}", red("✗ failed:"), harmless(why)))?,
+            Some(TurnResult::Complete) | None => {}
+            Some(TurnResult::Cancelled) => screen.line(yellow("– cancelled"))?,
+            Some(TurnResult::Failed(why)) => screen.line(format_args!("{} {}", red("✗ failed:"), sanitize(why)))?,
         }
         if let Some(usage) = turn.usage.as_ref().and_then(facts::usage) {
             screen.line(dim(usage))?;
@@ -159,30 +161,30 @@ impl ChatShow {
 
 /// Writes what is new of a part, and says what has been written now.
 fn write_part(
-    part: &Part<'_>,
+    part: &PartView<'_>,
     shown: Option<Shown>,
     since: Option<&Instant>,
     questions: Questions,
-    screen: &mut Screen,
+    screen: &mut ChatScreen,
 ) -> io::Result<Option<Shown>> {
     let upto = match shown {
         Some(Shown::Upto(upto)) => upto,
         Some(Shown::Begun | Shown::Over) | None => 0,
     };
     Ok(match &part.content {
-        Content::Text(text) => {
+        PartContent::Text(text) => {
             screen.answer(text.get(upto..).unwrap_or_default())?;
             Some(Shown::Upto(text.len()))
         }
-        Content::Reasoning(text) => {
+        PartContent::Reasoning(text) => {
             screen.thought(text.get(upto..).unwrap_or_default())?;
             Some(Shown::Upto(text.len()))
         }
-        Content::Tool(tool) => write_tool(tool, shown, since, screen)?,
-        Content::Question { asks, response } => {
+        PartContent::ToolPart(tool) => write_tool(tool, shown, since, screen)?,
+        PartContent::Question { asks, response } => {
             // One that is answered already is nobody's to ask.
             if shown.is_none() && (questions == Questions::Shown || response.is_some()) {
-                screen.line(format_args!("{} {}", yellow("?"), harmless(asks)))?;
+                screen.line(format_args!("{} {}", yellow("?"), sanitize(asks)))?;
             }
             match response {
                 Some(response) => {
@@ -192,13 +194,13 @@ fn write_part(
                 None => Some(Shown::Begun),
             }
         }
-        Content::Notice(notice) => {
-            screen.line(dim(harmless(notice)))?;
+        PartContent::Notice(notice) => {
+            screen.line(dim(sanitize(notice)))?;
             Some(Shown::Over)
         }
-        Content::Plan(plan) => {
+        PartContent::PlanPart(plan) => {
             let lines = plan.steps().map(|steps| facts::plan(&steps));
-            for line in lines.unwrap_or_else(|| vec![dim(harmless(plan.text)).to_string()]) {
+            for line in lines.unwrap_or_else(|| vec![dim(sanitize(plan.text)).to_string()]) {
                 screen.line(line)?;
             }
             Some(Shown::Over)
@@ -207,42 +209,42 @@ fn write_part(
 }
 
 fn write_tool(
-    tool: &Tool<'_>,
+    tool: &ToolPart<'_>,
     shown: Option<Shown>,
     since: Option<&Instant>,
-    screen: &mut Screen,
+    screen: &mut ChatScreen,
 ) -> io::Result<Option<Shown>> {
-    let subject = Subject::of(tool.input).line();
+    let subject = ToolCallSubject::of(tool.input).line();
     // Many agents name the command or file in their own words, too.
     let row = |words: &str| {
-        let words = one_line(&harmless(words));
+        let words = one_line(&sanitize(words));
         match subject.is_empty() || words.contains(&subject) {
             true => words,
             false => format!("{words} {}", dim(&subject)),
         }
     };
     match &tool.state {
-        ToolState::NotYet => return Ok(None),
-        ToolState::Runs => {
+        ToolPartState::NotYet => return Ok(None),
+        ToolPartState::Runs => {
             if shown.is_none() {
                 screen.line(format_args!("{} {}", cyan("▸"), row(tool.does)))?;
             }
             return Ok(Some(Shown::Begun));
         }
-        ToolState::Done { success, did, ran, output } => {
+        ToolPartState::Done { success, did, ran, output } => {
             let sign = if *success { format!("{}", green("✓")) } else { format!("{}", red("✗")) };
-            let output = summary(&harmless(output));
+            let output = summary(&sanitize(output));
             // What the host measured holds for turns of before, too.
             let ran = ran.or_else(|| since.map(Instant::elapsed));
             let ran = ran.map(|ran| format!(" {}", dim(format!("({})", call::duration(ran))))).unwrap_or_default();
             screen.line(format_args!("{sign} {}{ran}{output}", row(did)))?;
-            for line in facts::edits(tool.edits.iter().copied(), here().as_deref()) {
+            for line in facts::edits(tool.edits.iter().copied(), current_folder().as_deref()) {
                 screen.line(line)?;
             }
         }
-        ToolState::Cancelled { why } => {
+        ToolPartState::Cancelled { why } => {
             // It did not run, so its words of what it does would be wrong.
-            screen.line(format_args!("{} {}: {}", yellow("–"), row(tool.name), one_line(&harmless(why))))?;
+            screen.line(format_args!("{} {}: {}", yellow("–"), row(tool.name), one_line(&sanitize(why))))?;
         }
     }
     Ok(Some(Shown::Over))
@@ -264,21 +266,21 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::chat_client::{PlanPart, UsageView};
     use crate::show::screen::tests::screen;
-    use crate::talk::{Plan, Usage};
 
-    fn view<'a>(turns: Vec<Turn<'a>>, active: Option<Turn<'a>>) -> View<'a> {
+    fn view<'a>(turns: Vec<TurnView<'a>>, active: Option<TurnView<'a>>) -> ChatView<'a> {
         let (queued, activity) = (Vec::new(), None);
-        View { title: "", turns, older: false, active, queued, activity, warnings: &[] }
+        ChatView { title: "", turns, older: false, active, queued, activity, warnings: &[] }
     }
 
-    fn turn<'a>(contents: Vec<Content<'a>>, end: Option<End<'a>>) -> Turn<'a> {
-        let parts = contents.into_iter().enumerate().map(|(at, content)| Part { key: (0, at), content });
-        Turn { id: "t", prompt: "go", parts: parts.collect(), usage: None, end }
+    fn turn<'a>(contents: Vec<PartContent<'a>>, end: Option<TurnResult<'a>>) -> TurnView<'a> {
+        let parts = contents.into_iter().enumerate().map(|(at, content)| PartView { key: (0, at), content });
+        TurnView { id: "t", prompt: "go", parts: parts.collect(), usage: None, end }
     }
 
     /// What was written about the conversation, without colours.
-    fn asides(show: &mut ChatShow, views: &[View<'_>]) -> Vec<String> {
+    fn asides(show: &mut ChatPrinter, views: &[ChatView<'_>]) -> Vec<String> {
         let (mut screen, _, err) = screen(true, true);
         views.iter().for_each(|view| show.update(view, &mut screen).unwrap());
         let written = err.take();
@@ -293,18 +295,18 @@ mod tests {
     fn of_plans_that_are_seen_at_once_only_the_newest_is_written() {
         let plans = ["pending", "inProgress", "completed"].map(plan);
         let of = |upto: usize| {
-            let contents = plans[..upto].iter().map(|plan| Content::Plan(Plan { plan, text: "" }));
+            let contents = plans[..upto].iter().map(|plan| PartContent::PlanPart(PlanPart { plan, text: "" }));
             view(Vec::new(), Some(turn(contents.collect(), None)))
         };
-        let written = asides(&mut ChatShow::new(Questions::Shown), &[of(2), of(2), of(3)]);
+        let written = asides(&mut ChatPrinter::new(Questions::Shown), &[of(2), of(2), of(3)]);
         assert_eq!(written, ["› go", "plan (0 of 1 done)", "  ▸ look", "plan (1 of 1 done)", "  ✓ look"]);
     }
 
     #[test]
     fn a_plan_that_cannot_be_read_is_told_in_words() {
         let odd = json!("odd");
-        let contents = vec![Content::Plan(Plan { plan: &odd, text: "first this, then that" })];
-        let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
+        let contents = vec![PartContent::PlanPart(PlanPart { plan: &odd, text: "first this, then that" })];
+        let written = asides(&mut ChatPrinter::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
         assert_eq!(written, ["› go", "first this, then that"]);
     }
 
@@ -313,53 +315,64 @@ mod tests {
         let after = Some(FileEditSide { uri: "file:///nowhere/a.rs".to_owned(), ..FileEditSide::default() });
         let diff = Some(FileEditDiffStats { added: Some(3), removed: Some(1) });
         let edit = FileEdit { before: after.clone(), after, diff };
-        let state = ToolState::Done { success: true, did: "Edited", ran: None, output: "".into() };
-        let contents = vec![Content::Tool(Tool { name: "Edit", does: "Edit", input: None, edits: vec![&edit], state })];
-        let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
+        let state = ToolPartState::Done { success: true, did: "Edited", ran: None, output: "".into() };
+        let contents = vec![PartContent::ToolPart(ToolPart {
+            name: "Edit",
+            does: "Edit",
+            input: None,
+            edits: vec![&edit],
+            state,
+        })];
+        let written = asides(&mut ChatPrinter::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
         assert_eq!(written, ["› go", "✓ Edited", "  /nowhere/a.rs +3 -1"]);
     }
 
     #[test]
     fn a_call_says_what_it_ran_and_how_long_and_one_that_was_denied_did_not_run() {
         let input = Some(r#"{"command":"make test","timeout":5}"#);
-        let of = |state| Content::Tool(Tool { name: "bash", does: "Running bash", input, edits: vec![], state });
-        let done = of(ToolState::Done { success: true, did: "Ran bash", ran: None, output: "ok".into() });
+        let of =
+            |state| PartContent::ToolPart(ToolPart { name: "bash", does: "Running bash", input, edits: vec![], state });
+        let done = of(ToolPartState::Done { success: true, did: "Ran bash", ran: None, output: "ok".into() });
         let views = [
-            view(Vec::new(), Some(turn(vec![of(ToolState::Runs)], None))),
+            view(Vec::new(), Some(turn(vec![of(ToolPartState::Runs)], None))),
             view(Vec::new(), Some(turn(vec![done], None))),
         ];
-        let written = asides(&mut ChatShow::new(Questions::Shown), &views);
+        let written = asides(&mut ChatPrinter::new(Questions::Shown), &views);
         assert_eq!(written[..2], ["› go", "▸ Running bash make test"]);
         let (before, after) = written[2].split_once(" ms)").unwrap();
         assert!(before.starts_with("✓ Ran bash make test (") && after == ": ok", "{written:?}");
         let ran = Some(std::time::Duration::from_millis(2_500));
-        let replayed = of(ToolState::Done { success: true, did: "Ran bash", ran, output: "ok".into() });
+        let replayed = of(ToolPartState::Done { success: true, did: "Ran bash", ran, output: "ok".into() });
         let replayed = [view(Vec::new(), Some(turn(vec![replayed], None)))];
-        let written = asides(&mut ChatShow::new(Questions::Shown), &replayed);
+        let written = asides(&mut ChatPrinter::new(Questions::Shown), &replayed);
         assert_eq!(written, ["› go", "✓ Ran bash make test (2.5 s): ok"], "what the host measured");
-        let denied = of(ToolState::Cancelled { why: "denied".into() });
-        let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(vec![denied], None)))]);
+        let denied = of(ToolPartState::Cancelled { why: "denied".into() });
+        let written =
+            asides(&mut ChatPrinter::new(Questions::Shown), &[view(Vec::new(), Some(turn(vec![denied], None)))]);
         assert_eq!(written, ["› go", "– bash make test: denied"]);
     }
 
     #[test]
     fn a_warning_is_written_once_and_what_a_turn_took_at_its_end() {
         let warnings = ["two sessions work in one folder".to_owned()];
-        let usage = Some(Usage { input: Some(1_200), output: Some(30), meta: None });
-        let running = View { warnings: &warnings, ..view(Vec::new(), Some(Turn { usage, ..turn(Vec::new(), None) })) };
-        let ended = Turn { usage, ..turn(Vec::new(), Some(End::Complete)) };
-        let ended = View { warnings: &warnings, ..view(vec![ended], None) };
-        let written = asides(&mut ChatShow::new(Questions::Shown), &[running, ended]);
+        let usage = Some(UsageView { input: Some(1_200), output: Some(30), meta: None });
+        let running =
+            ChatView { warnings: &warnings, ..view(Vec::new(), Some(TurnView { usage, ..turn(Vec::new(), None) })) };
+        let ended = TurnView { usage, ..turn(Vec::new(), Some(TurnResult::Complete)) };
+        let ended = ChatView { warnings: &warnings, ..view(vec![ended], None) };
+        let written = asides(&mut ChatPrinter::new(Questions::Shown), &[running, ended]);
         assert_eq!(written, ["! two sessions work in one folder", "› go", "1.2k → 30 tokens"]);
     }
 
     #[test]
     fn what_keeps_a_turn_busy_passes_with_it() {
         let running = || view(Vec::new(), Some(turn(Vec::new(), None)));
-        let busy = View { activity: Some("no answer for 20 s"), ..running() };
-        let over =
-            View { activity: Some("no answer for 20 s"), ..view(vec![turn(Vec::new(), Some(End::Complete))], None) };
-        let written = asides(&mut ChatShow::new(Questions::Shown), &[busy, over]);
+        let busy = ChatView { activity: Some("no answer for 20 s"), ..running() };
+        let over = ChatView {
+            activity: Some("no answer for 20 s"),
+            ..view(vec![turn(Vec::new(), Some(TurnResult::Complete))], None)
+        };
+        let written = asides(&mut ChatPrinter::new(Questions::Shown), &[busy, over]);
         assert_eq!(written.len(), 2, "{written:?}");
         assert!(written[1].starts_with("no answer for 20 s"), "{written:?}");
     }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-use super::style::{bold, dim, green, harmless, red};
+use super::style::{bold, dim, green, red, sanitize};
 
 /// How long a comparison may take. Past it the diff is coarser.
-const PATIENCE: Duration = Duration::from_millis(300);
+const TIMEOUT: Duration = Duration::from_millis(300);
 /// How many unchanged lines stand around a change.
 const AROUND: usize = 3;
 /// How many characters of a line are shown.
-const MOST_LINE: usize = 400;
+const MAX_LINE: usize = 400;
 
 /// The change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,14 +39,14 @@ pub(crate) enum DiffLine {
 
 /// The lines that differ between two texts, with a few around them.
 pub(crate) fn diff_lines(before: &str, after: &str) -> Vec<DiffLine> {
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
+    let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(before, after);
     let mut lines = Vec::new();
     for (at, group) in diff.grouped_ops(AROUND).iter().enumerate() {
         if at > 0 {
             lines.push(DiffLine::Gap);
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let text: String = change.value().trim_end_matches(['\n', '\r']).chars().take(MOST_LINE).collect();
+            let text: String = change.value().trim_end_matches(['\n', '\r']).chars().take(MAX_LINE).collect();
             lines.push(match change.tag() {
                 ChangeTag::Equal => DiffLine::Same(text),
                 ChangeTag::Insert => DiffLine::Added(text),
@@ -61,9 +61,9 @@ pub(crate) fn diff_lines(before: &str, after: &str) -> Vec<DiffLine> {
 pub(crate) fn shown(diffs: &[FileDiff], most: usize) -> (Vec<String>, bool) {
     let mut lines = Vec::new();
     for FileDiff { head, body } in diffs {
-        lines.push(bold(harmless(head).replace('\n', " ")).to_string());
+        lines.push(bold(sanitize(head).replace('\n', " ")).to_string());
         match body {
-            DiffBody::Missing(why) => lines.push(dim(format!("  {}", harmless(why))).to_string()),
+            DiffBody::Missing(why) => lines.push(dim(format!("  {}", sanitize(why))).to_string()),
             DiffBody::Lines(all) => lines.extend(all.iter().map(|line| match line {
                 DiffLine::Same(text) => dim(format!("    {}", one(text))).to_string(),
                 DiffLine::Added(text) => green(format!("  + {}", one(text))).to_string(),
@@ -82,7 +82,7 @@ pub(crate) fn shown(diffs: &[FileDiff], most: usize) -> (Vec<String>, bool) {
 }
 
 fn one(line: &str) -> String {
-    harmless(line).replace('\n', " ")
+    sanitize(line).replace('\n', " ")
 }
 
 #[cfg(test)]

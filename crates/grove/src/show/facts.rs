@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use grove_core::{Cost, PlanEntry, PlanStatus};
 use grove_wire::ahp::{FileEdit, FileEditDiffStats};
 
-use super::style::{bold, dim, green, harmless, red};
-use crate::talk::{Usage, one_line};
+use super::style::{bold, dim, green, red, sanitize};
+use crate::chat_client::{UsageView, one_line};
 
 /// How many changed files are listed; the others are counted.
-const MOST_EDITS: usize = 20;
+const MAX_EDITS: usize = 20;
 
 /// A plan as a checklist, a line for each step.
 pub(crate) fn plan(steps: &[PlanEntry]) -> Vec<String> {
     let done = steps.iter().filter(|step| step.status == PlanStatus::Completed).count();
     let head = format!("plan {}", dim(format!("({done} of {} done)", steps.len())));
     let step = |step: &PlanEntry| {
-        let content = one_line(&harmless(&step.content));
+        let content = one_line(&sanitize(&step.content));
         match step.status {
             PlanStatus::Completed => format!("  {} {}", green("✓"), dim(content)),
             PlanStatus::InProgress => format!("  ▸ {}", bold(content)),
@@ -27,14 +27,17 @@ pub(crate) fn plan(steps: &[PlanEntry]) -> Vec<String> {
 }
 
 /// The folder that the person is in, from which paths are the shortest.
-pub(crate) fn here() -> Option<PathBuf> {
+pub(crate) fn current_folder() -> Option<PathBuf> {
     std::env::current_dir().ok()
 }
 
-/// Changed files, a line for each. Those below `here` are named from there.
-pub(crate) fn edits<'a>(edits: impl ExactSizeIterator<Item = &'a FileEdit>, here: Option<&Path>) -> Vec<String> {
-    let more = edits.len().saturating_sub(MOST_EDITS);
-    let mut lines: Vec<String> = edits.take(MOST_EDITS).map(|edit| self::edit(edit, here)).collect();
+/// Changed files, a line for each. Those below `current_folder` are named from there.
+pub(crate) fn edits<'a>(
+    edits: impl ExactSizeIterator<Item = &'a FileEdit>,
+    current_folder: Option<&Path>,
+) -> Vec<String> {
+    let more = edits.len().saturating_sub(MAX_EDITS);
+    let mut lines: Vec<String> = edits.take(MAX_EDITS).map(|edit| self::edit(edit, current_folder)).collect();
     if more > 0 {
         lines.push(format!("  {}", dim(format!("… and {more} more files"))));
     }
@@ -42,7 +45,7 @@ pub(crate) fn edits<'a>(edits: impl ExactSizeIterator<Item = &'a FileEdit>, here
 }
 
 /// The name of an edited file, and what is done to it.
-pub(crate) fn edited(edit: &FileEdit, here: Option<&Path>) -> (String, &'static str) {
+pub(crate) fn edited(edit: &FileEdit, current_folder: Option<&Path>) -> (String, &'static str) {
     let (uri, verb) = match (&edit.before, &edit.after) {
         (None, Some(after)) => (after.uri.as_str(), "Create"),
         (Some(before), None) => (before.uri.as_str(), "Delete"),
@@ -50,9 +53,11 @@ pub(crate) fn edited(edit: &FileEdit, here: Option<&Path>) -> (String, &'static 
         (None, None) => ("a file", "Edit"),
     };
     let path = grove_work::local_path(uri).ok();
-    let path = path.as_deref().map(|path| here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path));
+    let path = path
+        .as_deref()
+        .map(|path| current_folder.and_then(|current_folder| path.strip_prefix(current_folder).ok()).unwrap_or(path));
     let name = path.map_or_else(|| uri.to_owned(), |path| path.display().to_string());
-    (harmless(&name).replace('\n', " "), verb)
+    (sanitize(&name).replace('\n', " "), verb)
 }
 
 /// The counts of added and removed lines.
@@ -62,8 +67,8 @@ pub(crate) fn counts(edit: &FileEdit) -> String {
     })
 }
 
-fn edit(edit: &FileEdit, here: Option<&Path>) -> String {
-    let (name, verb) = edited(edit, here);
+fn edit(edit: &FileEdit, current_folder: Option<&Path>) -> String {
+    let (name, verb) = edited(edit, current_folder);
     let what = match verb {
         "Create" => " (new)",
         "Delete" => " (removed)",
@@ -77,7 +82,7 @@ fn edit(edit: &FileEdit, here: Option<&Path>) -> String {
 }
 
 /// What a turn took, where anything is known of it.
-pub(crate) fn usage(usage: &Usage<'_>) -> Option<String> {
+pub(crate) fn usage(usage: &UsageView<'_>) -> Option<String> {
     let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), tokens);
     let both = usage.output.map(|output| format!("{} → {} tokens", count(usage.input), tokens(output)));
     let context = usage.context().map(|context| format!("{} of {}", tokens(context.used), tokens(context.size)));
@@ -113,7 +118,7 @@ fn money(cost: &Cost) -> String {
         Some(decimals) if amount.abs() < 0.01 => without_zeros(&format!("{amount:.decimals$}")).to_owned(),
         Some(_) | None => format!("{amount:.2}"),
     };
-    format!("{figures} {}", harmless(&cost.currency)).trim_end().to_owned()
+    format!("{figures} {}", sanitize(&cost.currency)).trim_end().to_owned()
 }
 
 fn without_zeros(figures: &str) -> &str {
@@ -166,15 +171,15 @@ mod tests {
     fn many_changed_files_are_counted_rather_than_listed() {
         let given = vec![FileEdit { after: side("file:///a"), ..FileEdit::default() }; 50];
         let lines = plain(&edits(given.iter(), None));
-        assert_eq!(lines.len(), MOST_EDITS + 1);
-        assert_eq!(lines[MOST_EDITS], "  … and 30 more files");
+        assert_eq!(lines.len(), MAX_EDITS + 1);
+        assert_eq!(lines[MAX_EDITS], "  … and 30 more files");
     }
 
     #[test]
     fn what_a_turn_took_is_a_line_where_it_is_known() {
         let meta = json!({"context": {"used": 12_345, "size": 128_000}, "cost": {"amount": 0.4213, "currency": "USD"}});
         let meta = meta.as_object().cloned();
-        let of = |input, output, meta: Option<&Object>| usage(&Usage { input, output, meta });
+        let of = |input, output, meta: Option<&Object>| usage(&UsageView { input, output, meta });
         let whole = "12.3k → 678 tokens · 12.3k of 128k · 0.42 USD";
         assert_eq!(of(Some(12_345), Some(678), meta.as_ref()).as_deref(), Some(whole));
         assert_eq!(of(None, Some(5), None).as_deref(), Some("? → 5 tokens"));

@@ -9,7 +9,7 @@ use super::style::{bold, cyan, dim};
 use super::table::cut;
 
 /// How many rows of a long text are shown.
-const MOST_ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 /// The columns of a terminal that does not say how many it has.
 const USUAL_COLUMNS: usize = 80;
 
@@ -35,7 +35,7 @@ pub(super) fn draw(
     let columns = columns.unwrap_or(USUAL_COLUMNS).max(10);
     let mark: String = cut(mark, columns / 2);
     let indent = super::table::columns(&mark) + 1;
-    let Rows { rows, cursor_row, cursor_column } = rows(input, columns.saturating_sub(indent + 1));
+    let WrappedText { rows, cursor_row, cursor_column } = rows(input, columns.saturating_sub(indent + 1));
     let mut lines: Vec<String> =
         passing.map(|passing| dim(cut(passing, columns - 1)).to_string()).into_iter().collect();
     let first = lines.len();
@@ -67,14 +67,14 @@ pub(super) fn draw(
 pub(crate) const PROMPT: &str = "›";
 
 #[derive(Debug, PartialEq, Eq)]
-struct Rows {
+struct WrappedText {
     rows: Vec<String>,
     cursor_row: usize,
     cursor_column: usize,
 }
 
 /// The text in rows of so many columns: those around the cursor, where there are too many.
-fn rows(input: &InputText, columns: usize) -> Rows {
+fn rows(input: &InputText, columns: usize) -> WrappedText {
     let columns = columns.max(2);
     let mut rows = vec![String::new()];
     let (mut column, mut cursor) = (0, (0, 0));
@@ -107,22 +107,22 @@ fn rows(input: &InputText, columns: usize) -> Rows {
     if input.cursor >= input.text.len() {
         cursor = (rows.len() - 1, column);
     }
-    let skipped = (cursor.0 + 1).saturating_sub(MOST_ROWS);
-    let rows: Vec<String> = rows.into_iter().skip(skipped).take(MOST_ROWS).collect();
-    Rows { rows, cursor_row: cursor.0 - skipped, cursor_column: cursor.1 }
+    let skipped = (cursor.0 + 1).saturating_sub(MAX_ROWS);
+    let rows: Vec<String> = rows.into_iter().skip(skipped).take(MAX_ROWS).collect();
+    WrappedText { rows, cursor_row: cursor.0 - skipped, cursor_column: cursor.1 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(text: &str, cursor: usize, columns: usize) -> Rows {
+    fn of(text: &str, cursor: usize, columns: usize) -> WrappedText {
         rows(&InputText { text: text.into(), cursor }, columns)
     }
 
     #[test]
     fn a_text_is_shown_in_rows_with_the_cursor_in_its_place() {
-        let expected = |rows: &[&str], cursor_row, cursor_column| Rows {
+        let expected = |rows: &[&str], cursor_row, cursor_column| WrappedText {
             rows: rows.iter().map(ToString::to_string).collect(),
             cursor_row,
             cursor_column,
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(of("a\tb", 3, 10), expected(&["a b"], 0, 3));
         let long = "x\n".repeat(20);
         let shown = of(&long, long.len(), 10);
-        assert_eq!((shown.rows.len(), shown.cursor_row), (MOST_ROWS, MOST_ROWS - 1));
+        assert_eq!((shown.rows.len(), shown.cursor_row), (MAX_ROWS, MAX_ROWS - 1));
     }
 
     #[test]

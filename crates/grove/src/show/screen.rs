@@ -7,16 +7,16 @@ use std::io::{self, IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice};
 
 use super::input_area::{ERASE, InputText, PROMPT, draw};
-use super::style::{bold, cyan, dim, harmless};
+use super::style::{bold, cyan, dim, sanitize};
 use super::table::terminal_width;
-use crate::talk::one_line;
+use crate::chat_client::one_line;
 
 /// The two streams, which are one to the eye: what stands in the last line is known whichever wrote it.
-pub(crate) struct Screen {
+pub(crate) struct ChatScreen {
     answers: Box<dyn Write>,
     asides: Box<dyn Write>,
-    terminal: Terminal,
-    last: Last,
+    terminal: TerminalStreams,
+    last: OpenLine,
     /// A line that goes away before anything else is written.
     passing: Option<String>,
     /// What keeps the agent busy, and the spinner where nothing else is known.
@@ -41,7 +41,7 @@ const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 
 /// Which of the two a person looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terminal {
+pub(crate) struct TerminalStreams {
     /// Answers are seen where the rest is seen.
     pub(crate) answers: bool,
     /// A line can be taken back.
@@ -50,7 +50,7 @@ pub(crate) struct Terminal {
 
 /// Whose line is not at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Last {
+enum OpenLine {
     Nobody,
     Answer,
     Aside,
@@ -58,27 +58,27 @@ enum Last {
     Question,
 }
 
-impl fmt::Debug for Screen {
+impl fmt::Debug for ChatScreen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Screen").field("terminal", &self.terminal).field("last", &self.last).finish_non_exhaustive()
     }
 }
 
-impl Screen {
+impl ChatScreen {
     pub(crate) fn new() -> Self {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         // Taking a line back needs what colours need: a terminal that does as it is told.
         let asides = stderr.is_terminal() && AutoStream::choice(&stderr) != ColorChoice::Never;
-        let terminal = Terminal { answers: stdout.is_terminal(), asides };
+        let terminal = TerminalStreams { answers: stdout.is_terminal(), asides };
         Self::on(Box::new(anstream::stdout()), Box::new(anstream::stderr()), terminal)
     }
 
-    fn on(answers: Box<dyn Write>, asides: Box<dyn Write>, terminal: Terminal) -> Self {
+    fn on(answers: Box<dyn Write>, asides: Box<dyn Write>, terminal: TerminalStreams) -> Self {
         Self {
             answers,
             asides,
             terminal,
-            last: Last::Nobody,
+            last: OpenLine::Nobody,
             passing: None,
             activity: None,
             spinner: None,
@@ -107,7 +107,7 @@ impl Screen {
 
     /// Draws the input line with this text. Whatever is written later takes it away until this is called again.
     pub(crate) fn settle(&mut self, text: InputText) -> io::Result<()> {
-        let is_at_line_start = self.last == Last::Nobody;
+        let is_at_line_start = self.last == OpenLine::Nobody;
         let Some(input) = &mut self.input else { return Ok(()) };
         if input.is_drawn && input.text == text {
             return Ok(());
@@ -130,7 +130,7 @@ impl Screen {
             self.entered();
             return Ok(());
         };
-        let (mark, text) = (input.mark.clone(), harmless(text.trim_end()));
+        let (mark, text) = (input.mark.clone(), sanitize(text.trim_end()));
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();
         self.line(format_args!("{} {}", cyan(mark), bold(first)))?;
@@ -164,34 +164,34 @@ impl Screen {
 
     /// More of an answer.
     pub(crate) fn answer(&mut self, text: &str) -> io::Result<()> {
-        let text = harmless(text);
+        let text = sanitize(text);
         if text.is_empty() {
             return Ok(());
         }
         self.stop_spinning();
         self.wipe()?;
-        if matches!(self.last, Last::Aside | Last::Question) {
+        if matches!(self.last, OpenLine::Aside | OpenLine::Question) {
             self.end_line()?;
         }
         self.answers.write_all(text.as_bytes())?;
         self.answers.flush()?;
-        self.last = if text.ends_with('\n') { Last::Nobody } else { Last::Answer };
+        self.last = if text.ends_with('\n') { OpenLine::Nobody } else { OpenLine::Answer };
         Ok(())
     }
 
     /// More of what is thought.
     pub(crate) fn thought(&mut self, text: &str) -> io::Result<()> {
-        let text = harmless(text);
+        let text = sanitize(text);
         if text.is_empty() {
             return Ok(());
         }
         self.stop_spinning();
         self.wipe()?;
-        if self.last == Last::Answer {
+        if self.last == OpenLine::Answer {
             self.end_line()?;
         }
         self.aside(dim(&text))?;
-        self.last = if text.ends_with('\n') { Last::Nobody } else { Last::Aside };
+        self.last = if text.ends_with('\n') { OpenLine::Nobody } else { OpenLine::Aside };
         Ok(())
     }
 
@@ -208,13 +208,13 @@ impl Screen {
             return self.mark(&question.to_string());
         }
         self.aside(format_args!("{question} "))?;
-        self.last = Last::Question;
+        self.last = OpenLine::Question;
         Ok(())
     }
 
     /// What goes on at the moment, for those who look at a terminal: it stands there until anything else is written.
     pub(crate) fn passing(&mut self, what: Option<&str>) -> io::Result<()> {
-        self.activity = what.map(|what| one_line(&harmless(what))).filter(|what| !what.is_empty());
+        self.activity = what.map(|what| one_line(&sanitize(what))).filter(|what| !what.is_empty());
         self.pass()
     }
 
@@ -240,10 +240,10 @@ impl Screen {
         let Some(what) = what else { return Ok(()) };
         match self.last {
             // What the person types would go with it.
-            Last::Question => return Ok(()),
+            OpenLine::Question => return Ok(()),
             // An answer that goes elsewhere leaves this line free, and is not to be cut in two.
-            Last::Answer if !self.terminal.answers => {}
-            Last::Nobody | Last::Answer | Last::Aside => self.break_line()?,
+            OpenLine::Answer if !self.terminal.answers => {}
+            OpenLine::Nobody | OpenLine::Answer | OpenLine::Aside => self.break_line()?,
         }
         // A line that is longer than the terminal is wide could not be taken back: it is cut off instead.
         self.aside(format_args!("\x1b[?7l{}\x1b[?7h", dim(&what)))?;
@@ -265,7 +265,7 @@ impl Screen {
         if self.input.is_some() {
             return;
         }
-        self.last = Last::Nobody;
+        self.last = OpenLine::Nobody;
         self.passing = None;
     }
 
@@ -277,13 +277,13 @@ impl Screen {
 
     fn break_line(&mut self) -> io::Result<()> {
         self.wipe()?;
-        match std::mem::replace(&mut self.last, Last::Nobody) {
-            Last::Nobody => Ok(()),
-            Last::Answer => {
+        match std::mem::replace(&mut self.last, OpenLine::Nobody) {
+            OpenLine::Nobody => Ok(()),
+            OpenLine::Answer => {
                 self.answers.write_all(b"\n")?;
                 self.answers.flush()
             }
-            Last::Aside | Last::Question => self.aside("\n"),
+            OpenLine::Aside | OpenLine::Question => self.aside("\n"),
         }
     }
 
@@ -304,7 +304,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for ChatScreen {
     fn drop(&mut self) {
         // Where it cannot be written to, nothing stands there that would have to go.
         drop(self.wipe());
@@ -319,9 +319,9 @@ pub(super) mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    pub(in crate::show) struct Paper(Rc<RefCell<Vec<u8>>>);
+    pub(in crate::show) struct TestStream(Rc<RefCell<Vec<u8>>>);
 
-    impl Write for Paper {
+    impl Write for TestStream {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.borrow_mut().write(bytes)
         }
@@ -331,16 +331,16 @@ pub(super) mod tests {
         }
     }
 
-    impl Paper {
+    impl TestStream {
         pub(in crate::show) fn take(&self) -> String {
             String::from_utf8(std::mem::take(&mut self.0.borrow_mut())).unwrap()
         }
     }
 
     /// A screen, and the answers and asides that were written to it.
-    pub(in crate::show) fn screen(answers: bool, asides: bool) -> (Screen, Paper, Paper) {
-        let (out, err) = (Paper::default(), Paper::default());
-        (Screen::on(Box::new(out.clone()), Box::new(err.clone()), Terminal { answers, asides }), out, err)
+    pub(in crate::show) fn screen(answers: bool, asides: bool) -> (ChatScreen, TestStream, TestStream) {
+        let (out, err) = (TestStream::default(), TestStream::default());
+        (ChatScreen::on(Box::new(out.clone()), Box::new(err.clone()), TerminalStreams { answers, asides }), out, err)
     }
 
     const WIPED: &str = "\r\x1b[K";
@@ -392,7 +392,7 @@ pub(super) mod tests {
     fn a_passing_line_goes_before_anything_else_is_written() {
         let (mut screen, out, err) = screen(true, true);
         for write in [
-            (|screen| screen.answer("more\n")) as fn(&mut Screen) -> io::Result<()>,
+            (|screen| screen.answer("more\n")) as fn(&mut ChatScreen) -> io::Result<()>,
             |screen| screen.thought("hm\n"),
             |screen| screen.line("a line"),
             |screen| screen.passing(None),

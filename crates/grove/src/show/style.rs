@@ -36,7 +36,7 @@ pub(crate) fn cyan<T>(text: T) -> Styled<T> {
 }
 
 /// A text without what would steer the terminal: an agent may show text, and nothing else.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn sanitize(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn what_would_steer_the_terminal_is_left_out() {
-        assert_eq!(harmless("a\x1b[31mb\x07\r\n\tc\u{9b}2J"), "a[31mb\n\tc2J");
-        assert_eq!(harmless("ä€😀"), "ä€😀");
+        assert_eq!(sanitize("a\x1b[31mb\x07\r\n\tc\u{9b}2J"), "a[31mb\n\tc2J");
+        assert_eq!(sanitize("ä€😀"), "ä€😀");
     }
 }

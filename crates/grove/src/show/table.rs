@@ -78,7 +78,7 @@ fn head(text: &str, columns: usize) -> &str {
 
 /// A text in one line that is cut after so many columns.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    let text = super::style::harmless(text).replace(['\n', '\t'], " ");
+    let text = super::style::sanitize(text).replace(['\n', '\t'], " ");
     if text.width() <= most {
         return text;
     }

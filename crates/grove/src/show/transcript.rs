@@ -1,9 +1,9 @@
-//! A session as it stands in a terminal. Everything that it says goes through `harmless`.
+//! A session as it stands in a terminal. Everything that it says goes through `sanitize`.
 
 use grove_history::ContextBlock;
-use grove_history::export::{Body, Piece, PieceKind, SessionOutline, TurnOutline};
+use grove_history::export::{OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline};
 
-use super::style::{bold, cyan, dim, green, harmless, red, yellow};
+use super::style::{bold, cyan, dim, green, red, sanitize, yellow};
 
 /// How many lines of an input, an output or a thought are shown where many turns are.
 const SHORT: usize = 12;
@@ -17,7 +17,7 @@ pub(crate) enum Length {
 
 /// What is known of a session, a line for each fact.
 pub(crate) fn session(outline: &SessionOutline) -> Vec<String> {
-    let title = bold(harmless(&outline.title).replace('\n', " ")).to_string();
+    let title = bold(sanitize(&outline.title).replace('\n', " ")).to_string();
     std::iter::once(title).chain(facts(&outline.facts)).collect()
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn session(outline: &SessionOutline) -> Vec<String> {
 pub(crate) fn facts(facts: &[(&'static str, String)]) -> Vec<String> {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let fact = |(name, fact): &(&str, String)| {
-        format!("{}  {}", dim(format!("{name:width$}")), harmless(fact).replace('\n', " "))
+        format!("{}  {}", dim(format!("{name:width$}")), sanitize(fact).replace('\n', " "))
     };
     facts.iter().map(fact).collect()
 }
@@ -33,8 +33,8 @@ pub(crate) fn facts(facts: &[(&'static str, String)]) -> Vec<String> {
 /// A turn. `number` is how it is called.
 pub(crate) fn turn(turn: &TurnOutline, number: &str, length: Length) -> Vec<String> {
     let mut lines = vec![String::new(), head(number, &turn.facts)];
-    lines.extend(harmless(&turn.message).lines().map(|line| format!("{} {line}", green("›"))));
-    lines.extend(turn.attachments.iter().map(|line| format!("  {}", dim(harmless(line)))));
+    lines.extend(sanitize(&turn.message).lines().map(|line| format!("{} {line}", green("›"))));
+    lines.extend(turn.attachments.iter().map(|line| format!("  {}", dim(sanitize(line)))));
     for piece in &turn.pieces {
         lines.extend(self::piece(piece, number, length));
     }
@@ -72,21 +72,21 @@ fn beside(word: &str, facts: &str) -> String {
     if facts.is_empty() { word.to_owned() } else { format!("{word} {}", dim(facts)) }
 }
 
-fn piece(piece: &Piece, number: &str, length: Length) -> Vec<String> {
-    if piece.kind == PieceKind::Said {
+fn piece(piece: &OutlineItem, number: &str, length: Length) -> Vec<String> {
+    if piece.kind == OutlineKind::AgentText {
         let said = piece.bodies.iter().flat_map(|body| body.text.lines());
-        return said.map(harmless).collect();
+        return said.map(sanitize).collect();
     }
     let mark = match piece.kind {
-        PieceKind::Thought => dim("~").to_string(),
-        PieceKind::Call | PieceKind::Edit => cyan("*").to_string(),
-        PieceKind::Question => yellow("?").to_string(),
-        PieceKind::Said | PieceKind::Notice | PieceKind::Raw => dim("!").to_string(),
+        OutlineKind::AgentReasoning => dim("~").to_string(),
+        OutlineKind::Call | OutlineKind::Edit => cyan("*").to_string(),
+        OutlineKind::Question => yellow("?").to_string(),
+        OutlineKind::AgentText | OutlineKind::Notice | OutlineKind::Raw => dim("!").to_string(),
     };
     let facts: Vec<String> = piece.facts.iter().map(|fact| one_line(fact)).collect();
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
     let mut lines = vec![format!("{mark} {}{}", one_line(&piece.head), dim(facts))];
-    for Body { label, text } in &piece.bodies {
+    for OutlineBody { label, text } in &piece.bodies {
         if !label.is_empty() {
             lines.push(format!("  {}", dim(format!("{label}:"))));
         }
@@ -102,7 +102,7 @@ fn piece(piece: &Piece, number: &str, length: Length) -> Vec<String> {
 /// A longer text, indented; its beginning where that is to be short.
 fn long(text: &str, number: &str, length: Length) -> Vec<String> {
     let most = if length == Length::Short { SHORT } else { usize::MAX };
-    let text = harmless(text);
+    let text = sanitize(text);
     let mut lines: Vec<String> = text.lines().take(most).map(|line| format!("    {line}")).collect();
     let more = text.lines().count().saturating_sub(lines.len());
     if more > 0 {
@@ -113,7 +113,7 @@ fn long(text: &str, number: &str, length: Length) -> Vec<String> {
 }
 
 fn one_line(text: &str) -> String {
-    harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -125,7 +125,7 @@ mod tests {
     }
 
     fn outline(text: &str) -> TurnOutline {
-        let body = |label: &'static str| Body { label, text: text.to_owned() };
+        let body = |label: &'static str| OutlineBody { label, text: text.to_owned() };
         let inner = TurnOutline {
             speaker: "Agent",
             message: text.to_owned(),
@@ -135,15 +135,21 @@ mod tests {
             state: Some(text.to_owned()),
             lists: vec![("References", vec![text.to_owned()])],
         };
-        let piece = |kind| Piece {
+        let piece = |kind| OutlineItem {
             kind,
             head: text.to_owned(),
             facts: vec![text.to_owned()],
             bodies: vec![body("input"), body("")],
             turns: vec![inner.clone()],
         };
-        let kinds = [PieceKind::Said, PieceKind::Thought, PieceKind::Call, PieceKind::Edit, PieceKind::Question];
-        let pieces = kinds.into_iter().chain([PieceKind::Notice, PieceKind::Raw]).map(piece).collect();
+        let kinds = [
+            OutlineKind::AgentText,
+            OutlineKind::AgentReasoning,
+            OutlineKind::Call,
+            OutlineKind::Edit,
+            OutlineKind::Question,
+        ];
+        let pieces = kinds.into_iter().chain([OutlineKind::Notice, OutlineKind::Raw]).map(piece).collect();
         TurnOutline { pieces, ..inner.clone() }
     }
 
@@ -165,11 +171,11 @@ mod tests {
     #[test]
     fn what_is_long_is_cut_where_many_turns_are_shown_and_it_is_said_how_to_see_it() {
         let text = (0..20).map(|line| format!("line {line}\n")).collect::<String>();
-        let piece = Piece {
-            kind: PieceKind::Call,
+        let piece = OutlineItem {
+            kind: OutlineKind::Call,
             head: "bash: run".into(),
             facts: vec!["shell".into(), "failed".into()],
-            bodies: vec![Body { label: "output", text }],
+            bodies: vec![OutlineBody { label: "output", text }],
             turns: Vec::new(),
         };
         let short = plain(&self::piece(&piece, "3.1", Length::Short));

@@ -6,7 +6,7 @@ use super::style::{dim, green};
 use super::table::{cut, padded, short};
 
 /// How far to the right a branch may go; those behind more forks stand there, too.
-const MOST_INDENT: u32 = 12;
+const MAX_INDENT: u32 = 12;
 
 /// A line for each row, no longer than this.
 pub(crate) fn lines(rows: &[TreeRow], width: Option<usize>) -> Vec<String> {
@@ -31,7 +31,7 @@ fn text(row: &TreeRow, id: &str) -> String {
         (false, true) => '|',
         (false, false) => ' ',
     };
-    let indent = "  ".repeat(row.indent.min(MOST_INDENT) as usize);
+    let indent = "  ".repeat(row.indent.min(MAX_INDENT) as usize);
     // The label stands before the text, so that it is the text that is cut.
     let label = row.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
     format!("{id} {mark} {indent}{}{label}: {}", row.role, row.text)

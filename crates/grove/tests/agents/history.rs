@@ -4,24 +4,29 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use grove_history::{Environment, Hints, Platform, Source, TurnOutcome, locations, read_whole, reader_of};
-use grove_testkit::model::{FakeModel, MODEL, Script, Step, Turn};
+use grove_history::{
+    Hints, Platform, StoreEnvironment, TranscriptSource, TurnOutcome, read_with_turns, reader_of, store_roots,
+};
+use grove_testkit::model::{FakeModel, MODEL, ReplyStep, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::peer::{Peer, installed};
-use crate::support::{Place, Ran};
+use crate::support::{CommandResult, TestHome};
 
 fn script() -> Script {
     Script::new([Turn::told(
         "run the command",
-        [vec![Step::say("I will run it."), Step::shell("echo grove-was-here")], vec![Step::say("It has run.")]],
+        [
+            vec![ReplyStep::say("I will run it."), ReplyStep::shell("echo grove-was-here")],
+            vec![ReplyStep::say("It has run.")],
+        ],
     )])
 }
 
 /// Runs one turn with the real agent, and reads the session that the agent itself has stored.
-async fn what_an_agent_stored_is_read(peer: Peer, source: Source) {
+async fn what_an_agent_stored_is_read(peer: Peer, source: TranscriptSource) {
     let Some(program) = peer.program() else { return };
-    let place = Place::new();
+    let place = TestHome::new();
     let model = FakeModel::start(script()).await;
     peer.settle(&place, &model, &program);
     let mut serve = place.serve_command(&[]);
@@ -34,12 +39,12 @@ async fn what_an_agent_stored_is_read(peer: Peer, source: Source) {
     // The agent may hold back what it has not written until it ends.
     let place = host.stop();
 
-    let environment = Environment {
+    let environment = StoreEnvironment {
         home: place.home().to_str().unwrap().to_owned(),
         codex_home: Some(place.path("codex").to_str().unwrap().to_owned()),
-        ..Environment::default()
+        ..StoreEnvironment::default()
     };
-    let roots = locations(Platform::Linux, &environment);
+    let roots = store_roots(Platform::Linux, &environment);
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for root in roots.iter().filter(|root| root.source == source) {
@@ -47,8 +52,8 @@ async fn what_an_agent_stored_is_read(peer: Peer, source: Source) {
         assert!(finding.problems.is_empty(), "{:?}", finding.problems);
         found.extend(finding.sessions);
     }
-    for located in &found {
-        let (session, turns) = read_whole(reader_of(source), located).unwrap();
+    for location in &found {
+        let (session, turns) = read_with_turns(reader_of(source), location).unwrap();
         assert!(!session.damage.is_recovered(), "{:?}", session.damage);
         for turn in turns.iter().filter(|turn| turn.message.text.contains("run the command")) {
             let calls: Vec<_> = turn.tool_calls().collect();
@@ -63,21 +68,21 @@ async fn what_an_agent_stored_is_read(peer: Peer, source: Source) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_the_real_codex_is_read() {
-    what_an_agent_stored_is_read(Peer::Codex, Source::Codex).await;
+    what_an_agent_stored_is_read(Peer::Codex, TranscriptSource::Codex).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_the_real_copilot_cli_is_read() {
-    what_an_agent_stored_is_read(Peer::Copilot, Source::CopilotCli).await;
+    what_an_agent_stored_is_read(Peer::Copilot, TranscriptSource::CopilotCli).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_the_real_opencode_is_read() {
-    what_an_agent_stored_is_read(Peer::OpenCode, Source::OpenCode).await;
+    what_an_agent_stored_is_read(Peer::OpenCode, TranscriptSource::OpenCode).await;
 }
 
 /// Has the real pi answer a prompt, in front of the model.
-fn ask_pi(program: &Path, place: &Place, args: &[&str]) -> String {
+fn ask_pi(program: &Path, place: &TestHome, args: &[&str]) -> String {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", place.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("PI_OFFLINE", "1").current_dir(place.path("work")).stdin(std::process::Stdio::null());
@@ -89,12 +94,15 @@ fn ask_pi(program: &Path, place: &Place, args: &[&str]) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_the_real_pi_is_listed_and_shown_and_pi_goes_on_with_its_export() {
     let Some(program) = installed("pi") else { return };
-    let place = Place::new();
+    let place = TestHome::new();
     let model = FakeModel::start(Script::new([
-        Turn::told("go on", [vec![Step::say("I went on.")]]),
+        Turn::told("go on", [vec![ReplyStep::say("I went on.")]]),
         Turn::told(
             "run the command",
-            [vec![Step::say("I will run it."), Step::shell("echo grove-was-here")], vec![Step::say("It has run.")]],
+            [
+                vec![ReplyStep::say("I will run it."), ReplyStep::shell("echo grove-was-here")],
+                vec![ReplyStep::say("It has run.")],
+            ],
         ),
     ]))
     .await;
@@ -107,7 +115,7 @@ async fn a_session_of_the_real_pi_is_listed_and_shown_and_pi_goes_on_with_its_ex
         let said = ask_pi(&program, &place, &["run the command"]);
         assert!(said.contains("It has run."), "{said}");
 
-        let json_of = |ran: Ran| -> Value {
+        let json_of = |ran: CommandResult| -> Value {
             assert_eq!(ran.code, Some(0), "{ran:?}");
             serde_json::from_str(&ran.stdout).unwrap()
         };

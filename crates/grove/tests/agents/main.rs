@@ -8,7 +8,7 @@
 #[expect(dead_code, reason = "these tests need a part of it")]
 mod support;
 
-mod exchange;
 mod history;
+mod import_export;
 mod peer;
 mod story;

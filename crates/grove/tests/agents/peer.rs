@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use grove_testkit::model::{FakeModel, MODEL};
 use serde_json::json;
 
-use crate::support::Place;
+use crate::support::TestHome;
 
 /// A real agent.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl Peer {
     }
 
     /// Writes what the agent wants to find, and Grove's configuration with it.
-    pub(crate) fn settle(self, place: &Place, model: &FakeModel, program: &std::path::Path) {
+    pub(crate) fn settle(self, place: &TestHome, model: &FakeModel, program: &std::path::Path) {
         let url = model.url();
         let (args, env) = match self {
             Peer::OpenCode => {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use grove_testkit::ahp::{Client, markdown};
-use grove_testkit::model::{FakeModel, Purpose, Script, Step, Turn};
+use grove_testkit::model::{FakeModel, ReplyStep, RequestPurpose, Script, Turn};
 use grove_wire::ahp::{Method, ToolCallState, TurnState};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::peer::Peer;
-use crate::support::{Host, Place};
+use crate::support::{Host, TestHome};
 
 /// What the model says to each prompt of the story.
 fn script() -> Script {
@@ -18,17 +18,23 @@ fn script() -> Script {
         Turn::told(
             "run the command",
             [
-                vec![Step::say("I will run it."), Step::shell("echo grove-was-here > made.txt && cat made.txt")],
-                vec![Step::say("It has run.")],
+                vec![
+                    ReplyStep::say("I will run it."),
+                    ReplyStep::shell("echo grove-was-here > made.txt && cat made.txt"),
+                ],
+                vec![ReplyStep::say("It has run.")],
             ],
         ),
-        Turn::told("count slowly", [vec![Step::slowly(&numbers(60), 60, slow)]]),
-        Turn::told("count while the host restarts", [vec![Step::slowly(&numbers(50), 50, slow)]]),
+        Turn::told("count slowly", [vec![ReplyStep::slowly(&numbers(60), 60, slow)]]),
+        Turn::told("count while the host restarts", [vec![ReplyStep::slowly(&numbers(50), 50, slow)]]),
         Turn::told(
             "ask and wait",
-            [vec![Step::shell("echo asked-before > asked.txt && cat asked.txt")], vec![Step::say("Thank you.")]],
+            [
+                vec![ReplyStep::shell("echo asked-before > asked.txt && cat asked.txt")],
+                vec![ReplyStep::say("Thank you.")],
+            ],
         ),
-        Turn::told("what did I say", [vec![Step::say("You said a lot.")]]),
+        Turn::told("what did I say", [vec![ReplyStep::say("You said a lot.")]]),
     ])
 }
 
@@ -37,7 +43,7 @@ fn numbers(count: usize) -> String {
 }
 
 struct Stage {
-    place: Place,
+    place: TestHome,
     model: FakeModel,
     host: Host,
     uri: String,
@@ -47,7 +53,7 @@ impl Stage {
     /// A host with the agent and nothing said yet; `None` where the agent is not wanted.
     async fn set(peer: Peer) -> Option<Self> {
         let program = peer.program()?;
-        let place = Place::new();
+        let place = TestHome::new();
         let model = FakeModel::start(script()).await;
         peer.settle(&place, &model, &program);
         let host = serve(&place);
@@ -74,7 +80,7 @@ impl Stage {
     /// The last that the model was asked with this word, apart from titles and the like.
     fn asked(&self, word: &str) -> String {
         let requests = self.model.requests();
-        let bodies = requests.iter().filter(|request| matches!(request.purpose, Purpose::Turn { .. }));
+        let bodies = requests.iter().filter(|request| matches!(request.purpose, RequestPurpose::Turn { .. }));
         let mut bodies = bodies.map(|request| request.body.to_string()).filter(|body| body.contains(word));
         bodies.next_back().unwrap_or_else(|| panic!("the model was not asked with {word}"))
     }
@@ -95,7 +101,7 @@ impl Drop for Stage {
     }
 }
 
-fn serve(place: &Place) -> Host {
+fn serve(place: &TestHome) -> Host {
     let mut command = place.serve_command(&[]);
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("LANG", "C.UTF-8");
     place.start(command)

@@ -155,9 +155,9 @@ fn the_token_outlives_the_host_and_a_loosened_file_is_tightened() {
 
 #[test]
 fn a_token_file_without_a_token_is_an_error_that_names_it() {
-    let place = Place::new();
+    let place = TestHome::new();
     place.write("data/token", "short");
-    let ran = Ran::from(place.serve_command(&[]).output().unwrap());
+    let ran = CommandResult::from(place.serve_command(&[]).output().unwrap());
     let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, said["error"]["code"].as_str()), (Some(1), Some("failed")));
     assert!(ran.stderr.contains("data/token"), "{}", ran.stderr);
@@ -209,7 +209,7 @@ async fn neither_token_nor_prompts_are_logged_by_default() {
 #[tokio::test]
 async fn the_token_is_not_logged_at_any_level() {
     for level in ["debug", "trace"] {
-        let place = Place::new();
+        let place = TestHome::new();
         let mut command = place.serve_command(&[]);
         command.env("GROVE_LOG", level);
         let host = place.start(command);
@@ -224,18 +224,18 @@ async fn the_token_is_not_logged_at_any_level() {
 #[test]
 fn only_loopback_addresses_are_listened_on() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "8.8.8.8:80"] {
-        let place = Place::new();
+        let place = TestHome::new();
         let mut command = place.grove(&["serve", "--json", "--listen", address]);
-        let ran = Ran::from(command.arg("--data-dir").arg(place.data()).output().unwrap());
+        let ran = CommandResult::from(command.arg("--data-dir").arg(place.data()).output().unwrap());
         let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!((ran.code, said["error"]["code"].as_str()), (Some(1), Some("failed")), "{address}");
         assert!(ran.stderr.contains("not a loopback address"), "{}", ran.stderr);
         assert!(!place.data().exists(), "nothing was begun");
     }
     for (key, value) in [("GROVE_LISTEN", "0.0.0.0:0"), ("GROVE_LISTEN", "nonsense")] {
-        let place = Place::new();
+        let place = TestHome::new();
         let mut command = place.grove(&["serve", "--json"]);
-        let ran = Ran::from(command.arg("--data-dir").arg(place.data()).env(key, value).output().unwrap());
+        let ran = CommandResult::from(command.arg("--data-dir").arg(place.data()).env(key, value).output().unwrap());
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains(key) && ran.stderr.contains(value), "{}", ran.stderr);
     }

@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use grove_agents::acp::{Fleet, FleetOptions, NoDocuments};
+use grove_agents::acp::{NoDocuments, ProcessPool, ProcessPoolOptions};
 use grove_shim::{ShimLimits, ShimProgram};
-use grove_testkit::acp::{CHARACTER, Character, agent_program, prompt};
+use grove_testkit::acp::{AgentBehavior, BEHAVIOR_VARIABLE, agent_program, prompt};
 use grove_testkit::ahp::{Client, markdown};
 use grove_wire::ahp::{Method, ResponsePart, ToolCallState, Turn, TurnState};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_millis(300);
 
 /// A host with an agent `mine`. Nothing of it is left behind when this is dropped, not even by a test that failed.
 struct Stage {
-    place: Place,
+    place: TestHome,
     /// There is none for a moment, while it is restarted.
     host: Option<Host>,
     args: Vec<String>,
@@ -43,24 +43,24 @@ struct Stage {
 
 impl Stage {
     /// The agent keeps its sessions in a store, so that another process of it knows them.
-    fn new(character: Character) -> Self {
-        Self::with(character, &[])
+    fn new(behavior: AgentBehavior) -> Self {
+        Self::with(behavior, &[])
     }
 
-    fn with(character: Character, args: &[&str]) -> Self {
-        Self::with_env(character, &[], args)
+    fn with(behavior: AgentBehavior, args: &[&str]) -> Self {
+        Self::with_env(behavior, &[], args)
     }
 
     /// The agent has these variables, too.
-    fn with_env(character: Character, env: &[(&str, &str)], args: &[&str]) -> Self {
-        let place = Place::new();
-        let store = character.store.clone().unwrap_or_else(|| place.path("store"));
-        let character = Character { store: Some(store), ..character };
+    fn with_env(behavior: AgentBehavior, env: &[(&str, &str)], args: &[&str]) -> Self {
+        let place = TestHome::new();
+        let store = behavior.store.clone().unwrap_or_else(|| place.path("store"));
+        let behavior = AgentBehavior { store: Some(store), ..behavior };
         let more: String = env.iter().map(|(name, value)| format!(", {name} = {value:?}")).collect();
         let toml = format!(
-            "[agents.mine]\ncommand = [{:?}]\nenv = {{ {CHARACTER} = {:?}{more} }}\n",
+            "[agents.mine]\ncommand = [{:?}]\nenv = {{ {BEHAVIOR_VARIABLE} = {:?}{more} }}\n",
             agent_program(),
-            character.to_json()
+            behavior.to_json()
         );
         place.write("home/.config/grove/grove.toml", toml);
         std::fs::create_dir(place.path("work")).unwrap();
@@ -116,7 +116,7 @@ impl Drop for Stage {
     fn drop(&mut self) {
         // Agents outlive a host that is killed: they are ended as the next host would end them.
         drop(self.host.take());
-        let fleet = Fleet::new(FleetOptions {
+        let pool = ProcessPool::new(ProcessPoolOptions {
             folder: self.place.data().join("agents"),
             shim: ShimProgram { program: PathBuf::new(), args: Vec::new() },
             shim_limits: ShimLimits { grace: GRACE, ..ShimLimits::default() },
@@ -130,13 +130,13 @@ impl Drop for Stage {
         // A test's own runtime cannot be waited in.
         let sweeping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map(|runtime| runtime.block_on(fleet.sweep(&[])))
+            runtime.map(|runtime| runtime.block_on(pool.sweep(&[])))
         });
         sweeping.join().ok();
     }
 }
 
-fn serve(place: &Place, args: &[String]) -> Host {
+fn serve(place: &TestHome, args: &[String]) -> Host {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut command = place.serve_command(&args);
     // Commands of agents are looked for there, and no agent of whoever runs the tests is.

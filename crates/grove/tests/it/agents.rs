@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use grove_testkit::acp::{CHARACTER, Character, agent_program, prompt};
+use grove_testkit::acp::{AgentBehavior, BEHAVIOR_VARIABLE, agent_program, prompt};
 use grove_testkit::ahp;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::support::*;
 
 /// Puts a program into the place's `bin`. Another process writes it: a file that is open for writing in a process that
 /// is just being started elsewhere cannot be run.
-fn program(place: &Place, name: &str, script: &str) -> PathBuf {
+fn program(place: &TestHome, name: &str, script: &str) -> PathBuf {
     let draft = place.write(&format!("drafts/{name}"), format!("#!/bin/sh\n{script}\n"));
     fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir_all(place.path("bin")).unwrap();
@@ -23,14 +23,14 @@ fn program(place: &Place, name: &str, script: &str) -> PathBuf {
 }
 
 /// A command of a person whose `PATH` is the place's `bin`, run to its end.
-fn run(place: &Place, args: &[&str]) -> Ran {
+fn run(place: &TestHome, args: &[&str]) -> CommandResult {
     let mut command = place.grove(args);
     // Behind `--` it would be an argument of somebody else's.
     command.env("PATH", place.path("bin")).env("GROVE_DATA_DIR", place.data());
-    Ran::from(command.output().unwrap())
+    CommandResult::from(command.output().unwrap())
 }
 
-fn asked(place: &Place, args: &[&str]) -> Value {
+fn asked(place: &TestHome, args: &[&str]) -> Value {
     let ran = run(place, args);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     serde_json::from_str(&ran.stdout).unwrap()
@@ -43,7 +43,7 @@ fn agent<'a>(listed: &'a Value, provider: &str) -> &'a Value {
 
 #[test]
 fn agents_are_listed_without_a_host_with_version_or_how_to_install_them() {
-    let place = Place::new();
+    let place = TestHome::new();
     let gemini = program(&place, "gemini", "echo 'gemini 0.61.0'");
     let codex = program(&place, "codex-acp", "exit 3");
     let listed = asked(&place, &["agents", "--json"]);
@@ -100,7 +100,7 @@ fn a_host_that_runs_tells_the_models_of_its_agents() {
 
 #[tokio::test]
 async fn a_host_offers_what_is_installed_and_configured_the_default_one_first() {
-    let place = Place::new();
+    let place = TestHome::new();
     program(&place, "gemini", "exit 1");
     program(&place, "qwen", "exit 1");
     let mine = program(&place, "mine", "exit 1");
@@ -133,7 +133,7 @@ const FILE: &str = "# Mine.\nreplay-actions = 5 # few\n\n[agents.claude]\n# No k
 
 #[test]
 fn add_and_rm_change_the_file_and_keep_what_the_person_wrote() {
-    let place = Place::new();
+    let place = TestHome::new();
     let file = place.write("home/.config/grove/grove.toml", FILE);
     fs::create_dir_all(place.data()).unwrap();
     let add = [
@@ -187,7 +187,7 @@ fn add_and_rm_change_the_file_and_keep_what_the_person_wrote() {
 
 #[test]
 fn a_bad_name_variable_or_text_changes_nothing() {
-    let place = Place::new();
+    let place = TestHome::new();
     let file = place.write("home/.config/grove/grove.toml", FILE);
     for (args, words) in [
         (&["agents", "add", "My_Agent", "--", "x"][..], "small letters"),
@@ -234,26 +234,26 @@ struct Mine(Background);
 
 impl Mine {
     fn new() -> Self {
-        let place = Place::new();
-        let character = Character { models: vec!["large".into(), "small".into()], ..Character::default() };
+        let place = TestHome::new();
+        let behavior = AgentBehavior { models: vec!["large".into(), "small".into()], ..AgentBehavior::default() };
         let toml = format!(
-            "[agents.mine]\ncommand = [{:?}]\npass-env = [\"MINE_*\"]\nenv = {{ {CHARACTER} = {:?}, SET = \"here\" }}\n",
+            "[agents.mine]\ncommand = [{:?}]\npass-env = [\"MINE_*\"]\nenv = {{ {BEHAVIOR_VARIABLE} = {:?}, SET = \"here\" }}\n",
             agent_program(),
-            character.to_json()
+            behavior.to_json()
         );
         place.write("home/.config/grove/grove.toml", toml);
         Self(Background(place))
     }
 
-    fn place(&self) -> &Place {
+    fn place(&self) -> &TestHome {
         &self.0.0
     }
 
     /// A command of a person with secrets of their own.
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandResult {
         let mut command = self.place().grove(args);
         command.env("GROVE_DATA_DIR", self.place().data()).env("MINE_KEY", "passed").env("OTHER_KEY", "kept");
-        Ran::from(command.output().unwrap())
+        CommandResult::from(command.output().unwrap())
     }
 
     fn done(&self, args: &[&str]) -> String {

@@ -1,6 +1,6 @@
 //! The beginning of a connection of the Agent Host Protocol, and its subscriptions.
 
-use grove_testkit::Ended;
+use grove_testkit::ConnectionEnd;
 use grove_wire::ahp::{ChatState, Method, ROOT};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn no_supported_version_is_32005_with_the_supported_ones_and_the_end_of_th
         let error = client.initialize_with(offered, &[]).await.unwrap_err();
         assert_eq!(error.code, -32005, "{error}");
         assert_eq!(error.data, Some(json!({"supportedVersions": ["^1.0.0", "^0.9.0"]})));
-        assert!(matches!(client.until_end().await, Ended::Closed { code: 4005, .. }));
+        assert!(matches!(client.until_end().await, ConnectionEnd::Closed { code: 4005, .. }));
     }
 }
 

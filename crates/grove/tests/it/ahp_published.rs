@@ -21,14 +21,14 @@ use crate::ahp_support::*;
 use crate::support::*;
 
 /// A channel's state as the published types have it.
-enum Theirs {
+enum PublishedState {
     Root(Box<RootState>),
     Session(Box<SessionState>),
     Chat(Box<ChatState>),
     Watch(Box<ResourceWatchState>),
 }
 
-impl Theirs {
+impl PublishedState {
     fn read(state: &Value) -> Self {
         fn read<T: serde::de::DeserializeOwned + std::fmt::Debug>(state: &Value) -> Box<T> {
             let state: T = serde_json::from_value(state.clone()).unwrap();
@@ -37,22 +37,22 @@ impl Theirs {
         }
         let has = |key: &str| state.get(key).is_some();
         if has("chats") {
-            Theirs::Session(read(state))
+            PublishedState::Session(read(state))
         } else if has("turns") {
-            Theirs::Chat(read(state))
+            PublishedState::Chat(read(state))
         } else if has("recursive") {
-            Theirs::Watch(read(state))
+            PublishedState::Watch(read(state))
         } else {
-            Theirs::Root(read(state))
+            PublishedState::Root(read(state))
         }
     }
 
     fn reduce(&mut self, action: &StateAction) {
         match self {
-            Theirs::Root(root) => apply_action_to_root(root, action),
-            Theirs::Session(session) => apply_action_to_session(session, action),
-            Theirs::Chat(chat) => apply_action_to_chat(chat, action),
-            Theirs::Watch(watch) => apply_action_to_resource_watch(watch, action),
+            PublishedState::Root(root) => apply_action_to_root(root, action),
+            PublishedState::Session(session) => apply_action_to_session(session, action),
+            PublishedState::Chat(chat) => apply_action_to_chat(chat, action),
+            PublishedState::Watch(watch) => apply_action_to_resource_watch(watch, action),
         };
     }
 
@@ -62,18 +62,18 @@ impl Theirs {
             serde_json::to_value(state).unwrap()
         }
         match self {
-            Theirs::Root(root) => json(root),
-            Theirs::Session(session) => {
+            PublishedState::Root(root) => json(root),
+            PublishedState::Session(session) => {
                 let mut state = json(session);
                 state["status"] = json!(session.status & !status::ACTIVITY);
                 state
             }
-            Theirs::Chat(chat) => {
+            PublishedState::Chat(chat) => {
                 let mut state = json(chat);
                 state["title"] = Value::Null;
                 state
             }
-            Theirs::Watch(watch) => json(watch),
+            PublishedState::Watch(watch) => json(watch),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Theirs {
 struct Published {
     client: ahp::Client,
     events: ahp::ClientEventStream,
-    theirs: BTreeMap<String, Theirs>,
+    theirs: BTreeMap<String, PublishedState>,
     ours: BTreeMap<String, SnapshotState>,
     actions: Vec<(String, StateAction)>,
     added: usize,
@@ -105,7 +105,7 @@ impl Published {
     }
 
     fn hold(&mut self, uri: &str, state: &Value) {
-        self.theirs.insert(uri.to_owned(), Theirs::read(state));
+        self.theirs.insert(uri.to_owned(), PublishedState::read(state));
         self.ours.insert(uri.to_owned(), serde_json::from_value(state.clone()).unwrap());
     }
 
@@ -166,7 +166,7 @@ impl Published {
         for uri in uris {
             let fresh = self.snapshot(&uri).await;
             self.drain();
-            assert_eq!(self.theirs[&uri].lawful(), Theirs::read(&fresh).lawful(), "{uri}");
+            assert_eq!(self.theirs[&uri].lawful(), PublishedState::read(&fresh).lawful(), "{uri}");
             must_be_same("ours", &uri, self.ours[&uri].clone(), serde_json::from_value(fresh).unwrap());
         }
     }
@@ -183,14 +183,14 @@ impl Published {
 
     fn chat(&self, uri: &str) -> &ChatState {
         match &self.theirs[uri] {
-            Theirs::Chat(chat) => chat,
+            PublishedState::Chat(chat) => chat,
             _ => panic!("{uri} is no chat"),
         }
     }
 
     fn session(&self, uri: &str) -> &SessionState {
         match &self.theirs[uri] {
-            Theirs::Session(session) => session,
+            PublishedState::Session(session) => session,
             _ => panic!("{uri} is no session"),
         }
     }

@@ -1,7 +1,7 @@
 //! Coming back after a connection was lost, in both shapes of the Agent Host Protocol.
 
-use grove_testkit::ahp::{Returned, markdown};
-use grove_testkit::{Ended, PATIENCE};
+use grove_testkit::ahp::{ReconnectOutcome, markdown};
+use grove_testkit::{ConnectionEnd, PATIENCE};
 use grove_wire::ahp::{Method, ROOT};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ async fn what_was_missed_is_replayed_exactly() {
     host.ahp_redial(&mut client).await;
     let result = client.get(Method::Reconnect, back("a", client.seen, &[S, CHAT, "scripted:/none"])).await;
     assert_eq!(result, json!({"type": "replay", "actions": told, "missing": ["scripted:/none"]}));
-    client.take_return(result);
+    client.take_reconnect_outcome(result);
     client.must_agree_on_all().await;
     client.run_script(CHAT, "live", json!([{"say": "again"}])).await;
     client.must_agree_on_all().await;
@@ -80,7 +80,7 @@ async fn numbers_that_the_host_does_not_have_bring_snapshots() {
     for seen in [0, 1 << 40] {
         let mut client = host.ahp_connect("a").await;
         let result = client.get(Method::Reconnect, back("a", seen, &[ROOT, S, CHAT, "ahp-chat:/none"])).await;
-        assert_eq!(client.take_return(result), Returned::Snapshots);
+        assert_eq!(client.take_reconnect_outcome(result), ReconnectOutcome::Snapshots);
         assert_eq!(client.states.len(), 3);
         client.run_script(CHAT, &format!("t{seen}"), json!([{"say": "live"}])).await;
         client.must_agree_on_all().await;
@@ -138,7 +138,7 @@ async fn a_client_comes_back_in_its_own_spelling_and_version() {
     let mut speaker = host.ahp_subscriber("other").await;
     speaker.run_script(CHAT, "t", json!([{"title": "Named"}, {"say": "x"}])).await;
     let host = host.stop().serve(&[]);
-    assert_eq!(host.ahp_reconnect(&mut plain).await, Returned::Replay { missing: vec![] });
+    assert_eq!(host.ahp_reconnect(&mut plain).await, ReconnectOutcome::Replay { missing: vec![] });
     assert_eq!(plain.chat(PLAIN_CHAT).turns.len(), 1);
     assert_eq!(plain.session(PLAIN).title, "Named");
     assert!(plain.envelopes.iter().all(|envelope| [PLAIN, PLAIN_CHAT].contains(&envelope.channel.as_str())));
@@ -158,10 +158,10 @@ async fn a_kill_in_mid_stream_costs_a_client_nothing_that_it_saw() {
         .await;
     let place = host.kill();
     // What is still in the socket was seen, too.
-    assert_eq!(client.until_end().await, Ended::Broken);
+    assert_eq!(client.until_end().await, ConnectionEnd::Broken);
     let seen = markdown(&client.active(CHAT).response_parts).len();
     let host = place.serve(&[]);
-    assert_eq!(host.ahp_reconnect(&mut client).await, Returned::Replay { missing: vec![] });
+    assert_eq!(host.ahp_reconnect(&mut client).await, ReconnectOutcome::Replay { missing: vec![] });
     let turn = client.turn_end(CHAT, "t").await;
     assert!(markdown(&turn.response_parts).len() >= seen, "nothing that was seen is missing");
     client.barrier().await;
@@ -180,7 +180,7 @@ async fn a_client_that_comes_back_again_and_again_in_mid_stream_misses_nothing()
     while client.chat(CHAT).turns.is_empty() {
         assert!(since.elapsed() < PATIENCE);
         client.cut().await;
-        assert_eq!(host.ahp_reconnect(&mut client).await, Returned::Replay { missing: vec![] });
+        assert_eq!(host.ahp_reconnect(&mut client).await, ReconnectOutcome::Replay { missing: vec![] });
         client.barrier().await;
     }
     speaker.turn_end(CHAT, "t").await;
@@ -209,5 +209,5 @@ async fn a_client_that_comes_twice_is_the_newer_one() {
     let mut first = host.ahp_with_session("a").await;
     let mut second = host.ahp_connect("a").await;
     second.get(Method::Reconnect, back("a", first.seen, &[S])).await;
-    assert!(matches!(first.until_end().await, Ended::Closed { code: 4010, .. }));
+    assert!(matches!(first.until_end().await, ConnectionEnd::Closed { code: 4010, .. }));
 }

@@ -1,6 +1,6 @@
 //! What tests of the Agent Host Protocol share.
 
-use grove_testkit::ahp::{Client, Returned};
+use grove_testkit::ahp::{Client, ReconnectOutcome};
 use grove_wire::ahp::ROOT;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl Host {
     }
 
     /// Brings a client back on a new connection.
-    pub(crate) async fn ahp_reconnect(&self, client: &mut Client) -> Returned {
+    pub(crate) async fn ahp_reconnect(&self, client: &mut Client) -> ReconnectOutcome {
         let stream = tokio::net::TcpStream::connect(&self.address).await.unwrap();
         client.reconnect(Box::new(stream), &format!("{}?tkn={}", self.ws, self.token)).await
     }

@@ -8,7 +8,7 @@ use grove_wire::ahp::{
 use serde_json::{Value, json};
 
 use crate::ahp_support::*;
-use crate::run::Beside;
+use crate::run::BackgroundCommand;
 use crate::support::*;
 
 fn call_of(turn: &Turn) -> &ToolCallState {
@@ -134,7 +134,7 @@ async fn how_long_a_call_ran_is_told_with_its_end_and_by_every_later_host() {
     let parts = shown["turns"][0]["parts"].as_array().unwrap();
     let shown = parts.iter().find_map(|part| part.get("toolCall")).unwrap();
     assert_eq!(shown["ranMs"], told["ranMs"], "{shown}");
-    let mut beside = Beside::start(&host.place, &["attach", "s"]);
+    let mut beside = BackgroundCommand::start(&host.place, &["attach", "s"]);
     let words = beside.until("Ran sh");
     assert!(words.contains(" ms)") || words.contains(" s)"), "{words}");
     assert_eq!(host.place.run(&["rm", "--yes", "s"]).code, Some(0));
@@ -528,7 +528,7 @@ async fn queued_messages_and_drafts_wait_for_the_hosts_return() {
     client.answer_to(seq).await;
     assert_eq!(serde_json::to_value(&client.chat(CHAT).draft).unwrap(), draft);
     let host = host.stop().serve(&[]);
-    assert_eq!(host.ahp_reconnect(&mut client).await, grove_testkit::ahp::Returned::Replay { missing: vec![] });
+    assert_eq!(host.ahp_reconnect(&mut client).await, grove_testkit::ahp::ReconnectOutcome::Replay { missing: vec![] });
     let last = client.turn_end(CHAT, "q2").await;
     assert_eq!(markdown(&last.response_parts), "and this");
     let turns: Vec<_> = client.chat(CHAT).turns.iter().map(|turn| (turn.id.as_str(), turn.state)).collect();

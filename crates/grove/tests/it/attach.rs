@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::{Beside, script};
+use crate::run::{BackgroundCommand, script};
 use crate::support::*;
 use crate::terminal::Terminal;
 
@@ -177,10 +177,10 @@ fn json_is_the_envelopes_and_a_session_that_goes_ends_it() {
     assert_eq!(place.run(&["run", &script(&json!([]))]).code, Some(0));
     let list: Value = serde_json::from_str(&place.run(&["ls", "--json"]).stdout).unwrap();
     let uri = list["sessions"][0]["resource"].as_str().unwrap().to_owned();
-    let attached = Beside::start(place, &["attach", "--json", &uri]);
+    let attached = BackgroundCommand::start(place, &["attach", "--json", &uri]);
     host.until_connections(1);
     // It is connected, and may not be subscribed yet: what it prints is from then on.
-    let mut shown = Beside::start(place, &["attach", &uri]);
+    let mut shown = BackgroundCommand::start(place, &["attach", &uri]);
     shown.until("session");
     assert_eq!(place.run(&["send", "--wait", &uri, &script(&json!([{"reason": "aha\n"}]))]).code, Some(0));
     shown.until("aha");
@@ -215,7 +215,7 @@ fn a_host_that_comes_back_is_found_again() {
     assert_eq!(place.run(&["run", &script(&json!([{"title": "Lasting"}]))]).code, Some(0));
     let list: Value = serde_json::from_str(&place.run(&["ls", "--json"]).stdout).unwrap();
     let uri = list["sessions"][0]["resource"].as_str().unwrap().to_owned();
-    let mut attached = Beside::start(&place, &["attach", &uri]);
+    let mut attached = BackgroundCommand::start(&place, &["attach", &uri]);
     attached.until("Lasting");
     let address = host.address.clone();
     host.kill();

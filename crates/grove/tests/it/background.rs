@@ -17,7 +17,7 @@ fn pid_of(said: &Value) -> Pid {
 
 #[test]
 fn start_leaves_a_host_behind_and_finds_the_one_that_is_there() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let first = background.start(&[]);
     assert_eq!(first["started"], true);
     let second = background.start(&[]);
@@ -46,7 +46,7 @@ fn a_host_in_the_foreground_is_found_as_well() {
 
 #[test]
 fn a_host_in_the_background_holds_nothing_of_whoever_started_it() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let place = &background.0;
     // A file that a careless shell leaves open for everything it starts.
     let mut command = Command::new("/bin/sh");
@@ -55,7 +55,7 @@ fn a_host_in_the_background_holds_nothing_of_whoever_started_it() {
     command.env_clear().env("HOME", place.home()).env("GROVE_LISTEN", "127.0.0.1:0");
     command.current_dir(place.home()).stdin(Stdio::null());
     // This waits until nobody holds its pipes.
-    let ran = Ran::from(command.output().unwrap());
+    let ran = CommandResult::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let pid = pid_of(&serde_json::from_str(&ran.stdout).unwrap());
     assert_eq!(getsid(Some(pid)).unwrap(), pid, "a session of its own");
@@ -76,7 +76,7 @@ fn a_host_in_the_background_holds_nothing_of_whoever_started_it() {
 
 #[tokio::test]
 async fn the_log_is_in_the_data_folder_for_its_owner_alone_and_without_the_token() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     background.start(&[]);
     let mut client = background.client("a").await;
     client.ready_session(S).await;
@@ -94,7 +94,7 @@ async fn the_log_is_in_the_data_folder_for_its_owner_alone_and_without_the_token
 
 #[test]
 fn of_many_who_start_a_host_at_once_all_find_the_same() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let starters: Vec<_> = (0..6)
         .map(|_| {
             let mut command = background.0.grove(&["start", "--json"]);
@@ -105,7 +105,7 @@ fn of_many_who_start_a_host_at_once_all_find_the_same() {
     let said: Vec<Value> = starters
         .into_iter()
         .map(|starter| {
-            let ran = Ran::from(starter.wait_with_output().unwrap());
+            let ran = CommandResult::from(starter.wait_with_output().unwrap());
             assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
             serde_json::from_str(&ran.stdout).unwrap()
         })
@@ -118,7 +118,7 @@ fn of_many_who_start_a_host_at_once_all_find_the_same() {
 
 #[test]
 fn what_a_killed_host_left_behind_does_not_hinder_the_next() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let first = background.start(&[]);
     kill_process(pid_of(&first), Signal::KILL).unwrap();
     background.until_gone();
@@ -130,7 +130,7 @@ fn what_a_killed_host_left_behind_does_not_hinder_the_next() {
 
 #[test]
 fn a_host_that_cannot_start_is_an_error_with_the_end_of_its_log() {
-    let place = Place::new();
+    let place = TestHome::new();
     place.write("data/token", "short");
     place.write("data/host.log", "of an earlier host\n");
     let ran = place.run(&["start"]);
@@ -145,7 +145,7 @@ fn a_host_that_cannot_start_is_an_error_with_the_end_of_its_log() {
 
 #[test]
 fn a_log_that_has_grown_large_is_put_aside() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let large = vec![b'\n'; (8 << 20) + 1];
     background.0.write("data/host.log", &large);
     background.0.write("data/host.log.old", "older");
@@ -159,23 +159,23 @@ fn a_log_that_has_grown_large_is_put_aside() {
 
 #[test]
 fn the_settings_and_a_relative_data_folder_reach_the_host() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let place = &background.0;
     let config = place.write("here/my.toml", "listen = \"127.0.0.1:0\"\nidle-exit = 0");
     let mut command = place.grove(&["start", "--data-dir", "../data", "--config", "my.toml"]);
-    let ran = Ran::from(command.current_dir(config.parent().unwrap()).output().unwrap());
+    let ran = CommandResult::from(command.current_dir(config.parent().unwrap()).output().unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     assert_eq!(place.run(&["status"]).code, Some(0));
 }
 
 #[tokio::test]
 async fn a_host_in_the_background_ends_when_nobody_needs_it() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     background.start(&["--idle-exit", "1"]);
     let mut client = background.client("a").await;
     client.ready_session(S).await;
     // A host that nobody uses ends meanwhile, and this one has a client.
-    assert_eq!(Place::new().serve(&["--idle-exit", "1"]).exit().code(), Some(0));
+    assert_eq!(TestHome::new().serve(&["--idle-exit", "1"]).exit().code(), Some(0));
     client.settle().await;
     // A turn goes on without anybody who looks at it.
     client.script(S, "t", json!([{"sleepMs": 2_000}, {"say": "x"}])).await;
@@ -195,13 +195,13 @@ async fn a_host_in_the_background_ends_when_nobody_needs_it() {
 
 #[test]
 fn a_host_in_the_foreground_stays_unless_a_flag_says_otherwise() {
-    let place = Place::new();
+    let place = TestHome::new();
     let mut command = place.serve_command(&[]);
     command.env("GROVE_IDLE_EXIT", "1");
     let host = place.start(command);
     // Others that began later end twice over meanwhile.
     for _ in 0..2 {
-        assert_eq!(Place::new().serve(&["--idle-exit", "1"]).exit().code(), Some(0));
+        assert_eq!(TestHome::new().serve(&["--idle-exit", "1"]).exit().code(), Some(0));
     }
     assert_eq!(host.place.run(&["status"]).code, Some(0));
 }

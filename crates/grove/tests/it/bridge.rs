@@ -15,11 +15,11 @@ struct Bridge {
 }
 
 impl Bridge {
-    fn start(place: &Place) -> Self {
+    fn start(place: &TestHome) -> Self {
         Self::run(place, &["ahp-bridge", "--stdio"])
     }
 
-    fn run(place: &Place, args: &[&str]) -> Self {
+    fn run(place: &TestHome, args: &[&str]) -> Self {
         let mut command = place.grove(args);
         command.arg("--data-dir").arg(place.data()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -142,7 +142,7 @@ fn the_bridge_ends_with_0_when_the_host_does() {
 
 #[test]
 fn the_bridge_starts_a_host_where_there_is_none() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let mut bridge = Bridge::start(&background.0);
     assert_eq!(bridge.initialize()["result"]["protocolVersion"], 1);
     let mut other = Bridge::start(&background.0);
@@ -176,7 +176,7 @@ fn a_line_that_the_host_would_not_take_is_an_error_that_says_so() {
 
 #[test]
 fn serve_on_stdio_carries_both_protocols_and_the_host_it_started_ends_by_itself() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let serve = || Bridge::run(&background.0, &["serve", "--stdio", "--idle-exit", "1"]);
     let mut first = serve();
     assert_eq!(first.initialize()["result"]["protocolVersion"], 1);
@@ -210,7 +210,7 @@ fn who_is_served_on_stdio_is_told_why_it_ends() {
 
 #[test]
 fn what_is_said_of_a_host_has_no_place_beside_stdio() {
-    let place = Place::new();
+    let place = TestHome::new();
     for args in [&["--listen", "127.0.0.1:0"][..], &["--insecure"], &["--store", "memory"]] {
         let ran = place.run(&[&["serve", "--stdio"], args].concat());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::run::{Beside, script};
+use crate::run::{BackgroundCommand, script};
 use crate::support::*;
 
-fn json_of(ran: &Ran) -> Value {
+fn json_of(ran: &CommandResult) -> Value {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
 /// A session with a main chat and one more, and the names of both.
-fn two_chats(place: &Place) -> (String, String) {
+fn two_chats(place: &TestHome) -> (String, String) {
     let ran = place.run(&["run", &script(&json!([{"say": "in the main chat"}]))]);
     let id = ran.stderr.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned();
     let new = json_of(&place.run(&[
@@ -80,9 +80,9 @@ fn commands_on_the_main_chat_name_the_others() {
         assert!(ran.stderr.contains(&words), "{args:?}: {}", ran.stderr);
         assert_eq!(place.run(&["show", &id, "--chat", "Review"]).stderr, "", "who names one knows");
     }
-    let mut attached = Beside::start(place, &["attach", &id]);
+    let mut attached = BackgroundCommand::start(place, &["attach", &id]);
     attached.until(&words);
-    let mut attached = Beside::start(place, &["attach", &id, "--chat", "Review"]);
+    let mut attached = BackgroundCommand::start(place, &["attach", &id, "--chat", "Review"]);
     attached.until("session");
     assert_eq!(
         place.run(&["send", &id, "--chat", "Review", &script(&json!([{"reason": "only here\n"}]))]).code,

@@ -56,7 +56,7 @@ async fn status_says_where_the_host_is_and_what_it_does() {
 
 #[test]
 fn without_a_host_status_and_stop_exit_with_3() {
-    let place = Place::new();
+    let place = TestHome::new();
     for args in [&["status"][..], &["status", "--json"], &["stop"], &["stop", "--json"]] {
         let ran = place.run(args);
         assert_eq!(ran.code, Some(3), "{args:?}");
@@ -136,7 +136,7 @@ async fn stop_keeps_a_turn_that_waits_for_a_permission_and_says_so() {
 
 #[test]
 fn serve_without_json_says_how_to_connect() {
-    let place = Place::new();
+    let place = TestHome::new();
     let mut command = place.grove(&["serve"]);
     let mut child =
         command.arg("--data-dir").arg(place.data()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -161,17 +161,17 @@ fn serve_without_json_says_how_to_connect() {
 }
 
 /// `grove config show --json` in a place, with more arguments and variables.
-fn config(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Value {
+fn config(place: &TestHome, args: &[&str], variables: &[(&str, &str)]) -> Value {
     let mut command = place.grove(&["config", "show", "--json"]);
     command.env_remove("GROVE_LISTEN");
-    let ran = Ran::from(command.args(args).envs(variables.iter().copied()).output().unwrap());
+    let ran = CommandResult::from(command.args(args).envs(variables.iter().copied()).output().unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
 #[test]
 fn config_show_names_every_setting_with_its_value_and_source() {
-    let place = Place::new();
+    let place = TestHome::new();
     let home = place.home();
     let default = |value: Value| json!({"value": value, "source": {"kind": "default"}});
     let defaults = json!({
@@ -269,14 +269,14 @@ fn config_show_names_every_setting_with_its_value_and_source() {
 
 #[test]
 fn config_show_is_readable() {
-    let place = Place::new();
-    let ran = Ran::from(place.grove(&["config", "show"]).output().unwrap());
+    let place = TestHome::new();
+    let ran = CommandResult::from(place.grove(&["config", "show"]).output().unwrap());
     assert_eq!(ran.code, Some(0));
     let file = place.home().join(".config/grove/grove.toml");
     assert!(ran.stdout.contains(&format!("{} (does not exist)", file.display())), "{}", ran.stdout);
     place.write("home/.config/grove/grove.toml", "replay-actions = 5");
     let mut command = place.grove(&["config", "show"]);
-    let ran = Ran::from(command.env_remove("GROVE_LISTEN").env("GROVE_TURN_SILENCE", "7").output().unwrap());
+    let ran = CommandResult::from(command.env_remove("GROVE_LISTEN").env("GROVE_TURN_SILENCE", "7").output().unwrap());
     assert!(!ran.stdout.contains("does not exist"));
     let line = |name: &str| {
         let line = ran.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}"));
@@ -289,7 +289,7 @@ fn config_show_is_readable() {
 
 #[tokio::test]
 async fn the_file_and_the_environment_reach_the_host() {
-    let place = Place::new();
+    let place = TestHome::new();
     place.write("home/.config/grove/grove.toml", format!("default-directory = {:?}", place.path("from-file")));
     let mut command = place.serve_command(&[]);
     command.env("GROVE_REPLAY_ACTIONS", "3");
@@ -303,8 +303,8 @@ async fn the_file_and_the_environment_reach_the_host() {
     assert!(!host.reconnect(&mut other).await, "a replay of three actions does not reach that far");
 }
 
-fn fails(place: &Place, args: &[&str], words: &[&str]) {
-    let ran = Ran::from(place.grove(args).env_remove("GROVE_LISTEN").output().unwrap());
+fn fails(place: &TestHome, args: &[&str], words: &[&str]) {
+    let ran = CommandResult::from(place.grove(args).env_remove("GROVE_LISTEN").output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{args:?}: {}", ran.stderr);
     for word in words {
         assert!(ran.stderr.contains(word), "no {word} in {}", ran.stderr);
@@ -313,7 +313,7 @@ fn fails(place: &Place, args: &[&str], words: &[&str]) {
 
 #[test]
 fn a_mistake_in_grove_toml_is_named_by_every_command() {
-    let place = Place::new();
+    let place = TestHome::new();
     let cases = [
         ("lisen = \"127.0.0.1:1\"", &["`lisen`", "listen"][..]),
         ("[serve]\nlisten = \"127.0.0.1:1\"", &["`serve`"]),
@@ -340,7 +340,7 @@ fn a_mistake_in_grove_toml_is_named_by_every_command() {
 
 #[test]
 fn wrong_usage_exits_with_2() {
-    let place = Place::new();
+    let place = TestHome::new();
     for args in [
         &[][..],
         &["dance"],
@@ -359,7 +359,7 @@ fn wrong_usage_exits_with_2() {
         &["logs"],
         &["logs", "s", "--lines", "few"],
     ] {
-        let ran = Ran::from(place.grove(args).output().unwrap());
+        let ran = CommandResult::from(place.grove(args).output().unwrap());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
         assert!(!ran.stderr.is_empty());
     }
@@ -367,7 +367,7 @@ fn wrong_usage_exits_with_2() {
 
 #[test]
 fn help_says_what_each_command_does() {
-    let place = Place::new();
+    let place = TestHome::new();
     let cases: &[(&[&str], &[&str])] = &[
         (
             &["--help"],
@@ -454,7 +454,7 @@ fn help_says_what_each_command_does() {
         (&["completions", "--help"], &["completion script", "bash", "zsh", "fish"]),
     ];
     for (args, words) in cases {
-        let ran = Ran::from(place.grove(args).output().unwrap());
+        let ran = CommandResult::from(place.grove(args).output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
         // Lines are broken where the terminal ends.
         let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -462,15 +462,15 @@ fn help_says_what_each_command_does() {
             assert!(text.contains(word), "{args:?} says nothing of {word}: {}", ran.stdout);
         }
     }
-    let ran = Ran::from(place.grove(&["--version"]).output().unwrap());
+    let ran = CommandResult::from(place.grove(&["--version"]).output().unwrap());
     assert_eq!(ran.stdout, format!("grove {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
 fn completions_are_there_for_each_shell() {
-    let place = Place::new();
+    let place = TestHome::new();
     for shell in ["bash", "zsh", "fish"] {
-        let ran = Ran::from(place.grove(&["completions", shell]).output().unwrap());
+        let ran = CommandResult::from(place.grove(&["completions", shell]).output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
         for word in [
             "grove",
@@ -493,7 +493,7 @@ fn completions_are_there_for_each_shell() {
         }
     }
     if Path::new("/bin/bash").exists() {
-        let script = Ran::from(place.grove(&["completions", "bash"]).output().unwrap()).stdout;
+        let script = CommandResult::from(place.grove(&["completions", "bash"]).output().unwrap()).stdout;
         let check = Command::new("/bin/bash").args(["-n", "-c", &script]).output().unwrap();
         assert!(check.status.success(), "bash does not understand it");
     }
@@ -501,13 +501,13 @@ fn completions_are_there_for_each_shell() {
 
 #[test]
 fn output_that_nobody_reads_is_no_failure() {
-    let place = Place::new();
+    let place = TestHome::new();
     for args in [&["completions", "zsh"][..], &["config", "show"], &["--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output =
             place.grove(args).stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
-        let ran = Ran::from(output);
+        let ran = CommandResult::from(output);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use grove_testkit::PATIENCE;
 use serde_json::{Value, json};
 
-use crate::support::{Background, Place};
+use crate::support::{Background, TestHome};
 
 /// A running `grove copilot`, killed when dropped.
 struct Carrier {
@@ -17,7 +17,7 @@ struct Carrier {
 }
 
 impl Carrier {
-    fn start(place: &Place, token: Option<&str>) -> Self {
+    fn start(place: &TestHome, token: Option<&str>) -> Self {
         let mut command = place.grove(&["copilot", "--headless", "--port", "0", "--data-dir"]);
         command.arg(place.data());
         token.map(|token| command.env("COPILOT_CONNECTION_TOKEN", token));
@@ -60,7 +60,7 @@ fn create(token: Option<&str>) -> String {
 
 #[test]
 fn a_port_is_opened_by_a_token_alone_and_not_by_a_web_page() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let place = &background.0;
     let carrier = Carrier::start(place, None);
     let path = place.data().join("copilot-token");
@@ -87,7 +87,7 @@ fn a_port_is_opened_by_a_token_alone_and_not_by_a_web_page() {
 
 #[test]
 fn a_connection_token_that_cannot_be_sent_is_refused_with_a_reason() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let mut command = background.0.grove(&["copilot", "--headless", "--port", "0", "--data-dir"]);
     let ran = command.arg(background.0.data()).env("COPILOT_CONNECTION_TOKEN", "line\nbreak").output().unwrap();
     let said = String::from_utf8(ran.stderr).unwrap();

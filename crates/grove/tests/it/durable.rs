@@ -8,7 +8,7 @@ use grove_testkit::Client;
 use grove_wire::v1::TurnState;
 use serde_json::json;
 
-use crate::support::{Deadline, Host, Place, S as URI, permission_resolved};
+use crate::support::{Deadline, Host, S as URI, TestHome, permission_resolved};
 
 /// A small generator, so that a failing run can be repeated from the seed that it prints.
 struct Dice(u64);
@@ -41,7 +41,7 @@ async fn nothing_that_a_client_saw_is_lost_by_kill_9() {
     let seed = std::env::var("GROVE_SEED").ok().map_or(u64::from(std::process::id()), |text| text.parse().unwrap());
     eprintln!("GROVE_SEED={seed} repeats this run");
     let mut dice = Dice(seed);
-    let mut host = Place::new().serve(&[]);
+    let mut host = TestHome::new().serve(&[]);
     let mut clients = vec![host.client_with_session("a").await];
     for id in ["b", "c"] {
         let mut client = host.client(id).await;
@@ -158,7 +158,7 @@ async fn sessions_contents_and_waiting_turns_survive_an_orderly_stop_and_a_new_s
 
 #[tokio::test]
 async fn a_data_folder_of_a_newer_version_is_refused_by_name() {
-    let place = Place::new();
+    let place = TestHome::new();
     place.write("data/version", "2\n");
     let ran = place.run(&["serve"]);
     assert_eq!(ran.code, Some(1));
@@ -168,7 +168,7 @@ async fn a_data_folder_of_a_newer_version_is_refused_by_name() {
 
 #[tokio::test]
 async fn the_journal_keeps_only_what_the_sessions_folders_do_not_have() {
-    let host = Place::new().serve(&["--replay-actions", "50"]);
+    let host = TestHome::new().serve(&["--replay-actions", "50"]);
     let mut client = host.client_with_session("a").await;
     // Each turn takes some 6 MB of the journal: the prompt, and the same text streamed.
     let text = "0123456789".repeat(300_000);

@@ -3,21 +3,21 @@
 use serde_json::{Value, json};
 
 use crate::show::stores;
-use crate::support::{Place, Ran};
+use crate::support::{CommandResult, TestHome};
 
 const CLI: &str = "0b5d6a3e";
 const CHAT: &str = "b881ccf7";
 
-fn text_of(ran: &Ran) -> &str {
+fn text_of(ran: &CommandResult) -> &str {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     &ran.stdout
 }
 
-fn json_of(ran: &Ran) -> Value {
+fn json_of(ran: &CommandResult) -> Value {
     serde_json::from_str(text_of(ran)).unwrap()
 }
 
-fn begin(place: &Place) -> String {
+fn begin(place: &TestHome) -> String {
     let tool = json!({"name": "bash", "input": "{\"command\":\"ls\"}", "output": "<b>a.txt</b>"});
     let script = format!("script:{}", json!([{"say": "I **look**."}, {"tool": tool}, {"say": "<i>One</i>."}]));
     let ran = place.run(&["run", "--yes", &script]);
@@ -25,7 +25,7 @@ fn begin(place: &Place) -> String {
     ran.stderr.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned()
 }
 
-fn shown(place: &Place, session: &str) -> Value {
+fn shown(place: &TestHome, session: &str) -> Value {
     let mut turns = json_of(&place.run(&["show", session, "--json"]))["turns"].take();
     // The ids of turns belong to their log.
     for turn in turns.as_array_mut().unwrap() {
@@ -36,7 +36,7 @@ fn shown(place: &Place, session: &str) -> Value {
 
 #[test]
 fn a_session_of_the_host_is_written_in_every_form() {
-    let place = Place::new();
+    let place = TestHome::new();
     let host = place.serve(&[]);
     let id = begin(&place);
     let out = place.path("out");
@@ -83,7 +83,7 @@ fn a_session_of_the_host_is_written_in_every_form() {
 
 #[test]
 fn another_tools_session_is_written_without_being_taken_in() {
-    let place = Place::new();
+    let place = TestHome::new();
     stores(&place);
     for session in [CLI, CHAT] {
         for format in ["markdown", "html", "json", "jsonl", "pi", "copilot-chat"] {

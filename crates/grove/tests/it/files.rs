@@ -129,7 +129,7 @@ async fn a_file_and_a_missing_folder_are_refused() {
 
 #[tokio::test]
 async fn groves_own_folders_are_never_shown_even_inside_a_root() {
-    let place = Place::new();
+    let place = TestHome::new();
     let data = place.home().join("grove-data");
     let config = place.write("home/.config/grove/grove.toml", "replay-actions = 100").parent().unwrap().to_owned();
     place.write("home/.config/grove/deep/er/file", "f");
@@ -164,7 +164,7 @@ async fn groves_own_folders_are_never_shown_even_inside_a_root() {
 
 #[tokio::test]
 async fn a_configuration_file_elsewhere_is_private_too() {
-    let place = Place::new();
+    let place = TestHome::new();
     let config = place.write("home/my-grove.toml", "replay-actions = 100");
     let home = place.home();
     let host = place.serve(&["--config", config.to_str().unwrap(), "--read-root", home.to_str().unwrap()]);
@@ -176,7 +176,7 @@ async fn a_configuration_file_elsewhere_is_private_too() {
 
 #[tokio::test]
 async fn browse_roots_take_the_place_of_the_home_folder() {
-    let place = Place::new();
+    let place = TestHome::new();
     let one = place.write("one/file", "1").parent().unwrap().to_owned();
     let two = place.write("two/file", "2").parent().unwrap().to_owned();
     let host = place.serve(&["--browse-root", one.to_str().unwrap(), "--browse-root", two.to_str().unwrap()]);
@@ -189,7 +189,7 @@ async fn browse_roots_take_the_place_of_the_home_folder() {
 
 #[tokio::test]
 async fn a_default_directory_is_offered_and_can_be_browsed() {
-    let place = Place::new();
+    let place = TestHome::new();
     let folder = place.write("with space/file", "f").parent().unwrap().to_owned();
     let host = place.serve(&["--default-directory", folder.to_str().unwrap()]);
     let mut client = host.connect("a").await;

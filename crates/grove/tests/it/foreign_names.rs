@@ -5,17 +5,17 @@ use grove_testkit::acp::agent_program;
 use serde_json::{Value, json};
 
 use crate::show::stores;
-use crate::support::{Place, Ran};
+use crate::support::{CommandResult, TestHome};
 
 const CLAUDE: &str = "7d1a2f50-1111-4222-8333-944445555666";
 
-fn text_of(ran: &Ran) -> &str {
+fn text_of(ran: &CommandResult) -> &str {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     &ran.stdout
 }
 
 /// A session of Claude Code in which a question was asked again in other words.
-fn branched(place: &Place) -> std::path::PathBuf {
+fn branched(place: &TestHome) -> std::path::PathBuf {
     let line = |kind: &str, id: &str, parent: Option<&str>, content: &str| {
         json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": CLAUDE, "cwd": "/w", "isSidechain": false,
             "timestamp": "2026-01-02T03:04:05.000Z", "message": {"id": id, "role": kind, "model": "m", "content": [{"type": "text", "text": content}]}})
@@ -34,7 +34,7 @@ fn branched(place: &Place) -> std::path::PathBuf {
 
 #[test]
 fn abandoned_branches_are_counted_and_shown_where_they_are_asked_for() {
-    let place = Place::new();
+    let place = TestHome::new();
     let file = branched(&place);
     let file = file.to_str().unwrap();
     let ran = place.run(&["show", file, "--no-start"]);
@@ -54,7 +54,7 @@ fn abandoned_branches_are_counted_and_shown_where_they_are_asked_for() {
 
 #[test]
 fn an_imported_session_goes_on_with_its_own_agent_is_listed_once_and_found_by_its_uri() {
-    let place = Place::new();
+    let place = TestHome::new();
     place.write("home/.config/grove/grove.toml", format!("[agents.claude]\ncommand = [{:?}]\n", agent_program()));
     let file = branched(&place);
     let _host = place.serve(&[]);
@@ -78,7 +78,7 @@ fn an_imported_session_goes_on_with_its_own_agent_is_listed_once_and_found_by_it
 
 #[test]
 fn a_session_that_was_imported_under_a_new_id_takes_the_place_of_its_history() {
-    let place = Place::new();
+    let place = TestHome::new();
     let file = branched(&place);
     let host = place.serve(&[]);
     assert_eq!(text_of(&place.run(&["ls", "--all"])).lines().count(), 2, "a head and the history");
@@ -106,7 +106,7 @@ fn a_session_that_was_imported_under_a_new_id_takes_the_place_of_its_history() {
 
 #[test]
 fn ids_that_a_filtered_list_prints_name_one_session() {
-    let place = Place::new();
+    let place = TestHome::new();
     stores(&place);
     // Others of the same tool that the filter leaves out, and one whose id begins alike.
     for id in ["b881ccf7-2aa1-4851-b4bb-91e2cbc0fd1e", "c881ccf7-2aa1-4851-b4bb-91e2cbc0fd1e"] {
@@ -127,7 +127,7 @@ fn ids_that_a_filtered_list_prints_name_one_session() {
 
 #[test]
 fn a_session_that_is_named_by_its_file_keeps_its_folder_whatever_its_form() {
-    let place = Place::new();
+    let place = TestHome::new();
     stores(&place);
     let folder = "home/.config/Code/User/workspaceStorage/0123456789abcdef/chatSessions";
     let request = json!({"requestId": "r1", "message": {"text": "Hello"}, "response": [{"value": "Hi."}]});

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, S};
+use crate::support::{S, TestHome};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fork_that_was_answered_is_whole_after_kill_9_at_any_moment() {
-    let mut host = Place::new().serve(&[]);
+    let mut host = TestHome::new().serve(&[]);
     let mut client = host.client_with_session("a").await;
     // Long enough that some kills come in the middle of the copy.
     let long = "long ".repeat(40_000);

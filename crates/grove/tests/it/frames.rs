@@ -14,7 +14,7 @@ fn lines(path: &Path) -> Vec<Value> {
 
 #[tokio::test]
 async fn every_frame_is_logged_and_no_secret_is() {
-    let place = Place::new();
+    let place = TestHome::new();
     let path = place.path("frames.jsonl");
     let host = place.serve(&["--log-frames", path.to_str().unwrap()]);
     let token = host.token.clone();
@@ -59,8 +59,8 @@ async fn every_frame_is_logged_and_no_secret_is() {
 
 #[test]
 fn a_log_that_cannot_be_written_is_an_error_that_names_it() {
-    let place = Place::new();
-    let ran = Ran::from(place.serve_command(&["--log-frames", "/none/such"]).output().unwrap());
+    let place = TestHome::new();
+    let ran = CommandResult::from(place.serve_command(&["--log-frames", "/none/such"]).output().unwrap());
     let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, said["error"]["code"].as_str()), (Some(1), Some("failed")));
     assert!(ran.stderr.contains("/none/such"), "{}", ran.stderr);

@@ -22,8 +22,8 @@ fn golden(name: &str) -> PathBuf {
 }
 
 /// A place with a data folder of an older version, and the store beside it.
-fn place_of(scenario: &str) -> Place {
-    let place = Place::new();
+fn place_of(scenario: &str) -> TestHome {
+    let place = TestHome::new();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/golden/data").join(scenario);
     copy(&from.join("data"), &place.data());
     if from.join("other").exists() {
@@ -48,7 +48,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// Goldens of one place: what its commands printed.
 struct Goldens {
-    place: Place,
+    place: TestHome,
     names: Names,
     /// Folders of this run, and what stands for them.
     roots: Roots,
@@ -58,7 +58,7 @@ struct Goldens {
 }
 
 impl Goldens {
-    fn new(place: Place) -> Self {
+    fn new(place: TestHome) -> Self {
         let roots = vec![(place.path("").display().to_string(), "ROOT")];
         Self { place, names: Names::default(), roots, covered: BTreeSet::new(), differences: Vec::new() }
     }
@@ -211,15 +211,15 @@ impl Names {
         }
         let mut normal = String::new();
         let mut word = String::new();
-        for character in text.chars().chain(['\0']) {
-            if character.is_ascii_hexdigit() || character == '-' {
-                word.push(character);
+        for behavior in text.chars().chain(['\0']) {
+            if behavior.is_ascii_hexdigit() || behavior == '-' {
+                word.push(behavior);
                 continue;
             }
             normal.push_str(&self.word(&word));
             word.clear();
-            if character != '\0' {
-                normal.push(character);
+            if behavior != '\0' {
+                normal.push(behavior);
             }
         }
         without_ports(&normal)
@@ -255,7 +255,7 @@ fn without_ports(text: &str) -> String {
 }
 
 /// Every command that has `--json`, from the completions of bash.
-fn commands_with_json(place: &Place) -> BTreeSet<String> {
+fn commands_with_json(place: &TestHome) -> BTreeSet<String> {
     let completions = place.grove(&["completions", "bash"]).output().unwrap();
     let text = String::from_utf8(completions.stdout).unwrap();
     let (mut command, mut found) = (String::new(), BTreeSet::new());
@@ -276,7 +276,7 @@ fn the_json_of_every_command_keeps_its_members() {
     let mut covered = sessions_and_trees();
     covered.extend(turns());
     covered.extend(life_of_a_host());
-    let all = commands_with_json(&Place::new());
+    let all = commands_with_json(&TestHome::new());
     assert!(all.len() > 40, "{all:?}");
     let missed: Vec<_> = all.difference(&covered).collect();
     assert!(missed.is_empty(), "commands without a golden: {missed:?}");
@@ -323,7 +323,7 @@ fn sessions_and_trees() -> BTreeSet<String> {
     goldens.of("archive", &["s"]);
 
     // A second host, which gets a session.
-    let second = Place::new();
+    let second = TestHome::new();
     goldens.roots.push((second.path("").display().to_string(), "SECOND"));
     let second_host = second.serve(&[]);
     let socket = format!("unix:{}", second.data().join("host.sock").display());
@@ -344,7 +344,7 @@ fn sessions_and_trees() -> BTreeSet<String> {
     }
     let log = goldens.place.path("out/s.jsonl").display().to_string();
     drop((host, second_host));
-    let mut imports = Goldens::new(Place::new());
+    let mut imports = Goldens::new(TestHome::new());
     let cwd = imports.place.home().display().to_string();
     imports.roots.push((goldens.place.path("").display().to_string(), "FIRST"));
     let host = imports.place.serve(&[]);
@@ -383,7 +383,7 @@ fn turns() -> BTreeSet<String> {
 
 /// Commands that need no session.
 fn life_of_a_host() -> BTreeSet<String> {
-    let mut goldens = Goldens::new(Place::new());
+    let mut goldens = Goldens::new(TestHome::new());
     for command in ["config show", "agents", "doctor"] {
         goldens.of(command, &[]);
     }
@@ -406,11 +406,11 @@ fn life_of_a_host() -> BTreeSet<String> {
 
 #[test]
 fn every_key_that_grove_toml_has_had_loads() {
-    let mut goldens = Goldens::new(Place::new());
+    let mut goldens = Goldens::new(TestHome::new());
     let text = std::fs::read_to_string(golden("grove.toml")).unwrap();
     let file = goldens.place.write("grove.toml", text).display().to_string();
     let mut command = goldens.place.grove(&["config", "show", "--json", "--config", &file]);
-    let ran = Ran::from(command.env_remove("GROVE_LISTEN").output().unwrap());
+    let ran = CommandResult::from(command.env_remove("GROVE_LISTEN").output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = values(&ran.stdout);
     let of_file = shown[0].as_object().unwrap().values().filter(|setting| setting["source"]["kind"] == "file").count();

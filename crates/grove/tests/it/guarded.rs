@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use grove_testkit::Ended;
+use grove_testkit::ConnectionEnd;
 use serde_json::{Value, json};
 
 use crate::hosts::certificate;
@@ -47,7 +47,7 @@ async fn deleting_the_lock_file_lets_no_second_host_in() {
 
 #[test]
 fn a_configuration_file_that_is_named_must_be_there() {
-    let place = Place::new();
+    let place = TestHome::new();
     for args in [&["config", "show"][..], &["serve"], &["ls"]] {
         let ran = place.run(&[args, &["--config", "missing.toml"]].concat());
         assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -62,7 +62,7 @@ fn a_configuration_file_that_is_named_must_be_there() {
 
 #[test]
 fn a_data_folder_that_others_may_write_to_is_refused() {
-    let place = Place::new();
+    let place = TestHome::new();
     fs::create_dir(place.data()).unwrap();
     set_mode(&place.data(), 0o777);
     let ran = place.run(&["serve"]);
@@ -79,7 +79,7 @@ fn a_data_folder_that_others_may_write_to_is_refused() {
 
 #[test]
 fn what_belongs_to_another_user_in_the_data_folder_is_refused() {
-    let place = Place::new();
+    let place = TestHome::new();
     fs::create_dir(place.data()).unwrap();
     set_mode(&place.data(), 0o700);
     if !give_away(&place.data()) {
@@ -107,7 +107,7 @@ fn what_belongs_to_another_user_in_the_data_folder_is_refused() {
 
 #[test]
 fn a_tls_key_that_others_may_write_to_or_that_belongs_to_another_is_refused() {
-    let place = Place::new();
+    let place = TestHome::new();
     let (cert, key, _) = certificate(&place, "localhost");
     let args = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
     let refused = |words: &str| {
@@ -136,7 +136,7 @@ fn a_tls_key_that_others_may_write_to_or_that_belongs_to_another_is_refused() {
 
 #[test]
 fn a_token_that_is_a_link_is_refused_and_one_that_others_could_read_is_told() {
-    let place = Place::new();
+    let place = TestHome::new();
     let planted = place.write("planted", "");
     fs::create_dir(place.data()).unwrap();
     set_mode(&place.data(), 0o700);
@@ -161,7 +161,7 @@ fn a_token_that_is_a_link_is_refused_and_one_that_others_could_read_is_told() {
 
 #[test]
 fn a_configuration_file_that_everybody_may_write_to_is_refused() {
-    let place = Place::new();
+    let place = TestHome::new();
     let config = place.write("my.toml", "idle-exit = 0");
     set_mode(&config, 0o646);
     let ran = place.run(&["config", "show", "--config", config.to_str().unwrap()]);
@@ -199,7 +199,8 @@ async fn a_host_whose_data_folder_or_journal_was_deleted_tells_its_clients_and_e
         client.script(S, "t2", json!([{"sleepMs": 600_000}])).await;
         remove(&host.place.data().join(deleted)).await;
         let ended = client.until_end().await;
-        let expected = Ended::Closed { code: 1001, reason: "the host stops: its data folder was deleted".into() };
+        let expected =
+            ConnectionEnd::Closed { code: 1001, reason: "the host stops: its data folder was deleted".into() };
         assert_eq!(ended, expected);
         assert_eq!(host.exit().code(), Some(1));
         assert_eq!(
@@ -302,7 +303,7 @@ async fn check_and_status_tell_what_was_restored_and_what_is_lost() {
 
 #[test]
 fn check_expects_no_end_records_of_turns_that_another_program_wrote() {
-    let place = Place::new();
+    let place = TestHome::new();
     let message = |id: &str, parent: Option<&str>, role: &str| {
         json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-02T03:04:05.000Z",
             "message": {"role": role, "content": [{"type": "text", "text": id}]}})

@@ -6,17 +6,17 @@ use grove_wire::ahp;
 use serde_json::{Value, json};
 
 use crate::ahp_support::on_root;
-use crate::support::{ClientExt, Place, Ran};
+use crate::support::{ClientExt, CommandResult, TestHome};
 
 const STORE: &str = "home/.config/Code/User/workspaceStorage/0123456789abcdef0123456789abcdef";
 const CHAT: &str = "vs-code:/vs-code.chat";
 
-fn json_of(ran: &Ran) -> Value {
+fn json_of(ran: &CommandResult) -> Value {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
-fn put_chat(place: &Place, said: &[&str]) {
+fn put_chat(place: &TestHome, said: &[&str]) {
     let requests = said.iter().enumerate().map(|(at, said)| {
         json!({"requestId": format!("r{at}"), "message": {"text": said}, "response": [{"value": "Yes."}],
             "timestamp": 1_767_225_600_000_u64 + at as u64, "modelId": "copilot/gpt-5",
@@ -28,8 +28,8 @@ fn put_chat(place: &Place, said: &[&str]) {
 }
 
 /// A home with a session of VS Code and one of the Copilot CLI.
-fn lived_in() -> Place {
-    let place = Place::new();
+fn lived_in() -> TestHome {
+    let place = TestHome::new();
     place.write(&format!("{STORE}/workspace.json"), r#"{"folder":"file:///work/site"}"#);
     put_chat(&place, &["first", "second", "third"]);
     let start = json!({"id": "e0", "type": "session.start", "timestamp": "2026-02-01T00:00:00Z", "parentId": null,

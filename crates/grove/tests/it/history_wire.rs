@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use grove_testkit::ahp::{Client as AhpClient, Returned, turn_started};
+use grove_testkit::ahp::{Client as AhpClient, ReconnectOutcome, turn_started};
 use grove_wire::ahp::{self, ROOT};
 use serde_json::{Value, json};
 
 use crate::ahp_support::on_root;
-use crate::support::{ClientExt, Host, Place};
+use crate::support::{ClientExt, Host, TestHome};
 
 const LOG: &str = "home/.claude/projects/-w/s.jsonl";
 const V1: &str = "claude:/claude.s";
@@ -61,8 +61,8 @@ fn log() -> String {
     ])
 }
 
-fn lived_in() -> Place {
-    let place = Place::new();
+fn lived_in() -> TestHome {
+    let place = TestHome::new();
     place.write(LOG, log());
     let outer = [
         user("x1", None, "go"),
@@ -78,7 +78,7 @@ fn lived_in() -> Place {
 }
 
 /// A host that has looked at everything.
-fn scanned(place: &Place) -> Host {
+fn scanned(place: &TestHome) -> Host {
     let host = place.serve(&[]);
     let ran = place.run(&["history", "scan", "--json"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -147,7 +147,7 @@ async fn the_released_protocol_opens_history_by_initialize_and_by_reconnect() {
         assert_eq!((client.chat(CHAT).turns.len(), client.chat(OUTER).turns.len()), (3, 1));
         assert_eq!(client.session(SESSION).chats.len(), 3);
         client.cut().await;
-        let Returned::Replay { missing } = host.ahp_reconnect(&mut client).await else { panic!("{version}") };
+        let ReconnectOutcome::Replay { missing } = host.ahp_reconnect(&mut client).await else { panic!("{version}") };
         assert_eq!(missing, Vec::<String>::new(), "nothing of it was missed, and it is there");
 
         let ask = |more: Value| on_root(json!({"clientId": version, "subscriptions": more}));
@@ -257,7 +257,7 @@ async fn what_would_change_history_is_refused_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_window_has_the_turns_of_the_active_branch_alone() {
-    let place = Place::new();
+    let place = TestHome::new();
     place.write(
         LOG,
         lines(&[
@@ -352,7 +352,7 @@ async fn history_is_never_announced_and_a_file_that_grows_is_seen_by_whoever_loo
 #[tokio::test(flavor = "multi_thread")]
 async fn a_window_of_turns_is_bounded_and_older_ones_come_page_by_page() {
     const MIB: usize = 1 << 20;
-    let place = Place::new();
+    let place = TestHome::new();
     let long = "word ".repeat(MIB / 10);
     let turn = |number: u32| {
         let (asked, parent) = (format!("u{number}"), number.checked_sub(1).map(|before| format!("a{before}")));
@@ -375,7 +375,7 @@ async fn a_window_of_turns_is_bounded_and_older_ones_come_page_by_page() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_without_histories_hold_the_hosts_own_sessions_however_many_histories_there_are() {
-    let place = Place::new();
+    let place = TestHome::new();
     for number in 0..600 {
         // Far in the future, so that each of them comes before the host's own.
         let mut said = user("u1", None, "hello");

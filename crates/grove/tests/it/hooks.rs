@@ -11,14 +11,14 @@ use crate::support::*;
 const URI: &str = "scripted:/s";
 
 /// A program that a shell runs.
-fn program(place: &Place, name: &str, script: &str) -> PathBuf {
+fn program(place: &TestHome, name: &str, script: &str) -> PathBuf {
     let path = place.write(name, format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     path
 }
 
 /// A host with one hook, and a client at the second of two answers.
-async fn with_hook(place: Place, events: &[&str], script: &str) -> (Host, Client, String) {
+async fn with_hook(place: TestHome, events: &[&str], script: &str) -> (Host, Client, String) {
     let path = program(&place, "hook.sh", script);
     let config = place.write(
         "home/.config/grove/grove.toml",
@@ -48,7 +48,7 @@ async fn go(client: &mut Client, entry: &str) -> Result<Value, String> {
 
 #[tokio::test]
 async fn a_program_reads_a_line_and_its_answer_holds() {
-    let place = Place::new();
+    let place = TestHome::new();
     let heard = place.path("heard.json");
     let script = format!(
         "head -n 1 > {}\necho '{{\"summary\": {{\"summary\": \"by a program\", \"details\": {{\"n\": 1}}}}}}'",
@@ -73,7 +73,7 @@ async fn a_program_that_forbids_fails_or_takes_too_long_changes_nothing() {
         ("echo not json", "no JSON object"),
         ("exec sleep 60", "longer than 10 s"),
     ] {
-        let (_host, mut client, _) = with_hook(Place::new(), &["session_before_tree"], script).await;
+        let (_host, mut client, _) = with_hook(TestHome::new(), &["session_before_tree"], script).await;
         let one = answer_of(&mut client, "one").await;
         let before = client.ask("x-grove/entries", json!({"channel": URI})).await.unwrap();
         let refused = go(&mut client, &one).await.unwrap_err();
@@ -84,7 +84,7 @@ async fn a_program_that_forbids_fails_or_takes_too_long_changes_nothing() {
 
 #[tokio::test]
 async fn an_abort_closes_a_programs_stdin_and_ends_it() {
-    let place = Place::new();
+    let place = TestHome::new();
     let (begun, closed) = (place.path("begun"), place.path("closed"));
     // `cat` ends when stdin does.
     let script = format!("head -n 1 > {}; cat > /dev/null; echo > {}", begun.display(), closed.display());
@@ -110,7 +110,7 @@ async fn an_abort_closes_a_programs_stdin_and_ends_it() {
 
 #[tokio::test]
 async fn a_program_does_the_same_with_a_token_that_opens_one_chat_and_ends_with_it() {
-    let place = Place::new();
+    let place = TestHome::new();
     let (answers, token) = (place.path("answers"), place.path("token"));
     let script = format!(
         r#"read line

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use grove_client::{Access, Ahp, Client, Endpoint, Fingerprint, Options};
+use grove_client::{Ahp, Client, Credentials, Endpoint, Fingerprint, Options};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::support::*;
 use crate::terminal::Terminal;
 
 /// A certificate with its key in files of a place, and its fingerprint.
-pub(crate) fn certificate(place: &Place, name: &str) -> (PathBuf, PathBuf, String) {
+pub(crate) fn certificate(place: &TestHome, name: &str) -> (PathBuf, PathBuf, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let cert_file = place.write(&format!("{name}.pem"), cert.pem());
     let key_file = place.write(&format!("{name}.key"), signing_key.serialize_pem());
@@ -22,21 +22,21 @@ pub(crate) fn certificate(place: &Place, name: &str) -> (PathBuf, PathBuf, Strin
 }
 
 /// What a host says of itself in its data folder.
-fn said(place: &Place) -> Value {
+fn said(place: &TestHome) -> Value {
     serde_json::from_str(&fs::read_to_string(place.data().join("host.json")).unwrap()).unwrap()
 }
 
 /// `grove hosts add` with what stands on stdin.
-fn add(place: &Place, args: &[&str], stdin: &str) -> Ran {
+fn add(place: &TestHome, args: &[&str], stdin: &str) -> CommandResult {
     let mut command = place.grove(&["hosts", "add"]);
     command.args(args).arg("--data-dir").arg(place.data());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // It may not want to read.
     child.stdin.take().unwrap().write_all(stdin.as_bytes()).ok();
-    Ran::from(child.wait_with_output().unwrap())
+    CommandResult::from(child.wait_with_output().unwrap())
 }
 
-fn listed(place: &Place) -> Vec<Value> {
+fn listed(place: &TestHome) -> Vec<Value> {
     let ran = place.run(&["hosts", "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     serde_json::from_str::<Value>(&ran.stdout).unwrap()["hosts"].as_array().unwrap().clone()
@@ -44,7 +44,7 @@ fn listed(place: &Place) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_host_behind_tls_is_reached_by_name_with_its_pin_and_token() {
-    let far = Place::new();
+    let far = TestHome::new();
     let (cert, key, pin) = certificate(&far, "tls");
     let (_, _, other_pin) = certificate(&far, "other");
     let host = far.serve(&["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()]);
@@ -55,7 +55,7 @@ async fn a_host_behind_tls_is_reached_by_name_with_its_pin_and_token() {
     assert!(host.ws.starts_with("ws://127.0.0.1:"), "this machine goes on as before");
     host.client_with_session("a").await;
 
-    let near = Place::new();
+    let near = TestHome::new();
     let token = near.write("token", &host.token);
     let token = token.to_str().unwrap();
     let ran = add(&near, &["lab", &address, "--pin", &pin, "--token-file", token], "");
@@ -83,10 +83,10 @@ async fn a_host_behind_tls_is_reached_by_name_with_its_pin_and_token() {
 
 #[test]
 fn without_a_pin_and_a_person_what_the_host_shows_is_said_and_nothing_kept() {
-    let far = Place::new();
+    let far = TestHome::new();
     let (cert, key, pin) = certificate(&far, "tls");
     let host = far.serve(&["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()]);
-    let near = Place::new();
+    let near = TestHome::new();
     let address = said(&far)["remote"]["ws"].as_str().unwrap().to_owned();
     let ran = add(&near, &["lab", &address], &host.token);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
@@ -96,11 +96,11 @@ fn without_a_pin_and_a_person_what_the_host_shows_is_said_and_nothing_kept() {
 
 #[test]
 fn a_person_is_asked_about_the_certificate_and_types_the_token_unseen() {
-    let far = Place::new();
+    let far = TestHome::new();
     let (cert, key, pin) = certificate(&far, "tls");
     let host = far.serve(&["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()]);
     let address = said(&far)["remote"]["ws"].as_str().unwrap().to_owned();
-    let near = Place::new();
+    let near = TestHome::new();
     let mut no = Terminal::run(&near, &["hosts", "add", "lab", &address]);
     no.until("[y/n]");
     no.enter("n");
@@ -118,7 +118,7 @@ fn a_person_is_asked_about_the_certificate_and_types_the_token_unseen() {
 
 #[test]
 fn other_machines_are_served_with_tls_or_where_somebody_wants_it_without() {
-    let place = Place::new();
+    let place = TestHome::new();
     for (args, words) in [
         (&["--listen", "0.0.0.0:0"][..], &["--tls-cert", "--insecure", "ssh://"][..]),
         (&["--listen", "0.0.0.0:0", "--tls-cert", "x"], &["--tls-key"]),
@@ -126,7 +126,7 @@ fn other_machines_are_served_with_tls_or_where_somebody_wants_it_without() {
         (&["--tls-cert", "none.pem", "--tls-key", "none.key"], &["none.pem cannot be read"]),
         (&["--copilot-listen", "0.0.0.0:0", "--insecure"], &["this machine only"]),
     ] {
-        let ran = Ran::from(place.serve_command(args).output().unwrap());
+        let ran = CommandResult::from(place.serve_command(args).output().unwrap());
         let error: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!((ran.code, error["error"]["code"].as_str()), (Some(1), Some("failed")), "{args:?}");
         for word in words {
@@ -137,7 +137,7 @@ fn other_machines_are_served_with_tls_or_where_somebody_wants_it_without() {
     let remote = said(&place)["remote"].clone();
     let port = remote["ws"].as_str().unwrap().strip_prefix("ws://0.0.0.0:").unwrap().strip_suffix("/ws").unwrap();
     assert_eq!(remote["certificate"], Value::Null);
-    let near = Place::new();
+    let near = TestHome::new();
     let ran = add(&near, &["lab", &format!("ws://127.0.0.1:{port}/ws")], &format!("{}\n", host.token));
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let ran = add(&near, &["guest", &format!("ws://127.0.0.1:{port}/ws")], "0123456789abcdef0123456789abcdef");
@@ -154,11 +154,12 @@ async fn the_socket_in_the_data_folder_is_its_owners_and_goes_with_the_host() {
     let path = host.place.data().join("host.sock");
     assert_eq!(said(&host.place)["unix"], json!(path));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let near = Place::new();
+    let near = TestHome::new();
     let ran = add(&near, &["here", &format!("unix:{}", path.display())], "");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     assert_eq!(listed(&near)[0]["reachable"], true);
-    let endpoint = Endpoint::new(&format!("unix:{}", path.display()).parse().unwrap(), &Access::default()).unwrap();
+    let endpoint =
+        Endpoint::new(&format!("unix:{}", path.display()).parse().unwrap(), &Credentials::default()).unwrap();
     let client = Client::connect(endpoint, Ahp::default(), Options::default()).await.unwrap();
     assert_eq!(host.connections(), 1);
     client.close().await;
@@ -172,18 +173,18 @@ async fn the_socket_in_the_data_folder_is_its_owners_and_goes_with_the_host() {
 
 #[test]
 fn a_data_folder_whose_path_is_too_long_for_a_socket_is_reached_all_the_same() {
-    let place = Place::new();
+    let place = TestHome::new();
     let data = place.path(&"long".repeat(40));
     let host = place.serve(&["--data-dir", data.to_str().unwrap()]);
     assert!(!data.join("host.sock").exists());
-    let status = Ran::from(place.grove(&["status", "--data-dir"]).arg(&data).output().unwrap());
+    let status = CommandResult::from(place.grove(&["status", "--data-dir"]).arg(&data).output().unwrap());
     assert_eq!(status.code, Some(0), "{}", status.stderr);
     assert!(host.stop_and_read_log().contains("loopback is used instead"));
 }
 
 #[test]
 fn hosts_are_kept_by_name_for_their_owner_alone() {
-    let place = Place::new();
+    let place = TestHome::new();
     let ran = place.run(&["hosts"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     assert!(ran.stderr.contains("grove hosts add"), "{}", ran.stderr);
@@ -221,7 +222,7 @@ fn hosts_are_kept_by_name_for_their_owner_alone() {
 
 #[test]
 fn a_host_that_cannot_be_used_is_named_and_costs_the_others_nothing() {
-    let place = Place::new();
+    let place = TestHome::new();
     std::fs::create_dir_all(place.data()).unwrap();
     let text = "[bad]\naddress = 'nonsense'\n[gone]\naddress = 'ws://127.0.0.1:1/'\n";
     std::fs::write(place.data().join("hosts.toml"), text).unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, Ran};
+use crate::support::{CommandResult, TestHome};
 
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/home/me/project"}"#;
@@ -23,20 +23,20 @@ fn log(lines: &[String]) -> String {
 }
 
 /// A command on a file, run to its end; the file must stay as it is.
-fn run_on(place: &Place, path: &Path, args: &[&str]) -> Ran {
+fn run_on(place: &TestHome, path: &Path, args: &[&str]) -> CommandResult {
     let before = std::fs::read(path).unwrap();
-    let ran = Ran::from(place.grove(args).arg(path).output().unwrap());
+    let ran = CommandResult::from(place.grove(args).arg(path).output().unwrap());
     assert_eq!(std::fs::read(path).unwrap(), before, "{args:?} changed the log");
     ran
 }
 
-fn inspected(place: &Place, path: &Path, args: &[&str]) -> Value {
+fn inspected(place: &TestHome, path: &Path, args: &[&str]) -> Value {
     let ran = run_on(place, path, &[&["inspect", "--json"], args].concat());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
-fn sample(place: &Place) -> std::path::PathBuf {
+fn sample(place: &TestHome) -> std::path::PathBuf {
     let label = json!({"type": "label", "id": "l", "parentId": "b", "targetId": "a", "label": "start"}).to_string();
     let note = json!({"type": "custom_message", "id": "n", "parentId": "a", "customType": "t", "content": "note", "display": true})
         .to_string();
@@ -46,7 +46,7 @@ fn sample(place: &Place) -> std::path::PathBuf {
 
 #[test]
 fn inspect_prints_the_tree_and_the_context() {
-    let place = Place::new();
+    let place = TestHome::new();
     let path = sample(&place);
     let seen = inspected(&place, &path, &[]);
     let mut keys: Vec<&String> = seen.as_object().unwrap().keys().collect();
@@ -74,7 +74,7 @@ fn inspect_prints_the_tree_and_the_context() {
 
 #[test]
 fn inspect_builds_the_context_by_the_chosen_rules() {
-    let place = Place::new();
+    let place = TestHome::new();
     let path = sample(&place);
     for (rules, role, mode) in
         [("pi", "custom", json!(null)), ("omp", "custom", json!("none")), ("grove", "user", json!("none"))]
@@ -88,7 +88,7 @@ fn inspect_builds_the_context_by_the_chosen_rules() {
 
 #[test]
 fn inspect_shows_lone_surrogates_and_unknown_fields_as_they_stand() {
-    let place = Place::new();
+    let place = TestHome::new();
     let line = r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"\ud83c","odd":1.50}}"#;
     let path = place.write("log.jsonl", log(&[line.to_owned()]));
     let ran = run_on(&place, &path, &["inspect", "--json"]);
@@ -97,7 +97,7 @@ fn inspect_shows_lone_surrogates_and_unknown_fields_as_they_stand() {
 
 #[test]
 fn an_old_log_is_shown_as_version_3_and_left_as_it_is() {
-    let place = Place::new();
+    let place = TestHome::new();
     let text = "{\"type\":\"session\",\"id\":\"old\"}\n{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n";
     let path = place.write("old.jsonl", text);
     let seen = inspected(&place, &path, &[]);
@@ -109,7 +109,7 @@ fn an_old_log_is_shown_as_version_3_and_left_as_it_is() {
 
 #[test]
 fn what_is_no_log_or_too_new_is_refused_with_a_reason() {
-    let place = Place::new();
+    let place = TestHome::new();
     let newer = HEADER.replace("\"version\":3", "\"version\":4");
     for (text, reason) in [
         ("Dear diary,\n".to_owned(), "this is no session log, and it is left as it is"),
@@ -131,7 +131,7 @@ fn what_is_no_log_or_too_new_is_refused_with_a_reason() {
 
 #[test]
 fn a_sessions_id_means_its_log() {
-    let place = Place::new();
+    let place = TestHome::new();
     place.write("data/session-state/0199-a/events.jsonl", log(&[user("a", None)]));
     let ran = place.run(&["inspect", "0199-a", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["entries"], json!(["a"]));
@@ -140,7 +140,7 @@ fn a_sessions_id_means_its_log() {
 
 #[test]
 fn check_says_what_is_wrong_and_ends_with_5() {
-    let place = Place::new();
+    let place = TestHome::new();
     let lines = [user("a", None), "junk".to_owned(), user("b", Some("gone"))];
     let path = place.write("log.jsonl", log(&lines) + "{\"type\":\"mess");
     let ran = run_on(&place, &path, &["check"]);
@@ -162,7 +162,7 @@ fn check_says_what_is_wrong_and_ends_with_5() {
 
 #[test]
 fn repair_mends_a_copy_beside_the_log() {
-    let place = Place::new();
+    let place = TestHome::new();
     let path = place.write("log.jsonl", log(&[user("a", None), "junk".to_owned(), user("b", Some("a"))]) + "{\"ty");
     let ran = run_on(&place, &path, &["check", "--repair"]);
     assert_eq!(ran.code, Some(5), "the log itself is as damaged as before");

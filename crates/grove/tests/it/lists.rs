@@ -138,7 +138,7 @@ async fn a_snapshot_holds_the_newest_1000_turns_and_older_ones_are_fetched_50_at
 
 #[tokio::test]
 async fn a_snapshot_holds_at_most_8_mib_of_turns() {
-    let host = Place::new().serve(&["--spill-bytes", "8000000"]);
+    let host = TestHome::new().serve(&["--spill-bytes", "8000000"]);
     let mut client = host.client_with_session("a").await;
     // The message and what it makes the agent say: 4 MB each.
     let text = "x".repeat(2_000_000);

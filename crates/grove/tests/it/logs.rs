@@ -11,14 +11,14 @@ use grove_core::Session;
 use crate::support::*;
 
 /// Where the agent of a session's chat has its log.
-fn log(place: &Place, session: &str, chat: &str) -> PathBuf {
+fn log(place: &TestHome, session: &str, chat: &str) -> PathBuf {
     let folder = shim_folder(&place.data().join("agents"), &session.into(), &chat.into());
     let folder = folder.strip_prefix(place.path("")).unwrap().to_str().unwrap().to_owned();
     place.path(&format!("{folder}/stderr.log"))
 }
 
 /// A session that some host has left behind, with what its agent said.
-fn left_behind(place: &Place, session: &str, said: &str) {
+fn left_behind(place: &TestHome, session: &str, said: &str) {
     place.write(&format!("data/session-state/{session}/session.json"), "{}");
     let path = log(place, session, Session::MAIN_CHAT);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -27,7 +27,7 @@ fn left_behind(place: &Place, session: &str, said: &str) {
 
 #[test]
 fn what_an_agent_said_is_printed_without_a_host() {
-    let place = Place::new();
+    let place = TestHome::new();
     left_behind(&place, "abc1", "one\ntwo \x1b[31mred\x1b[0m\x07\nthree\n");
     left_behind(&place, "abd2", "other");
     for session in ["abc1", "abc", "claude:/abc1"] {
@@ -43,7 +43,7 @@ fn what_an_agent_said_is_printed_without_a_host() {
 
 #[test]
 fn older_lines_come_before_newer_ones() {
-    let place = Place::new();
+    let place = TestHome::new();
     left_behind(&place, "s", "new\n");
     let newest = log(&place, "s", Session::MAIN_CHAT);
     fs::write(newest.with_file_name("stderr.old.log"), "old\n").unwrap();
@@ -52,7 +52,7 @@ fn older_lines_come_before_newer_ones() {
 
 #[test]
 fn where_there_is_no_log_that_is_said() {
-    let place = Place::new();
+    let place = TestHome::new();
     let ran = place.run(&["logs", "nobody"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(8), ""));
     assert!(ran.stderr.contains("there is no session \"nobody\""), "{}", ran.stderr);
@@ -82,7 +82,7 @@ async fn a_host_that_runs_knows_its_sessions_before_they_have_a_folder() {
 
 #[test]
 fn a_log_can_be_followed() {
-    let place = Place::new();
+    let place = TestHome::new();
     left_behind(&place, "s", "before\nhalf ");
     let mut command = place.grove(&["logs", "--follow", "--data-dir"]);
     let mut child = command.arg(place.data()).arg("s").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

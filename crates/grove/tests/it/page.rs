@@ -47,7 +47,7 @@ fn the_page_needs_no_token_and_other_paths_are_404() {
 }
 
 /// Runs a command on a terminal of its own, until it has said something.
-fn on_a_terminal(place: &Place, args: &[&str], until: &str) -> String {
+fn on_a_terminal(place: &TestHome, args: &[&str], until: &str) -> String {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -71,7 +71,7 @@ fn on_a_terminal(place: &Place, args: &[&str], until: &str) -> String {
 
 #[test]
 fn a_person_at_a_terminal_is_shown_the_page_with_its_token() {
-    let place = Place::new();
+    let place = TestHome::new();
     let said = on_a_terminal(&place, &["serve"], "Ctrl-C");
     let token = std::fs::read_to_string(place.data().join("token")).unwrap();
     assert!(said.contains(&format!("/#token={token}")), "{said}");
@@ -90,7 +90,7 @@ fn a_person_at_a_terminal_is_shown_the_page_with_its_token() {
 
 #[test]
 fn serve_with_json_gives_the_page_too() {
-    let place = Place::new();
+    let place = TestHome::new();
     let mut child = place.serve_command(&[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
@@ -102,7 +102,7 @@ fn serve_with_json_gives_the_page_too() {
 }
 
 /// Puts a program of this name and text into a folder of programs, and gives the folder.
-fn fake_program(place: &Place, name: &str, script: &str) -> String {
+fn fake_program(place: &TestHome, name: &str, script: &str) -> String {
     let path = place.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     format!("{}:/usr/bin:/bin", path.parent().unwrap().display())
@@ -119,7 +119,7 @@ fn open_opens_the_page_in_the_browser_and_prints_it_where_there_is_none() {
         let path = fake_program(place, opener, script);
         let mut command = place.grove(&["open"]);
         command.args(args).arg("--data-dir").arg(place.data()).env("PATH", path).env("DISPLAY", display);
-        let ran = Ran::from(command.output().unwrap());
+        let ran = CommandResult::from(command.output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
         (ran.stdout, std::fs::read_to_string(place.path("opened")).unwrap_or_default())
     };
@@ -136,7 +136,7 @@ fn open_opens_the_page_in_the_browser_and_prints_it_where_there_is_none() {
 
 #[test]
 fn open_starts_a_host_where_there_is_none() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let ran = background.0.run(&["open", "--print"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let status = background.0.run(&["status", "--json"]);

@@ -11,15 +11,15 @@ fn free_port() -> u16 {
 }
 
 /// A place whose last host had this port.
-fn place_with_port(port: u16) -> Place {
-    let place = Place::new();
+fn place_with_port(port: u16) -> TestHome {
+    let place = TestHome::new();
     std::fs::DirBuilder::new().mode(0o700).create(place.data()).unwrap();
     place.write("data/port", format!("{port}\n"));
     place
 }
 
 /// A host that is told nothing of where to listen.
-fn serve(place: &Place) -> Host {
+fn serve(place: &TestHome) -> Host {
     let mut command = place.grove(&["serve", "--json", "--data-dir"]);
     command.arg(place.data()).env_remove("GROVE_LISTEN");
     place.start(command)

@@ -1,7 +1,7 @@
 //! Too much, too fast, or not read: it costs those who do it, and nobody else.
 
 use futures_util::{SinkExt, StreamExt};
-use grove_testkit::{Ended, PATIENCE};
+use grove_testkit::{ConnectionEnd, PATIENCE};
 use grove_wire::v1::TurnState;
 use serde_json::json;
 use tokio::time::timeout;
@@ -127,7 +127,7 @@ async fn a_client_that_stops_reading_is_closed_and_others_see_everything() {
             None => break sleeper.ended().unwrap().clone(),
         }
     };
-    assert!(matches!(ended, Ended::Closed { code: 4008, .. } | Ended::Broken), "{ended:?}");
+    assert!(matches!(ended, ConnectionEnd::Closed { code: 4008, .. } | ConnectionEnd::Broken), "{ended:?}");
     watcher.settle().await;
     assert!(host.memory("VmRSS") < 200 * MIB);
 }
@@ -169,7 +169,7 @@ async fn many_clients_of_one_session_all_see_everything() {
 
 #[tokio::test]
 async fn silent_connections_use_up_no_files_and_keep_nobody_out() {
-    let place = Place::new();
+    let place = TestHome::new();
     // The host may open no more files than this, and there is nothing to raise.
     let mut serve = std::process::Command::new("sh");
     let asked = place.serve_command(&[]);

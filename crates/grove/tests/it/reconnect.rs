@@ -1,6 +1,6 @@
 //! Coming back after a connection was lost.
 
-use grove_testkit::Ended;
+use grove_testkit::ConnectionEnd;
 use grove_wire::v1::{Notification, TurnState};
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ async fn a_client_that_comes_back_in_the_middle_of_a_turn_has_everything() {
 
 #[tokio::test]
 async fn a_gap_beyond_the_replay_is_answered_with_snapshots() {
-    let host = Place::new().serve(&["--replay-actions", "20"]);
+    let host = TestHome::new().serve(&["--replay-actions", "20"]);
     let mut speaker = host.client_with_session("speaker").await;
     let mut client = host.connect("a").await;
     client.initialize(&[ROOT, S]).await;
@@ -91,7 +91,7 @@ async fn a_gap_beyond_the_replay_is_answered_with_snapshots() {
 
 #[tokio::test]
 async fn the_replay_is_bounded_by_bytes_too() {
-    let host = Place::new().serve(&["--replay-bytes", "100000"]);
+    let host = TestHome::new().serve(&["--replay-bytes", "100000"]);
     let mut speaker = host.client_with_session("speaker").await;
     let mut client = host.subscriber("a").await;
     speaker.run_script(S, "t", json!([{"say": "x".repeat(400_000), "chunks": 4}])).await;
@@ -171,11 +171,11 @@ async fn a_newer_connection_of_the_same_client_takes_over_with_4010() {
     let host = Host::start();
     let mut oldest = host.client_with_session("a").await;
     let mut older = host.subscriber("a").await;
-    assert!(matches!(oldest.until_end().await, Ended::Closed { code: 4010, .. }));
+    assert!(matches!(oldest.until_end().await, ConnectionEnd::Closed { code: 4010, .. }));
     let mut newest = host.connect("a").await;
     let result = newest.get("reconnect", params("a", older.seen, &[S])).await;
     assert_eq!(result["type"], "replay");
-    assert!(matches!(older.until_end().await, Ended::Closed { code: 4010, .. }));
+    assert!(matches!(older.until_end().await, ConnectionEnd::Closed { code: 4010, .. }));
     let seq = newest.script(S, "t", json!([])).await;
     newest.answer_to(seq).await;
     // Other clients are not touched.
@@ -222,7 +222,7 @@ async fn a_session_that_is_gone_is_left_out_of_a_replay() {
 
 #[tokio::test]
 async fn what_nobody_was_subscribed_to_counts_in_the_replays_bytes_too() {
-    let host = Place::new().serve(&["--replay-bytes", "100000", "--spill-bytes", "8000000"]);
+    let host = TestHome::new().serve(&["--replay-bytes", "100000", "--spill-bytes", "8000000"]);
     let mut speaker = host.client("speaker").await;
     speaker.create_session(S).await.unwrap();
     let seen = host.connect("a").await.initialize(&[]).await.server_seq;

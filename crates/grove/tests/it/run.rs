@@ -14,18 +14,18 @@ pub(crate) fn script(steps: &Value) -> String {
 }
 
 /// `grove run` on a place with a host, to its end.
-fn run(place: &Place, args: &[&str], steps: &Value) -> Ran {
+fn run(place: &TestHome, args: &[&str], steps: &Value) -> CommandResult {
     place.run(&[&["run", "--no-start"], args, &[&script(steps)]].concat())
 }
 
 /// A command that goes on beside the test.
-pub(crate) struct Beside {
+pub(crate) struct BackgroundCommand {
     child: Child,
     stderr: BufReader<std::process::ChildStderr>,
 }
 
-impl Beside {
-    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
+impl BackgroundCommand {
+    pub(crate) fn start(place: &TestHome, args: &[&str]) -> Self {
         let mut command = place.grove(args);
         command.arg("--data-dir").arg(place.data()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -100,14 +100,14 @@ fn a_turn_that_fails_or_is_cancelled_has_an_exit_code_of_its_own() {
     assert!(ran.stderr.contains("✗ failed: no more"), "{}", ran.stderr);
 
     let hang = script(&json!([{"reason": "begun\n"}, {"hang": true}]));
-    let mut beside = Beside::start(&host.place, &["run", &hang]);
+    let mut beside = BackgroundCommand::start(&host.place, &["run", &hang]);
     beside.until("begun");
     beside.signal(Signal::INT);
     beside.until("cancelling");
     beside.until("cancelled");
     assert_eq!(beside.end(), (Some(7), String::new()));
 
-    let mut beside = Beside::start(&host.place, &["run", &hang]);
+    let mut beside = BackgroundCommand::start(&host.place, &["run", &hang]);
     let id = beside.until("session ").trim().strip_prefix("session ").unwrap().to_owned();
     beside.until("begun");
     assert_eq!(host.place.run(&["cancel", &id]).code, Some(0));
@@ -117,7 +117,8 @@ fn a_turn_that_fails_or_is_cancelled_has_an_exit_code_of_its_own() {
 #[test]
 fn a_second_interrupt_leaves_the_turn_to_itself() {
     let host = Host::start();
-    let mut beside = Beside::start(&host.place, &["run", &script(&json!([{"reason": "begun\n"}, {"hang": true}]))]);
+    let mut beside =
+        BackgroundCommand::start(&host.place, &["run", &script(&json!([{"reason": "begun\n"}, {"hang": true}]))]);
     beside.until("begun");
     // A host that does not answer.
     host.signal(Signal::STOP);
@@ -171,7 +172,7 @@ fn a_prompt_may_come_from_stdin() {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let prompt = script(&json!([{"say": "from a pipe"}]));
     child.stdin.take().unwrap().write_all(format!("{prompt}\n").as_bytes()).unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = CommandResult::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "from a pipe\n"), "{}", ran.stderr);
 }
 
@@ -201,7 +202,7 @@ fn without_a_terminal_it_says_what_waits_and_how_to_answer() {
     let steps = json!([{"tool": {"name": "sh", "input": "rm x", "output": "gone", "permission": "shell"}},
         {"say": "after"}]);
     for (answer, told) in [("approve", "Ran sh"), ("deny", "denied")] {
-        let mut beside = Beside::start(&host.place, &["run", &script(&steps)]);
+        let mut beside = BackgroundCommand::start(&host.place, &["run", &script(&steps)]);
         let line = beside.until("waiting:");
         assert!(line.contains("Run this command? rm x"), "{line}");
         let command = line.split('`').find(|word| word.starts_with(&format!("grove {answer}"))).unwrap();
@@ -249,7 +250,7 @@ fn in_a_terminal_it_asks() {
 
 #[test]
 fn a_host_is_started_in_the_background_unless_that_is_not_wanted() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let steps = script(&json!([{"say": "hello"}]));
     let ran = background.0.run(&["run", "--no-start", &steps]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""));
@@ -268,7 +269,8 @@ fn output_that_nobody_reads_ends_it_without_a_word() {
     drop(reader);
     let mut command = host.place.grove(&["run", &script(&json!([{"say": "x", "chunks": 1}, {"hang": true}]))]);
     command.arg("--data-dir").arg(host.place.data());
-    let ran = Ran::from(command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap());
+    let ran =
+        CommandResult::from(command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(!ran.stderr.contains("grove:"), "{}", ran.stderr);
 }

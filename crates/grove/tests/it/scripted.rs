@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::Beside;
+use crate::run::BackgroundCommand;
 use crate::support::*;
 
 const PAGE: &str = include_str!("../../../../docs/scripted.md");
@@ -39,7 +39,7 @@ fn every_example_of_the_page_runs_and_every_step_has_one() {
     for script in examples {
         let prompt = format!("script:{script}");
         if uses(&script, "ask") {
-            let mut beside = Beside::start(&host.place, &["run", &prompt]);
+            let mut beside = BackgroundCommand::start(&host.place, &["run", &prompt]);
             let id = beside.until("session ").trim().strip_prefix("session ").unwrap().to_owned();
             beside.until("waiting:");
             let answers = match script[0]["ask"].is_string() {
@@ -53,7 +53,7 @@ fn every_example_of_the_page_runs_and_every_step_has_one() {
             continue;
         }
         if uses(&script, "hang") {
-            let mut beside = Beside::start(&host.place, &["run", &prompt]);
+            let mut beside = BackgroundCommand::start(&host.place, &["run", &prompt]);
             let id = beside.until("session ").trim().strip_prefix("session ").unwrap().to_owned();
             let deadline = Deadline::new("the turn does not run");
             while host.place.run(&["cancel", &id]).code != Some(0) {

@@ -6,12 +6,12 @@ use grove_wire::ahp::{
 };
 use serde_json::{Value, json};
 
-use crate::run::{Beside, script};
+use crate::run::{BackgroundCommand, script};
 use crate::support::*;
 use crate::terminal::Terminal;
 
 /// The output of a command that must succeed, as JSON.
-pub(crate) fn asked(place: &Place, args: &[&str]) -> Value {
+pub(crate) fn asked(place: &TestHome, args: &[&str]) -> Value {
     let ran = place.run(args);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
     serde_json::from_str(&ran.stdout).unwrap()
@@ -57,7 +57,7 @@ async fn ls_is_a_table_or_the_summaries() {
     old.dispatch(Action::Session(archive)).unwrap().await;
     session(&client, "scripted:/waiting").await;
     let asks = script(&json!([{"tool": {"name": "sh", "permission": "shell"}}]));
-    let mut beside = Beside::start(place, &["send", "--wait", "waiting", &asks]);
+    let mut beside = BackgroundCommand::start(place, &["send", "--wait", "waiting", &asks]);
     beside.until("waiting:");
 
     let ran = place.run(&["ls"]);
@@ -120,8 +120,10 @@ async fn send_starts_a_turn_or_queues_it() {
     let queued = asked(place, &["send", "--queue", "--json", "s", &script(&json!([{"say": "first"}]))]);
     assert_eq!((&queued["queued"], &queued["session"]), (&json!(true), &json!("scripted:/s")));
     until(&mut chat, |chat| chat.queued_messages.as_ref().is_some_and(|queued| queued.len() == 1)).await;
-    let waiting =
-        Beside::start(place, &["send", "--queue", "--wait", "s", &script(&json!([{"say": "second"}, {"fail": "no"}]))]);
+    let waiting = BackgroundCommand::start(
+        place,
+        &["send", "--queue", "--wait", "s", &script(&json!([{"say": "second"}, {"fail": "no"}]))],
+    );
     until(&mut chat, |chat| chat.queued_messages.as_ref().is_some_and(|queued| queued.len() == 2)).await;
     let cancelled = asked(place, &["cancel", "--json", "s"]);
     assert_eq!(cancelled["cancelled"], true);
@@ -225,7 +227,7 @@ async fn questions_are_answered() {
         question("words", json!({"text": {"format": null, "min": null, "max": null, "default": null}})),
         question("count", json!({"number": {"whole": true, "min": null, "max": null, "default": null}}))]}},
         {"ask": "And?"}, {"say": "thanks"}]);
-    let mut beside = Beside::start(place, &["send", "--wait", "s", &script(&steps)]);
+    let mut beside = BackgroundCommand::start(place, &["send", "--wait", "s", &script(&steps)]);
     let told = beside.until("waiting:");
     assert!(told.contains("Some things") && told.contains("grove answer s"), "{told}");
     wait(&mut session).await;
@@ -311,7 +313,7 @@ async fn what_is_disposed_stays_on_the_disk_until_rm_takes_it_away_also_after_a_
 
 #[test]
 fn every_command_can_start_a_host_or_refuse_to() {
-    let place = Place::new();
+    let place = TestHome::new();
     let commands: &[&[&str]] = &[
         &["run", "x"],
         &["ls"],

@@ -33,7 +33,7 @@ async fn an_agent_behind_the_programs_shim_outlives_its_connection() {
     let FromAgent::Line { number: 1, line } = read(&mut stream).await else { panic!("no line") };
     assert_eq!(line, &b"hello"[..]);
     let end = timeout(PATIENCE, stream.end(PATIENCE)).await.expect("an end").unwrap();
-    assert_eq!((end.reason, end.exit.unwrap().code), (EndReason::Told, Some(0)));
+    assert_eq!((end.reason, end.exit.unwrap().code), (EndReason::Requested, Some(0)));
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn a_shim_that_fails_says_why() {
 
 #[test]
 fn nobody_is_offered_the_shim_and_whoever_types_it_learns_what_it_is() {
-    let place = Place::new();
+    let place = TestHome::new();
     assert!(!place.run(&["--help"]).stdout.contains("agent-shim"));
     let ran = place.run(&["agent-shim"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));

@@ -5,23 +5,23 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, Ran};
+use crate::support::{CommandResult, TestHome};
 
 const CLI: &str = "0b5d6a3e-5a4c-4c57-9d55-3c8d4d0f6a11";
 const CHAT: &str = "b881ccf7-2aa1-4851-b4bb-91e2cbc0fd1d";
 const ALIAS: &str = "5e0c9d0a-0c6b-4f0e-8d3e-2b8f6f1d7a90";
 
-fn text_of(ran: &Ran) -> &str {
+fn text_of(ran: &CommandResult) -> &str {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     &ran.stdout
 }
 
-fn json_of(ran: &Ran) -> Value {
+fn json_of(ran: &CommandResult) -> Value {
     serde_json::from_str(text_of(ran)).unwrap()
 }
 
 /// A session of the Copilot CLI and one of VS Code, where these keep them.
-pub(crate) fn stores(place: &Place) {
+pub(crate) fn stores(place: &TestHome) {
     let event = |kind: &str, data: Value| json!({"type": kind, "data": data, "id": kind, "timestamp": "2026-01-01T00:00:00.000Z", "parentId": null});
     let call = json!({"toolCallId": "c1", "name": "bash", "arguments": {"command": "ls"}});
     let lines = [
@@ -71,7 +71,7 @@ fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>, SystemTime)> {
 
 #[test]
 fn a_session_of_the_host_is_shown_with_its_calls_and_one_turn_in_full() {
-    let place = Place::new();
+    let place = TestHome::new();
     let host = place.serve(&[]);
     let lines: String = (0..40).map(|line| format!("line {line}\n")).collect();
     let tool = json!({"name": "bash", "input": "{\"command\":\"ls\"}", "output": lines});
@@ -106,7 +106,7 @@ fn a_session_of_the_host_is_shown_with_its_calls_and_one_turn_in_full() {
 
 #[test]
 fn show_and_status_say_where_everything_is_allowed() {
-    let place = Place::new();
+    let place = TestHome::new();
     let host = place.serve(&[]);
     let script = format!("script:{}", json!([{"say": "Hello."}]));
     let run = || {
@@ -142,7 +142,7 @@ fn show_and_status_say_where_everything_is_allowed() {
 
 #[test]
 fn another_tools_session_is_meant_by_id_source_alias_or_file_and_never_changed() {
-    let place = Place::new();
+    let place = TestHome::new();
     stores(&place);
     let before = everything(&place.home());
     let chat_file = format!("home/.config/Code/User/workspaceStorage/0123456789abcdef/chatSessions/{CHAT}.json");
@@ -168,7 +168,7 @@ fn another_tools_session_is_meant_by_id_source_alias_or_file_and_never_changed()
 
 #[test]
 fn the_catalog_knows_a_session_by_each_of_its_names_and_stores_are_asked_only_where_it_does_not() {
-    let place = Place::new();
+    let place = TestHome::new();
     stores(&place);
     let host = place.serve(&[]);
     json_of(&place.run(&["history", "scan", "--json"]));
@@ -200,7 +200,7 @@ fn the_catalog_knows_a_session_by_each_of_its_names_and_stores_are_asked_only_wh
 
 #[test]
 fn what_a_session_says_cannot_steer_the_terminal_and_its_states_are_told() {
-    let place = Place::new();
+    let place = TestHome::new();
     stores(&place);
     let ran = place.run(&["show", CLI, "--no-start"]);
     assert!(text_of(&ran).contains("› hello [2Jthere\n"), "{ran:?}");
@@ -212,7 +212,7 @@ fn what_a_session_says_cannot_steer_the_terminal_and_its_states_are_told() {
 
 #[test]
 fn the_context_shows_the_blocks_of_prompts_and_what_they_say_of_the_workspace() {
-    let place = Place::new();
+    let place = TestHome::new();
     stores(&place);
     let ran = place.run(&["show", CHAT, "--context", "--no-start"]);
     let text = text_of(&ran);

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use grove_client::{Access, Ahp, Backoff, Client, Dialect, Endpoint, Options, Outcome, Status, Subscription, V1};
+use grove_client::{
+    Ahp, Backoff, Client, ConnectionStatus, Credentials, Dialect, DispatchOutcome, Endpoint, Options, Subscription, V1,
+};
 use grove_testkit::PATIENCE;
 use grove_wire::ahp::{Action, ChatAction, ChatTurnStarted, CreateSessionParams, Message, SessionLifecycle};
 use grove_wire::v1::{self, SessionChange, UserMessage};
@@ -20,7 +22,7 @@ async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 /// A program that does what ssh does, on this machine: it runs the last word in a shell, and notes its number.
-fn instead_of_ssh(place: &Place) -> PathBuf {
+fn instead_of_ssh(place: &TestHome) -> PathBuf {
     let (bin, home) = (Path::new(env!("CARGO_BIN_EXE_grove")).parent().unwrap(), place.home());
     let script = format!(
         "#!/bin/sh\necho $$ >> {}\nfor last; do :; done\nexec env -i HOME={} PATH={}:/usr/bin:/bin sh -c \"exec $last\"\n",
@@ -34,14 +36,14 @@ fn instead_of_ssh(place: &Place) -> PathBuf {
 }
 
 /// The way to the host of a place, by ssh.
-fn way(place: &Place, ssh: &Path) -> Endpoint {
+fn way(place: &TestHome, ssh: &Path) -> Endpoint {
     let address = format!("ssh://somewhere{}", place.data().display());
-    let access = Access { ssh: Some(ssh.into()), ..Access::default() };
+    let access = Credentials { ssh: Some(ssh.into()), ..Credentials::default() };
     Endpoint::new(&address.parse().unwrap(), &access).unwrap()
 }
 
 /// The processes that were started in the place of ssh.
-fn pids(place: &Place) -> Vec<Pid> {
+fn pids(place: &TestHome) -> Vec<Pid> {
     let text = fs::read_to_string(place.path("pids")).unwrap();
     text.lines().map(|line| Pid::from_raw(line.parse().unwrap()).unwrap()).collect()
 }
@@ -106,7 +108,7 @@ async fn talk_ahp(client: &Client<Ahp>, uri: &str) -> Subscription<Ahp> {
 
 #[tokio::test]
 async fn both_protocols_go_through_ssh_to_a_host_that_it_starts() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let place = &background.0;
     let ssh = instead_of_ssh(place);
     let client = connect(way(place, &ssh), Ahp::default()).await;
@@ -134,7 +136,7 @@ async fn a_client_comes_back_when_its_ssh_is_killed_and_misses_nothing() {
         let turn = format!("t{round}");
         let steps = json!([{"say": "before "}, {"sleepMs": 300}, {"say": "after"}]);
         let begun = soon("the turn's beginning", chat.dispatch(say(&turn, &steps)).unwrap().into_future()).await;
-        assert!(matches!(begun, Outcome::Confirmed(_)), "{begun:?}");
+        assert!(matches!(begun, DispatchOutcome::Confirmed(_)), "{begun:?}");
         kill_process(*pids(&host.place).last().unwrap(), Signal::KILL).unwrap();
         let another = async {
             while pids(&host.place).len() == round {
@@ -161,18 +163,18 @@ async fn two_clients_of_one_id_do_not_push_each_other_out_for_ever() {
     let first = Client::connect(way(&host.place, &ssh), V1::default(), options()).await.unwrap();
     let second = Client::connect(way(&host.place, &ssh), V1::default(), options()).await.unwrap();
     let mut status = first.status();
-    let closed = soon("the end", status.wait_for(Status::is_closed)).await.unwrap().clone();
-    assert_eq!(closed, Status::Closed(grove_client::Closed::TakenOver));
+    let closed = soon("the end", status.wait_for(ConnectionStatus::is_closed)).await.unwrap().clone();
+    assert_eq!(closed, ConnectionStatus::ClientClosed(grove_client::ClientClosed::TakenOver));
     talk_v1(&second, "scripted:/a").await;
 }
 
 #[test]
 fn a_host_behind_ssh_is_known_by_name_and_one_that_is_away_says_why() {
-    let background = Background(Place::new());
-    let (far, near) = (&background.0, Place::new());
+    let background = Background(TestHome::new());
+    let (far, near) = (&background.0, TestHome::new());
     let ssh = instead_of_ssh(far);
     let run = |ssh: &Path, args: &[&str]| {
-        Ran::from(near.grove(args).arg("--data-dir").arg(near.data()).env("GROVE_SSH", ssh).output().unwrap())
+        CommandResult::from(near.grove(args).arg("--data-dir").arg(near.data()).env("GROVE_SSH", ssh).output().unwrap())
     };
     let address = format!("ssh://me@dev-box{}", far.data().display());
     assert_eq!(run(&ssh, &["hosts", "add", "dev-box", &address]).code, Some(0));
@@ -203,7 +205,7 @@ struct Sshd {
 impl Sshd {
     const PROGRAM: &str = "/usr/sbin/sshd";
 
-    fn start(place: &Place) -> Option<Self> {
+    fn start(place: &TestHome) -> Option<Self> {
         let missing =
             [Self::PROGRAM, "/usr/bin/ssh", "/usr/bin/ssh-keygen"].into_iter().find(|it| !Path::new(it).exists());
         if let Some(missing) = missing {
@@ -267,7 +269,7 @@ fn skipped(why: &str) {
 
 #[tokio::test]
 async fn the_real_ssh_reaches_a_host_and_starts_it() {
-    let background = Background(Place::new());
+    let background = Background(TestHome::new());
     let place = &background.0;
     let Some(sshd) = Sshd::start(place) else { return };
     let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
@@ -278,7 +280,7 @@ async fn the_real_ssh_reaches_a_host_and_starts_it() {
         place.data().display(),
         env!("CARGO_BIN_EXE_grove")
     );
-    let access = Access { ssh: Some(sshd.ssh.clone().into()), ..Access::default() };
+    let access = Credentials { ssh: Some(sshd.ssh.clone().into()), ..Credentials::default() };
     let endpoint = Endpoint::new(&address.parse().unwrap(), &access).unwrap();
     let client = connect(endpoint.clone(), Ahp::default()).await;
     talk_ahp(&client, "scripted:/a").await;

@@ -5,39 +5,39 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::run::script;
-use crate::support::{Host, Place, S};
+use crate::support::{Host, S, TestHome};
 
 /// A place with a store `archive` beside the data folder.
-fn place_with_archive() -> Place {
-    let place = Place::new();
+fn place_with_archive() -> TestHome {
+    let place = TestHome::new();
     std::fs::create_dir(place.path("archive")).unwrap();
     configure(&place);
     place
 }
 
-fn configure(place: &Place) {
+fn configure(place: &TestHome) {
     let text = format!("[stores.archive]\nfolder = {:?}\n", place.path("archive"));
     place.write("home/.config/grove/grove.toml", text);
 }
 
 /// What a command prints, which must work.
-fn told(place: &Place, args: &[&str]) -> String {
+fn told(place: &TestHome, args: &[&str]) -> String {
     let ran = place.run(args);
     assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
     ran.stdout
 }
 
-fn asked(place: &Place, args: &[&str]) -> Value {
+fn asked(place: &TestHome, args: &[&str]) -> Value {
     serde_json::from_str(&told(place, args)).unwrap()
 }
 
-fn listed(place: &Place) -> Vec<String> {
+fn listed(place: &TestHome) -> Vec<String> {
     let list = asked(place, &["ls", "--all", "--json", "--no-start"]);
     let rows = list["sessions"].as_array().unwrap();
     rows.iter().map(|row| row["resource"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()).collect()
 }
 
-async fn with_session(place: &Place, args: &[&str]) -> Host {
+async fn with_session(place: &TestHome, args: &[&str]) -> Host {
     let host = place.serve(args);
     let mut client = host.client_with_session("maker").await;
     client.run_script(S, "t1", json!([{"say": "one"}])).await;

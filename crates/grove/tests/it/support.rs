@@ -20,12 +20,12 @@ pub(crate) const S: &str = "scripted:/s";
 
 /// A home folder and a data folder, gone with the last who holds them.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct TestHome {
     root: PathBuf,
     _folder: Arc<TempDir>,
 }
 
-impl Place {
+impl TestHome {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -65,8 +65,8 @@ impl Place {
     }
 
     /// A command on this place's data folder, run to its end.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        Ran::from(self.grove(args).arg("--data-dir").arg(self.data()).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> CommandResult {
+        CommandResult::from(self.grove(args).arg("--data-dir").arg(self.data()).output().unwrap())
     }
 
     /// `grove serve` as a test starts it, for a test that wants to change something about it.
@@ -116,13 +116,13 @@ impl Place {
 
 /// How a command ended.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for CommandResult {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -133,7 +133,7 @@ impl From<Output> for Ran {
 }
 
 /// Whatever host runs in the background of a place, stopped when dropped.
-pub(crate) struct Background(pub(crate) Place);
+pub(crate) struct Background(pub(crate) TestHome);
 
 impl Background {
     /// `grove start --json` with more arguments, and what it says.
@@ -176,7 +176,7 @@ impl Drop for Background {
 
 /// A running host, killed when dropped.
 pub(crate) struct Host {
-    pub(crate) place: Place,
+    pub(crate) place: TestHome,
     pub(crate) ws: String,
     pub(crate) address: String,
     pub(crate) token: String,
@@ -188,7 +188,7 @@ pub(crate) struct Host {
 impl Host {
     /// A host with nothing special about it.
     pub(crate) fn start() -> Self {
-        Place::new().serve(&[])
+        TestHome::new().serve(&[])
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -283,14 +283,14 @@ impl Host {
     }
 
     /// Ends the host as it wishes to be ended.
-    pub(crate) fn stop(mut self) -> Place {
+    pub(crate) fn stop(mut self) -> TestHome {
         self.signal(Signal::TERM);
         assert_eq!(self.exit().code(), Some(0));
         self.place.clone()
     }
 
     /// Ends the host as nobody wishes to be ended.
-    pub(crate) fn kill(mut self) -> Place {
+    pub(crate) fn kill(mut self) -> TestHome {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.place.clone()

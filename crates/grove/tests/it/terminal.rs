@@ -23,14 +23,14 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Runs a command of a place in a terminal.
-    pub(crate) fn run(place: &Place, args: &[&str]) -> Self {
+    pub(crate) fn run(place: &TestHome, args: &[&str]) -> Self {
         let mut command = place.grove(args);
         command.arg("--data-dir").arg(place.data()).env("TERM", "xterm");
         Self::start(command)
     }
 
     /// The same in a terminal of so many columns.
-    pub(crate) fn run_in(place: &Place, args: &[&str], columns: u16) -> Self {
+    pub(crate) fn run_in(place: &TestHome, args: &[&str], columns: u16) -> Self {
         let mut command = place.grove(args);
         command.arg("--data-dir").arg(place.data()).env("TERM", "xterm");
         Self::start_in(command, columns)

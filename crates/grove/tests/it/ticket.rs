@@ -72,7 +72,7 @@ fn a_ticket_is_for_those_who_hold_the_token() {
 
 #[tokio::test]
 async fn a_client_with_a_ticket_is_a_client_and_the_ticket_is_not_logged() {
-    let place = Place::new();
+    let place = TestHome::new();
     let mut command = place.serve_command(&[]);
     command.env("GROVE_LOG", "trace");
     let host = place.start(command);

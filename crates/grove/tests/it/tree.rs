@@ -22,7 +22,7 @@ fn says(text: &str) -> String {
     script(&json!([{"say": text}]))
 }
 
-fn say(place: &Place, text: &str) {
+fn say(place: &TestHome, text: &str) {
     let ran = place.run(&["send", "--wait", "s", &says(text)]);
     assert_eq!((ran.code, ran.stdout.trim_end()), (Some(0), text), "{}", ran.stderr);
 }
@@ -35,21 +35,21 @@ async fn host(texts: &[&str]) -> Host {
     host
 }
 
-fn rows(place: &Place, more: &[&str]) -> Vec<Value> {
+fn rows(place: &TestHome, more: &[&str]) -> Vec<Value> {
     let tree = asked(place, &[&["tree", "s", "--json"], more].concat());
     assert_eq!(tree["session"], S);
     tree["rows"].as_array().unwrap().clone()
 }
 
 /// The id of what this one says; a message of the user holds what the agent is to say.
-fn entry(place: &Place, role: &str, text: &str) -> String {
+fn entry(place: &TestHome, role: &str, text: &str) -> String {
     let all = rows(place, &[]);
     let row = all.iter().find(|row| row["role"] == role && row["text"].as_str().unwrap().contains(text));
     row.unwrap_or_else(|| panic!("{role} does not say {text} in {all:?}"))["id"].as_str().unwrap().to_owned()
 }
 
 /// A beginning of an id that no other entry has.
-fn prefix(place: &Place, id: &str) -> String {
+fn prefix(place: &TestHome, id: &str) -> String {
     let all = rows(place, &["--filter", "all"]);
     let is_unique =
         |length: &usize| all.iter().filter(|row| row["id"].as_str().unwrap().starts_with(&id[..*length])).count() == 1;
@@ -57,25 +57,25 @@ fn prefix(place: &Place, id: &str) -> String {
 }
 
 /// What the agent said on the way to where one is.
-fn said(place: &Place) -> Vec<String> {
+fn said(place: &TestHome) -> Vec<String> {
     let all = rows(place, &[]);
     let active = all.iter().filter(|row| row["active"] == true && row["role"] == "assistant");
     active.map(|row| row["text"].as_str().unwrap().to_owned()).collect()
 }
 
-fn goto(place: &Place, args: &[&str]) -> String {
+fn goto(place: &TestHome, args: &[&str]) -> String {
     let ran = place.run(&[&["goto", "s"], args].concat());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
     ran.stdout
 }
 
 /// What the agent says when what was printed is sent again with a shell.
-fn sent_again(place: &Place, printed: &str) -> String {
+fn sent_again(place: &TestHome, printed: &str) -> String {
     let again = printed.split_once("to send it again: grove ").unwrap().1;
     let mut shell = Command::new("/bin/sh");
     shell.env_clear().env("HOME", place.home()).env("GROVE_DATA_DIR", place.data()).env("GROVE_LISTEN", "127.0.0.1:0");
     shell.args(["-c", &format!("exec \"$0\" {}", again.replacen("send", "send --wait", 1))]);
-    let ran = Ran::from(shell.arg(env!("CARGO_BIN_EXE_grove")).output().unwrap());
+    let ran = CommandResult::from(shell.arg(env!("CARGO_BIN_EXE_grove")).output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran.stdout
 }

@@ -259,7 +259,7 @@ async fn a_changed_model_applies_and_one_that_the_agent_does_not_list_is_rejecte
 
 #[tokio::test]
 async fn a_turn_without_a_word_for_longer_than_allowed_ends_in_error() {
-    let host = Place::new().serve(&["--turn-silence", "1"]);
+    let host = TestHome::new().serve(&["--turn-silence", "1"]);
     let mut client = host.client_with_session("a").await;
     let turn = client.run_script(S, "t", json!([{"say": "a"}, {"hang": true}])).await;
     assert_eq!((turn.state, turn.error.unwrap().error_type), (TurnState::Error, "agentSilent".to_owned()));

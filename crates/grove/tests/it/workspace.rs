@@ -12,17 +12,17 @@ async fn host() -> Host {
     host
 }
 
-fn done(place: &Place, args: &[&str]) -> String {
+fn done(place: &TestHome, args: &[&str]) -> String {
     let ran = place.run(args);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}: {}", ran.stdout);
     ran.stdout
 }
 
 /// Runs a command with these variables.
-fn run_with(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+fn run_with(place: &TestHome, args: &[&str], variables: &[(&str, &str)]) -> CommandResult {
     let mut command = place.grove(args);
     command.arg("--data-dir").arg(place.data()).env("PATH", "/usr/bin:/bin").envs(variables.iter().copied());
-    Ran::from(command.output().unwrap())
+    CommandResult::from(command.output().unwrap())
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn files_are_put_listed_printed_and_removed() {
 
 #[tokio::test]
 async fn checkpoints_are_listed_and_printed_and_the_todo_list_is_that_of_the_database() {
-    let host = Place::new().serve(&["--compact-keep", "5"]);
+    let host = TestHome::new().serve(&["--compact-keep", "5"]);
     let mut client = host.client_with_session("maker").await;
     let place = &host.place;
     let empty = place.run(&["checkpoints", "s"]);

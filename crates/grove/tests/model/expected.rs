@@ -7,7 +7,7 @@ pub(crate) const UNTITLED: &str = "New session";
 
 /// The origin of a title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum TitleSource {
     Nobody,
     Prompt,
     Agent,
@@ -23,7 +23,7 @@ pub(crate) struct Position {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct ExpectedTurn {
     pub(crate) id: String,
     pub(crate) prompt: String,
     pub(crate) answer: String,
@@ -33,31 +33,31 @@ pub(crate) struct Turn {
 
 /// An entry of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum ExpectedPart {
     Prompt,
     Answer,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Session {
+pub(crate) struct ExpectedSession {
     pub(crate) uri: String,
     pub(crate) title: String,
-    pub(crate) source: Source,
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) source: TitleSource,
+    pub(crate) turns: Vec<ExpectedTurn>,
     pub(crate) position: Position,
-    pub(crate) labels: BTreeMap<(usize, Part), String>,
+    pub(crate) labels: BTreeMap<(usize, ExpectedPart), String>,
     /// Other chats, by their URI: the answers in each.
     pub(crate) chats: BTreeMap<String, Vec<String>>,
     /// Its log was damaged before it was imported: parts of the tree may be missing.
     pub(crate) is_damaged: bool,
 }
 
-impl Session {
+impl ExpectedSession {
     pub(crate) fn new(uri: &str) -> Self {
         Self {
             uri: uri.to_owned(),
             title: UNTITLED.to_owned(),
-            source: Source::Nobody,
+            source: TitleSource::Nobody,
             turns: Vec::new(),
             position: Position::default(),
             labels: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl Session {
     /// A turn that is over: it stands at the position and becomes it.
     pub(crate) fn say(&mut self, id: &str, prompt: &str, answer: &str) {
         self.name_after_prompt(prompt);
-        self.turns.push(Turn {
+        self.turns.push(ExpectedTurn {
             id: id.to_owned(),
             prompt: prompt.to_owned(),
             answer: answer.to_owned(),
@@ -96,25 +96,25 @@ impl Session {
 
     /// A session without a title is called by the first prompt that it shows.
     fn name_after_prompt(&mut self, prompt: &str) {
-        if self.source == Source::Nobody {
+        if self.source == TitleSource::Nobody {
             let first = self.shown().first().map_or(prompt.to_owned(), |turn| self.turns[*turn].prompt.clone());
             if let Some(title) = first.split(is_line_break).find_map(normalized).filter(|title| title != UNTITLED) {
-                (self.title, self.source) = (title, Source::Prompt);
+                (self.title, self.source) = (title, TitleSource::Prompt);
             }
         }
     }
 
     pub(crate) fn renamed(&mut self, title: &str) {
         (self.title, self.source) = match normalized(title).filter(|title| title != UNTITLED) {
-            Some(title) => (title, Source::Person),
-            None => (UNTITLED.to_owned(), Source::Nobody),
+            Some(title) => (title, TitleSource::Person),
+            None => (UNTITLED.to_owned(), TitleSource::Nobody),
         };
     }
 
     pub(crate) fn named_by_agent(&mut self, title: &str) {
-        let title = normalized(title).filter(|title| title != UNTITLED && self.source != Source::Person);
+        let title = normalized(title).filter(|title| title != UNTITLED && self.source != TitleSource::Person);
         if let Some(title) = title.filter(|title| *title != self.title) {
-            (self.title, self.source) = (title, Source::Agent);
+            (self.title, self.source) = (title, TitleSource::Agent);
         }
     }
 
@@ -122,8 +122,8 @@ impl Session {
     pub(crate) fn forked(&self, title: Option<&str>) -> Self {
         let mut fork = self.clone();
         match title.and_then(normalized).filter(|title| title != UNTITLED) {
-            Some(title) => (fork.title, fork.source) = (title, Source::Person),
-            None if self.source == Source::Nobody => {}
+            Some(title) => (fork.title, fork.source) = (title, TitleSource::Person),
+            None if self.source == TitleSource::Nobody => {}
             None => {
                 let room: String = self.title.chars().take(200 - " (fork)".len()).collect();
                 fork.title = format!("{} (fork)", room.trim_end());
@@ -134,14 +134,14 @@ impl Session {
 
     /// A session with what was said before a turn.
     pub(crate) fn branched(&self, at: usize) -> Self {
-        let mut way = Session { position: self.turns[at].after, ..self.clone() }.shown();
+        let mut way = ExpectedSession { position: self.turns[at].after, ..self.clone() }.shown();
         let mut branch = Self { turns: Vec::new(), labels: BTreeMap::new(), chats: BTreeMap::new(), ..self.clone() };
         branch.position = Position { is_summary: self.turns[at].after.is_summary, turn: way.len().checked_sub(1) };
         for (new, old) in way.drain(..).enumerate() {
             let old_after = self.turns[old].after;
             let after = Position { turn: new.checked_sub(1), is_summary: old_after.is_summary };
-            branch.turns.push(Turn { after, ..self.turns[old].clone() });
-            for part in [Part::Prompt, Part::Answer] {
+            branch.turns.push(ExpectedTurn { after, ..self.turns[old].clone() });
+            for part in [ExpectedPart::Prompt, ExpectedPart::Answer] {
                 if let Some(label) = self.labels.get(&(old, part)) {
                     branch.labels.insert((new, part), label.clone());
                 }

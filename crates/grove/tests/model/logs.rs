@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// A log, and the turns that must be read of it.
-pub(crate) struct Log {
+pub(crate) struct SessionLog {
     pub(crate) text: String,
     /// Prompt and answer of each turn on the way to the leaf; its id is that of its prompt's entry.
     pub(crate) turns: Vec<(String, String, String)>,
@@ -14,7 +14,7 @@ pub(crate) struct Log {
 }
 
 /// A log of three turns, changed in one of several ways.
-pub(crate) fn log(kind: u64, title: &str, first_token: u64) -> Log {
+pub(crate) fn log(kind: u64, title: &str, first_token: u64) -> SessionLog {
     let mut lines = Vec::new();
     let mut turns = Vec::new();
     let mut parent: Option<String> = None;
@@ -28,7 +28,7 @@ pub(crate) fn log(kind: u64, title: &str, first_token: u64) -> Log {
     }
     let last = parent.unwrap_or_default();
     let name = |id: &str, parent: &str| json!({"type": "session_info", "id": id, "parentId": parent, "name": title});
-    let mut log = Log { text: String::new(), turns, name: None, is_damaged: true };
+    let mut log = SessionLog { text: String::new(), turns, name: None, is_damaged: true };
     let mut end = "";
     match kind % 6 {
         0 => log.is_damaged = false,

@@ -39,7 +39,7 @@ const LENGTH: usize = 40;
 const SHRINK: u64 = 120;
 
 /// The operation at which a run failed, and the reason.
-struct Failure {
+struct ModelFailure {
     at: usize,
     message: String,
 }
@@ -112,7 +112,7 @@ fn shrunk(mut operations: Vec<Operation>, mut message: String) -> (Vec<Operation
 }
 
 /// Carries out operations on a new host and a new model.
-fn run(operations: &[Operation]) -> Result<(), Failure> {
+fn run(operations: &[Operation]) -> Result<(), ModelFailure> {
     let at = Arc::new(AtomicUsize::new(0));
     let (operations, progress) = (operations.to_vec(), at.clone());
     let thread = std::thread::spawn(move || {
@@ -129,6 +129,6 @@ fn run(operations: &[Operation]) -> Result<(), Failure> {
     thread.join().map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Failure { at: at.load(Ordering::Relaxed), message: text.unwrap_or_else(|| "it panicked".to_owned()) }
+        ModelFailure { at: at.load(Ordering::Relaxed), message: text.unwrap_or_else(|| "it panicked".to_owned()) }
     })
 }

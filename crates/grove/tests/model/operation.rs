@@ -22,7 +22,7 @@ impl Dice {
 
 /// How a host ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum HostEnd {
     /// `grove stop`.
     Stop,
     /// `kill -9`.
@@ -99,11 +99,11 @@ pub(crate) enum Operation {
     Look {
         session: u64,
     },
-    Restart(End),
+    Restart(HostEnd),
     /// Has a turn ask for a permission, ends the host, and answers afterwards.
     AskThenEnd {
         session: u64,
-        end: End,
+        end: HostEnd,
         approve: bool,
     },
     /// Kills the host while a turn says something.
@@ -176,10 +176,10 @@ fn one(dice: &mut Dice) -> Operation {
         80..82 => Operation::Move { session },
         82..85 => Operation::Delete { session },
         85..90 => Operation::Look { session },
-        90..92 => Operation::Restart(End::Stop),
-        92..95 => Operation::Restart(End::Kill),
+        90..92 => Operation::Restart(HostEnd::Stop),
+        92..95 => Operation::Restart(HostEnd::Kill),
         95..98 => {
-            let end = if dice.below(2) == 0 { End::Stop } else { End::Kill };
+            let end = if dice.below(2) == 0 { HostEnd::Stop } else { HostEnd::Kill };
             Operation::AskThenEnd { session, end, approve: dice.below(2) == 0 }
         }
         _ => Operation::KillWhileStreaming { session },

@@ -6,9 +6,9 @@ use grove_testkit::ahp::markdown;
 use grove_wire::ahp::{Method, ResponsePart, ToolCallState};
 use serde_json::{Value, json};
 
-use crate::expected::{Part, Position, Session};
+use crate::expected::{ExpectedPart, ExpectedSession, Position};
 use crate::logs;
-use crate::operation::{End, Operation, Rename};
+use crate::operation::{HostEnd, Operation, Rename};
 use crate::world::{World, connected, turns};
 
 /// Of more sessions none is made.
@@ -59,7 +59,7 @@ impl World {
         }
         let uri = format!("scripted:/m{}", self.token());
         self.client.create_session(&uri).await.unwrap();
-        self.sessions.push(Session::new(&uri));
+        self.sessions.push(ExpectedSession::new(&uri));
         Some(self.sessions.len() - 1)
     }
 
@@ -111,12 +111,12 @@ impl World {
             return Some(session);
         }
         let turn = (choice / 2) as usize;
-        let part = if choice.is_multiple_of(2) { Part::Prompt } else { Part::Answer };
+        let part = if choice.is_multiple_of(2) { ExpectedPart::Prompt } else { ExpectedPart::Answer };
         let entry = self.entry(session, turn, part).await;
         self.ask("x-grove/navigate", session, json!({"entry": entry})).await.unwrap();
         self.sessions[session].position = match part {
-            Part::Prompt => self.sessions[session].turns[turn].after,
-            Part::Answer => Position { turn: Some(turn), is_summary: false },
+            ExpectedPart::Prompt => self.sessions[session].turns[turn].after,
+            ExpectedPart::Answer => Position { turn: Some(turn), is_summary: false },
         };
         Some(session)
     }
@@ -125,7 +125,8 @@ impl World {
         let session = self.choose_whole(number)?;
         let count = self.sessions[session].turns.len() as u64;
         let choice = entry.checked_rem(2 * count)?;
-        let (turn, part) = ((choice / 2) as usize, if choice % 2 == 0 { Part::Prompt } else { Part::Answer });
+        let (turn, part) =
+            ((choice / 2) as usize, if choice % 2 == 0 { ExpectedPart::Prompt } else { ExpectedPart::Answer });
         let entry = self.entry(session, turn, part).await;
         let labelled = self.ask("x-grove/label", session, json!({"entry": entry, "label": label})).await;
         if label.chars().count() > LONGEST_LABEL {
@@ -148,7 +149,7 @@ impl World {
         let fork = self.sessions[session].forked(title);
         // Its other chats have other names.
         let chats = Default::default();
-        self.sessions.push(Session { uri: made["session"].as_str().unwrap().to_owned(), chats, ..fork });
+        self.sessions.push(ExpectedSession { uri: made["session"].as_str().unwrap().to_owned(), chats, ..fork });
         self.note_of_fork(session).await;
         self.check(session).await;
         Some(self.sessions.len() - 1)
@@ -157,11 +158,11 @@ impl World {
     async fn branch(&mut self, number: u64, at: u64) -> Option<usize> {
         let session = self.choose_whole(number).filter(|_| self.sessions.len() < MOST_SESSIONS)?;
         let turn = at.checked_rem(self.sessions[session].turns.len() as u64)? as usize;
-        let entry = self.entry(session, turn, Part::Prompt).await;
+        let entry = self.entry(session, turn, ExpectedPart::Prompt).await;
         let made = self.ask("x-grove/branch", session, json!({"entry": entry})).await.unwrap();
         assert_eq!(made["text"], json!(self.sessions[session].turns[turn].prompt), "the prompt to begin with");
         let branch = self.sessions[session].branched(turn);
-        self.sessions.push(Session { uri: made["session"].as_str().unwrap().to_owned(), ..branch });
+        self.sessions.push(ExpectedSession { uri: made["session"].as_str().unwrap().to_owned(), ..branch });
         self.note_of_fork(session).await;
         self.check(session).await;
         Some(self.sessions.len() - 1)
@@ -170,7 +171,7 @@ impl World {
     /// Waits until the log of a session names the newest fork: that is written when the fork's own log is complete, at any
     /// time after the answer.
     async fn note_of_fork(&self, source: usize) {
-        let Some(fork) = self.sessions.last().map(Session::id) else { return };
+        let Some(fork) = self.sessions.last().map(ExpectedSession::id) else { return };
         let begun = Instant::now();
         while !self.log(source).is_empty() && !String::from_utf8_lossy(&self.log(source)).contains(fork) {
             assert!(begun.elapsed() < Duration::from_secs(10), "the log does not name the fork {fork}");
@@ -183,7 +184,7 @@ impl World {
         let shown = self.sessions[session].shown();
         let others: Vec<usize> = (0..self.sessions[session].turns.len()).filter(|turn| !shown.contains(turn)).collect();
         let turn = others[from.checked_rem(others.len() as u64)? as usize];
-        let entry = self.entry(session, turn, Part::Answer).await;
+        let entry = self.entry(session, turn, ExpectedPart::Answer).await;
         let merged = self.ask("x-grove/merge", session, json!({"entry": entry})).await.unwrap();
         assert_ne!(merged["summary"].as_str().unwrap_or_default().trim(), "", "{merged}");
         self.sessions[session].position.is_summary = true;
@@ -229,7 +230,7 @@ impl World {
         let ran = self.place.run(&["import", "--new-id", "--json", file.to_str().unwrap()]);
         assert!(ran.code == Some(0), "grove import of kind {}: {ran:?}", kind % 6);
         let imported: Value = serde_json::from_str(&ran.stdout).unwrap();
-        let mut session = Session::new(imported["session"].as_str().unwrap());
+        let mut session = ExpectedSession::new(imported["session"].as_str().unwrap());
         if let Some(name) = &log.name {
             session.renamed(name);
         }
@@ -274,7 +275,7 @@ impl World {
     }
 
     /// A permission request outlives the host, however the host ends.
-    async fn ask_then_end(&mut self, number: u64, end: End, approve: bool) -> Option<usize> {
+    async fn ask_then_end(&mut self, number: u64, end: HostEnd, approve: bool) -> Option<usize> {
         let session = self.choose(number)?;
         let chat = self.follow(session).await;
         let token = self.token();
@@ -325,7 +326,7 @@ impl World {
             })
             .await;
         let seen = self.client.chat(&chat).active_turn.as_ref().map(|active| streamed(&active.response_parts));
-        self.restart(End::Kill).await;
+        self.restart(HostEnd::Kill).await;
         let chat = self.follow(session).await;
         let ended = self.client.turn_end(&chat, &turn).await;
         let answer = markdown(&ended.response_parts);

@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use grove_testkit::ahp::{Client, markdown};
 use serde_json::{Value, json};
 
-use crate::expected::{Part, Session};
-use crate::operation::End;
-use crate::support::{Host, Place};
+use crate::expected::{ExpectedPart, ExpectedSession};
+use crate::operation::HostEnd;
+use crate::support::{Host, TestHome};
 
 /// Compactions keep next to nothing, so that there is something to compact.
 const SERVE: [&str; 2] = ["--compact-keep", "1"];
 
 pub(crate) struct World {
-    pub(crate) place: Place,
+    pub(crate) place: TestHome,
     /// Always there, but for the moment of a restart.
     host: Option<Host>,
     pub(crate) client: Client,
     /// Another host, once something is to be moved there.
     pub(crate) lab: Option<Host>,
-    pub(crate) sessions: Vec<Session>,
+    pub(crate) sessions: Vec<ExpectedSession>,
     /// The URIs of main chats that the client is subscribed to.
     followed: BTreeMap<String, String>,
     tokens: u64,
@@ -28,7 +28,7 @@ pub(crate) struct World {
 
 /// What a row of the tree says.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct ListedRow {
     pub(crate) id: String,
     pub(crate) role: String,
     pub(crate) text: String,
@@ -38,7 +38,7 @@ pub(crate) struct Row {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let place = Place::new();
+        let place = TestHome::new();
         let host = place.serve(&SERVE);
         let client = connected(&host, "client-0").await;
         Self {
@@ -85,11 +85,11 @@ impl World {
     }
 
     /// Ends the host, and starts it again on the same data.
-    pub(crate) async fn restart(&mut self, end: End) {
+    pub(crate) async fn restart(&mut self, end: HostEnd) {
         let host = self.host.take().expect("there is a host between restarts");
         match end {
-            End::Kill => drop(host.kill()),
-            End::Stop => {
+            HostEnd::Kill => drop(host.kill()),
+            HostEnd::Stop => {
                 let ran = self.place.run(&["stop"]);
                 assert_eq!(ran.code, Some(0), "grove stop: {ran:?}");
                 let mut host = host;
@@ -106,7 +106,7 @@ impl World {
     /// The other host, known by name to the command line.
     pub(crate) fn lab(&mut self) -> &Host {
         if self.lab.is_none() {
-            let lab = Place::new().serve(&SERVE);
+            let lab = TestHome::new().serve(&SERVE);
             let socket = format!("unix:{}", lab.place.data().join("host.sock").display());
             let ran = self.place.run(&["hosts", "add", "lab", &socket]);
             assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -121,12 +121,12 @@ impl World {
         self.client.ask(method, all).await.map_err(|error| error.message)
     }
 
-    pub(crate) async fn rows(&mut self, session: usize, filter: &str) -> Vec<Row> {
+    pub(crate) async fn rows(&mut self, session: usize, filter: &str) -> Vec<ListedRow> {
         let answer = self.ask("x-grove/tree", session, json!({"filter": filter, "limit": 10_000})).await;
         let answer = answer.unwrap_or_else(|error| panic!("the tree of {}: {error}", self.sessions[session].uri));
         let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
         let rows = answer["rows"].as_array().unwrap().iter();
-        rows.map(|row| Row {
+        rows.map(|row| ListedRow {
             id: text(row, "id"),
             role: text(row, "role"),
             text: text(row, "text"),
@@ -137,7 +137,7 @@ impl World {
     }
 
     /// The id of the entry of a turn.
-    pub(crate) async fn entry(&mut self, session: usize, turn: usize, part: Part) -> String {
+    pub(crate) async fn entry(&mut self, session: usize, turn: usize, part: ExpectedPart) -> String {
         let rows = self.rows(session, "all").await;
         let found = row_of(&rows, &self.sessions[session], turn, part);
         found.unwrap_or_else(|| panic!("turn {turn} has no {part:?} in the tree: {rows:#?}")).id.clone()
@@ -193,7 +193,7 @@ impl World {
         let ids: BTreeSet<&str> = all.iter().map(|row| row.id.as_str()).collect();
         assert_eq!(ids.len(), all.len(), "each entry has one row: {all:#?}");
         for turn in 0..expected.turns.len() {
-            for part in [Part::Prompt, Part::Answer] {
+            for part in [ExpectedPart::Prompt, ExpectedPart::Answer] {
                 let row = row_of(&all, expected, turn, part);
                 let row = row.unwrap_or_else(|| panic!("{part:?} of turn {turn} is not in the tree: {all:#?}"));
                 let label = expected.labels.get(&(turn, part));
@@ -204,16 +204,16 @@ impl World {
         if !expected.turns.is_empty() && expected.position.turn.is_some() {
             assert!(users.iter().all(|row| row.role == "user"), "user-only shows something else: {users:#?}");
         }
-        let at: Vec<&Row> = shown.iter().filter(|row| row.is_leaf).collect();
+        let at: Vec<&ListedRow> = shown.iter().filter(|row| row.is_leaf).collect();
         match (expected.position.turn, expected.position.is_summary) {
             (_, true) => {
                 let is_summary =
-                    |row: &&Row| row.role.to_lowercase().contains("summary") || row.role.contains("compaction");
+                    |row: &&ListedRow| row.role.to_lowercase().contains("summary") || row.role.contains("compaction");
                 assert!(matches!(at[..], [row] if is_summary(&row)), "the position is a summary: {shown:#?}");
             }
             (None, false) => assert!(at.is_empty(), "the position is before the first entry: {shown:#?}"),
             (Some(turn), false) => {
-                let answer = row_of(&shown, expected, turn, Part::Answer).map(|row| row.id.as_str());
+                let answer = row_of(&shown, expected, turn, ExpectedPart::Answer).map(|row| row.id.as_str());
                 let at: Vec<&str> = at.iter().map(|row| row.id.as_str()).collect();
                 assert_eq!(at, answer.into_iter().collect::<Vec<_>>(), "the position is turn {turn}: {shown:#?}");
             }
@@ -258,12 +258,17 @@ pub(crate) fn turns(client: &Client, chat: &str) -> Vec<(String, String)> {
 }
 
 /// The row of a turn's entry. What was said bears a number that no other turn has.
-fn row_of<'a>(rows: &'a [Row], session: &Session, turn: usize, part: Part) -> Option<&'a Row> {
+fn row_of<'a>(
+    rows: &'a [ListedRow],
+    session: &ExpectedSession,
+    turn: usize,
+    part: ExpectedPart,
+) -> Option<&'a ListedRow> {
     let token = session.turns[turn].prompt.split('#').nth(1).unwrap_or_default();
     let token = format!("#{token}#");
     // The answer of a turn with a tool call is several entries, of which the last counts.
     rows.iter().rfind(|row| match part {
-        Part::Prompt => row.role == "user" && row.text.contains(&token),
-        Part::Answer => row.role == "assistant" && row.text.contains(&token),
+        ExpectedPart::Prompt => row.role == "user" && row.text.contains(&token),
+        ExpectedPart::Answer => row.role == "assistant" && row.text.contains(&token),
     })
 }

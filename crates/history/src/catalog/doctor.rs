@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::entry::{Entry, key_of};
+use super::entry::{CatalogEntry, key_of};
 use super::error::CatalogError;
 use super::store::Catalog;
 use crate::damage::Damage;
 use crate::files;
-use crate::normal::Source;
-use crate::reader::{Finding, Hints, Root};
+use crate::normal::TranscriptSource;
+use crate::reader::{Hints, StoreListing, StoreRoot};
 use crate::reader_of;
 
 /// How deep below a root is looked.
@@ -26,26 +26,26 @@ const MAX_FILES: usize = 2_000_000;
 /// What a store's files and the list say of each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Checkup {
+pub struct DoctorReport {
     /// How many files are named like sessions, and how many of them are shown.
     pub files: usize,
     pub shown: usize,
     /// Shown with less than what their tool once wrote.
-    pub damaged: Vec<Suspect>,
+    pub damaged: Vec<DoctorFinding>,
     /// Shown here, and in no list of their tool: its user takes them for lost.
-    pub orphaned: Vec<Suspect>,
+    pub orphaned: Vec<DoctorFinding>,
     /// In their tool's list, and nowhere on the disk.
-    pub lost: Vec<Suspect>,
+    pub lost: Vec<DoctorFinding>,
     /// Named like sessions, and shown nowhere.
-    pub unknown: Vec<Suspect>,
+    pub unknown: Vec<DoctorFinding>,
     /// What could not be looked at, in words.
     pub problems: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Suspect {
-    pub source: Source,
+pub struct DoctorFinding {
+    pub source: TranscriptSource,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
     pub path: PathBuf,
@@ -53,7 +53,7 @@ pub struct Suspect {
     pub damage: Option<Damage>,
 }
 
-impl Checkup {
+impl DoctorReport {
     /// Whether anything is not as it should be. That a tool does not list one of its sessions is its own affair.
     pub fn is_well(&self) -> bool {
         self.damaged.is_empty() && self.lost.is_empty() && self.unknown.is_empty() && self.problems.is_empty()
@@ -61,20 +61,20 @@ impl Checkup {
 }
 
 /// Checks the catalog, which was just brought up to date, against what lies below the roots.
-pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError> {
-    let mut checkup = Checkup::default();
-    let roots: Vec<&Root> = roots.iter().filter(|root| root.folder.is_dir()).collect();
-    let findings: Vec<Finding> = roots.iter().map(|root| reader_of(root.source).find(root, Hints::Read)).collect();
+pub fn check(catalog: &Catalog, roots: &[StoreRoot]) -> Result<DoctorReport, CatalogError> {
+    let mut checkup = DoctorReport::default();
+    let roots: Vec<&StoreRoot> = roots.iter().filter(|root| root.folder.is_dir()).collect();
+    let findings: Vec<StoreListing> = roots.iter().map(|root| reader_of(root.source).find(root, Hints::Read)).collect();
     // A tool may have listed a session since it was read.
-    let found = findings.iter().flat_map(|finding| &finding.sessions);
+    let found = findings.iter().flat_map(|listing| &listing.sessions);
     let listed: HashMap<PathBuf, Option<bool>> =
-        found.map(|located| (key_of(located), located.headline.listed)).collect();
+        found.map(|location| (key_of(location), location.preview.listed)).collect();
     let mut paths: HashSet<PathBuf> = HashSet::new();
-    let mut ids: HashSet<(Source, String)> = HashSet::new();
+    let mut ids: HashSet<(TranscriptSource, String)> = HashSet::new();
     catalog.each(|entry| {
         let is_listed = listed.get(&entry.key()).copied().unwrap_or(entry.listed);
-        let Entry { path, older, session, .. } = entry;
-        let suspect = |damage| Suspect {
+        let CatalogEntry { path, older, session, .. } = entry;
+        let suspect = |damage| DoctorFinding {
             source: session.source,
             source_id: Some(session.source_id.clone()),
             path: path.clone(),
@@ -91,7 +91,7 @@ pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError>
         paths.extend(older);
         paths.insert(path);
     })?;
-    for (root, finding) in roots.into_iter().zip(findings) {
+    for (root, listing) in roots.into_iter().zip(findings) {
         let mut found = BTreeSet::new();
         walk(root.source, &root.folder, 0, &mut found, &mut checkup.problems);
         for path in found {
@@ -99,18 +99,18 @@ pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError>
             if paths.contains(&path) {
                 checkup.shown += 1;
             } else if !is_part_of_one(&path, &root.folder, &paths) {
-                checkup.unknown.push(Suspect { source: root.source, source_id: None, path, damage: None });
+                checkup.unknown.push(DoctorFinding { source: root.source, source_id: None, path, damage: None });
             }
         }
-        for problem in finding.problems.iter().map(ToString::to_string) {
+        for problem in listing.problems.iter().map(ToString::to_string) {
             // A folder that cannot be listed was told of already.
             if !checkup.problems.contains(&problem) {
                 checkup.problems.push(problem);
             }
         }
         // Of one that is gone there may be a copy.
-        let lost = finding.lost.into_iter().filter(|lost| !ids.contains(&(root.source, lost.id.clone())));
-        checkup.lost.extend(lost.map(|lost| Suspect {
+        let lost = listing.lost.into_iter().filter(|lost| !ids.contains(&(root.source, lost.id.clone())));
+        checkup.lost.extend(lost.map(|lost| DoctorFinding {
             source: root.source,
             source_id: Some(lost.id),
             path: lost.path,
@@ -121,7 +121,13 @@ pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError>
 }
 
 /// What is named like a session: logs, and flat files in folders of sessions.
-fn walk(source: Source, folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>, problems: &mut Vec<String>) {
+fn walk(
+    source: TranscriptSource,
+    folder: &Path,
+    depth: usize,
+    found: &mut BTreeSet<PathBuf>,
+    problems: &mut Vec<String>,
+) {
     let names = match files::names(folder) {
         Ok(names) => names,
         Err(problem) => return problems.push(problem.to_string()),
@@ -144,17 +150,21 @@ fn walk(source: Source, folder: &Path, depth: usize, found: &mut BTreeSet<PathBu
 }
 
 /// Whether a file is named as its tool names sessions. Logs of subagents and of what was typed are not.
-fn is_named_like_one(source: Source, folder: &Path, name: &str) -> bool {
+fn is_named_like_one(source: TranscriptSource, folder: &Path, name: &str) -> bool {
     let folder = folder.file_name().map(|folder| folder.to_string_lossy()).unwrap_or_default();
     let is_log = name.ends_with(".jsonl");
     match source {
-        Source::VsCode => is_log || (folder.to_lowercase().ends_with("chatsessions") && name.ends_with(".json")),
-        Source::CopilotCli | Source::Pi => is_log,
-        Source::Claude => is_log && !name.starts_with("agent-"),
-        Source::Codex => name.starts_with("rollout-") && (is_log || name.ends_with(".jsonl.zst")),
-        Source::Gemini => folder == "chats" && name.starts_with("session-") && (is_log || name.ends_with(".json")),
+        TranscriptSource::VsCode => {
+            is_log || (folder.to_lowercase().ends_with("chatsessions") && name.ends_with(".json"))
+        }
+        TranscriptSource::CopilotCli | TranscriptSource::Pi => is_log,
+        TranscriptSource::Claude => is_log && !name.starts_with("agent-"),
+        TranscriptSource::Codex => name.starts_with("rollout-") && (is_log || name.ends_with(".jsonl.zst")),
+        TranscriptSource::Gemini => {
+            folder == "chats" && name.starts_with("session-") && (is_log || name.ends_with(".json"))
+        }
         // All of them are in one file, or in files that its own list is.
-        Source::OpenCode => false,
+        TranscriptSource::OpenCode => false,
     }
 }
 

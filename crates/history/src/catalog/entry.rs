@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::normal::{ForeignSession, Source};
+use crate::normal::{TranscriptSession, TranscriptSource};
 use crate::opencode::is_database;
-use crate::reader::{FileMark, Headline, Located};
+use crate::reader::{FileMark, SessionLocation, SessionPreview};
 
-/// A session that was found and read once. Its turns are not here: [`Entry::located`] says where to read them.
+/// A session that was found and read once. Its turns are not here: [`CatalogEntry::location`] says where to read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct CatalogEntry {
     /// By which it is known here: its source, and its own id as far as that fits into a name. No two have the same.
     pub id: String,
     /// Which product or edition of the tool it belongs to, as it is shown.
@@ -39,11 +39,11 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     /// All that a list may show of it. What was not understood in it is left out.
-    pub session: ForeignSession,
+    pub session: TranscriptSession,
 }
 
-impl Entry {
-    pub fn source(&self) -> Source {
+impl CatalogEntry {
+    pub fn source(&self) -> TranscriptSource {
         self.session.source
     }
 
@@ -63,32 +63,32 @@ impl Entry {
     }
 
     /// The session for its reader.
-    pub fn located(&self) -> Located {
+    pub fn location(&self) -> SessionLocation {
         let path = self.path.clone();
         let mark = std::fs::metadata(&path).map(|metadata| FileMark::of(&metadata)).unwrap_or_default();
-        Located {
+        SessionLocation {
             product: self.product.clone(),
             path,
             older: self.older.clone(),
             mark,
             workspace: self.session.workspace.clone(),
-            headline: Headline {
+            preview: SessionPreview {
                 title: self.listed_title.clone(),
                 created_at: self.session.created_at,
                 modified_at: self.session.modified_at,
                 listed: self.listed,
             },
-            ..Located::nowhere(self.source(), self.session.source_id.clone())
+            ..SessionLocation::without_file(self.source(), self.session.source_id.clone())
         }
     }
 }
 
 /// By which a session that was found is known again: its file, or, where a database holds many, its place in that.
-pub(super) fn key_of(located: &Located) -> PathBuf {
-    key(located.source, &located.path, &located.id)
+pub(super) fn key_of(location: &SessionLocation) -> PathBuf {
+    key(location.source, &location.path, &location.id)
 }
 
-fn key(source: Source, path: &Path, id: &str) -> PathBuf {
+fn key(source: TranscriptSource, path: &Path, id: &str) -> PathBuf {
     let mut key = path.as_os_str().to_owned();
     if is_database(source, path) {
         key.push("#");
@@ -101,7 +101,7 @@ fn key(source: Source, path: &Path, id: &str) -> PathBuf {
 const LONGEST_ID: usize = 100;
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it fits into a URI and a file's name.
-pub(super) fn name_of(source: Source, source_id: &str) -> String {
+pub(super) fn name_of(source: TranscriptSource, source_id: &str) -> String {
     let plain = |char: char| if char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-') { char } else { '_' };
     format!("{source}.{}", source_id.chars().take(LONGEST_ID).map(plain).collect::<String>())
 }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_name_has_nothing_in_it_that_a_uri_would_not_take() {
-        assert_eq!(name_of(Source::CopilotCli, "a/b c:é-1"), "copilot-cli.a_b_c__-1");
-        assert!(name_of(Source::VsCode, &"x".repeat(1_000)).len() < 128);
+        assert_eq!(name_of(TranscriptSource::CopilotCli, "a/b c:é-1"), "copilot-cli.a_b_c__-1");
+        assert!(name_of(TranscriptSource::VsCode, &"x".repeat(1_000)).len() < 128);
     }
 }

@@ -2,9 +2,9 @@
 
 use rusqlite::types::Value;
 
-use super::entry::Entry;
+use super::entry::CatalogEntry;
 use super::error::CatalogError;
-use super::place::repository_name;
+use super::folder_index::repository_name;
 use super::store::{Catalog, read_entry, whole};
 use crate::normal::model_key;
 use grove_core::Timestamp;
@@ -14,7 +14,7 @@ pub const MAX_PAGE: usize = 10_000;
 
 /// Which sessions are wanted. Without anything, all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct CatalogFilter {
     /// The name of a source.
     pub source: Option<String>,
     /// A repository (`owner/name`, its name alone, or a URL), or the folder that was worked in.
@@ -29,20 +29,20 @@ pub struct Filter {
 
 /// A place in the list: the session there, and all behind it, come before the next page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cursor {
+pub struct CatalogCursor {
     pub modified_at: Timestamp,
     pub id: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page {
-    pub entries: Vec<Entry>,
+pub struct CatalogPage {
+    pub entries: Vec<CatalogEntry>,
     /// Where the next page begins, where there is one.
-    pub next: Option<Cursor>,
+    pub next: Option<CatalogCursor>,
 }
 
-impl Cursor {
-    pub fn of(entry: &Entry) -> Self {
+impl CatalogCursor {
+    pub fn of(entry: &CatalogEntry) -> Self {
         Self { modified_at: entry.modified_at(), id: entry.id.clone() }
     }
 
@@ -61,7 +61,12 @@ impl Cursor {
 
 impl Catalog {
     /// The newest sessions behind a cursor. A page has `limit` of them, [`MAX_PAGE`] at most.
-    pub fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Page, CatalogError> {
+    pub fn list(
+        &self,
+        filter: &CatalogFilter,
+        after: Option<&CatalogCursor>,
+        limit: usize,
+    ) -> Result<CatalogPage, CatalogError> {
         let limit = limit.clamp(1, MAX_PAGE);
         let mut wanted: Vec<&str> = Vec::new();
         let mut values: Vec<Value> = Vec::new();
@@ -99,11 +104,11 @@ impl Catalog {
         let reader = self.reader();
         let mut statement = reader.prepare(&sql)?;
         let rows = statement.query_map(rusqlite::params_from_iter(values), read_entry)?;
-        let mut entries: Vec<Entry> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let mut entries: Vec<CatalogEntry> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         let has_more = entries.len() > limit;
         entries.truncate(limit);
-        let next = entries.last().filter(|_| has_more).map(Cursor::of);
-        Ok(Page { entries, next })
+        let next = entries.last().filter(|_| has_more).map(CatalogCursor::of);
+        Ok(CatalogPage { entries, next })
     }
 }
 
@@ -118,10 +123,10 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_as_it_was_written() {
-        let cursor = Cursor { modified_at: Timestamp(17), id: "vs-code.a/b".into() };
-        assert_eq!(Cursor::parse(&cursor.text()).unwrap(), cursor);
+        let cursor = CatalogCursor { modified_at: Timestamp(17), id: "vs-code.a/b".into() };
+        assert_eq!(CatalogCursor::parse(&cursor.text()).unwrap(), cursor);
         for bad in ["", "17", "x/y"] {
-            assert!(Cursor::parse(bad).is_err(), "{bad}");
+            assert!(CatalogCursor::parse(bad).is_err(), "{bad}");
         }
     }
 }

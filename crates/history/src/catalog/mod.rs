@@ -4,21 +4,21 @@
 //! damaged, or of another version, is replaced. One process writes it, the host of the data folder; [`Catalog`] may be
 //! shared by its threads, and lists are not held up by a scan.
 
+mod backup;
 mod doctor;
 mod entry;
 mod error;
-mod keep;
+mod folder_index;
 mod list;
-mod meant;
-mod place;
+mod lookup;
 mod private;
 mod scan;
 mod store;
 
-pub use doctor::{Checkup, Suspect, check};
-pub use entry::Entry;
+pub use backup::BackupStore;
+pub use doctor::{DoctorFinding, DoctorReport, check};
+pub use entry::CatalogEntry;
 pub use error::CatalogError;
-pub use keep::Keep;
-pub use list::{Cursor, Filter, MAX_PAGE, Page};
-pub use scan::{Phase, Progress, Scan, ScanReport};
+pub use list::{CatalogCursor, CatalogFilter, CatalogPage, MAX_PAGE};
+pub use scan::{ScanPhase, ScanProgress, ScanReport, ScanRequest};
 pub use store::Catalog;

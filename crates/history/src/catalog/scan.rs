@@ -12,16 +12,16 @@ use std::thread;
 
 use rusqlite::params;
 
-use super::entry::{Entry, key_of, name_of};
+use super::backup::{self, BackupStore, SessionBackup};
+use super::entry::{CatalogEntry, key_of, name_of};
 use super::error::CatalogError;
-use super::keep::{self, Copied, Keep};
-use super::place::Folders;
-use super::store::{self, Catalog, Known, Marks, Noted};
-use crate::changes::{Gathered, Gathering};
+use super::folder_index::FolderIndex;
+use super::store::{self, Catalog, EntryDetails, FileMarks, StoredEntry};
+use crate::changes::{ChangeCollector, CollectedChanges};
 use crate::error::HistoryError;
 use crate::fingerprint::Fingerprint;
-use crate::normal::Source;
-use crate::reader::{Bookmark, FileMark, Finding, Hints, Located, Reading, Root};
+use crate::normal::TranscriptSource;
+use crate::reader::{Bookmark, FileMark, Hints, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use crate::reader_of;
 
 /// How many threads read, at most.
@@ -37,26 +37,26 @@ const MAX_PROBLEMS: usize = 100;
 
 /// What to look at.
 #[derive(Clone, Debug, Default)]
-pub struct Scan {
-    pub roots: Vec<Root>,
+pub struct ScanRequest {
+    pub roots: Vec<StoreRoot>,
     /// Copies what tools are about to delete.
-    pub keep: Option<Keep>,
+    pub keep: Option<BackupStore>,
 }
 
 /// How far a scan has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    pub phase: Phase,
+pub struct ScanProgress {
+    pub phase: ScanPhase,
     /// How many sessions were read, of how many that must be.
     pub read: usize,
     pub of: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    Looking,
-    Reading,
-    Done,
+pub enum ScanPhase {
+    Listing,
+    ReadingFiles,
+    Finished,
 }
 
 /// What a scan came to.
@@ -77,24 +77,24 @@ pub struct ScanReport {
     pub recovered: usize,
     /// What could not be read at all, in words: the first hundred.
     pub problems: Vec<String>,
-    pub untold_problems: usize,
+    pub omitted_problems: usize,
 }
 
 impl ScanReport {
     fn problem(&mut self, problem: impl ToString) {
         match self.problems.len() < MAX_PROBLEMS {
             true => self.problems.push(problem.to_string()),
-            false => self.untold_problems += 1,
+            false => self.omitted_problems += 1,
         }
     }
 }
 
 /// A session that is read, or could not be.
-struct Done {
-    located: Located,
-    known: Option<Entry>,
-    reading: Result<Reading, HistoryError>,
-    changes: Gathered,
+struct ScannedSession {
+    location: SessionLocation,
+    known: Option<CatalogEntry>,
+    reading: Result<ReadOutcome, HistoryError>,
+    changes: CollectedChanges,
     continued: bool,
 }
 
@@ -102,7 +102,7 @@ impl Catalog {
     /// Brings the catalog up to date with what lies below the roots. `progress` is called from this thread.
     ///
     /// A database that turns out to be damaged is made anew, and read once more.
-    pub fn scan(&self, scan: &Scan, progress: &mut dyn FnMut(Progress)) -> Result<ScanReport, CatalogError> {
+    pub fn scan(&self, scan: &ScanRequest, progress: &mut dyn FnMut(ScanProgress)) -> Result<ScanReport, CatalogError> {
         match self.scan_once(scan, progress) {
             Err(error) if error.is_damage() => {
                 self.clear()?;
@@ -112,89 +112,93 @@ impl Catalog {
         }
     }
 
-    fn scan_once(&self, scan: &Scan, progress: &mut dyn FnMut(Progress)) -> Result<ScanReport, CatalogError> {
-        progress(Progress { phase: Phase::Looking, read: 0, of: 0 });
+    fn scan_once(
+        &self,
+        scan: &ScanRequest,
+        progress: &mut dyn FnMut(ScanProgress),
+    ) -> Result<ScanReport, CatalogError> {
+        progress(ScanProgress { phase: ScanPhase::Listing, read: 0, of: 0 });
         let mut report = ScanReport::default();
         let marks = self.marks()?;
         let mut found = HashSet::new();
-        let mut stale: Vec<Located> = Vec::new();
-        let mut unread: Vec<&Root> = Vec::new();
-        for (root, Finding { sessions, problems, .. }) in look(scan, &marks) {
+        let mut stale: Vec<SessionLocation> = Vec::new();
+        let mut unread: Vec<&StoreRoot> = Vec::new();
+        for (root, StoreListing { sessions, problems, .. }) in look(scan, &marks) {
             problems.iter().for_each(|problem| report.problem(problem));
             if !problems.is_empty() {
                 unread.push(root);
             }
-            let lifetime = scan.keep.as_ref().and_then(|keep| Some((keep, keep::lifetime(root)?)));
-            for located in sessions {
+            let lifetime = scan.keep.as_ref().and_then(|keep| Some((keep, backup::lifetime(root)?)));
+            for location in sessions {
                 if let Some((keep, lifetime)) = lifetime
-                    && keep.is_due(lifetime, located.mark.modified_at)
+                    && keep.is_due(lifetime, location.mark.modified_at)
                 {
-                    match keep.copy(&located) {
+                    match keep.copy(&location) {
                         Ok(is_new) => report.copied += usize::from(is_new),
-                        Err(error) => report.problem(format!("{} is not kept: {error}", located.path.display())),
+                        Err(error) => report.problem(format!("{} is not kept: {error}", location.path.display())),
                     }
                 }
-                let key = key_of(&located);
-                if marks.get(&key) != Some(&Marks::of(&located)) && !found.contains(&key) {
-                    stale.push(located);
+                let key = key_of(&location);
+                if marks.get(&key) != Some(&FileMarks::of(&location)) && !found.contains(&key) {
+                    stale.push(location);
                 }
                 found.insert(key);
             }
         }
         let mut origins = HashMap::new();
-        for Copied { located, origin } in scan.keep.iter().flat_map(Keep::copies) {
+        for SessionBackup { location, origin } in scan.keep.iter().flat_map(BackupStore::copies) {
             // Nobody needs the copy while the file is there.
             if found.contains(&origin) || origin.exists() {
                 continue;
             }
             report.gone += 1;
-            found.insert(located.path.clone());
-            origins.insert(located.path.clone(), origin);
-            if marks.get(&located.path) != Some(&Marks::of(&located)) {
-                stale.push(located);
+            found.insert(location.path.clone());
+            origins.insert(location.path.clone(), origin);
+            if marks.get(&location.path) != Some(&FileMarks::of(&location)) {
+                stale.push(location);
             }
         }
         self.read_all(stale, &marks, &origins, &mut report, progress)?;
-        self.forget_gone(scan, &marks, &found, &unread, &mut report)?;
-        self.attach_moved(&mut report)?;
+        self.remove_missing(scan, &marks, &found, &unread, &mut report)?;
+        self.relocate_moved(&mut report)?;
         report.sessions = usize::try_from(self.len()?).unwrap_or_default();
-        progress(Progress { phase: Phase::Done, read: report.read, of: report.read });
+        progress(ScanProgress { phase: ScanPhase::Finished, read: report.read, of: report.read });
         Ok(report)
     }
 
     /// Reads what has changed and writes it down.
     fn read_all(
         &self,
-        mut stale: Vec<Located>,
-        marks: &HashMap<PathBuf, Marks>,
+        mut stale: Vec<SessionLocation>,
+        marks: &HashMap<PathBuf, FileMarks>,
         origins: &HashMap<PathBuf, PathBuf>,
         report: &mut ScanReport,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(ScanProgress),
     ) -> Result<(), CatalogError> {
         if stale.is_empty() {
             return Ok(());
         }
         // The large ones first, so that no thread is left alone with one at the end.
-        stale.sort_by_key(|located| std::cmp::Reverse(located.mark.size));
+        stale.sort_by_key(|location| std::cmp::Reverse(location.mark.size));
         let of = stale.len();
         let (next, large) = (AtomicUsize::new(0), Mutex::new(()));
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(of);
-        let mut folders = Folders::default();
-        let (done, waiting) = mpsc::sync_channel::<Done>(MAX_WAITING);
+        let mut folders = FolderIndex::default();
+        let (done, waiting) = mpsc::sync_channel::<ScannedSession>(MAX_WAITING);
         thread::scope(|scope| {
             for _ in 0..threads {
                 let done = done.clone();
                 let (stale, next, large) = (&stale, &next, &large);
                 scope.spawn(move || {
-                    while let Some(located) = stale.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    while let Some(location) = stale.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let _alone =
-                            (located.mark.size > LARGE).then(|| large.lock().unwrap_or_else(PoisonError::into_inner));
-                        let key = key_of(located);
+                            (location.mark.size > LARGE).then(|| large.lock().unwrap_or_else(PoisonError::into_inner));
+                        let key = key_of(location);
                         let known = if marks.contains_key(&key) { self.known(&key) } else { Ok(None) };
                         // What is not known any more is read from its beginning.
                         let known = known.unwrap_or_default();
                         let before = marks.get(&key).map(|marks| marks.mark);
-                        if done.send(self.read(located.clone(), known, before)).is_err() {
+                        if done.send(self.read(location.clone(), known, before)).is_err() {
                             // Whoever writes down has failed, and says so.
                             return;
                         }
@@ -213,22 +217,22 @@ impl Catalog {
                 report.continued += usize::from(done.continued);
                 match done.reading {
                     Ok(reading) => {
-                        let Reading { session, bookmark, ending } = reading;
-                        let Gathered { changes, before } = done.changes;
+                        let ReadOutcome { session, bookmark, tail_index } = reading;
+                        let CollectedChanges { changes, before } = done.changes;
                         let place = session.workspace.folders.first().filter(|place| place.host.is_none());
                         let changes = changes.below(place.and_then(|place| place.path.as_deref()));
-                        let mut entry = entry_of(&done.located, done.known, session, &mut folders);
+                        let mut entry = entry_of(&done.location, done.known, session, &mut folders);
                         entry.kept_from = origins.get(&entry.path).cloned();
                         report.recovered += usize::from(entry.session.damage.is_recovered());
-                        let beside_written = done.located.beside_written;
-                        let noted = Noted { bookmark, ending, changes, before, beside_written };
+                        let sidecar_modified_at = done.location.sidecar_modified_at;
+                        let noted = EntryDetails { bookmark, tail_index, changes, before, sidecar_modified_at };
                         store::write(&transaction, &mut entry, &noted)?;
                     }
                     // One that went away meanwhile is no problem.
                     Err(HistoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => report.problem(error),
                 }
-                progress(Progress { phase: Phase::Reading, read: at + 1, of });
+                progress(ScanProgress { phase: ScanPhase::ReadingFiles, read: at + 1, of });
             }
             transaction.commit()?;
             Ok(())
@@ -236,70 +240,76 @@ impl Catalog {
     }
 
     /// Reads a session, from its bookmark where the file has only grown.
-    fn read(&self, mut located: Located, known: Option<Known>, before: Option<FileMark>) -> Done {
-        let key = key_of(&located);
+    fn read(
+        &self,
+        mut location: SessionLocation,
+        known: Option<StoredEntry>,
+        before: Option<FileMark>,
+    ) -> ScannedSession {
+        let key = key_of(&location);
         let (known, bookmark) = known.map_or((None, None), |known| (Some(known.entry), known.bookmark));
         if let Some(known) = &known {
             // What the tool's lists said when the session was new still holds, as far as nothing newer is known.
-            located.headline.title = located.headline.title.take().or_else(|| known.listed_title.clone());
-            located.headline.created_at = located.headline.created_at.or(known.session.created_at);
-            located.headline.listed = located.headline.listed.or(known.listed);
+            location.preview.title = location.preview.title.take().or_else(|| known.listed_title.clone());
+            location.preview.created_at = location.preview.created_at.or(known.session.created_at);
+            location.preview.listed = location.preview.listed.or(known.listed);
         }
-        let grown = |before: FileMark| before.inode == located.mark.inode && before.size < located.mark.size;
+        let grown = |before: FileMark| before.inode == location.mark.inode && before.size < location.mark.size;
         let bookmark: Option<Bookmark> = bookmark.filter(|bookmark| {
             before.is_some_and(grown)
                 && before.is_some_and(|before| bookmark.offset <= before.size)
                 // Other programs write over a log in place, which leaves it longer than it was as well.
-                && bookmark.fingerprint.is_some_and(|print| print.fits(&located.path))
+                && bookmark.fingerprint.is_some_and(|print| print.fits(&location.path))
         });
         // Before it is read: what is written over it meanwhile does not fit then.
-        let fingerprint = Fingerprint::of(&located.path, located.mark.size);
+        let fingerprint = Fingerprint::of(&location.path, location.mark.size);
         // Without what was changed before it a bookmark is of no use.
         let bookmark = bookmark.and_then(|bookmark| Some((self.changes_before(&key).ok()?, bookmark)));
-        let reader = reader_of(located.source);
-        let (mut continued, mut gathering) = match &bookmark {
-            Some((changes, bookmark)) => (true, Gathering::from(bookmark, changes.clone())),
-            None => (false, Gathering::default()),
+        let reader = reader_of(location.source);
+        let (mut continued, mut collector) = match &bookmark {
+            Some((changes, bookmark)) => (true, ChangeCollector::from(bookmark, changes.clone())),
+            None => (false, ChangeCollector::default()),
         };
         let bookmark = bookmark.map(|(_, bookmark)| bookmark);
-        let mut reading = reader.read(&located, bookmark.as_ref(), &mut |turn| gathering.take(&turn));
+        let mut reading = reader.read(&location, bookmark.as_ref(), &mut |turn| collector.take(&turn));
         if continued && reading.is_err() {
-            (gathering, continued) = (Gathering::default(), false);
-            reading = reader.read(&located, None, &mut |turn| gathering.take(&turn));
+            (collector, continued) = (ChangeCollector::default(), false);
+            reading = reader.read(&location, None, &mut |turn| collector.take(&turn));
         }
         if let (Ok(reading), Some(bookmark), true) = (&mut reading, &bookmark, continued)
-            && let Some(before) = self.ending_of(&key).unwrap_or_default()
+            && let Some(before) = self.tail_index_of(&key).unwrap_or_default()
         {
-            reading.ending = Some(match reading.ending.take() {
+            reading.tail_index = Some(match reading.tail_index.take() {
                 Some(more) => before.grown(more, bookmark),
                 None => before,
             });
         }
         if let Ok(reading) = &mut reading {
-            reading.bookmark = reading.bookmark.take().filter(|bookmark| gathering.fits(bookmark));
+            reading.bookmark = reading.bookmark.take().filter(|bookmark| collector.fits(bookmark));
             if let Some(bookmark) = &mut reading.bookmark {
                 bookmark.fingerprint = fingerprint;
             }
-            if let Some(ending) = &mut reading.ending {
-                ending.fingerprint = fingerprint;
+            if let Some(tail_index) = &mut reading.tail_index {
+                tail_index.fingerprint = fingerprint;
             }
         }
-        Done { located, known, reading, changes: gathering.finish(), continued }
+        ScannedSession { location, known, reading, changes: collector.finish(), continued }
     }
 
     /// Takes out what is gone. What lies where nobody may look for now is not.
-    fn forget_gone(
+    fn remove_missing(
         &self,
-        scan: &Scan,
-        marks: &HashMap<PathBuf, Marks>,
+        scan: &ScanRequest,
+        marks: &HashMap<PathBuf, FileMarks>,
         found: &HashSet<PathBuf>,
-        unread: &[&Root],
+        unread: &[&StoreRoot],
         report: &mut ScanReport,
     ) -> Result<(), CatalogError> {
         let missing = marks.keys().filter(|path| !found.contains(*path));
         // A database that could not be read now may hold what it held.
-        let is_doubtful =
-            |path: &Path| unread.iter().any(|root| root.source == Source::OpenCode && path.starts_with(&root.folder));
+        let is_doubtful = |path: &Path| {
+            unread.iter().any(|root| root.source == TranscriptSource::OpenCode && path.starts_with(&root.folder))
+        };
         let is_gone = |path: &Path| path.try_exists().is_ok() && !hides(scan, path) && !is_doubtful(path);
         let gone: Vec<&PathBuf> = missing.filter(|path| is_gone(path)).collect();
         if gone.is_empty() {
@@ -316,9 +326,9 @@ impl Catalog {
     }
 
     /// Finds folders that were moved by the repositories that they had.
-    fn attach_moved(&self, report: &mut ScanReport) -> Result<(), CatalogError> {
+    fn relocate_moved(&self, report: &mut ScanReport) -> Result<(), CatalogError> {
         let writer = self.writer();
-        let mut folders = Folders::default();
+        let mut folders = FolderIndex::default();
         let mut lost: Vec<(String, String)> = Vec::new();
         {
             let mut statement =
@@ -347,12 +357,12 @@ impl Catalog {
 
 /// What lies below each root. A tool's own lists are looked at only where something is there that was not: they cost more
 /// than all the rest.
-fn look<'a>(scan: &'a Scan, marks: &HashMap<PathBuf, Marks>) -> Vec<(&'a Root, Finding)> {
+fn look<'a>(scan: &'a ScanRequest, marks: &HashMap<PathBuf, FileMarks>) -> Vec<(&'a StoreRoot, StoreListing)> {
     thread::scope(|scope| {
-        let look = |root: &'a Root| {
+        let look = |root: &'a StoreRoot| {
             let reader = reader_of(root.source);
-            let quick = reader.find(root, Hints::Leave);
-            let is_known = quick.sessions.iter().all(|located| marks.contains_key(&key_of(located)));
+            let quick = reader.find(root, Hints::Skip);
+            let is_known = quick.sessions.iter().all(|location| marks.contains_key(&key_of(location)));
             match is_known || !reader.has_hints() {
                 true => (root, quick),
                 false => (root, reader.find(root, Hints::Read)),
@@ -370,23 +380,23 @@ fn look<'a>(scan: &'a Scan, marks: &HashMap<PathBuf, Marks>) -> Vec<(&'a Root, F
 }
 
 fn entry_of(
-    located: &Located,
-    known: Option<Entry>,
-    mut session: crate::ForeignSession,
-    folders: &mut Folders,
-) -> Entry {
+    location: &SessionLocation,
+    known: Option<CatalogEntry>,
+    mut session: crate::TranscriptSession,
+    folders: &mut FolderIndex,
+) -> CatalogEntry {
     session.raw.clear();
     session.draft = None;
     let found = folders.look(&session.workspace);
-    Entry {
+    CatalogEntry {
         id: name_of(session.source, &session.source_id),
-        product: located.product.clone(),
-        path: located.path.clone(),
-        older: located.older.clone(),
+        product: location.product.clone(),
+        path: location.path.clone(),
+        older: location.older.clone(),
         kept_from: None,
-        mark: located.mark,
-        listed: located.headline.listed,
-        listed_title: located.headline.title.clone(),
+        mark: location.mark,
+        listed: location.preview.listed,
+        listed_title: location.preview.title.clone(),
         folder: found.folder,
         // A folder that is gone cannot tell any more.
         repository: found.repository.or_else(|| known.and_then(|known| known.repository)),
@@ -395,8 +405,8 @@ fn entry_of(
 }
 
 /// Whether a path lies below a root that is there and cannot be looked into.
-fn hides(scan: &Scan, path: &Path) -> bool {
-    let unreadable = |root: &Root| match std::fs::read_dir(&root.folder) {
+fn hides(scan: &ScanRequest, path: &Path) -> bool {
+    let unreadable = |root: &StoreRoot| match std::fs::read_dir(&root.folder) {
         Ok(_) => false,
         Err(error) => error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::NotADirectory,
     };

@@ -12,13 +12,13 @@ use grove_core::Timestamp;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Statement, params};
 use serde::Serialize;
 
-use super::entry::Entry;
+use super::entry::CatalogEntry;
 use super::error::CatalogError;
 use super::private;
-use crate::changes::Changes;
-use crate::ending::Ending;
-use crate::normal::{Source, model_key};
-use crate::reader::{Bookmark, FileMark, Located};
+use crate::changes::SessionChanges;
+use crate::normal::{TranscriptSource, model_key};
+use crate::reader::{Bookmark, FileMark, SessionLocation};
+use crate::tail_index::TailIndex;
 
 /// Raised with every change of the tables, and of what readers find: what an older one wrote is read anew.
 const VERSION: i64 = 5;
@@ -57,7 +57,7 @@ const TABLES: &str = "
 /// Files that are smaller are read whole at once, so it is not remembered where their newest turns lie.
 const LONG: u64 = 1024 * 1024;
 /// How long it may take to say where a session's newest turns lie. Of one that needs more all is read.
-const MAX_ENDING: usize = 256 * 1024;
+const MAX_TAIL_INDEX: usize = 256 * 1024;
 
 /// How long one connection waits for the other.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -78,34 +78,34 @@ impl fmt::Debug for Catalog {
 
 /// What is remembered of a session besides what is shown.
 #[derive(Debug)]
-pub(super) struct Known {
-    pub entry: Entry,
+pub(super) struct StoredEntry {
+    pub entry: CatalogEntry,
     pub bookmark: Option<Bookmark>,
 }
 
 /// The marks of a session's files at the time of the last scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Marks {
+pub(super) struct FileMarks {
     pub mark: FileMark,
-    pub beside_written: Timestamp,
+    pub sidecar_modified_at: Timestamp,
 }
 
-impl Marks {
-    pub(super) fn of(located: &Located) -> Self {
-        Self { mark: located.mark, beside_written: located.beside_written }
+impl FileMarks {
+    pub(super) fn of(location: &SessionLocation) -> Self {
+        Self { mark: location.mark, sidecar_modified_at: location.sidecar_modified_at }
     }
 }
 
 /// What is written down of a session beside its entry.
 #[derive(Debug, Default)]
-pub(super) struct Noted {
+pub(super) struct EntryDetails {
     pub bookmark: Option<Bookmark>,
-    pub ending: Option<Ending>,
-    pub changes: Changes,
+    pub tail_index: Option<TailIndex>,
+    pub changes: SessionChanges,
     /// What was changed before the bookmark.
-    pub before: Changes,
+    pub before: SessionChanges,
     /// When what lies beside the session was last written.
-    pub beside_written: Timestamp,
+    pub sidecar_modified_at: Timestamp,
 }
 
 impl Catalog {
@@ -122,7 +122,7 @@ impl Catalog {
     }
 
     /// Opens a catalog that another process writes, to look at it.
-    pub fn look(path: &Path) -> Result<Self, CatalogError> {
+    pub fn open_read_only(path: &Path) -> Result<Self, CatalogError> {
         let open = || Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
         let reader = open()?;
         if reader.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? != VERSION {
@@ -151,17 +151,17 @@ impl Catalog {
     }
 
     /// A session by the catalog's own name of it.
-    pub fn named(&self, id: &str) -> Result<Option<Entry>, CatalogError> {
+    pub fn named(&self, id: &str) -> Result<Option<CatalogEntry>, CatalogError> {
         self.one("SELECT entry FROM session WHERE id = ?1", id)
     }
 
-    fn one(&self, sql: &str, name: &str) -> Result<Option<Entry>, CatalogError> {
+    fn one(&self, sql: &str, name: &str) -> Result<Option<CatalogEntry>, CatalogError> {
         let reader = self.reader();
         Ok(reader.prepare(sql)?.query_row([name], read_entry).optional()?.flatten())
     }
 
     /// Every session, in no order.
-    pub fn each(&self, mut each: impl FnMut(Entry)) -> Result<(), CatalogError> {
+    pub fn each(&self, mut each: impl FnMut(CatalogEntry)) -> Result<(), CatalogError> {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT entry FROM session")?;
         let mut rows = statement.query([])?;
@@ -174,7 +174,7 @@ impl Catalog {
     }
 
     /// Where each known file stood when it was read.
-    pub(super) fn marks(&self) -> Result<HashMap<PathBuf, Marks>, CatalogError> {
+    pub(super) fn marks(&self) -> Result<HashMap<PathBuf, FileMarks>, CatalogError> {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT path, inode, size, written, beside FROM session")?;
         let marks = statement.query_map([], |row| {
@@ -184,29 +184,29 @@ impl Catalog {
                 size: row.get::<_, i64>(2)?.cast_unsigned(),
                 modified_at: Timestamp(row.get::<_, i64>(3)?.cast_unsigned()),
             };
-            let beside_written = Timestamp(row.get::<_, i64>(4)?.cast_unsigned());
-            Ok((PathBuf::from(path), Marks { mark, beside_written }))
+            let sidecar_modified_at = Timestamp(row.get::<_, i64>(4)?.cast_unsigned());
+            Ok((PathBuf::from(path), FileMarks { mark, sidecar_modified_at }))
         })?;
         Ok(marks.collect::<Result<_, _>>()?)
     }
 
-    pub(super) fn known(&self, path: &Path) -> Result<Option<Known>, CatalogError> {
+    pub(super) fn known(&self, path: &Path) -> Result<Option<StoredEntry>, CatalogError> {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT entry, bookmark FROM session WHERE path = ?1")?;
         let read = |row: &Row<'_>| Ok((read_entry(row)?, row.get::<_, Option<String>>(1)?));
         let found = statement.query_row([shown(path)], read).optional()?;
         Ok(found.and_then(|(entry, bookmark)| {
             let bookmark = bookmark.and_then(|text| serde_json::from_str(&text).ok());
-            Some(Known { entry: entry?, bookmark })
+            Some(StoredEntry { entry: entry?, bookmark })
         }))
     }
 
     /// Where the newest turns of a session lie, if that is known: [`newest`](crate::newest) reads them from there.
-    pub fn ending(&self, entry: &Entry) -> Result<Option<Ending>, CatalogError> {
-        self.ending_of(&entry.key())
+    pub fn tail_index(&self, entry: &CatalogEntry) -> Result<Option<TailIndex>, CatalogError> {
+        self.tail_index_of(&entry.key())
     }
 
-    pub(super) fn ending_of(&self, path: &Path) -> Result<Option<Ending>, CatalogError> {
+    pub(super) fn tail_index_of(&self, path: &Path) -> Result<Option<TailIndex>, CatalogError> {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT ending FROM ending WHERE path = ?1")?;
         let found = statement.query_row([shown(path)], |row| {
@@ -217,14 +217,17 @@ impl Catalog {
     }
 
     /// The files that the edits of each of these sessions changed.
-    pub fn changes<'a>(&self, entries: impl IntoIterator<Item = &'a Entry>) -> Result<Vec<Changes>, CatalogError> {
+    pub fn changes<'a>(
+        &self,
+        entries: impl IntoIterator<Item = &'a CatalogEntry>,
+    ) -> Result<Vec<SessionChanges>, CatalogError> {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT changes FROM changed WHERE path = ?1")?;
         entries.into_iter().map(|entry| changed(&mut statement, &entry.key())).collect()
     }
 
     /// What a session had changed before its bookmark.
-    pub(super) fn changes_before(&self, path: &Path) -> Result<Changes, CatalogError> {
+    pub(super) fn changes_before(&self, path: &Path) -> Result<SessionChanges, CatalogError> {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT before FROM changed WHERE path = ?1 AND before IS NOT NULL")?;
         changed(&mut statement, path)
@@ -241,7 +244,11 @@ impl Catalog {
 }
 
 /// Writes a session down. `entry.id` is made one that no other file has.
-pub(super) fn write(connection: &Connection, entry: &mut Entry, noted: &Noted) -> Result<(), CatalogError> {
+pub(super) fn write(
+    connection: &Connection,
+    entry: &mut CatalogEntry,
+    noted: &EntryDetails,
+) -> Result<(), CatalogError> {
     let path = shown(&entry.key());
     let taken = "SELECT count(*) FROM session WHERE id = ?1 AND path <> ?2";
     let is_taken = |id: &str| connection.prepare(taken)?.query_row(params![id, path], |row| row.get::<_, i64>(0));
@@ -269,12 +276,12 @@ pub(super) fn write(connection: &Connection, entry: &mut Entry, noted: &Noted) -
         model_keys(&entry.session.models),
         noted.bookmark.as_ref().and_then(|bookmark| serde_json::to_string(bookmark).ok()),
         written(entry)?,
-        noted.beside_written.0.cast_signed(),
+        noted.sidecar_modified_at.0.cast_signed(),
     ])?;
-    let ending = noted.ending.as_ref().and_then(|ending| serde_json::to_string(ending).ok());
-    match ending.filter(|ending| ending.len() <= MAX_ENDING && mark.size >= LONG) {
-        Some(ending) => {
-            connection.prepare("INSERT OR REPLACE INTO ending VALUES (?1, ?2)")?.execute([&path, &ending])?
+    let tail_index = noted.tail_index.as_ref().and_then(|tail_index| serde_json::to_string(tail_index).ok());
+    match tail_index.filter(|tail_index| tail_index.len() <= MAX_TAIL_INDEX && mark.size >= LONG) {
+        Some(tail_index) => {
+            connection.prepare("INSERT OR REPLACE INTO ending VALUES (?1, ?2)")?.execute([&path, &tail_index])?
         }
         None => connection.prepare("DELETE FROM ending WHERE path = ?1")?.execute([&path])?,
     };
@@ -288,12 +295,12 @@ pub(super) fn write(connection: &Connection, entry: &mut Entry, noted: &Noted) -
     Ok(())
 }
 
-fn changed(statement: &mut Statement<'_>, path: &Path) -> Result<Changes, CatalogError> {
+fn changed(statement: &mut Statement<'_>, path: &Path) -> Result<SessionChanges, CatalogError> {
     let text: Option<String> = statement.query_row([shown(path)], |row| row.get(0)).optional()?;
     // Nothing is written down of a session that changed nothing.
     Ok(match text {
         Some(text) => serde_json::from_str(&text).map_err(unreadable)?,
-        None => Changes::default(),
+        None => SessionChanges::default(),
     })
 }
 
@@ -320,7 +327,7 @@ pub(super) fn forget(connection: &Connection, path: &Path) -> Result<(), Catalog
 }
 
 /// What cannot be read any more is as good as absent.
-pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Option<Entry>> {
+pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Option<CatalogEntry>> {
     Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
 }
 
@@ -374,6 +381,6 @@ fn remove(path: &Path) -> Result<(), CatalogError> {
 }
 
 /// A source by its name.
-pub(super) fn source_named(name: &str) -> Option<Source> {
+pub(super) fn source_named(name: &str) -> Option<TranscriptSource> {
     crate::readers().iter().map(|reader| reader.source()).find(|source| source.name() == name)
 }

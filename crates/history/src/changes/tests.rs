@@ -2,11 +2,15 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::normal::{ForeignChat, Position, Range};
+use crate::normal::{TextPosition, TextRange, TranscriptChat};
 
-fn call(edits: Vec<Replacement>) -> ForeignPart {
+fn call(edits: Vec<Replacement>) -> TranscriptPart {
     let input = ToolInput::Edits(edits);
-    ForeignPart::ToolCall(Box::new(ForeignToolCall { state: CallState::Complete, input, ..ForeignToolCall::default() }))
+    TranscriptPart::ToolCall(Box::new(TranscriptToolCall {
+        state: CallState::Complete,
+        input,
+        ..TranscriptToolCall::default()
+    }))
 }
 
 fn replace(path: &str, before: &str, after: &str) -> Replacement {
@@ -14,38 +18,38 @@ fn replace(path: &str, before: &str, after: &str) -> Replacement {
 }
 
 fn write(path: &str, after: &str) -> Replacement {
-    Replacement { path: path.into(), kind: ChangeKind::Create, after: after.into(), ..Replacement::default() }
+    Replacement { path: path.into(), kind: EditKind::Create, after: after.into(), ..Replacement::default() }
 }
 
-fn edit(path: &str, kind: ChangeKind) -> ForeignEdit {
-    ForeignEdit { kind, place: Place::local(path), ..ForeignEdit::default() }
+fn edit(path: &str, kind: EditKind) -> TranscriptEdit {
+    TranscriptEdit { kind, place: FileLocation::local(path), ..TranscriptEdit::default() }
 }
 
-fn part(edit: ForeignEdit) -> ForeignPart {
-    ForeignPart::Edit(Box::new(edit))
+fn part(edit: TranscriptEdit) -> TranscriptPart {
+    TranscriptPart::Edit(Box::new(edit))
 }
 
 fn change(from: (u64, u64), to: (u64, u64), text: &str) -> TextChange {
-    let at = |(line, column)| Position { line, column };
-    TextChange { range: Range { start: at(from), end: at(to) }, text: text.into() }
+    let at = |(line, column)| TextPosition { line, column };
+    TextChange { range: TextRange { start: at(from), end: at(to) }, text: text.into() }
 }
 
 /// What turns changed, each file as its name, first letter of what happened, and lines.
-fn changes(turns: Vec<Vec<ForeignPart>>) -> Vec<String> {
+fn changes(turns: Vec<Vec<TranscriptPart>>) -> Vec<String> {
     told(&of(turns))
 }
 
-fn of(turns: Vec<Vec<ForeignPart>>) -> Changes {
-    let turns: Vec<_> = turns.into_iter().map(|parts| ForeignTurn { parts, ..ForeignTurn::default() }).collect();
-    Changes::of(&turns)
+fn of(turns: Vec<Vec<TranscriptPart>>) -> SessionChanges {
+    let turns: Vec<_> = turns.into_iter().map(|parts| TranscriptTurn { parts, ..TranscriptTurn::default() }).collect();
+    SessionChanges::of(&turns)
 }
 
-fn told(changes: &Changes) -> Vec<String> {
+fn told(changes: &SessionChanges) -> Vec<String> {
     let files = changes.files.iter().map(|(path, change)| {
         let operation = match change.operation {
-            Operation::Created => 'C',
-            Operation::Modified => 'M',
-            Operation::Deleted => 'D',
+            ChangeOperation::Created => 'C',
+            ChangeOperation::Modified => 'M',
+            ChangeOperation::Deleted => 'D',
         };
         let from = change.from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
         format!("{operation} {path} +{} -{}{from}", change.insertions, change.deletions)
@@ -64,14 +68,14 @@ fn a_file_is_told_once_with_all_lines_that_came_and_went() {
 
 #[test]
 fn what_comes_changes_and_goes_is_told_as_what_it_comes_to() {
-    let one = |steps: &[ChangeKind]| {
+    let one = |steps: &[EditKind]| {
         let turns: Vec<_> = steps.iter().map(|kind| vec![part(edit("/a", *kind))]).collect();
         let apart = changes(turns);
         let together = changes(vec![steps.iter().map(|kind| part(edit("/a", *kind))).collect()]);
         assert_eq!(apart, together, "in one turn or in several: {steps:?}");
         apart.first().map(|file| file.as_bytes()[0] as char)
     };
-    use ChangeKind::{Create, Delete, Edit};
+    use EditKind::{Create, Delete, Edit};
     assert_eq!(one(&[Create, Edit]), Some('C'));
     assert_eq!(one(&[Edit, Create]), Some('M'), "what is written whole was there");
     assert_eq!(one(&[Edit, Delete]), Some('D'));
@@ -83,12 +87,13 @@ fn what_comes_changes_and_goes_is_told_as_what_it_comes_to() {
 
 #[test]
 fn a_file_that_moved_is_told_under_its_new_name() {
-    let moved =
-        |from: &str, to: &str| part(ForeignEdit { from: Some(Place::local(from)), ..edit(to, ChangeKind::Rename) });
+    let moved = |from: &str, to: &str| {
+        part(TranscriptEdit { from: Some(FileLocation::local(from)), ..edit(to, EditKind::Rename) })
+    };
     let wrote = || call(vec![write("/new", "1\n2")]);
     let edited = || call(vec![replace("/old", "x", "y")]);
     for apart in [true, false] {
-        let turns = |parts: Vec<ForeignPart>| match apart {
+        let turns = |parts: Vec<TranscriptPart>| match apart {
             true => parts.into_iter().map(|part| vec![part]).collect(),
             false => vec![parts],
         };
@@ -101,16 +106,16 @@ fn a_file_that_moved_is_told_under_its_new_name() {
 
 #[test]
 fn an_edit_that_is_told_in_several_ways_counts_once() {
-    let text = ForeignEdit { changes: vec![change((1, 1), (1, 1), "a\nb\n")], ..edit("/a", ChangeKind::Edit) };
-    let sum = |kind, added| ForeignEdit { added: Some(added), removed: Some(0), ..edit("/a", kind) };
+    let text = TranscriptEdit { changes: vec![change((1, 1), (1, 1), "a\nb\n")], ..edit("/a", EditKind::Edit) };
+    let sum = |kind, added| TranscriptEdit { added: Some(added), removed: Some(0), ..edit("/a", kind) };
     let wanted = || call(vec![write("/a", "// ...\na\nb\n// ...\n")]);
     assert_eq!(changes(vec![vec![wanted(), part(text.clone())]]), ["C /a +2 -0"], "what came of it counts");
     assert_eq!(changes(vec![vec![wanted()]]), ["C /a +4 -0"]);
-    let turn = vec![wanted(), part(text), part(sum(ChangeKind::Edit, 3))];
+    let turn = vec![wanted(), part(text), part(sum(EditKind::Edit, 3))];
     assert_eq!(changes(vec![turn]), ["C /a +3 -0"]);
-    let twice = vec![part(sum(ChangeKind::Edit, 3)), part(sum(ChangeKind::Edit, 4))];
+    let twice = vec![part(sum(EditKind::Edit, 3)), part(sum(EditKind::Edit, 4))];
     assert_eq!(changes(vec![twice]), ["M /a +7 -0"], "two edits told in one way are two");
-    let gone = vec![wanted(), part(edit("/a", ChangeKind::Delete))];
+    let gone = vec![wanted(), part(edit("/a", EditKind::Delete))];
     assert_eq!(changes(vec![gone]), [""; 0], "it came and went, though no way tells both");
 }
 
@@ -118,8 +123,8 @@ fn an_edit_that_is_told_in_several_ways_counts_once() {
 fn only_calls_that_came_to_a_good_end_changed_anything() {
     let with = |state, exit_code| {
         let input = ToolInput::Edits(vec![write("/a", "x")]);
-        let call = ForeignToolCall { state, exit_code, input, ..ForeignToolCall::default() };
-        changes(vec![vec![ForeignPart::ToolCall(Box::new(call))]]).len()
+        let call = TranscriptToolCall { state, exit_code, input, ..TranscriptToolCall::default() };
+        changes(vec![vec![TranscriptPart::ToolCall(Box::new(call))]]).len()
     };
     assert_eq!(with(CallState::Complete, None), 1);
     assert_eq!(with(CallState::Complete, Some(1)), 0);
@@ -132,11 +137,11 @@ fn only_calls_that_came_to_a_good_end_changed_anything() {
 fn what_subagents_and_patches_in_commands_changed_counts() {
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n+z\n*** End Patch\nEOF";
     let command = ToolInput::Command { command: patch.into(), folder: None, language: None, background: false };
-    let shell = ForeignToolCall { state: CallState::Complete, input: command, ..ForeignToolCall::default() };
-    let inner = ForeignTurn { parts: vec![ForeignPart::ToolCall(Box::new(shell))], ..ForeignTurn::default() };
-    let chat = ForeignChat { turns: vec![inner], ..ForeignChat::default() };
-    let outer = ForeignToolCall { subagent: Some(Box::new(chat)), ..ForeignToolCall::default() };
-    let turns = vec![vec![ForeignPart::ToolCall(Box::new(outer)), call(vec![write("./src/b.rs", "x")])]];
+    let shell = TranscriptToolCall { state: CallState::Complete, input: command, ..TranscriptToolCall::default() };
+    let inner = TranscriptTurn { parts: vec![TranscriptPart::ToolCall(Box::new(shell))], ..TranscriptTurn::default() };
+    let chat = TranscriptChat { turns: vec![inner], ..TranscriptChat::default() };
+    let outer = TranscriptToolCall { subagent: Some(Box::new(chat)), ..TranscriptToolCall::default() };
+    let turns = vec![vec![TranscriptPart::ToolCall(Box::new(outer)), call(vec![write("./src/b.rs", "x")])]];
     assert_eq!(changes(turns), ["M src/a.rs +2 -1", "C src/b.rs +1 -0"]);
 }
 
@@ -216,10 +221,15 @@ fn two_spellings_of_one_file_are_one_file_once_its_folder_is_known() {
 
 #[test]
 fn a_file_of_another_machine_has_its_uri_and_is_one_with_what_its_calls_name() {
-    let there = Place { uri: "vscode-remote://box/w/a".into(), host: Some("box".into()), ..Place::local("/w/a") };
+    let there =
+        FileLocation { uri: "vscode-remote://box/w/a".into(), host: Some("box".into()), ..FileLocation::local("/w/a") };
     let turn = vec![
         call(vec![replace("/w/a", "1", "2")]),
-        part(ForeignEdit { place: there, changes: vec![change((1, 1), (2, 1), "x\n")], ..ForeignEdit::default() }),
+        part(TranscriptEdit {
+            place: there,
+            changes: vec![change((1, 1), (2, 1), "x\n")],
+            ..TranscriptEdit::default()
+        }),
     ];
     let all = of(vec![turn]);
     assert_eq!(
@@ -230,11 +240,11 @@ fn a_file_of_another_machine_has_its_uri_and_is_one_with_what_its_calls_name() {
 
 #[test]
 fn what_was_changed_is_read_as_it_was_written() {
-    let all = of(vec![vec![call(vec![write("/a", "x")]), part(edit("/b", ChangeKind::Delete))]]);
+    let all = of(vec![vec![call(vec![write("/a", "x")]), part(edit("/b", EditKind::Delete))]]);
     let text = serde_json::to_value(&all).unwrap();
     assert_eq!(
         text,
         json!({"files": {"/a": {"operation": "created", "insertions": 1}, "/b": {"operation": "deleted"}}})
     );
-    assert_eq!(serde_json::from_value::<Changes>(text).unwrap(), all);
+    assert_eq!(serde_json::from_value::<SessionChanges>(text).unwrap(), all);
 }

@@ -3,44 +3,44 @@
 use grove_core::Timestamp;
 use serde_json::Value;
 
-use crate::json::Members;
+use crate::json::JsonMembers;
 use crate::normal::ContextBlock;
 
 /// A line. What it says is in its body; what is not taken from there is kept.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     pub kind: String,
     pub id: Option<String>,
-    pub parent: Parent,
+    pub parent: EntryParent,
     /// Whether it belongs to a subagent's conversation.
     pub is_side: bool,
     /// Whether the program put it there for the model alone.
     pub is_hidden: bool,
     pub at: Option<Timestamp>,
-    pub body: Members,
+    pub body: JsonMembers,
 }
 
 /// What a line hangs from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Parent {
+pub(super) enum EntryParent {
     /// It does not say.
-    Unsaid,
+    Unspecified,
     Root,
     Of(String),
 }
 
-impl Entry {
+impl LogEntry {
     /// A line's value as an entry; what is none is given back.
     pub(super) fn of(value: Value) -> Result<Self, Value> {
-        let mut body = Members::of(value)?;
+        let mut body = JsonMembers::of(value)?;
         let Some(kind) = body.string("type") else { return Err(body.into_value()) };
         let is_root = body.peek("parentUuid").is_some_and(Value::is_null);
         // Behind a compaction only the logical parent leads back.
         let parent = body.string("parentUuid");
         let parent = match body.string("logicalParentUuid").or(parent) {
-            Some(parent) => Parent::Of(parent),
-            None if is_root => Parent::Root,
-            None => Parent::Unsaid,
+            Some(parent) => EntryParent::Of(parent),
+            None if is_root => EntryParent::Root,
+            None => EntryParent::Unspecified,
         };
         let mut flag = |key: &str| body.flag(key).unwrap_or(false);
         let is_hidden = flag("isMeta");
@@ -64,7 +64,7 @@ impl Entry {
 
 /// What a text means that stands where a person's words do.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Words {
+pub(super) enum UserText {
     /// A person's words, the command that they begin with, and what the program put around them.
     Person { text: String, command: Option<String>, context: Vec<ContextBlock> },
     /// Something that ended in the background asks for an answer.
@@ -89,32 +89,32 @@ const PROGRAM: &[(&str, &str)] = &[
     ("This session is being continued", "compact-summary"),
 ];
 
-pub(super) fn words_of(text: &str) -> Words {
+pub(super) fn words_of(text: &str) -> UserText {
     let (bare, context) = without_context(text);
     let bare = bare.trim();
     if bare.is_empty() && !context.is_empty() {
-        return Words::Context(context);
+        return UserText::Context(context);
     }
     if bare.starts_with("[Request interrupted") {
-        return Words::Stopped;
+        return UserText::Stopped;
     }
     if bare.starts_with("<task-notification>") {
-        return Words::Automation(bare.to_owned());
+        return UserText::Automation(bare.to_owned());
     }
     if let Some((_, kind)) = PROGRAM.iter().find(|(head, _)| bare.starts_with(head)) {
-        return Words::Program { kind, text: bare.to_owned() };
+        return UserText::Program { kind, text: bare.to_owned() };
     }
     if let Some(command) = inside(bare, "bash-input") {
-        return Words::Person { text: format!("! {command}"), command: None, context };
+        return UserText::Person { text: format!("! {command}"), command: None, context };
     }
     // Commands are written as tags, their name and what was typed behind it among them.
     if let Some(name) = inside(bare, "command-name").filter(|_| bare.starts_with("<command-")) {
         let given = inside(bare, "command-args").unwrap_or_default().trim();
         let name = name.trim();
         let text = if given.is_empty() { name.to_owned() } else { format!("{name} {given}") };
-        return Words::Person { text, command: Some(name.trim_start_matches('/').to_owned()), context };
+        return UserText::Person { text, command: Some(name.trim_start_matches('/').to_owned()), context };
     }
-    Words::Person { text: bare.to_owned(), command: None, context }
+    UserText::Person { text: bare.to_owned(), command: None, context }
 }
 
 /// A text without what the program put around it.
@@ -155,14 +155,14 @@ fn inside<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn person(text: &str, command: Option<&str>, context: &[(&str, &str)]) -> Words {
+    fn person(text: &str, command: Option<&str>, context: &[(&str, &str)]) -> UserText {
         let block = |(name, text): &(&str, &str)| ContextBlock {
             name: (*name).into(),
             text: (*text).into(),
             ..ContextBlock::default()
         };
         let context = context.iter().map(block).collect();
-        Words::Person { text: text.into(), command: command.map(str::to_owned), context }
+        UserText::Person { text: text.into(), command: command.map(str::to_owned), context }
     }
 
     #[test]
@@ -179,24 +179,24 @@ mod tests {
                 person("/review all", Some("review"), &[]),
             ),
             ("<bash-input>ls</bash-input>", person("! ls", None, &[])),
-            ("[Request interrupted by user for tool use]", Words::Stopped),
+            ("[Request interrupted by user for tool use]", UserText::Stopped),
             (
                 "<local-command-stdout>ok</local-command-stdout>",
-                Words::Program {
+                UserText::Program {
                     kind: "local-command",
                     text: "<local-command-stdout>ok</local-command-stdout>".into(),
                 },
             ),
-            ("<task-notification>x", Words::Automation("<task-notification>x".into())),
+            ("<task-notification>x", UserText::Automation("<task-notification>x".into())),
         ] {
             assert_eq!(words_of(text), expected, "{text}");
         }
-        assert!(matches!(words_of("<ide_selection>x</ide_selection>"), Words::Context(blocks) if blocks.len() == 1));
+        assert!(matches!(words_of("<ide_selection>x</ide_selection>"), UserText::Context(blocks) if blocks.len() == 1));
     }
 
     #[test]
     fn text_full_of_tags_is_read_in_reasonable_time() {
         let text = "<system-reminder".repeat(20_000);
-        assert!(matches!(words_of(&text), Words::Person { text: read, .. } if read == text));
+        assert!(matches!(words_of(&text), UserText::Person { text: read, .. } if read == text));
     }
 }

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::beside::Beside;
-use crate::file_edit::{FileAt, edit_between};
-use crate::json::Members;
-use crate::normal::{ForeignEdit, Place};
+use super::sidecar::Sidecar;
+use crate::file_edit::{FileSnapshot, edit_between};
+use crate::json::JsonMembers;
+use crate::normal::{FileLocation, TranscriptEdit};
 
 /// How many files are tracked. Further ones are left out.
 const MAX_FILES: usize = 1_000;
@@ -17,11 +17,16 @@ const MAX_FILES: usize = 1_000;
 /// The newest copy of each file, by its path; `None` where the file was not there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Tracked(BTreeMap<String, Option<String>>);
+pub(super) struct FileBackups(BTreeMap<String, Option<String>>);
 
-impl Tracked {
+impl FileBackups {
     /// Takes in a snapshot, and gives what became of the files whose copies are others now.
-    pub(super) fn take(&mut self, snapshot: &Members, below: Option<&str>, beside: &Beside) -> Vec<ForeignEdit> {
+    pub(super) fn take(
+        &mut self,
+        snapshot: &JsonMembers,
+        below: Option<&str>,
+        sidecar: &Sidecar,
+    ) -> Vec<TranscriptEdit> {
         let mut edits = Vec::new();
         let backups = snapshot.peek("trackedFileBackups").and_then(Value::as_object);
         for (path, backup) in backups.into_iter().flatten() {
@@ -34,8 +39,8 @@ impl Tracked {
                 continue;
             }
             let held = |name: Option<String>| match name {
-                Some(name) => beside.backup(&name).map_or(FileAt::Unknown, FileAt::Text),
-                None => FileAt::Absent,
+                Some(name) => sidecar.backup(&name).map_or(FileSnapshot::Unknown, FileSnapshot::Text),
+                None => FileSnapshot::Absent,
             };
             // Paths in the working directory are told without it.
             let whole = match below {
@@ -44,7 +49,7 @@ impl Tracked {
                 }
                 Some(_) | None => path.clone(),
             };
-            edits.extend(edit_between(&Place::local(whole), None, held(before), held(name)));
+            edits.extend(edit_between(&FileLocation::local(whole), None, held(before), held(name)));
         }
         edits
     }

@@ -9,22 +9,23 @@ use grove_core::{MessageOrigin, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::beside::{Beside, Card};
-use super::entry::{Entry, Parent, Words, words_of};
-use super::file_history::Tracked;
-use super::talk::{Found, Talk, content_text};
-use super::{SideLog, side_log};
-use crate::chain::{Chain, Hangs};
-use crate::damage::{BadPlace, Mark};
-use crate::growing::{self, Early, Step};
-use crate::json::Members;
+use super::entry::{EntryParent, LogEntry, UserText, words_of};
+use super::file_history::FileBackups;
+use super::sidecar::{Sidecar, SubagentMetadata};
+use super::turn_assembler::{ToolResultDetails, TurnAssembler, content_text};
+use super::{SidechainLog, side_log};
+use crate::append_log::{self, LineEffect, Preamble};
+use crate::damage::{DamageKind, DamageLocation};
+use crate::json::JsonMembers;
+use crate::json_lines::JsonlRecord;
 use crate::limits::{MAX_NAMES, MAX_STATE};
 use crate::normal::{
-    AttachmentKind, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignChat, ForeignEdit, ForeignMessage,
-    ForeignPart, ForeignSession, ForeignTurn, Notice, Place, Source, ToolInput, Worktree,
+    ContextBlock, FileLocation, Notice, ToolInput, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
+    TranscriptChat, TranscriptEdit, TranscriptMessage, TranscriptPart, TranscriptSession, TranscriptSource,
+    TranscriptTurn, TurnParent, Worktree,
 };
-use crate::records::Record;
-use crate::subagents::{Child, attach};
+use crate::parent_index::{ParentIndex, ParentTurn};
+use crate::subagents::{SubagentChat, attach};
 
 /// How many conversations of subagents a turn may hold in its own file. What is beyond is told in the last of them.
 const MAX_SIDES: usize = 1_000;
@@ -59,7 +60,7 @@ const NOISE: &[&str] = &[
 /// What is known between two turns beside the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Own {
+pub(super) struct ReaderState {
     /// The title that the person gave.
     given_title: Option<String>,
     /// The one that the program made.
@@ -72,23 +73,23 @@ pub(super) struct Own {
     /// Whether the file as a whole is a subagent's; not known before the first message.
     is_side: Option<bool>,
     /// What the newest turn goes on from.
-    follows: Follows,
+    follows: TurnParent,
     /// Subagents that were told of.
     pub claimed: BTreeSet<String>,
     /// Files of which there are copies.
     #[serde(default)]
-    tracked: Tracked,
+    tracked: FileBackups,
 }
 
-pub(super) type Known = growing::Known<Own>;
+pub(super) type FoldState = append_log::FoldState<ReaderState>;
 
-impl Known {
-    pub(super) fn begun(id: &str) -> Self {
-        Self::new(ForeignSession::new(Source::Claude, id), Own::default())
+impl FoldState {
+    pub(super) fn initial(id: &str) -> Self {
+        Self::new(TranscriptSession::new(TranscriptSource::Claude, id), ReaderState::default())
     }
 
     /// The session, once all of it was read. `listed` is the title that the program's own list has for it.
-    pub(super) fn finish(self, listed: Option<String>) -> ForeignSession {
+    pub(super) fn finish(self, listed: Option<String>) -> TranscriptSession {
         let Self { mut session, own, .. } = self;
         let first = session.first_message.lines().next().map(str::to_owned);
         let first = first.filter(|first| session.turns > 0 && !first.is_empty());
@@ -106,41 +107,44 @@ impl Known {
 }
 
 #[derive(Debug)]
-pub(super) struct Fold {
-    known: Known,
-    beside: Beside,
+pub(super) struct TurnFold {
+    known: FoldState,
+    sidecar: Sidecar,
     depth: usize,
-    chain: Chain,
+    chain: ParentIndex,
     /// Whether the next line is the one at which an earlier reading stopped.
     is_resumed: bool,
-    current: Option<Talk>,
-    sides: Vec<Side>,
+    current: Option<TurnAssembler>,
+    sides: Vec<Sidechain>,
     /// Subagents that have logs of their own, with the calls that started them, in order.
     agents: Vec<(String, String)>,
-    early: Early<ForeignPart>,
+    preamble: Preamble<TranscriptPart>,
     /// How many bytes the current turn was told in.
     weight: usize,
 }
 
 /// A subagent's conversation that stands in the same file.
 #[derive(Debug)]
-struct Side {
-    talk: Talk,
+struct Sidechain {
+    turn_assembler: TurnAssembler,
     /// The lines of it.
     ids: HashSet<String>,
 }
 
-impl growing::Fold for Fold {
-    type Own = Own;
+impl append_log::LogFold for TurnFold {
+    type ReaderState = ReaderState;
 
-    fn take(&mut self, record: Record) -> Step {
+    fn take(&mut self, record: JsonlRecord) -> LineEffect {
         let (length, place) = (record.length, record.place(format!("a turn of more than {MAX_STATE} bytes")));
-        let mut entry = match Entry::of(record.value) {
+        let mut entry = match LogEntry::of(record.value) {
             Ok(entry) => entry,
             Err(odd) => {
-                self.known.session.damage.add(Mark::Damaged, BadPlace { what: "no entry".to_owned(), ..place });
-                self.push(ForeignPart::Raw(odd));
-                return Step::GoesOn;
+                self.known
+                    .session
+                    .damage
+                    .add(DamageKind::Damaged, DamageLocation { what: "no entry".to_owned(), ..place });
+                self.push(TranscriptPart::Raw(odd));
+                return LineEffect::Continues;
             }
         };
         self.common(&mut entry);
@@ -149,40 +153,42 @@ impl growing::Fold for Fold {
         }
         let is_side = entry.is_side && self.known.own.is_side == Some(false);
         let is_resumed = mem::take(&mut self.is_resumed);
-        let hangs = match &entry.parent {
-            _ if is_resumed || is_side => Hangs::Nowhere,
-            Parent::Of(parent) => self.chain.find(parent),
+        let parent_turn = match &entry.parent {
+            _ if is_resumed || is_side => ParentTurn::Missing,
+            EntryParent::Of(parent) => self.chain.find(parent),
             // Whether a summary is one of this session is said by the line that it names.
-            Parent::Unsaid if entry.kind == "summary" => {
-                entry.body.peek("leafUuid").and_then(Value::as_str).map_or(Hangs::Nowhere, |leaf| self.chain.find(leaf))
-            }
-            Parent::Root | Parent::Unsaid => Hangs::Nowhere,
+            EntryParent::Unspecified if entry.kind == "summary" => entry
+                .body
+                .peek("leafUuid")
+                .and_then(Value::as_str)
+                .map_or(ParentTurn::Missing, |leaf| self.chain.find(leaf)),
+            EntryParent::Root | EntryParent::Unspecified => ParentTurn::Missing,
         };
-        if hangs == Hangs::Unknown {
-            return Step::Lost;
+        if parent_turn == ParentTurn::Unknown {
+            return LineEffect::NeedsFullRead;
         }
-        self.known.own.has_chain |= matches!(hangs, Hangs::From(_));
+        self.known.own.has_chain |= matches!(parent_turn, ParentTurn::Of(_));
         self.weight = self.weight.saturating_add(length);
         let is_full = self.weight > MAX_STATE;
         if is_side {
             if is_full {
-                self.known.session.damage.add(Mark::TooLarge, place);
+                self.known.session.damage.add(DamageKind::TooLarge, place);
             } else {
                 self.side(entry);
             }
-            return Step::GoesOn;
+            return LineEffect::Continues;
         }
         let id = entry.id.clone();
         let begins = match self.prompt(&mut entry, is_resumed) {
             Some(message) => {
-                let is_root = entry.parent == Parent::Root && self.known.own.has_chain;
+                let is_root = entry.parent == EntryParent::Root && self.known.own.has_chain;
                 let ended = self.end_turn();
                 let number = self.known.session.turns;
-                self.known.own.follows = match hangs {
+                self.known.own.follows = match parent_turn {
                     _ if is_resumed => self.known.own.follows,
-                    Hangs::From(turn) => Follows::of(number, turn),
-                    Hangs::Nowhere if is_root => Follows::of(number, None),
-                    Hangs::Nowhere | Hangs::Unknown => Follows::Previous,
+                    ParentTurn::Of(turn) => TurnParent::of(number, turn),
+                    ParentTurn::Missing if is_root => TurnParent::of(number, None),
+                    ParentTurn::Missing | ParentTurn::Unknown => TurnParent::Previous,
                 };
                 self.begin(entry, message);
                 self.weight = length;
@@ -190,7 +196,7 @@ impl growing::Fold for Fold {
             }
             None => {
                 if is_full {
-                    self.known.session.damage.add(Mark::TooLarge, place);
+                    self.known.session.damage.add(DamageKind::TooLarge, place);
                 } else {
                     self.tell(entry);
                 }
@@ -199,22 +205,22 @@ impl growing::Fold for Fold {
         };
         if let Some(id) = id {
             let here = self.current.is_some().then_some(self.known.session.turns);
-            let turn = match hangs {
-                Hangs::From(turn) if begins.is_none() => turn,
+            let turn = match parent_turn {
+                ParentTurn::Of(turn) if begins.is_none() => turn,
                 _ => here,
             };
             self.chain.add(&id, turn);
         }
         match begins {
-            Some(ended) => Step::Begins(ended.map(Box::new)),
-            None => Step::GoesOn,
+            Some(ended) => LineEffect::StartsTurn(ended.map(Box::new)),
+            None => LineEffect::Continues,
         }
     }
 
     /// Ends the last turn, which is also told of the subagents that nobody is known to have started.
-    fn end(&mut self) -> Option<ForeignTurn> {
+    fn end(&mut self) -> Option<TranscriptTurn> {
         if self.current.is_some() && self.depth == 0 {
-            for agent in self.beside.agents() {
+            for agent in self.sidecar.agents() {
                 if !self.known.own.claimed.contains(&agent) && !self.agents.iter().any(|(known, _)| *known == agent) {
                     self.agents.push((agent.clone(), format!("agent-{agent}")));
                 }
@@ -223,51 +229,51 @@ impl growing::Fold for Fold {
         self.end_turn()
     }
 
-    fn has_early(&self) -> bool {
-        !self.early.is_empty()
+    fn has_preamble(&self) -> bool {
+        !self.preamble.is_empty()
     }
 
-    fn known(&mut self) -> &mut Known {
+    fn known(&mut self) -> &mut FoldState {
         &mut self.known
     }
 
-    fn chain(&mut self) -> Option<&mut Chain> {
+    fn chain(&mut self) -> Option<&mut ParentIndex> {
         Some(&mut self.chain)
     }
 }
 
-impl Fold {
-    pub(super) fn new(known: Known, beside: Beside, depth: usize, is_resumed: bool) -> Self {
+impl TurnFold {
+    pub(super) fn new(known: FoldState, sidecar: Sidecar, depth: usize, is_resumed: bool) -> Self {
         Self {
             known,
-            beside,
+            sidecar,
             depth,
-            chain: Chain::new(is_resumed),
+            chain: ParentIndex::new(is_resumed),
             is_resumed,
             current: None,
             sides: Vec::new(),
             agents: Vec::new(),
-            early: Early::default(),
+            preamble: Preamble::default(),
             weight: 0,
         }
     }
 
     /// Ends the turn that is open.
-    fn end_turn(&mut self) -> Option<ForeignTurn> {
-        let talk = self.current.take()?;
+    fn end_turn(&mut self) -> Option<TranscriptTurn> {
+        let turn_assembler = self.current.take()?;
         let mut children = Vec::new();
-        let mut turn = talk.finish();
+        let mut turn = turn_assembler.finish();
         for (at, side) in mem::take(&mut self.sides).into_iter().enumerate() {
-            let mut told = side.talk.finish();
+            let mut told = side.turn_assembler.finish();
             // Older versions do not say which call it was: the one that was given the same words.
             let call = turn
                 .tool_calls()
-                .filter(|call| !children.iter().any(|child: &Child| child.call == call.id))
+                .filter(|call| !children.iter().any(|child: &SubagentChat| child.call == call.id))
                 .find(|call| matches!(&call.input, ToolInput::Subagent { prompt, .. } if *prompt == told.message.text));
             let call = call.map_or_else(|| format!("{}-side-{at}", turn.id), |call| call.id.clone());
             told.id = format!("{call}-turn");
-            children.push(Child {
-                chat: ForeignChat { id: call.clone(), turns: vec![told], ..ForeignChat::default() },
+            children.push(SubagentChat {
+                chat: TranscriptChat { id: call.clone(), turns: vec![told], ..TranscriptChat::default() },
                 call,
             });
         }
@@ -280,17 +286,17 @@ impl Fold {
     }
 
     /// The conversation of a subagent that has a log of its own.
-    fn agent(&mut self, id: &str, call: String) -> Option<Child> {
+    fn agent(&mut self, id: &str, call: String) -> Option<SubagentChat> {
         if self.depth >= MAX_DEPTH || !self.known.own.claimed.insert(id.to_owned()) {
             return None;
         }
-        let path = self.beside.agent(id)?;
-        let card = Card::of(&path);
+        let path = self.sidecar.agent(id)?;
+        let card = SubagentMetadata::of(&path);
         let room = MAX_STATE.saturating_sub(self.weight);
-        let read = side_log(&path, id, &self.beside, self.depth + 1, room, &mut self.known.own.claimed);
+        let read = side_log(&path, id, &self.sidecar, self.depth + 1, room, &mut self.known.own.claimed);
         let damage = &mut self.known.session.damage;
-        let Some(SideLog { session, turns, size }) = read else {
-            damage.mark(Mark::TooLarge);
+        let Some(SidechainLog { session, turns, size }) = read else {
+            damage.mark(DamageKind::TooLarge);
             return None;
         };
         self.weight = self.weight.saturating_add(size);
@@ -299,13 +305,13 @@ impl Fold {
         }
         damage.count = damage.count.saturating_add(session.damage.count);
         let call = card.call.clone().unwrap_or(call);
-        let mut chat = ForeignChat { id: id.to_owned(), turns, ..ForeignChat::default() };
+        let mut chat = TranscriptChat { id: id.to_owned(), turns, ..TranscriptChat::default() };
         card.write_to(&mut chat);
-        Some(Child { call, chat })
+        Some(SubagentChat { call, chat })
     }
 
     /// What each line says of the session.
-    fn common(&mut self, entry: &mut Entry) {
+    fn common(&mut self, entry: &mut LogEntry) {
         let session = &mut self.known.session;
         let body = &mut entry.body;
         if let Some(id) = body.string("sessionId") {
@@ -316,7 +322,7 @@ impl Fold {
             session.parent = from.string("sessionId").or(session.parent.take());
         }
         if let Some(folder) = body.string("cwd").filter(|_| session.workspace.folders.is_empty()) {
-            session.workspace.folders.push(Place::local(folder));
+            session.workspace.folders.push(FileLocation::local(folder));
         }
         session.workspace.branch =
             body.string("gitBranch").filter(|branch| !branch.is_empty()).or(session.workspace.branch.take());
@@ -328,7 +334,7 @@ impl Fold {
 
     /// The message that begins a turn, if the line is one. Results that come with it go to the turn that is open.
     /// A reading that goes on has told those before.
-    fn prompt(&mut self, entry: &mut Entry, is_resumed: bool) -> Option<ForeignMessage> {
+    fn prompt(&mut self, entry: &mut LogEntry, is_resumed: bool) -> Option<TranscriptMessage> {
         if entry.kind == "attachment" {
             return self.queued(entry);
         }
@@ -360,19 +366,19 @@ impl Fold {
         self.words(text, entry)
     }
 
-    fn results(&mut self, blocks: Vec<Value>, entry: &mut Entry) -> Vec<Value> {
+    fn results(&mut self, blocks: Vec<Value>, entry: &mut LogEntry) -> Vec<Value> {
         let (body, at) = (&mut entry.body, entry.at);
-        let beside = mem::take(&mut self.beside);
-        let (rest, found) = self.open(at).results(blocks, body, at, &beside);
-        self.beside = beside;
+        let sidecar = mem::take(&mut self.sidecar);
+        let (rest, found) = self.open(at).results(blocks, body, at, &sidecar);
+        self.sidecar = sidecar;
         self.found(found);
         rest
     }
 
-    fn found(&mut self, found: Found) {
+    fn found(&mut self, found: ToolResultDetails) {
         self.weight = self.weight.saturating_add(found.weight);
         if found.is_too_large {
-            self.known.session.damage.mark(Mark::TooLarge);
+            self.known.session.damage.mark(DamageKind::TooLarge);
         }
         for (agent, call) in found.agents {
             self.link(agent, call);
@@ -387,7 +393,7 @@ impl Fold {
     }
 
     /// What stands where a person's words do.
-    fn words(&mut self, blocks: Vec<Value>, entry: &mut Entry) -> Option<ForeignMessage> {
+    fn words(&mut self, blocks: Vec<Value>, entry: &mut LogEntry) -> Option<TranscriptMessage> {
         let (mut texts, mut attachments) = (Vec::new(), Vec::new());
         for block in blocks {
             match block {
@@ -404,38 +410,38 @@ impl Fold {
         let is_automatic =
             entry.body.peek("origin").and_then(|origin| origin.get("kind")?.as_str()) == Some("task-notification");
         match words_of(&text) {
-            Words::Person { text, .. } if is_automatic => Some(automatic(text)),
-            Words::Automation(text) => Some(automatic(text)),
-            Words::Person { text, .. } if text.is_empty() && attachments.is_empty() => None,
-            Words::Person { text, command, context } => {
+            UserText::Person { text, .. } if is_automatic => Some(automatic(text)),
+            UserText::Automation(text) => Some(automatic(text)),
+            UserText::Person { text, .. } if text.is_empty() && attachments.is_empty() => None,
+            UserText::Person { text, command, context } => {
                 if command.as_deref() == Some("rename") {
                     self.renamed(&text);
                 }
                 // They belong to the turn that begins here.
-                let mut message = ForeignMessage { text, command, attachments, ..ForeignMessage::default() };
+                let mut message = TranscriptMessage { text, command, attachments, ..TranscriptMessage::default() };
                 if !context.is_empty() {
                     message.raw.insert(CONTEXT.to_owned(), serde_json::to_value(context).unwrap_or_default());
                 }
                 Some(message)
             }
-            Words::Stopped => {
-                let talk = self.open(entry.at);
-                talk.draft.moved(entry.at);
-                talk.draft.cancel();
+            UserText::Stopped => {
+                let turn_assembler = self.open(entry.at);
+                turn_assembler.draft.moved(entry.at);
+                turn_assembler.draft.cancel();
                 None
             }
-            Words::Program { kind, text } => {
-                if let Some(talk) = &mut self.current {
-                    talk.draft.moved(entry.at);
+            UserText::Program { kind, text } => {
+                if let Some(turn_assembler) = &mut self.current {
+                    turn_assembler.draft.moved(entry.at);
                     // What the program answers itself needs no model.
-                    if kind != "stop-hook" && talk.draft.is_unanswered() {
-                        talk.draft.done();
+                    if kind != "stop-hook" && turn_assembler.draft.is_unanswered() {
+                        turn_assembler.draft.done();
                     }
                 }
-                self.notice(kind, text, Members::default());
+                self.notice(kind, text, JsonMembers::default());
                 None
             }
-            Words::Context(context) => {
+            UserText::Context(context) => {
                 self.context(context);
                 None
             }
@@ -443,7 +449,7 @@ impl Fold {
     }
 
     /// What a person said while the agent worked: it is told when the agent gets it.
-    fn queued(&mut self, entry: &mut Entry) -> Option<ForeignMessage> {
+    fn queued(&mut self, entry: &mut LogEntry) -> Option<TranscriptMessage> {
         let attachment = entry.body.peek("attachment")?;
         if attachment.get("type").and_then(Value::as_str) != Some("queued_command")
             || attachment.get("commandMode").and_then(Value::as_str).is_some_and(|mode| mode != "prompt")
@@ -452,13 +458,15 @@ impl Fold {
         }
         let text = content_text(attachment.get("prompt")?);
         let message = match words_of(&text) {
-            Words::Person { text, command, .. } => ForeignMessage { text, command, ..ForeignMessage::default() },
-            Words::Automation(text) => automatic(text),
-            Words::Stopped | Words::Program { .. } | Words::Context(_) => return None,
+            UserText::Person { text, command, .. } => {
+                TranscriptMessage { text, command, ..TranscriptMessage::default() }
+            }
+            UserText::Automation(text) => automatic(text),
+            UserText::Stopped | UserText::Program { .. } | UserText::Context(_) => return None,
         };
         // The agent was not stopped by it: it goes on in the next turn.
-        if let Some(talk) = &mut self.current {
-            talk.draft.done();
+        if let Some(turn_assembler) = &mut self.current {
+            turn_assembler.draft.done();
         }
         entry.body.forget(&["attachment"]);
         Some(message)
@@ -469,12 +477,12 @@ impl Fold {
         self.known.own.given_title = name.filter(|name| !name.is_empty());
     }
 
-    fn begin(&mut self, mut entry: Entry, mut message: ForeignMessage) {
+    fn begin(&mut self, mut entry: LogEntry, mut message: TranscriptMessage) {
         let context = message.raw.shift_remove(CONTEXT).and_then(|context| serde_json::from_value(context).ok());
         let mode = entry.body.string("permissionMode");
         entry.body.forget(&["message", "origin", "todos", "thinkingMetadata"]);
         message.raw.extend(entry.body.rest());
-        let turn = ForeignTurn {
+        let turn = TranscriptTurn {
             id: entry.id.filter(|id| !id.is_empty()).unwrap_or_else(|| self.next_id()),
             follows: self.known.own.follows,
             started_at: entry.at,
@@ -483,71 +491,71 @@ impl Fold {
             context: context.unwrap_or_default(),
             mode,
             message,
-            ..ForeignTurn::default()
+            ..TranscriptTurn::default()
         };
-        self.current = Some(Talk::new(turn));
-        self.give_early();
+        self.current = Some(TurnAssembler::new(turn));
+        self.flush_preamble();
     }
 
     fn next_id(&self) -> String {
         format!("turn-{}", self.known.session.turns + 1)
     }
 
-    fn who(&self) -> ForeignAgent {
+    fn who(&self) -> TranscriptAgent {
         let version = self.known.session.version.clone();
-        ForeignAgent { id: "claude-code".into(), name: "Claude Code".into(), version, ..ForeignAgent::default() }
+        TranscriptAgent { id: "claude-code".into(), name: "Claude Code".into(), version, ..TranscriptAgent::default() }
     }
 
     /// The turn that is open. What an agent does without having been asked begins one without a message.
-    fn open(&mut self, at: Option<Timestamp>) -> &mut Talk {
+    fn open(&mut self, at: Option<Timestamp>) -> &mut TurnAssembler {
         if self.current.is_none() {
-            let mut talk = Talk::unasked(self.next_id(), at);
-            talk.draft.turn.agent = Some(self.who());
-            self.known.own.follows = Follows::Previous;
-            self.current = Some(talk);
-            self.give_early();
+            let mut turn_assembler = TurnAssembler::unasked(self.next_id(), at);
+            turn_assembler.draft.turn.agent = Some(self.who());
+            self.known.own.follows = TurnParent::Previous;
+            self.current = Some(turn_assembler);
+            self.flush_preamble();
         }
         self.current.get_or_insert_default()
     }
 
-    fn give_early(&mut self) {
-        for part in self.early.give() {
+    fn flush_preamble(&mut self) {
+        for part in self.preamble.give() {
             self.push(part);
         }
     }
 
-    fn push(&mut self, part: ForeignPart) {
+    fn push(&mut self, part: TranscriptPart) {
         match &mut self.current {
-            Some(talk) => {
-                talk.draft.push(part);
+            Some(turn_assembler) => {
+                turn_assembler.draft.push(part);
             }
-            None => self.early.push(part, &mut self.known.session.damage),
+            None => self.preamble.push(part, &mut self.known.session.damage),
         }
     }
 
-    fn notice(&mut self, kind: &str, text: String, data: Members) {
-        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
+    fn notice(&mut self, kind: &str, text: String, data: JsonMembers) {
+        self.push(TranscriptPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
     }
 
     fn context(&mut self, blocks: Vec<ContextBlock>) {
         match &mut self.current {
-            Some(talk) => talk.draft.turn.context.extend(blocks),
+            Some(turn_assembler) => turn_assembler.draft.turn.context.extend(blocks),
             None => {
                 for block in blocks {
-                    self.notice(&block.name, block.text, Members::default());
+                    self.notice(&block.name, block.text, JsonMembers::default());
                 }
             }
         }
     }
 
     /// A line that begins no turn.
-    fn tell(&mut self, mut entry: Entry) {
+    fn tell(&mut self, mut entry: LogEntry) {
         match entry.kind.as_str() {
             "assistant" => self.open(entry.at).assistant(entry),
             "user" if entry.is_recap() => {
                 let content = entry.body.object("message").and_then(|mut message| message.any("content"));
                 let text = content.as_ref().map(content_text).unwrap_or_default();
-                self.notice("compact-summary", text, Members::default());
+                self.notice("compact-summary", text, JsonMembers::default());
             }
             // All that it said was taken by `prompt`.
             "user" => {
@@ -561,7 +569,7 @@ impl Fold {
                 ]);
                 let rest = entry.body.rest();
                 if !rest.is_empty() {
-                    self.push(ForeignPart::Notice(Notice { kind: "user".into(), text: String::new(), raw: rest }));
+                    self.push(TranscriptPart::Notice(Notice { kind: "user".into(), text: String::new(), raw: rest }));
                 }
             }
             "system" => self.system(entry),
@@ -574,30 +582,30 @@ impl Fold {
                     self.link(agent, call);
                 }
                 if !PROGRESS.contains(&kind) {
-                    self.push(ForeignPart::Raw(data.into_value()));
+                    self.push(TranscriptPart::Raw(data.into_value()));
                 }
             }
             _ => self.record(entry),
         }
     }
 
-    fn system(&mut self, mut entry: Entry) {
+    fn system(&mut self, mut entry: LogEntry) {
         let kind = entry.body.string("subtype").unwrap_or_else(|| "system".to_owned());
         let text = entry.body.message("content").unwrap_or_default();
         entry.body.forget(&["level", "toolUseID"]);
-        if let Some(talk) = &mut self.current {
+        if let Some(turn_assembler) = &mut self.current {
             match kind.as_str() {
                 // It is written when a turn has ended.
-                "turn_duration" => talk.draft.done(),
+                "turn_duration" => turn_assembler.draft.done(),
                 "error" | "api_refusal" => {
                     let message = entry.body.peek("error").and_then(|error| error.get("message")?.as_str());
-                    talk.draft.fail(&kind, message.unwrap_or(&text).to_owned());
+                    turn_assembler.draft.fail(&kind, message.unwrap_or(&text).to_owned());
                 }
                 _ => {}
             }
         }
         if kind == "local_command"
-            && let Words::Person { text, command, .. } = words_of(&text)
+            && let UserText::Person { text, command, .. } = words_of(&text)
             && command.as_deref() == Some("rename")
         {
             self.renamed(&text);
@@ -605,31 +613,31 @@ impl Fold {
         self.notice(&kind, text, entry.body);
     }
 
-    fn attached(&mut self, mut entry: Entry) {
+    fn attached(&mut self, mut entry: LogEntry) {
         let Some(mut attachment) = entry.body.object("attachment") else {
             return self.notice("attachment", String::new(), entry.body);
         };
         let foreign_kind = attachment.string("type").unwrap_or_default();
         let kind = match foreign_kind.as_str() {
-            "file" | "compact_file_reference" | "pdf_reference" => AttachmentKind::File,
-            "directory" => AttachmentKind::Folder,
-            "selected_lines_in_ide" => AttachmentKind::Selection,
+            "file" | "compact_file_reference" | "pdf_reference" => TranscriptAttachmentKind::File,
+            "directory" => TranscriptAttachmentKind::Folder,
+            "selected_lines_in_ide" => TranscriptAttachmentKind::Selection,
             _ => return self.notice(&foreign_kind, String::new(), attachment),
         };
         let path = ["filename", "path"].iter().find_map(|key| attachment.string(key));
-        let place = path.map(Place::local);
+        let place = path.map(FileLocation::local);
         let name = attachment.string("displayPath").or_else(|| place.as_ref().map(|place| place.name().to_owned()));
         let text = attachment.any("content").map(|content| {
             let inner = content.get("file").and_then(|file| file.get("content")).and_then(Value::as_str);
             inner.map_or_else(|| content_text(&content), str::to_owned)
         });
         let raw = attachment.rest();
-        let attached = ForeignAttachment { kind, foreign_kind, name: name.unwrap_or_default(), place, text, raw };
+        let attached = TranscriptAttachment { kind, foreign_kind, name: name.unwrap_or_default(), place, text, raw };
         self.open(entry.at).draft.turn.message.attachments.push(attached);
     }
 
     /// What is said of the session as a whole, and what is not known.
-    fn record(&mut self, mut entry: Entry) {
+    fn record(&mut self, mut entry: LogEntry) {
         let body = &mut entry.body;
         match entry.kind.as_str() {
             "custom-title" => self.known.own.given_title = body.string("customTitle").filter(|title| !title.is_empty()),
@@ -637,19 +645,19 @@ impl Fold {
             "summary" => {
                 // Summaries of other sessions stand in a file as well: those name lines that are not here.
                 let leaf = body.string("leafUuid");
-                let is_ours = leaf.is_none_or(|leaf| self.chain.find(&leaf) != Hangs::Nowhere);
+                let is_ours = leaf.is_none_or(|leaf| self.chain.find(&leaf) != ParentTurn::Missing);
                 let summary = body.string("summary").filter(|summary| {
                     !summary.is_empty() && !summary.starts_with("API Error") && !summary.starts_with("Invalid API key")
                 });
                 if is_ours {
                     self.known.own.made_title = summary.or(self.known.own.made_title.take());
                 } else if let Some(summary) = summary {
-                    self.notice("summary", summary, Members::default());
+                    self.notice("summary", summary, JsonMembers::default());
                 }
             }
             "relocated" => {
                 if let Some(folder) = body.string("relocatedCwd") {
-                    self.known.session.workspace.folders = vec![Place::local(folder)];
+                    self.known.session.workspace.folders = vec![FileLocation::local(folder)];
                 }
             }
             "worktree-state" => {
@@ -669,7 +677,7 @@ impl Fold {
                 workspace.repository =
                     workspace.repository.take().or_else(|| body.peek("prRepository")?.as_str().map(str::to_owned));
                 let text = body.string("prUrl").unwrap_or_default();
-                workspace.pulled(Some(text.clone()));
+                workspace.set_pull_request(Some(text.clone()));
                 self.notice("pr-link", text, entry.body);
             }
             "agent-name" => {
@@ -689,7 +697,7 @@ impl Fold {
                 let backups = snapshot.peek("trackedFileBackups").and_then(Value::as_object);
                 if backups.is_some_and(|backups| !backups.is_empty()) {
                     let folder = self.known.session.workspace.folders.first().and_then(|place| place.path.clone());
-                    for edit in self.known.own.tracked.take(&snapshot, folder.as_deref(), &self.beside) {
+                    for edit in self.known.own.tracked.take(&snapshot, folder.as_deref(), &self.sidecar) {
                         self.edited(edit);
                     }
                     self.notice("file-history-snapshot", String::new(), snapshot);
@@ -698,35 +706,35 @@ impl Fold {
             _ => {
                 let kind = entry.kind;
                 body.insert("type", Value::String(kind));
-                self.push(ForeignPart::Raw(entry.body.into_value()));
+                self.push(TranscriptPart::Raw(entry.body.into_value()));
             }
         }
     }
 
     /// A file was changed in the turn that is open. The text that a call wrote is not told again.
-    fn edited(&mut self, mut edit: ForeignEdit) {
-        let Some(talk) = &self.current else { return };
-        let is_told = talk.draft.turn.tool_calls().any(|call| match &call.input {
+    fn edited(&mut self, mut edit: TranscriptEdit) {
+        let Some(turn_assembler) = &self.current else { return };
+        let is_told = turn_assembler.draft.turn.tool_calls().any(|call| match &call.input {
             ToolInput::Edits(edits) => edits.iter().any(|told| told.path == edit.place.shown()),
             _ => false,
         });
         if is_told {
             edit.changes.clear();
         }
-        self.push(ForeignPart::Edit(Box::new(edit)));
+        self.push(TranscriptPart::Edit(Box::new(edit)));
     }
 
     /// A line of a subagent whose conversation stands in the same file.
-    fn side(&mut self, mut entry: Entry) {
+    fn side(&mut self, mut entry: LogEntry) {
         let known = match &entry.parent {
-            Parent::Of(parent) => self.sides.iter().rposition(|side| side.ids.contains(parent)),
-            Parent::Root | Parent::Unsaid => None,
+            EntryParent::Of(parent) => self.sides.iter().rposition(|side| side.ids.contains(parent)),
+            EntryParent::Root | EntryParent::Unspecified => None,
         };
         let begins = known.is_none() && entry.kind == "user" && self.sides.len() < MAX_SIDES;
         if begins || self.sides.is_empty() {
             self.open(entry.at);
-            let talk = Talk::unasked(String::new(), entry.at);
-            self.sides.push(Side { talk, ids: HashSet::new() });
+            let turn_assembler = TurnAssembler::unasked(String::new(), entry.at);
+            self.sides.push(Sidechain { turn_assembler, ids: HashSet::new() });
         }
         let at = known.filter(|_| !begins).unwrap_or(self.sides.len() - 1);
         let Some(side) = self.sides.get_mut(at) else { return };
@@ -734,23 +742,25 @@ impl Fold {
             side.ids.insert(id);
         }
         match entry.kind.as_str() {
-            "assistant" => side.talk.assistant(entry),
+            "assistant" => side.turn_assembler.assistant(entry),
             "user" => {
                 let content = entry.body.object("message").and_then(|mut message| message.any("content"));
                 match content {
                     Some(Value::Array(blocks)) if blocks.iter().any(|block| is_type(block, "tool_result")) => {
-                        let (_, found) = side.talk.results(blocks, &mut entry.body, entry.at, &self.beside);
+                        let (_, found) = side.turn_assembler.results(blocks, &mut entry.body, entry.at, &self.sidecar);
                         self.found(found);
                     }
-                    Some(content) if begins => side.talk.draft.turn.message.text = content_text(&content),
-                    Some(content) => side.talk.draft.notice("user", content_text(&content), Members::default()),
+                    Some(content) if begins => side.turn_assembler.draft.turn.message.text = content_text(&content),
+                    Some(content) => {
+                        side.turn_assembler.draft.notice("user", content_text(&content), JsonMembers::default())
+                    }
                     None => {}
                 }
             }
             "progress" => {}
             kind => {
                 let kind = kind.to_owned();
-                side.talk.draft.notice(&kind, String::new(), entry.body);
+                side.turn_assembler.draft.notice(&kind, String::new(), entry.body);
             }
         }
     }
@@ -763,14 +773,14 @@ fn is_type(block: &Value, kind: &str) -> bool {
     block.get("type").and_then(Value::as_str) == Some(kind)
 }
 
-fn automatic(text: String) -> ForeignMessage {
-    ForeignMessage { text, origin: MessageOrigin::SystemNotification, ..ForeignMessage::default() }
+fn automatic(text: String) -> TranscriptMessage {
+    TranscriptMessage { text, origin: MessageOrigin::SystemNotification, ..TranscriptMessage::default() }
 }
 
-fn attachment_of(block: Value) -> ForeignAttachment {
-    let mut members = Members::of(block).unwrap_or_default();
+fn attachment_of(block: Value) -> TranscriptAttachment {
+    let mut members = JsonMembers::of(block).unwrap_or_default();
     let foreign_kind = members.string("type").unwrap_or_default();
-    let kind = if foreign_kind == "image" { AttachmentKind::Image } else { AttachmentKind::Other };
+    let kind = if foreign_kind == "image" { TranscriptAttachmentKind::Image } else { TranscriptAttachmentKind::Other };
     let name = members.string("title").unwrap_or_else(|| foreign_kind.clone());
-    ForeignAttachment { kind, foreign_kind, name, raw: members.rest(), ..ForeignAttachment::default() }
+    TranscriptAttachment { kind, foreign_kind, name, raw: members.rest(), ..TranscriptAttachment::default() }
 }

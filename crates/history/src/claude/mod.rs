@@ -4,65 +4,68 @@
 //! which one it goes on from. A log only grows, so a reading can go on where the newest turn began; where a new line
 //! hangs from an old one, the log is read anew to find out from which.
 
-mod beside;
 mod entry;
 mod file_history;
 mod find;
 mod fold;
-mod locations;
-mod talk;
+mod sidecar;
+mod store_roots;
+mod turn_assembler;
 
-pub use beside::{backup, todos};
-pub use locations::locations;
+pub use sidecar::{backup, todos};
+pub use store_roots::store_roots;
 
 use std::collections::BTreeSet;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use crate::damage::{BadPlace, Mark};
+use crate::append_log::{self, BUFFER};
+use crate::damage::{DamageKind, DamageLocation};
 use crate::error::HistoryError;
 use crate::files;
-use crate::growing::{self, BUFFER};
-use crate::normal::{ForeignSession, ForeignTurn, Source};
-use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
-use beside::Beside;
-use fold::{Fold, Known};
+use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn};
+use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use fold::{FoldState, TurnFold};
+use sidecar::Sidecar;
 
 /// The reader of Claude Code's sessions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Claude;
 
-impl Reader for Claude {
-    fn source(&self) -> Source {
-        Source::Claude
+impl HistoryReader for Claude {
+    fn source(&self) -> TranscriptSource {
+        TranscriptSource::Claude
     }
 
-    fn find(&self, root: &Root, hints: Hints) -> Finding {
+    fn find(&self, root: &StoreRoot, hints: Hints) -> StoreListing {
         find::find(root, hints)
     }
 
-    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
+    fn locate(&self, path: &Path) -> Result<SessionLocation, HistoryError> {
         find::locate(path)
     }
 
     fn read(
         &self,
-        located: &Located,
+        location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(ForeignTurn),
-    ) -> Result<Reading, HistoryError> {
-        let path = located.meant_for(Source::Claude)?;
+        turns: &mut dyn FnMut(TranscriptTurn),
+    ) -> Result<ReadOutcome, HistoryError> {
+        let path = location.path_for(TranscriptSource::Claude)?;
         let (file, _) = files::open(path)?;
-        let begin = |known| begin(known, &located.id, &Beside::of(path));
-        let read = growing::read(growing::of_file(&file), begin, from, turns);
+        let begin = |known| begin(known, &location.id, &Sidecar::of(path));
+        let read = append_log::read(append_log::of_file(&file), begin, from, turns);
         let grown = read.map_err(|error| HistoryError::io(path, error))?;
-        let mut reading = grown.reading(located, |known| known.finish(located.headline.title.clone()));
+        let mut reading = grown.reading(location, |known| known.finish(location.preview.title.clone()));
         let session = &mut reading.session;
-        session.workspace.fill(located.workspace.clone());
-        match beside::todos(path, &located.id) {
+        session.workspace.fill(location.workspace.clone());
+        match sidecar::todos(path, &location.id) {
             Ok(todos) => session.todos = todos,
             Err(problem) => {
-                session.damage.add(Mark::Damaged, BadPlace { what: problem.to_string(), ..BadPlace::default() });
+                session.damage.add(
+                    DamageKind::Damaged,
+                    DamageLocation { what: problem.to_string(), ..DamageLocation::default() },
+                );
             }
         }
         Ok(reading)
@@ -74,23 +77,23 @@ pub fn read_log(
     bytes: &[u8],
     id: &str,
     from: Option<&Bookmark>,
-    turns: &mut dyn FnMut(ForeignTurn),
-) -> io::Result<Reading> {
-    let begin = |known| begin(known, id, &Beside::default());
-    let grown = growing::read(growing::of_bytes(bytes), begin, from, turns)?;
-    Ok(grown.reading(&Located::nowhere(Source::Claude, id), |known| known.finish(None)))
+    turns: &mut dyn FnMut(TranscriptTurn),
+) -> io::Result<ReadOutcome> {
+    let begin = |known| begin(known, id, &Sidecar::default());
+    let grown = append_log::read(append_log::of_bytes(bytes), begin, from, turns)?;
+    Ok(grown.reading(&SessionLocation::without_file(TranscriptSource::Claude, id), |known| known.finish(None)))
 }
 
-fn begin(carried: Option<Known>, id: &str, beside: &Beside) -> Fold {
+fn begin(carried: Option<FoldState>, id: &str, sidecar: &Sidecar) -> TurnFold {
     let is_resumed = carried.is_some();
-    Fold::new(carried.unwrap_or_else(|| Known::begun(id)), beside.clone(), 0, is_resumed)
+    TurnFold::new(carried.unwrap_or_else(|| FoldState::initial(id)), sidecar.clone(), 0, is_resumed)
 }
 
 /// A subagent's log that was read.
 #[derive(Debug)]
-struct SideLog {
-    session: ForeignSession,
-    turns: Vec<ForeignTurn>,
+struct SidechainLog {
+    session: TranscriptSession,
+    turns: Vec<TranscriptTurn>,
     /// How many bytes it has.
     size: usize,
 }
@@ -99,19 +102,19 @@ struct SideLog {
 fn side_log(
     path: &Path,
     id: &str,
-    beside: &Beside,
+    sidecar: &Sidecar,
     depth: usize,
     room: usize,
     claimed: &mut BTreeSet<String>,
-) -> Option<SideLog> {
+) -> Option<SidechainLog> {
     let (file, metadata) = files::open(path).ok()?;
     let size = usize::try_from(metadata.len()).ok().filter(|size| *size <= room)?;
-    let mut known = Known::begun(id);
+    let mut known = FoldState::initial(id);
     known.own.claimed.clone_from(claimed);
     let mut turns = Vec::new();
-    let fold = Fold::new(known, beside.clone(), depth, false);
+    let fold = TurnFold::new(known, sidecar.clone(), depth, false);
     let source = BufReader::with_capacity(BUFFER, file.take(metadata.len()));
-    let mut known = growing::read_lines(source, 0, fold, &mut |turn| turns.push(turn)).ok()??.known;
+    let mut known = append_log::read_lines(source, 0, fold, &mut |turn| turns.push(turn)).ok()??.known;
     *claimed = std::mem::take(&mut known.own.claimed);
-    Some(SideLog { session: known.finish(None), turns, size })
+    Some(SidechainLog { session: known.finish(None), turns, size })
 }

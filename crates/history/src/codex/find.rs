@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::error::HistoryError;
 use crate::files;
-use crate::json::Members;
+use crate::json::JsonMembers;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::Source;
-use crate::reader::{Finding, Headline, Hints, Located, Lost, Root};
+use crate::normal::TranscriptSource;
+use crate::reader::{Hints, MissingSession, SessionLocation, SessionPreview, StoreListing, StoreRoot};
 
 /// The sessions that were given names. It lists no others, so that one which is not in it is not amiss.
 const INDEX: &str = "session_index.jsonl";
@@ -27,15 +27,15 @@ pub(super) fn rollout(name: &str) -> Option<(&str, bool)> {
     Some((id, is_packed))
 }
 
-pub(super) fn find(root: &Root, hints: Hints) -> Finding {
-    let mut finding = Finding::default();
+pub(super) fn find(root: &StoreRoot, hints: Hints) -> StoreListing {
+    let mut listing = StoreListing::default();
     let titles = match hints {
-        Hints::Read => titles(&root.folder, &mut finding),
-        Hints::Leave => HashMap::new(),
+        Hints::Read => titles(&root.folder, &mut listing),
+        Hints::Skip => HashMap::new(),
     };
     let mut open = vec![(root.folder.join("sessions"), 0), (root.folder.join("archived_sessions"), 0)];
     while let Some((folder, depth)) = open.pop() {
-        let names = finding.names(&folder);
+        let names = listing.names(&folder);
         for name in &names {
             let path = folder.join(name);
             let Some((id, is_packed)) = rollout(name) else {
@@ -48,34 +48,38 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
             if is_packed && names.iter().any(|other| name.strip_suffix(".zst") == Some(other)) {
                 continue;
             }
-            let headline = Headline { title: titles.get(id).cloned(), ..Headline::default() };
-            finding.add_file(root, path, Located { headline, ..Located::nowhere(Source::Codex, id) });
+            let preview = SessionPreview { title: titles.get(id).cloned(), ..SessionPreview::default() };
+            listing.add_file(
+                root,
+                path,
+                SessionLocation { preview, ..SessionLocation::without_file(TranscriptSource::Codex, id) },
+            );
         }
     }
-    let found: HashSet<&str> = finding.sessions.iter().map(|located| located.id.as_str()).collect();
+    let found: HashSet<&str> = listing.sessions.iter().map(|location| location.id.as_str()).collect();
     let lost = titles.into_keys().filter(|id| !found.contains(id.as_str()));
-    finding.lost = lost.map(|id| Lost { id, path: root.folder.join(INDEX) }).collect();
-    finding.lost.sort_by(|one, other| one.id.cmp(&other.id));
-    finding.sessions.sort_by(|one, other| one.path.cmp(&other.path));
-    finding
+    listing.lost = lost.map(|id| MissingSession { id, path: root.folder.join(INDEX) }).collect();
+    listing.lost.sort_by(|one, other| one.id.cmp(&other.id));
+    listing.sessions.sort_by(|one, other| one.path.cmp(&other.path));
+    listing
 }
 
 /// A rollout by its file, with the name that the session was given.
-pub(super) fn locate(path: &Path) -> Result<Located, HistoryError> {
-    let mut located = Located::of_file(Source::Codex, path)?;
+pub(super) fn locate(path: &Path) -> Result<SessionLocation, HistoryError> {
+    let mut location = SessionLocation::of_file(TranscriptSource::Codex, path)?;
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     if let Some((id, _)) = rollout(&name) {
-        id.clone_into(&mut located.id);
+        id.clone_into(&mut location.id);
     }
     let is_store =
         |folder: &&Path| folder.file_name().is_some_and(|name| name == "sessions" || name == "archived_sessions");
     let home = path.ancestors().skip(1).take(DEPTH + 1).find(is_store).and_then(Path::parent);
-    located.headline.title = home.and_then(|home| titles(home, &mut Finding::default()).remove(&located.id));
-    Ok(located)
+    location.preview.title = home.and_then(|home| titles(home, &mut StoreListing::default()).remove(&location.id));
+    Ok(location)
 }
 
 /// The names that sessions were given: a log of its own, in which the last word counts.
-fn titles(folder: &Path, finding: &mut Finding) -> HashMap<String, String> {
+fn titles(folder: &Path, listing: &mut StoreListing) -> HashMap<String, String> {
     let path = folder.join(INDEX);
     if !path.is_file() {
         return HashMap::new();
@@ -83,12 +87,12 @@ fn titles(folder: &Path, finding: &mut Finding) -> HashMap<String, String> {
     let bytes = match files::read(&path, MAX_SMALL_FILE) {
         Ok(bytes) => bytes,
         Err(problem) => {
-            finding.problems.push(problem);
+            listing.problems.push(problem);
             return HashMap::new();
         }
     };
     let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
-        let mut line = Members::of(serde_json::from_slice(line).ok()?).ok()?;
+        let mut line = JsonMembers::of(serde_json::from_slice(line).ok()?).ok()?;
         Some((line.string("id")?, line.string("thread_name").filter(|name| !name.is_empty())?))
     });
     lines.collect()

@@ -9,16 +9,17 @@ use grove_core::{MessageOrigin, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::damage::{BadPlace, Mark};
-use crate::draft::Draft;
-use crate::growing::{self, Early, Step};
-use crate::json::{Members, text_of};
+use crate::append_log::{self, LineEffect, Preamble};
+use crate::damage::{DamageKind, DamageLocation};
+use crate::json::{JsonMembers, text_of};
+use crate::json_lines::JsonlRecord;
 use crate::limits::MAX_STATE;
 use crate::normal::{
-    AttachmentKind, CallState, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignModel, ForeignPart,
-    ForeignSession, ForeignToolCall, ForeignTurn, ForeignUsage, Notice, Place, Source, ToolOutput,
+    CallState, ContextBlock, FileLocation, Notice, ToolOutput, TranscriptAgent, TranscriptAttachment,
+    TranscriptAttachmentKind, TranscriptModel, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolCall,
+    TranscriptTurn, TranscriptUsage, TurnParent,
 };
-use crate::records::Record;
+use crate::turn_builder::TurnBuilder;
 
 /// What stands where a person's words do, and is none of them.
 const CONTEXT: &[&str] = &[
@@ -40,7 +41,7 @@ const SHOWN: &[&str] = &["UserMessage", "AgentMessage", "Reasoning"];
 /// What is known between two turns beside the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Own {
+pub(super) struct ReaderState {
     pub title: Option<String>,
     pub has_start: bool,
     model: Option<String>,
@@ -53,36 +54,39 @@ pub(super) struct Own {
     path: Vec<u32>,
 }
 
-pub(super) type Known = growing::Known<Own>;
+pub(super) type FoldState = append_log::FoldState<ReaderState>;
 
-impl Known {
-    pub(super) fn begun(id: &str) -> Self {
-        Self::new(ForeignSession::new(Source::Codex, id), Own::default())
+impl FoldState {
+    pub(super) fn initial(id: &str) -> Self {
+        Self::new(TranscriptSession::new(TranscriptSource::Codex, id), ReaderState::default())
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Fold {
-    known: Known,
-    current: Option<Draft>,
+pub(super) struct TurnFold {
+    known: FoldState,
+    current: Option<TurnBuilder>,
     /// Whether the turn that is open has its message.
     has_message: bool,
-    early: Early<ForeignPart>,
-    early_context: Early<ContextBlock>,
+    preamble: Preamble<TranscriptPart>,
+    preamble_context: Preamble<ContextBlock>,
     weight: usize,
 }
 
-impl growing::Fold for Fold {
-    type Own = Own;
+impl append_log::LogFold for TurnFold {
+    type ReaderState = ReaderState;
 
-    fn take(&mut self, record: Record) -> Step {
+    fn take(&mut self, record: JsonlRecord) -> LineEffect {
         let (length, place) = (record.length, record.place(format!("a turn of more than {MAX_STATE} bytes")));
-        let mut line = match Members::of(record.value) {
+        let mut line = match JsonMembers::of(record.value) {
             Ok(line) => line,
             Err(odd) => {
-                self.known.session.damage.add(Mark::Damaged, BadPlace { what: "no item".to_owned(), ..place });
-                self.push(ForeignPart::Raw(odd));
-                return Step::GoesOn;
+                self.known
+                    .session
+                    .damage
+                    .add(DamageKind::Damaged, DamageLocation { what: "no item".to_owned(), ..place });
+                self.push(TranscriptPart::Raw(odd));
+                return LineEffect::Continues;
             }
         };
         self.known.own.at = line.time("timestamp").or(self.known.own.at);
@@ -95,12 +99,15 @@ impl growing::Fold for Fold {
                 line.insert("type", Value::String(kind));
                 ("response_item".to_owned(), line)
             }
-            (None, _) if line.has("record_type") => return Step::GoesOn,
+            (None, _) if line.has("record_type") => return LineEffect::Continues,
             (None, _) if line.has("id") => ("session_meta".to_owned(), line),
             (None, _) => {
-                self.known.session.damage.add(Mark::Damaged, BadPlace { what: "no item".to_owned(), ..place });
-                self.push(ForeignPart::Raw(line.into_value()));
-                return Step::GoesOn;
+                self.known
+                    .session
+                    .damage
+                    .add(DamageKind::Damaged, DamageLocation { what: "no item".to_owned(), ..place });
+                self.push(TranscriptPart::Raw(line.into_value()));
+                return LineEffect::Continues;
             }
         };
         let begins = self.begins(&kind, &body);
@@ -112,43 +119,43 @@ impl growing::Fold for Fold {
         });
         self.weight = self.weight.saturating_add(length);
         if self.weight > MAX_STATE {
-            self.known.session.damage.add(Mark::TooLarge, place);
+            self.known.session.damage.add(DamageKind::TooLarge, place);
         } else {
             self.tell(&kind, body);
         }
         match ended {
-            Some(ended) => Step::Begins(ended.map(Box::new)),
-            None => Step::GoesOn,
+            Some(ended) => LineEffect::StartsTurn(ended.map(Box::new)),
+            None => LineEffect::Continues,
         }
     }
 
-    fn end(&mut self) -> Option<ForeignTurn> {
+    fn end(&mut self) -> Option<TranscriptTurn> {
         self.end_turn()
     }
 
-    fn has_early(&self) -> bool {
-        !self.early.is_empty() || !self.early_context.is_empty()
+    fn has_preamble(&self) -> bool {
+        !self.preamble.is_empty() || !self.preamble_context.is_empty()
     }
 
-    fn known(&mut self) -> &mut Known {
+    fn known(&mut self) -> &mut FoldState {
         &mut self.known
     }
 }
 
-impl Fold {
-    pub(super) fn new(known: Known) -> Self {
+impl TurnFold {
+    pub(super) fn new(known: FoldState) -> Self {
         Self {
             known,
             current: None,
             has_message: false,
-            early: Early::default(),
-            early_context: Early::default(),
+            preamble: Preamble::default(),
+            preamble_context: Preamble::default(),
             weight: 0,
         }
     }
 
     /// Whether an item begins a turn.
-    fn begins(&self, kind: &str, body: &Members) -> bool {
+    fn begins(&self, kind: &str, body: &JsonMembers) -> bool {
         let inner = body.peek("type").and_then(Value::as_str).unwrap_or_default();
         match (kind, inner) {
             ("event_msg", "task_started" | "turn_started") => true,
@@ -171,7 +178,7 @@ impl Fold {
         }
     }
 
-    fn begin(&mut self, body: &Members) {
+    fn begin(&mut self, body: &JsonMembers) {
         let number = self.known.session.turns;
         let id = body.peek("turn_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         let version = self.known.session.version.clone();
@@ -180,20 +187,25 @@ impl Fold {
         if path.last() == Some(&number) {
             path.pop();
         }
-        let follows = Follows::of(number, path.last().copied());
+        let follows = TurnParent::of(number, path.last().copied());
         path.push(number);
-        let mut turn = ForeignTurn {
+        let mut turn = TranscriptTurn {
             id: id.map_or_else(|| format!("turn-{}", number.saturating_add(1)), str::to_owned),
             follows,
             started_at: self.known.own.at,
             ended_at: self.known.own.at,
-            agent: Some(ForeignAgent { id: "codex".into(), name: "Codex".into(), version, ..ForeignAgent::default() }),
-            ..ForeignTurn::default()
+            agent: Some(TranscriptAgent {
+                id: "codex".into(),
+                name: "Codex".into(),
+                version,
+                ..TranscriptAgent::default()
+            }),
+            ..TranscriptTurn::default()
         };
         turn.message.origin = MessageOrigin::Automation;
-        turn.context = self.early_context.give();
-        let mut draft = Draft::new(turn);
-        for part in self.early.give() {
+        turn.context = self.preamble_context.give();
+        let mut draft = TurnBuilder::new(turn);
+        for part in self.preamble.give() {
             draft.push(part);
         }
         self.current = Some(draft);
@@ -201,9 +213,10 @@ impl Fold {
     }
 
     /// Ends the turn that is open.
-    fn end_turn(&mut self) -> Option<ForeignTurn> {
+    fn end_turn(&mut self) -> Option<TranscriptTurn> {
         let mut draft = self.current.take()?;
-        draft.turn.model = draft.turn.model.take().or_else(|| self.known.own.model.as_deref().map(ForeignModel::new));
+        draft.turn.model =
+            draft.turn.model.take().or_else(|| self.known.own.model.as_deref().map(TranscriptModel::new));
         draft.turn.mode = draft.turn.mode.take().or_else(|| self.known.own.mode.clone());
         let turn = draft.finish();
         self.known.session.count(&turn);
@@ -211,45 +224,45 @@ impl Fold {
     }
 
     /// The turn that is open. What an agent does without having been asked begins one without a message.
-    fn open(&mut self) -> &mut Draft {
+    fn open(&mut self) -> &mut TurnBuilder {
         if self.current.is_none() {
-            self.begin(&Members::default());
+            self.begin(&JsonMembers::default());
         }
         self.current.get_or_insert_default()
     }
 
-    fn push(&mut self, part: ForeignPart) {
+    fn push(&mut self, part: TranscriptPart) {
         match &mut self.current {
             Some(draft) => {
                 draft.push(part);
             }
-            None => self.early.push(part, &mut self.known.session.damage),
+            None => self.preamble.push(part, &mut self.known.session.damage),
         }
     }
 
-    fn notice(&mut self, kind: &str, text: String, data: Members) {
-        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
+    fn notice(&mut self, kind: &str, text: String, data: JsonMembers) {
+        self.push(TranscriptPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
     }
 
     fn context(&mut self, name: &str, text: String) {
         let block = ContextBlock { name: name.to_owned(), text, ..ContextBlock::default() };
         match &mut self.current {
             Some(draft) => draft.turn.context.push(block),
-            None => self.early_context.push(block, &mut self.known.session.damage),
+            None => self.preamble_context.push(block, &mut self.known.session.damage),
         }
     }
 
-    fn tell(&mut self, kind: &str, mut body: Members) {
+    fn tell(&mut self, kind: &str, mut body: JsonMembers) {
         match kind {
             "session_meta" => self.start(body),
             "turn_context" => {
                 self.known.own.model = body.string("model").or(self.known.own.model.take());
                 self.known.own.mode = body.string("approval_policy").or(self.known.own.mode.take());
                 if let Some(folder) = body.string("cwd") {
-                    self.known.session.workspace.folders = vec![Place::local(folder)];
+                    self.known.session.workspace.folders = vec![FileLocation::local(folder)];
                 }
                 if let (Some(draft), Some(model)) = (&mut self.current, &self.known.own.model) {
-                    draft.turn.model = Some(ForeignModel::new(model));
+                    draft.turn.model = Some(TranscriptModel::new(model));
                     draft.turn.mode.clone_from(&self.known.own.mode);
                 }
             }
@@ -264,12 +277,12 @@ impl Fold {
             "world_state" | "token_usage_record" => {}
             _ => {
                 body.insert("itemType", Value::String(kind.to_owned()));
-                self.push(ForeignPart::Raw(body.into_value()));
+                self.push(TranscriptPart::Raw(body.into_value()));
             }
         }
     }
 
-    fn start(&mut self, mut body: Members) {
+    fn start(&mut self, mut body: JsonMembers) {
         let known = &mut self.known;
         // A fork begins with what its source was told, that one's beginning included.
         if mem::replace(&mut known.own.has_start, true) {
@@ -287,7 +300,7 @@ impl Fold {
         });
         known.session.parent = body.string("forked_from_id").or(spawned);
         let workspace = &mut known.session.workspace;
-        workspace.folders = body.string("cwd").map(Place::local).into_iter().collect();
+        workspace.folders = body.string("cwd").map(FileLocation::local).into_iter().collect();
         if let Some(mut git) = body.object("git") {
             workspace.branch = git.string("branch");
             workspace.commit = git.string("commit_hash");
@@ -300,7 +313,7 @@ impl Fold {
     }
 
     /// Words of a person: those of the turn that is open, which has none yet or the same.
-    fn said(&mut self, text: String, attachments: Vec<ForeignAttachment>) {
+    fn said(&mut self, text: String, attachments: Vec<TranscriptAttachment>) {
         let message = &mut self.open().turn.message;
         message.origin = MessageOrigin::User;
         message.text = text;
@@ -314,7 +327,7 @@ impl Fold {
         let at = self.known.own.at;
         let draft = self.open();
         draft.answered(at);
-        if !draft.has_just(&ForeignPart::Text(text.clone())) {
+        if !draft.has_recent(&TranscriptPart::Text(text.clone())) {
             draft.say(text);
         }
     }
@@ -323,13 +336,13 @@ impl Fold {
         let at = self.known.own.at;
         let draft = self.open();
         draft.answered(at);
-        if !draft.has_just(&ForeignPart::Reasoning { text: text.clone(), title: None, duration_ms: None }) {
+        if !draft.has_recent(&TranscriptPart::Reasoning { text: text.clone(), title: None, duration_ms: None }) {
             draft.think(text);
         }
     }
 
     /// What the model said, or was told.
-    fn item(&mut self, mut body: Members) {
+    fn item(&mut self, mut body: JsonMembers) {
         let kind = body.string("type").unwrap_or_default();
         let at = self.known.own.at;
         match kind.as_str() {
@@ -352,7 +365,7 @@ impl Fold {
                         let role = role.to_owned();
                         self.context(&role, text);
                     }
-                    None => self.push(ForeignPart::Raw(content)),
+                    None => self.push(TranscriptPart::Raw(content)),
                 }
             }
             "reasoning" => {
@@ -367,24 +380,24 @@ impl Fold {
             "function_call" => {
                 let (id, name) = (body.string("call_id"), body.string("name"));
                 let input = body.any("arguments");
-                let call = self.open().call_begins(id, name, input, at);
+                let call = self.open().begin_call(id, name, input, at);
                 call.provider = body.string("namespace").or(call.provider.take());
             }
             "custom_tool_call" => {
                 let (id, name) = (body.string("call_id"), body.string("name"));
                 let input = body.any("input").map(|input| json!({"input": input}));
-                self.open().call_begins(id, name, input, at);
+                self.open().begin_call(id, name, input, at);
             }
             "local_shell_call" => {
                 let id = body.string("call_id").or_else(|| body.string("id"));
-                self.open().call_begins(id, Some("local_shell".into()), body.any("action"), at);
+                self.open().begin_call(id, Some("local_shell".into()), body.any("action"), at);
             }
             kind if kind.ends_with("_call") => {
                 let id = body.string("call_id").or_else(|| body.string("id"));
                 let is_over = body.string("status").is_none_or(|status| status == "completed");
                 let name = kind.trim_end_matches("_call").to_owned();
                 let input = body.any("action").unwrap_or_else(|| Value::Object(body.rest()));
-                let call = self.open().call_begins(id, Some(name), Some(input), at);
+                let call = self.open().begin_call(id, Some(name), Some(input), at);
                 if is_over {
                     call.state = CallState::Complete;
                 }
@@ -392,19 +405,19 @@ impl Fold {
             kind if kind.ends_with("_output") => match body.string("call_id") {
                 Some(id) => {
                     let output = body.any("output");
-                    ended(self.open().call_ends(&id, CallState::Complete, at), output);
+                    ended(self.open().end_call(&id, CallState::Complete, at), output);
                 }
-                None => self.push(ForeignPart::Raw(body.into_value())),
+                None => self.push(TranscriptPart::Raw(body.into_value())),
             },
             _ => {
                 body.insert("type", Value::String(kind));
-                self.push(ForeignPart::Raw(body.into_value()));
+                self.push(TranscriptPart::Raw(body.into_value()));
             }
         }
     }
 
     /// What a person was shown.
-    fn event(&mut self, mut body: Members) {
+    fn event(&mut self, mut body: JsonMembers) {
         let kind = body.string("type").unwrap_or_default();
         let at = self.known.own.at;
         match kind.as_str() {
@@ -430,7 +443,7 @@ impl Fold {
                 draft.moved(at);
                 draft.cancel();
                 let reason = body.string("reason").unwrap_or_default();
-                self.notice("turn_aborted", reason, Members::default());
+                self.notice("turn_aborted", reason, JsonMembers::default());
             }
             "error" => {
                 let message = body.message("message").unwrap_or_default();
@@ -466,7 +479,7 @@ impl Fold {
     }
 
     /// An item as it was shown: what that says beyond what the model said.
-    fn shown(&mut self, mut body: Members) {
+    fn shown(&mut self, mut body: JsonMembers) {
         let Some(mut item) = body.object("item") else { return };
         let kind = item.string("type").unwrap_or_default();
         if SHOWN.contains(&kind.as_str()) {
@@ -489,7 +502,7 @@ impl Fold {
         call.raw.extend(item.rest());
     }
 
-    fn used(&mut self, mut body: Members) {
+    fn used(&mut self, mut body: JsonMembers) {
         let Some(mut info) = body.object("info") else { return };
         let total = info.any("total_token_usage");
         if total.is_some() && total == self.known.own.total {
@@ -497,7 +510,7 @@ impl Fold {
         }
         self.known.own.total = total;
         if let Some(mut last) = info.object("last_token_usage") {
-            let usage = ForeignUsage {
+            let usage = TranscriptUsage {
                 input_tokens: last.unsigned("input_tokens"),
                 output_tokens: last.unsigned("output_tokens"),
                 cache_read_tokens: last.unsigned("cached_input_tokens"),
@@ -505,7 +518,7 @@ impl Fold {
                 reasoning_tokens: last.unsigned("reasoning_output_tokens"),
                 cost: None,
             };
-            self.open().use_up(&usage);
+            self.open().add_usage(&usage);
         }
     }
 
@@ -535,26 +548,26 @@ fn content_text(content: &Value) -> String {
     }
 }
 
-fn images(content: &Value) -> Vec<ForeignAttachment> {
+fn images(content: &Value) -> Vec<TranscriptAttachment> {
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
     let urls = parts.iter().filter_map(|part| part.get("image_url").and_then(Value::as_str));
     urls.map(image_of).collect()
 }
 
 /// An image, by its path or its address. What is written out in the address is not kept.
-fn image_of(place: &str) -> ForeignAttachment {
+fn image_of(place: &str) -> TranscriptAttachment {
     let place = Some(place).filter(|place| !place.starts_with("data:"));
-    ForeignAttachment {
-        kind: AttachmentKind::Image,
+    TranscriptAttachment {
+        kind: TranscriptAttachmentKind::Image,
         foreign_kind: "image".to_owned(),
         name: "image".to_owned(),
-        place: place.map(Place::local),
-        ..ForeignAttachment::default()
+        place: place.map(FileLocation::local),
+        ..TranscriptAttachment::default()
     }
 }
 
 /// What came of a call. Older versions write an object as text, and how a command ended stands in the text.
-fn ended(call: &mut ForeignToolCall, output: Option<Value>) {
+fn ended(call: &mut TranscriptToolCall, output: Option<Value>) {
     let Some(output) = output else { return };
     let parsed = match &output {
         Value::String(text) if text.starts_with('{') => serde_json::from_str(text).ok(),

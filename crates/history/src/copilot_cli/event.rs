@@ -3,23 +3,23 @@
 use grove_core::Timestamp;
 use serde_json::Value;
 
-use crate::json::Members;
+use crate::json::JsonMembers;
 
 /// An event. What it says is in its data; what is not taken from there is kept.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct LogEvent {
     pub kind: String,
     pub id: Option<String>,
     pub at: Option<Timestamp>,
     /// The subagent that it comes from.
     pub agent: Option<String>,
-    pub data: Members,
+    pub data: JsonMembers,
 }
 
-impl Event {
+impl LogEvent {
     /// An event out of a line's value; what is none is given back.
     pub(super) fn of(value: Value) -> Result<Self, Value> {
-        let mut members = Members::of(value)?;
+        let mut members = JsonMembers::of(value)?;
         let Some(kind) = members.string("type") else { return Err(members.into_value()) };
         Ok(Self {
             kind,

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::side::Side;
-use crate::normal::Source;
-use crate::reader::{Finding, Headline, Hints, Located, Root};
+use super::sidecar::Sidecar;
+use crate::normal::TranscriptSource;
+use crate::reader::{Hints, SessionLocation, SessionPreview, StoreListing, StoreRoot};
 
 const EVENTS: &str = "events.jsonl";
 
@@ -13,35 +13,35 @@ pub(super) fn is_folder_of_session(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == EVENTS)
 }
 
-pub(super) fn find(root: &Root, hints: Hints) -> Finding {
-    let mut finding = Finding::default();
-    for name in &finding.names(&root.folder) {
+pub(super) fn find(root: &StoreRoot, hints: Hints) -> StoreListing {
+    let mut listing = StoreListing::default();
+    for name in &listing.names(&root.folder) {
         let folder = root.folder.join(name);
         if folder.join(EVENTS).is_file() {
-            let side = match hints {
-                Hints::Read => Side::read(&folder, &mut finding.problems),
-                Hints::Leave => Side::default(),
+            let sidecar = match hints {
+                Hints::Read => Sidecar::read(&folder, &mut listing.problems),
+                Hints::Skip => Sidecar::default(),
             };
-            finding.add_file(root, folder.join(EVENTS), located(name, side));
+            listing.add_file(root, folder.join(EVENTS), location(name, sidecar));
         } else if let Some(id) = name.strip_suffix(".jsonl") {
             // The folder of the same session is the newer one.
             if !root.folder.join(id).join(EVENTS).is_file() {
-                finding.add_file(root, folder, located(id, Side::default()));
+                listing.add_file(root, folder, location(id, Sidecar::default()));
             }
         }
     }
-    finding
+    listing
 }
 
-fn located(id: &str, side: Side) -> Located {
-    Located {
-        workspace: side.workspace,
-        headline: Headline {
-            title: side.custom_title.or(side.name),
-            created_at: side.created_at,
-            modified_at: side.updated_at,
+fn location(id: &str, sidecar: Sidecar) -> SessionLocation {
+    SessionLocation {
+        workspace: sidecar.workspace,
+        preview: SessionPreview {
+            title: sidecar.custom_title.or(sidecar.name),
+            created_at: sidecar.created_at,
+            modified_at: sidecar.updated_at,
             listed: None,
         },
-        ..Located::nowhere(Source::CopilotCli, id)
+        ..SessionLocation::without_file(TranscriptSource::CopilotCli, id)
     }
 }

@@ -6,18 +6,19 @@ use grove_core::{ErrorInfo, MessageOrigin, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::event::Event;
-use super::turn::Builder;
+use super::event::LogEvent;
+use super::turn::EventTurnBuilder;
+use crate::append_log::{self, Preamble};
 use crate::blocks::blocks;
-use crate::damage::{BadPlace, Mark};
-use crate::growing::{self, Early};
-use crate::json::Members;
+use crate::damage::{DamageKind, DamageLocation};
+use crate::json::JsonMembers;
 use crate::limits::MAX_STATE;
 use crate::normal::{
-    AttachmentKind, ContextBlock, ForeignAgent, ForeignAttachment, ForeignMessage, ForeignPart, ForeignSession,
-    ForeignTurn, ForeignUsage, Notice, Place, Source, Workspace,
+    ContextBlock, FileLocation, Notice, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
+    TranscriptMessage, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptUsage,
+    TranscriptWorkspace,
 };
-use crate::subagents::{Child, attach, chat_of};
+use crate::subagents::{SubagentChat, attach, chat_of};
 
 /// The newest version of the format that is known.
 const VERSION: u64 = 1;
@@ -39,94 +40,99 @@ const SMALL: usize = 64 * 1024;
 /// What is known between two turns beside the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Own {
+pub(super) struct ReaderState {
     /// The model that was chosen last.
     pub model: Option<String>,
     pub has_start: bool,
     /// What the session used in all, where the program says it: it counts from the beginning, so the last word counts.
-    pub total: Option<ForeignUsage>,
+    pub total: Option<TranscriptUsage>,
     /// Which call started a subagent: it may work on in a later turn.
     pub agents: BTreeMap<String, String>,
 }
 
-pub(super) type Known = growing::Known<Own>;
+pub(super) type FoldState = append_log::FoldState<ReaderState>;
 
 /// What a line of the log means for who reads it.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum LineEffect {
     /// The line begins a turn, and ended the one before it.
-    Begins(Option<Box<ForeignTurn>>),
-    GoesOn,
+    StartsTurn(Option<Box<TranscriptTurn>>),
+    Continues,
 }
 
 #[derive(Debug)]
-pub(super) struct Fold {
-    pub known: Known,
-    current: Option<Builder>,
-    children: Vec<Offspring>,
+pub(super) struct TurnFold {
+    pub known: FoldState,
+    current: Option<EventTurnBuilder>,
+    children: Vec<SubagentBuilder>,
     /// What came before the first turn.
-    early: Early<ForeignPart>,
-    early_context: Early<ContextBlock>,
+    preamble: Preamble<TranscriptPart>,
+    preamble_context: Preamble<ContextBlock>,
     /// How many bytes the current turn was told in.
     weight: usize,
 }
 
 /// What a subagent did.
 #[derive(Debug)]
-struct Offspring {
+struct SubagentBuilder {
     call: String,
     name: Option<String>,
     description: Option<String>,
-    builder: Builder,
+    builder: EventTurnBuilder,
 }
 
-impl Known {
-    pub(super) fn begun(id: &str) -> Self {
-        Self::new(ForeignSession::new(Source::CopilotCli, id), Own::default())
+impl FoldState {
+    pub(super) fn initial(id: &str) -> Self {
+        Self::new(TranscriptSession::new(TranscriptSource::CopilotCli, id), ReaderState::default())
     }
 }
 
-impl Fold {
-    pub(super) fn new(known: Known) -> Self {
+impl TurnFold {
+    pub(super) fn new(known: FoldState) -> Self {
         Self {
             known,
             current: None,
             children: Vec::new(),
-            early: Early::default(),
-            early_context: Early::default(),
+            preamble: Preamble::default(),
+            preamble_context: Preamble::default(),
             weight: 0,
         }
     }
 
-    pub(super) fn bad(&mut self, mark: Mark, place: BadPlace) {
+    pub(super) fn bad(&mut self, mark: DamageKind, place: DamageLocation) {
         self.known.session.damage.add(mark, place);
     }
 
     /// Whether something came before the first turn.
-    pub(super) fn has_early(&self) -> bool {
-        !self.early.is_empty() || !self.early_context.is_empty()
+    pub(super) fn has_preamble(&self) -> bool {
+        !self.preamble.is_empty() || !self.preamble_context.is_empty()
     }
 
     /// What is no event is kept with the turn that it stands in.
     pub(super) fn odd(&mut self, value: Value) {
-        self.push(ForeignPart::Raw(value));
+        self.push(TranscriptPart::Raw(value));
     }
 
     /// Takes in an event that was told in `length` bytes at `place`.
-    pub(super) fn take(&mut self, event: Event, length: usize, place: impl FnOnce(String) -> BadPlace) -> Step {
+    pub(super) fn take(
+        &mut self,
+        event: LogEvent,
+        length: usize,
+        place: impl FnOnce(String) -> DamageLocation,
+    ) -> LineEffect {
         if event.kind == "user.message" && !is_skill(&event) && self.owner(&event).is_none() {
             let ended = self.end_turn();
             self.begin(event);
             self.weight = length;
-            return Step::Begins(ended.map(Box::new));
+            return LineEffect::StartsTurn(ended.map(Box::new));
         }
         // What says how a session or a turn stands is small, and counts in any case.
         let is_small = length <= SMALL && STATES.contains(&event.kind.as_str());
         if !is_small {
             self.weight = self.weight.saturating_add(length);
             if self.weight > MAX_STATE {
-                self.bad(Mark::TooLarge, place(format!("a turn of more than {MAX_STATE} bytes")));
-                return Step::GoesOn;
+                self.bad(DamageKind::TooLarge, place(format!("a turn of more than {MAX_STATE} bytes")));
+                return LineEffect::Continues;
             }
         }
         if event.kind.starts_with("session.") {
@@ -134,11 +140,11 @@ impl Fold {
         } else {
             self.turn_event(event);
         }
-        Step::GoesOn
+        LineEffect::Continues
     }
 
     /// Ends the turn that is open.
-    pub(super) fn end_turn(&mut self) -> Option<ForeignTurn> {
+    pub(super) fn end_turn(&mut self) -> Option<TranscriptTurn> {
         let builder = self.current.take()?;
         let mut turn = builder.finish(self.known.own.model.as_deref());
         let children = std::mem::take(&mut self.children).into_iter().map(|child| {
@@ -146,86 +152,91 @@ impl Fold {
             told.id = format!("{}-turn", child.call);
             let mut chat = chat_of(&child.call, told);
             (chat.agent, chat.description) = (child.name, child.description);
-            Child { call: child.call, chat }
+            SubagentChat { call: child.call, chat }
         });
         attach(&mut turn.parts, children.collect());
         self.known.session.count(&turn);
         Some(turn)
     }
 
-    fn begin(&mut self, event: Event) {
-        let Event { id, at, mut data, .. } = event;
-        let turn = ForeignTurn {
+    fn begin(&mut self, event: LogEvent) {
+        let LogEvent { id, at, mut data, .. } = event;
+        let turn = TranscriptTurn {
             id: id.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("turn-{}", self.known.session.turns + 1)),
             started_at: at,
             ended_at: at,
             mode: data.string("agentMode"),
             agent: self.agent(),
             context: data.string("transformedContent").map(|text| context_of(&text)).unwrap_or_default(),
-            message: ForeignMessage {
+            message: TranscriptMessage {
                 text: data.string("content").unwrap_or_default(),
                 attachments: data.list("attachments").into_iter().map(attachment_of).collect(),
-                ..ForeignMessage::default()
+                ..TranscriptMessage::default()
             },
-            ..ForeignTurn::default()
+            ..TranscriptTurn::default()
         };
-        let mut builder = Builder::new(turn);
+        let mut builder = EventTurnBuilder::new(turn);
         builder.turn.message.raw = data.rest();
         self.current = Some(builder);
-        self.give_early();
+        self.flush_preamble();
     }
 
-    fn agent(&self) -> Option<ForeignAgent> {
+    fn agent(&self) -> Option<TranscriptAgent> {
         let version = self.known.session.version.clone();
-        Some(ForeignAgent { id: "copilot-cli".into(), name: "Copilot CLI".into(), version, ..ForeignAgent::default() })
+        Some(TranscriptAgent {
+            id: "copilot-cli".into(),
+            name: "Copilot CLI".into(),
+            version,
+            ..TranscriptAgent::default()
+        })
     }
 
     /// The turn that is open. What an agent does without having been asked begins one without a message.
-    fn open(&mut self, at: Option<Timestamp>) -> &mut Builder {
+    fn open(&mut self, at: Option<Timestamp>) -> &mut EventTurnBuilder {
         if self.current.is_none() {
-            let turn = ForeignTurn {
+            let turn = TranscriptTurn {
                 id: format!("turn-{}", self.known.session.turns + 1),
                 started_at: at,
                 agent: self.agent(),
-                message: ForeignMessage { origin: MessageOrigin::Automation, ..ForeignMessage::default() },
-                ..ForeignTurn::default()
+                message: TranscriptMessage { origin: MessageOrigin::Automation, ..TranscriptMessage::default() },
+                ..TranscriptTurn::default()
             };
-            self.current = Some(Builder::new(turn));
-            self.give_early();
+            self.current = Some(EventTurnBuilder::new(turn));
+            self.flush_preamble();
         }
         self.current.get_or_insert_default()
     }
 
     /// What came before the first turn stands at its beginning.
-    fn give_early(&mut self) {
-        for part in self.early.give() {
+    fn flush_preamble(&mut self) {
+        for part in self.preamble.give() {
             self.push(part);
         }
         if let Some(builder) = &mut self.current {
-            builder.turn.context.extend(self.early_context.give());
+            builder.turn.context.extend(self.preamble_context.give());
         }
     }
 
-    fn push(&mut self, part: ForeignPart) {
+    fn push(&mut self, part: TranscriptPart) {
         match &mut self.current {
             Some(builder) => builder.push(part),
-            None => self.early.push(part, &mut self.known.session.damage),
+            None => self.preamble.push(part, &mut self.known.session.damage),
         }
     }
 
-    fn notice(&mut self, kind: &str, text: String, data: Members) {
+    fn notice(&mut self, kind: &str, text: String, data: JsonMembers) {
         let raw = data.rest();
-        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw }));
+        self.push(TranscriptPart::Notice(Notice { kind: kind.to_owned(), text, raw }));
     }
 
     /// The call of the subagent that an event comes from.
-    fn owner(&self, event: &Event) -> Option<String> {
+    fn owner(&self, event: &LogEvent) -> Option<String> {
         let by_agent = || event.agent.as_ref().map(|agent| self.known.own.agents.get(agent).unwrap_or(agent).as_str());
         event.parent_call().or_else(by_agent).map(str::to_owned)
     }
 
     /// Whoever the event is about: a subagent, or the turn itself.
-    fn builder(&mut self, event: &mut Event) -> &mut Builder {
+    fn builder(&mut self, event: &mut LogEvent) -> &mut EventTurnBuilder {
         let owner = self.owner(event);
         let Some(call) = owner else { return self.open(event.at) };
         let at = match self.child(&call) {
@@ -247,12 +258,12 @@ impl Fold {
             return None;
         }
         self.open(None);
-        let builder = Builder::default();
-        self.children.push(Offspring { call: call.to_owned(), name: None, description: None, builder });
+        let builder = EventTurnBuilder::default();
+        self.children.push(SubagentBuilder { call: call.to_owned(), name: None, description: None, builder });
         Some(self.children.len() - 1)
     }
 
-    fn turn_event(&mut self, mut event: Event) {
+    fn turn_event(&mut self, mut event: LogEvent) {
         match event.kind.as_str() {
             "assistant.turn_start" => self.builder(&mut event).round_begins(),
             "assistant.turn_end" => {
@@ -266,10 +277,10 @@ impl Fold {
             }
             "assistant.usage" => {
                 let usage = usage_of(&mut event.data);
-                self.builder(&mut event).use_up(&usage);
+                self.builder(&mut event).add_usage(&usage);
             }
-            "tool.execution_start" => self.builder(&mut event).call_begins(event),
-            "tool.execution_complete" => self.builder(&mut event).call_ends(event),
+            "tool.execution_start" => self.builder(&mut event).begin_call(event),
+            "tool.execution_complete" => self.builder(&mut event).end_call(event),
             "permission.requested" => {
                 let mut data = std::mem::take(&mut event.data);
                 self.builder(&mut event).asked(&mut data);
@@ -286,14 +297,14 @@ impl Fold {
                     let at = event.at;
                     self.builder(&mut event).abort(at);
                 }
-                self.notice("abort", reason, Members::default());
+                self.notice("abort", reason, JsonMembers::default());
             }
             "system.message" => {
                 let text = event.data.string("content").unwrap_or_default();
                 let block = ContextBlock { name: "system".to_owned(), text, ..ContextBlock::default() };
                 match self.current {
                     Some(_) => self.builder(&mut event).turn.context.push(block),
-                    None => self.early_context.push(block, &mut self.known.session.damage),
+                    None => self.preamble_context.push(block, &mut self.known.session.damage),
                 }
             }
             "system.notification" => {
@@ -311,12 +322,12 @@ impl Fold {
             _ => {
                 let mut raw = event.data;
                 raw.insert("type", Value::String(event.kind));
-                self.push(ForeignPart::Raw(raw.into_value()));
+                self.push(TranscriptPart::Raw(raw.into_value()));
             }
         }
     }
 
-    fn subagent_begins(&mut self, mut event: Event) {
+    fn subagent_begins(&mut self, mut event: LogEvent) {
         let Some(call) = event.data.string("toolCallId") else {
             return self.notice("subagent.started", String::new(), event.data);
         };
@@ -334,7 +345,7 @@ impl Fold {
         }
     }
 
-    fn subagent_ends(&mut self, mut event: Event) {
+    fn subagent_ends(&mut self, mut event: LogEvent) {
         let call = event.data.string("toolCallId");
         let child = call.and_then(|call| self.children.iter().rposition(|child| child.call == call));
         if let Some(child) = child {
@@ -352,7 +363,7 @@ impl Fold {
         self.notice(&event.kind, String::new(), event.data);
     }
 
-    fn session_event(&mut self, mut event: Event) {
+    fn session_event(&mut self, mut event: LogEvent) {
         match event.kind.as_str() {
             "session.start" => self.start(event),
             "session.resume" => {
@@ -379,14 +390,14 @@ impl Fold {
             "session.usage_record" => {
                 if let Some(mut usage) = event.data.object("usage") {
                     let usage = usage_of(&mut usage);
-                    self.builder(&mut event).use_up(&usage);
+                    self.builder(&mut event).add_usage(&usage);
                 }
             }
             "session.shutdown" => {
                 if let Some(total) = metrics_of(&mut event.data) {
                     self.known.own.total = Some(total);
                 }
-                self.notice("session.shutdown", String::new(), Members::default());
+                self.notice("session.shutdown", String::new(), JsonMembers::default());
             }
             "session.compaction_complete" => {
                 let text = event.data.message("summaryContent").unwrap_or_default();
@@ -414,7 +425,7 @@ impl Fold {
         }
     }
 
-    fn start(&mut self, mut event: Event) {
+    fn start(&mut self, mut event: LogEvent) {
         let known = &mut self.known;
         let data = &mut event.data;
         known.own.has_start = true;
@@ -423,7 +434,7 @@ impl Fold {
             known.session.aliases.insert(0, folder);
         }
         if let Some(version) = data.unsigned("version").filter(|version| *version > VERSION) {
-            known.session.damage.mark(Mark::NewerVersion { version });
+            known.session.damage.mark(DamageKind::NewerVersion { version });
         }
         known.session.version = data.string("copilotVersion");
         known.session.created_at = data.time("startTime").or(event.at);
@@ -432,15 +443,15 @@ impl Fold {
     }
 
     /// Where it works: the last word counts, and what it leaves out stays.
-    fn context(&mut self, data: &mut Members) {
+    fn context(&mut self, data: &mut JsonMembers) {
         let Some(mut context) = data.object("context") else { return };
         let folder = context.string("cwd").or_else(|| context.string("gitRoot"));
-        let mut workspace = Workspace {
-            folders: folder.map(Place::local).into_iter().collect(),
+        let mut workspace = TranscriptWorkspace {
+            folders: folder.map(FileLocation::local).into_iter().collect(),
             repository: context.string("repository"),
             branch: context.string("branch"),
             commit: context.string("headCommit"),
-            ..Workspace::default()
+            ..TranscriptWorkspace::default()
         };
         workspace.fill(std::mem::take(&mut self.known.session.workspace));
         self.known.session.workspace = workspace;
@@ -448,7 +459,7 @@ impl Fold {
 }
 
 /// What a skill puts into the conversation is no person's message.
-fn is_skill(event: &Event) -> bool {
+fn is_skill(event: &LogEvent) -> bool {
     event.data.peek("source").and_then(Value::as_str).is_some_and(|source| source.starts_with("skill-"))
 }
 
@@ -463,28 +474,28 @@ fn context_of(text: &str) -> Vec<ContextBlock> {
     blocks(text).into_iter().filter(|block| !block.name.is_empty()).collect()
 }
 
-fn attachment_of(value: Value) -> ForeignAttachment {
-    let mut members = Members::of(value).unwrap_or_default();
+fn attachment_of(value: Value) -> TranscriptAttachment {
+    let mut members = JsonMembers::of(value).unwrap_or_default();
     let foreign_kind = members.string("type").unwrap_or_default();
     let path = members.string("path").or_else(|| members.string("filePath"));
-    ForeignAttachment {
+    TranscriptAttachment {
         kind: match foreign_kind.as_str() {
-            "file" => AttachmentKind::File,
-            "directory" => AttachmentKind::Folder,
-            "selection" => AttachmentKind::Selection,
-            "image" | "blob" => AttachmentKind::Image,
-            _ => AttachmentKind::Other,
+            "file" => TranscriptAttachmentKind::File,
+            "directory" => TranscriptAttachmentKind::Folder,
+            "selection" => TranscriptAttachmentKind::Selection,
+            "image" | "blob" => TranscriptAttachmentKind::Image,
+            _ => TranscriptAttachmentKind::Other,
         },
         foreign_kind,
         name: members.string("displayName").unwrap_or_default(),
-        place: path.map(Place::local),
+        place: path.map(FileLocation::local),
         text: members.string("text"),
         raw: members.rest(),
     }
 }
 
-fn usage_of(members: &mut Members) -> ForeignUsage {
-    ForeignUsage {
+fn usage_of(members: &mut JsonMembers) -> TranscriptUsage {
+    TranscriptUsage {
         input_tokens: members.unsigned("inputTokens"),
         output_tokens: members.unsigned("outputTokens"),
         cache_read_tokens: members.unsigned("cacheReadTokens"),
@@ -495,15 +506,15 @@ fn usage_of(members: &mut Members) -> ForeignUsage {
 }
 
 /// What all models used together.
-fn metrics_of(data: &mut Members) -> Option<ForeignUsage> {
-    let mut total = ForeignUsage::default();
+fn metrics_of(data: &mut JsonMembers) -> Option<TranscriptUsage> {
+    let mut total = TranscriptUsage::default();
     for (_, metrics) in data.object("modelMetrics")?.rest() {
-        let Ok(mut metrics) = Members::of(metrics) else { continue };
+        let Ok(mut metrics) = JsonMembers::of(metrics) else { continue };
         if let Some(mut usage) = metrics.object("usage") {
             total.add(&usage_of(&mut usage));
         }
         if let Some(cost) = metrics.object("requests").and_then(|mut requests| requests.number("cost")) {
-            total.add(&ForeignUsage { cost: Some(cost), ..ForeignUsage::default() });
+            total.add(&TranscriptUsage { cost: Some(cost), ..TranscriptUsage::default() });
         }
     }
     Some(total).filter(|total| !total.is_empty())

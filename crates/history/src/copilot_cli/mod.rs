@@ -5,64 +5,64 @@
 mod event;
 mod find;
 mod fold;
-mod locations;
-mod side;
+mod sidecar;
+mod store_roots;
 mod turn;
 
-pub use locations::locations;
-pub use side::{Checkpoint, checkpoints, plan};
+pub use sidecar::{CheckpointSummary, checkpoints, plan};
+pub use store_roots::store_roots;
 
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 
 use serde_json::Value;
 
-use crate::damage::{BadPlace, Mark};
-use crate::ending::Trail;
+use crate::append_log::LogOutcome;
+use crate::damage::{DamageKind, DamageLocation};
 use crate::error::HistoryError;
 use crate::files;
-use crate::growing::Grown;
 use crate::json::lenient;
-use crate::limits::MAX_PIECE;
-use crate::lines::Lines;
-use crate::normal::{ForeignSession, ForeignTurn, NO_MESSAGES, Source};
-use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
-use event::Event;
-use fold::{Fold, Known, Own, Step};
-use side::Side;
+use crate::limits::MAX_JSON_ITEM;
+use crate::line_reader::LineReader;
+use crate::normal::{NO_MESSAGES, TranscriptSession, TranscriptSource, TranscriptTurn};
+use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::tail_index::ResumePointRecorder;
+use event::LogEvent;
+use fold::{FoldState, LineEffect, ReaderState, TurnFold};
+use sidecar::Sidecar;
 
 /// The reader of the Copilot CLI's sessions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopilotCli;
 
-impl Reader for CopilotCli {
-    fn source(&self) -> Source {
-        Source::CopilotCli
+impl HistoryReader for CopilotCli {
+    fn source(&self) -> TranscriptSource {
+        TranscriptSource::CopilotCli
     }
 
-    fn find(&self, root: &Root, hints: Hints) -> Finding {
+    fn find(&self, root: &StoreRoot, hints: Hints) -> StoreListing {
         find::find(root, hints)
     }
 
     fn read(
         &self,
-        located: &Located,
+        location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(ForeignTurn),
-    ) -> Result<Reading, HistoryError> {
-        let path = located.meant_for(Source::CopilotCli)?;
+        turns: &mut dyn FnMut(TranscriptTurn),
+    ) -> Result<ReadOutcome, HistoryError> {
+        let path = location.path_for(TranscriptSource::CopilotCli)?;
         let (mut file, _) = files::open(path)?;
         let (offset, known) = match from {
-            None => (0, Known::begun(&located.id)),
+            None => (0, FoldState::initial(&location.id)),
             Some(bookmark) => {
                 let known = serde_json::from_value(bookmark.carried.clone());
-                let known: Known =
+                let known: FoldState =
                     known.map_err(|error| HistoryError::malformed(path, format!("its bookmark: {error}")))?;
                 file.seek(SeekFrom::Start(bookmark.offset)).map_err(|error| HistoryError::io(path, error))?;
                 (bookmark.offset, known)
             }
         };
         let read = read_events(BufReader::with_capacity(BUFFER, file), offset, known, turns);
-        Ok(read.map_err(|error| HistoryError::io(path, error))?.reading(located, |known| finish(known, located)))
+        Ok(read.map_err(|error| HistoryError::io(path, error))?.reading(location, |known| finish(known, location)))
     }
 }
 
@@ -71,15 +71,15 @@ pub fn read_log(
     bytes: &[u8],
     id: &str,
     from: Option<&Bookmark>,
-    turns: &mut dyn FnMut(ForeignTurn),
-) -> std::io::Result<Reading> {
+    turns: &mut dyn FnMut(TranscriptTurn),
+) -> std::io::Result<ReadOutcome> {
     let (offset, known) = match from {
-        None => (0, Known::begun(id)),
+        None => (0, FoldState::initial(id)),
         Some(bookmark) => (bookmark.offset, serde_json::from_value(bookmark.carried.clone())?),
     };
     let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
-    let located = Located::nowhere(Source::CopilotCli, id);
-    Ok(read_events(rest, offset, known, turns)?.reading(&located, |known| finish(known, &located)))
+    let location = SessionLocation::without_file(TranscriptSource::CopilotCli, id);
+    Ok(read_events(rest, offset, known, turns)?.reading(&location, |known| finish(known, &location)))
 }
 
 /// How much of a file is read at once.
@@ -89,26 +89,26 @@ const BUFFER: usize = 128 * 1024;
 fn read_events(
     source: impl BufRead,
     offset: u64,
-    known: Known,
-    turns: &mut dyn FnMut(ForeignTurn),
-) -> std::io::Result<Grown<Own>> {
-    let mut lines = Lines::new(source, MAX_PIECE, offset, known.line);
-    let mut fold = Fold::new(known);
-    let mut trail: Trail<Known> = Trail::new();
+    known: FoldState,
+    turns: &mut dyn FnMut(TranscriptTurn),
+) -> std::io::Result<LogOutcome<ReaderState>> {
+    let mut lines = LineReader::new(source, MAX_JSON_ITEM, offset, known.line);
+    let mut fold = TurnFold::new(known);
+    let mut trail: ResumePointRecorder<FoldState> = ResumePointRecorder::new();
     let mut end = offset;
     let mut is_empty = offset == 0;
-    let mut last_bad: Option<BadPlace> = None;
+    let mut last_bad: Option<DamageLocation> = None;
     while let Some(line) = lines.next()? {
         let (offset, number, ended) = (line.offset, line.number, line.ended);
-        let place = |what: String| BadPlace { offset, line: Some(number), what };
+        let place = |what: String| DamageLocation { offset, line: Some(number), what };
         let Some(bytes) = line.bytes else {
-            fold.bad(Mark::TooLarge, place(format!("a line of more than {MAX_PIECE} bytes")));
+            fold.bad(DamageKind::TooLarge, place(format!("a line of more than {MAX_JSON_ITEM} bytes")));
             continue;
         };
         end = offset + bytes.len() as u64;
         let text = without_zeros(bytes.trim_ascii());
         if bytes.contains(&0) {
-            let mark = if ended { Mark::Damaged } else { Mark::TornTail };
+            let mark = if ended { DamageKind::Damaged } else { DamageKind::TornTail };
             fold.bad(mark, place("zeros, as a loss of power leaves them".to_owned()));
         }
         if text.is_empty() {
@@ -116,17 +116,17 @@ fn read_events(
         }
         is_empty = false;
         if let Some(bad) = last_bad.take() {
-            fold.bad(Mark::Damaged, bad);
+            fold.bad(DamageKind::Damaged, bad);
         }
         let value = match lenient::read::<Value>(text) {
             Ok(read) => {
                 if read.has_bad_bytes {
-                    fold.bad(Mark::Damaged, place("bytes that are no text".to_owned()));
+                    fold.bad(DamageKind::Damaged, place("bytes that are no text".to_owned()));
                 }
                 read.value
             }
             Err(error) if ended => {
-                fold.bad(Mark::Damaged, place(error.to_string()));
+                fold.bad(DamageKind::Damaged, place(error.to_string()));
                 continue;
             }
             Err(error) => {
@@ -134,30 +134,30 @@ fn read_events(
                 continue;
             }
         };
-        let event = match Event::of(value) {
+        let event = match LogEvent::of(value) {
             Ok(event) => event,
             Err(odd) => {
-                fold.bad(Mark::Damaged, place("no event".to_owned()));
+                fold.bad(DamageKind::Damaged, place("no event".to_owned()));
                 fold.odd(odd);
                 continue;
             }
         };
         // A turn that takes in what came before it cannot be begun anew without that.
-        let is_first = fold.has_early();
-        if let Step::Begins(turn) = fold.take(event, text.len(), place) {
+        let is_first = fold.has_preamble();
+        if let LineEffect::StartsTurn(turn) = fold.take(event, text.len(), place) {
             if let Some(turn) = turn {
                 trail.told(&turn);
                 turns(*turn);
             }
             fold.known.line = number;
             match is_first {
-                true => trail.lose(),
+                true => trail.reset(),
                 false => trail.begins(offset, fold.known.session.turns, &fold.known),
             }
         }
     }
     if let Some(bad) = last_bad {
-        fold.bad(Mark::TornTail, bad);
+        fold.bad(DamageKind::TornTail, bad);
     }
     if let Some(turn) = fold.end_turn() {
         trail.told(&turn);
@@ -165,12 +165,12 @@ fn read_events(
     }
     let mut known = fold.known;
     if is_empty {
-        known.session.damage.mark(Mark::Empty);
+        known.session.damage.mark(DamageKind::Empty);
     } else if !known.own.has_start {
-        known.session.damage.mark(Mark::MissingStart);
+        known.session.damage.mark(DamageKind::MissingStart);
     }
     let (bookmark, steps) = trail.finish(end, known.session.turns);
-    Ok(Grown { known, bookmark, steps })
+    Ok(LogOutcome { known, bookmark, steps })
 }
 
 /// A line without the zeros that stand before it and behind it: where a machine lost its power, what was to be written
@@ -182,19 +182,19 @@ fn without_zeros(line: &[u8]) -> &[u8] {
 }
 
 /// The session, with what lies beside its log.
-fn finish(known: Known, located: &Located) -> ForeignSession {
-    let Known { mut session, own: Own { total, .. }, .. } = known;
-    let side = match located.path.parent() {
-        Some(folder) if find::is_folder_of_session(&located.path) => Side::read(folder, &mut Vec::new()),
-        _ => Side::default(),
+fn finish(known: FoldState, location: &SessionLocation) -> TranscriptSession {
+    let FoldState { mut session, own: ReaderState { total, .. }, .. } = known;
+    let sidecar = match location.path.parent() {
+        Some(folder) if find::is_folder_of_session(&location.path) => Sidecar::read(folder, &mut Vec::new()),
+        _ => Sidecar::default(),
     };
     let first = session.first_message.lines().next().filter(|_| session.first_message != NO_MESSAGES);
     let first = first.map(str::to_owned).filter(|first| !first.is_empty());
-    session.title = side.custom_title.or(session.title.take()).or(side.name).or(first);
-    session.workspace.fill(side.workspace);
-    session.created_at = session.created_at.or(side.created_at);
-    session.modified_at = session.modified_at.or(side.updated_at).or(session.created_at);
-    session.parent = side.parent.or(session.parent.take());
+    session.title = sidecar.custom_title.or(session.title.take()).or(sidecar.name).or(first);
+    session.workspace.fill(sidecar.workspace);
+    session.created_at = session.created_at.or(sidecar.created_at);
+    session.modified_at = session.modified_at.or(sidecar.updated_at).or(session.created_at);
+    session.parent = sidecar.parent.or(session.parent.take());
     if let Some(total) = total {
         session.usage = total;
     }

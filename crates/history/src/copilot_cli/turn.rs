@@ -5,21 +5,21 @@ use std::collections::HashMap;
 use grove_core::{ErrorInfo, Timestamp};
 use serde_json::Value;
 
-use super::event::Event;
-use crate::json::{Members, text_of};
+use super::event::LogEvent;
+use crate::json::{JsonMembers, text_of};
 use crate::normal::{
-    Approval, CallState, ForeignModel, ForeignPart, ForeignToolCall, ForeignTurn, ForeignUsage, Notice, ToolOutput,
-    TurnOutcome,
+    Approval, CallState, Notice, ToolOutput, TranscriptModel, TranscriptPart, TranscriptToolCall, TranscriptTurn,
+    TranscriptUsage, TurnOutcome,
 };
 use crate::tools;
 
 /// A turn, or what a subagent did in one.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(super) struct EventTurnBuilder {
     /// What is known of it, but for its parts.
-    pub turn: ForeignTurn,
-    pieces: Vec<Piece>,
-    calls: Vec<ForeignToolCall>,
+    pub turn: TranscriptTurn,
+    pieces: Vec<PartSlot>,
+    calls: Vec<TranscriptToolCall>,
     /// Where each call stands among the calls.
     places: HashMap<String, usize>,
     /// Which call a question is about.
@@ -39,22 +39,22 @@ pub(super) struct Builder {
 
 /// A part, or the call that will stand in its place.
 #[derive(Debug)]
-enum Piece {
-    Part(ForeignPart),
+enum PartSlot {
+    Part(TranscriptPart),
     Call(usize),
 }
 
-impl Builder {
-    pub(super) fn new(turn: ForeignTurn) -> Self {
+impl EventTurnBuilder {
+    pub(super) fn new(turn: TranscriptTurn) -> Self {
         Self { turn, ..Self::default() }
     }
 
-    pub(super) fn push(&mut self, part: ForeignPart) {
-        self.pieces.push(Piece::Part(part));
+    pub(super) fn push(&mut self, part: TranscriptPart) {
+        self.pieces.push(PartSlot::Part(part));
     }
 
-    pub(super) fn notice(&mut self, kind: &str, text: String, data: Members) {
-        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
+    pub(super) fn notice(&mut self, kind: &str, text: String, data: JsonMembers) {
+        self.push(TranscriptPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
     }
 
     pub(super) fn round_begins(&mut self) {
@@ -77,7 +77,7 @@ impl Builder {
         self.moved(at);
     }
 
-    pub(super) fn use_up(&mut self, usage: &ForeignUsage) {
+    pub(super) fn add_usage(&mut self, usage: &TranscriptUsage) {
         self.turn.usage.get_or_insert_default().add(usage);
     }
 
@@ -88,7 +88,7 @@ impl Builder {
         let is_over = self.is_aborted || self.error.is_some();
         if (has_worked || is_over) && !self.is_past_choice {
             self.is_past_choice = true;
-            self.turn.model = self.turn.model.take().or_else(|| before.map(ForeignModel::new));
+            self.turn.model = self.turn.model.take().or_else(|| before.map(TranscriptModel::new));
         }
     }
 
@@ -106,48 +106,51 @@ impl Builder {
         }
     }
 
-    pub(super) fn message(&mut self, event: Event) {
-        let Event { at, id, mut data, .. } = event;
+    pub(super) fn message(&mut self, event: LogEvent) {
+        let LogEvent { at, id, mut data, .. } = event;
         self.answered(at);
         if let Some(text) = data.string("reasoningText") {
             self.think(text);
         }
         if let Some(text) = data.string("content").filter(|text| !text.is_empty()) {
             self.has_spoken = true;
-            self.push(ForeignPart::Text(text));
+            self.push(TranscriptPart::Text(text));
         }
         if let Some(model) = data.string("model") {
-            self.turn.model = Some(ForeignModel::new(&model));
+            self.turn.model = Some(TranscriptModel::new(&model));
         }
         self.output_tokens = self.output_tokens.saturating_add(data.unsigned("outputTokens").unwrap_or(0));
         self.turn.model_message_id = data.string("messageId").or(id).or(self.turn.model_message_id.take());
         for request in data.list("toolRequests") {
-            match Members::of(request) {
+            match JsonMembers::of(request) {
                 Ok(request) => self.requested(request),
-                Err(odd) => self.push(ForeignPart::Raw(odd)),
+                Err(odd) => self.push(TranscriptPart::Raw(odd)),
             }
         }
         data.forget(&["interactionId", "turnId", "apiCallId", "originatingMessageId", "parentToolCallId", "rte"]);
         let rest = data.rest();
         if !rest.is_empty() {
-            self.push(ForeignPart::Notice(Notice { kind: "assistant.message".into(), text: String::new(), raw: rest }));
+            self.push(TranscriptPart::Notice(Notice {
+                kind: "assistant.message".into(),
+                text: String::new(),
+                raw: rest,
+            }));
         }
     }
 
     /// The same thought is told with the message and by itself.
     pub(super) fn think(&mut self, text: String) {
-        let is_known =
-            self.pieces.iter().rev().take(4).any(
-                |piece| matches!(piece, Piece::Part(ForeignPart::Reasoning { text: known, .. }) if *known == text),
-            );
+        let is_known = self.pieces.iter().rev().take(4).any(
+            |piece| matches!(piece, PartSlot::Part(TranscriptPart::Reasoning { text: known, .. }) if *known == text),
+        );
         if !text.is_empty() && !is_known {
-            self.push(ForeignPart::Reasoning { text, title: None, duration_ms: None });
+            self.push(TranscriptPart::Reasoning { text, title: None, duration_ms: None });
         }
     }
 
-    fn requested(&mut self, mut request: Members) {
+    fn requested(&mut self, mut request: JsonMembers) {
         let Some(id) = request.string("toolCallId") else {
-            return self.push(ForeignPart::Raw(request.into_value()));
+            return self.push(TranscriptPart::Raw(request.into_value()));
         };
         let name = request.string("name");
         let arguments = request.any("arguments");
@@ -159,8 +162,8 @@ impl Builder {
         call.raw.extend(request.rest());
     }
 
-    pub(super) fn call_begins(&mut self, event: Event) {
-        let Event { at, mut data, .. } = event;
+    pub(super) fn begin_call(&mut self, event: LogEvent) {
+        let LogEvent { at, mut data, .. } = event;
         self.answered(at);
         let Some(id) = data.string("toolCallId") else {
             return self.notice("tool.execution_start", String::new(), data);
@@ -173,8 +176,8 @@ impl Builder {
         describe(call, name, arguments);
     }
 
-    pub(super) fn call_ends(&mut self, event: Event) {
-        let Event { at, mut data, .. } = event;
+    pub(super) fn end_call(&mut self, event: LogEvent) {
+        let LogEvent { at, mut data, .. } = event;
         self.answered(at);
         let Some(id) = data.string("toolCallId") else {
             return self.notice("tool.execution_complete", String::new(), data);
@@ -200,7 +203,7 @@ impl Builder {
         call.raw.extend(data.rest());
     }
 
-    pub(super) fn asked(&mut self, data: &mut Members) {
+    pub(super) fn asked(&mut self, data: &mut JsonMembers) {
         let question = data.string("requestId");
         let call =
             data.peek("permissionRequest").and_then(|asked| asked.get("toolCallId")?.as_str()).map(str::to_owned);
@@ -215,7 +218,7 @@ impl Builder {
         call.intention = call.intention.take().or(asked);
     }
 
-    pub(super) fn decided(&mut self, data: &mut Members) {
+    pub(super) fn decided(&mut self, data: &mut JsonMembers) {
         let question = data.string("requestId").and_then(|question| self.questions.remove(&question));
         let Some(call) = data.string("toolCallId").or(question) else { return };
         let kind = data.object("result").and_then(|mut result| result.string("kind")).unwrap_or_default();
@@ -227,17 +230,17 @@ impl Builder {
     }
 
     /// The call of this id. One that was not told of before begins here.
-    fn call(&mut self, id: &str) -> &mut ForeignToolCall {
+    fn call(&mut self, id: &str) -> &mut TranscriptToolCall {
         let at = *self.places.entry(id.to_owned()).or_insert_with(|| {
-            self.pieces.push(Piece::Call(self.calls.len()));
-            self.calls.push(ForeignToolCall { id: id.to_owned(), ..ForeignToolCall::default() });
+            self.pieces.push(PartSlot::Call(self.calls.len()));
+            self.calls.push(TranscriptToolCall { id: id.to_owned(), ..TranscriptToolCall::default() });
             self.calls.len() - 1
         });
         &mut self.calls[at]
     }
 
     /// The turn, once nothing more of it comes.
-    pub(super) fn finish(mut self, model: Option<&str>) -> ForeignTurn {
+    pub(super) fn finish(mut self, model: Option<&str>) -> TranscriptTurn {
         for call in self.calls.iter_mut().filter(|call| call.name.is_empty()) {
             call.name = "unnamed".to_owned();
         }
@@ -246,8 +249,8 @@ impl Builder {
             .pieces
             .into_iter()
             .map(|piece| match piece {
-                Piece::Part(part) => part,
-                Piece::Call(at) => ForeignPart::ToolCall(Box::new(std::mem::take(&mut self.calls[at]))),
+                PartSlot::Part(part) => part,
+                PartSlot::Call(at) => TranscriptPart::ToolCall(Box::new(std::mem::take(&mut self.calls[at]))),
             })
             .collect();
         turn.outcome = match self.error.take() {
@@ -259,18 +262,19 @@ impl Builder {
         };
         turn.total_ms = turn.started_at.zip(turn.ended_at).map(|(from, to)| to.0.saturating_sub(from.0));
         if turn.model.is_none() && !self.is_past_choice {
-            turn.model = model.map(ForeignModel::new);
+            turn.model = model.map(TranscriptModel::new);
         }
         if self.output_tokens > 0 && turn.usage.is_none() {
-            turn.usage = Some(ForeignUsage { output_tokens: Some(self.output_tokens), ..ForeignUsage::default() });
+            turn.usage =
+                Some(TranscriptUsage { output_tokens: Some(self.output_tokens), ..TranscriptUsage::default() });
         }
         turn
     }
 }
 
-fn describe(call: &mut ForeignToolCall, name: Option<String>, arguments: Option<Value>) {
+fn describe(call: &mut TranscriptToolCall, name: Option<String>, arguments: Option<Value>) {
     if let Some(name) = name {
-        call.kind = tools::kind_of(&name);
+        call.kind = tools::tool_kind(&name);
         call.name = name;
     }
     if let Some(arguments) = arguments {

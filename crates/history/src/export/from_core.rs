@@ -6,10 +6,12 @@ use grove_core::*;
 use serde_json::Value;
 
 use crate::HISTORY;
+use crate::normal::TranscriptAttachmentKind as TranscriptKind;
 use crate::normal::{
-    Approval, AttachmentKind as ForeignKind, CallState, ChangeKind, ForeignAttachment, ForeignEdit, ForeignMessage,
-    ForeignModel, ForeignPart, ForeignToolCall, ForeignToolKind, ForeignTurn, ForeignUsage, Notice, Place,
-    Question as ForeignQuestion, TodoItem, TodoStatus, ToolInput, ToolOutput as ForeignOutput, TurnOutcome,
+    Approval, CallState, EditKind, FileLocation, Notice, Question as TranscriptQuestion, TodoItem, TodoStatus,
+    ToolInput, ToolOutput as TranscriptOutput, TranscriptAttachment, TranscriptEdit, TranscriptMessage,
+    TranscriptModel, TranscriptPart, TranscriptToolCall, TranscriptToolKind, TranscriptTurn, TranscriptUsage,
+    TurnOutcome,
 };
 use crate::tools;
 
@@ -17,48 +19,48 @@ use crate::tools;
 const INTERRUPTED: &str = "interrupted";
 
 /// The turn in the normal form.
-pub fn foreign_turn(turn: &Turn) -> ForeignTurn {
-    let mut foreign = rest_of(&turn.message);
-    foreign.id = turn.id.to_string();
-    foreign.started_at = Some(turn.started_at);
-    foreign.ended_at = Some(turn.ended_at);
-    foreign.message.text.clone_from(&turn.message.text);
-    foreign.message.origin = turn.message.origin;
-    if foreign.message.attachments.is_empty() {
-        foreign.message.attachments = turn.message.attachments.iter().map(attachment).collect();
+pub fn transcript_turn(turn: &Turn) -> TranscriptTurn {
+    let mut transcript = rest_of(&turn.message);
+    transcript.id = turn.id.to_string();
+    transcript.started_at = Some(turn.started_at);
+    transcript.ended_at = Some(turn.ended_at);
+    transcript.message.text.clone_from(&turn.message.text);
+    transcript.message.origin = turn.message.origin;
+    if transcript.message.attachments.is_empty() {
+        transcript.message.attachments = turn.message.attachments.iter().map(attachment).collect();
     }
     let usage = turn.usage.as_ref();
-    if foreign.model.is_none() {
+    if transcript.model.is_none() {
         let model = usage.and_then(|usage| usage.model.as_ref()).or(turn.message.model.as_ref());
-        foreign.model = model.map(|model| ForeignModel::new(model.as_str()));
+        transcript.model = model.map(|model| TranscriptModel::new(model.as_str()));
     }
-    foreign.usage = foreign.usage.or_else(|| usage.map(self::usage));
-    foreign.outcome = outcome(turn);
-    foreign.parts = parts(turn);
-    foreign
+    transcript.usage = transcript.usage.or_else(|| usage.map(self::usage));
+    transcript.outcome = outcome(turn);
+    transcript.parts = parts(turn);
+    transcript
 }
 
-fn rest_of(message: &Message) -> ForeignTurn {
+fn rest_of(message: &Message) -> TranscriptTurn {
     let rest = message.extra.as_ref().and_then(|extra| extra.get(HISTORY));
-    rest.and_then(|rest| serde_json::from_value(rest.clone()).ok()).unwrap_or_else(|| ForeignTurn {
-        message: ForeignMessage { raw: message.extra.clone().unwrap_or_default(), ..ForeignMessage::default() },
-        ..ForeignTurn::default()
+    rest.and_then(|rest| serde_json::from_value(rest.clone()).ok()).unwrap_or_else(|| TranscriptTurn {
+        message: TranscriptMessage { raw: message.extra.clone().unwrap_or_default(), ..TranscriptMessage::default() },
+        ..TranscriptTurn::default()
     })
 }
 
-fn attachment(attachment: &Attachment) -> ForeignAttachment {
+fn attachment(attachment: &Attachment) -> TranscriptAttachment {
     let kind = match attachment.kind {
-        AttachmentKind::File => ForeignKind::File,
-        AttachmentKind::Directory => ForeignKind::Folder,
-        AttachmentKind::Selection => ForeignKind::Selection,
+        AttachmentKind::File => TranscriptKind::File,
+        AttachmentKind::Directory => TranscriptKind::Folder,
+        AttachmentKind::Selection => TranscriptKind::Selection,
     };
-    let place = Place::local(&attachment.path);
+    let place = FileLocation::local(&attachment.path);
     let name = attachment.display_name.clone().unwrap_or_else(|| place.name().to_owned());
-    ForeignAttachment { kind, name, place: Some(place), ..ForeignAttachment::default() }
+    TranscriptAttachment { kind, name, place: Some(place), ..TranscriptAttachment::default() }
 }
 
-fn usage(usage: &Usage) -> ForeignUsage {
-    ForeignUsage {
+fn usage(usage: &Usage) -> TranscriptUsage {
+    TranscriptUsage {
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
         cache_read_tokens: usage.cache_read_tokens,
@@ -85,27 +87,28 @@ fn outcome(turn: &Turn) -> TurnOutcome {
     }
 }
 
-fn parts(turn: &Turn) -> Vec<ForeignPart> {
+fn parts(turn: &Turn) -> Vec<TranscriptPart> {
     let last_error = turn.parts.iter().rposition(|part| matches!(part, Part::Error(_)));
     // The error that a turn ended with is told as how it ended.
     let told = last_error.filter(|_| turn.outcome == Outcome::Error);
     let mut parts = Vec::new();
     for (at, part) in turn.parts.iter().enumerate() {
-        let notice =
-            |kind: &str, text: String| ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: Extra::new() });
+        let notice = |kind: &str, text: String| {
+            TranscriptPart::Notice(Notice { kind: kind.to_owned(), text, raw: Extra::new() })
+        };
         match part {
-            Part::Text(text) => parts.push(ForeignPart::Text(text.content.clone())),
+            Part::Text(text) => parts.push(TranscriptPart::Text(text.content.clone())),
             Part::Reasoning { content, .. } => {
-                parts.push(ForeignPart::Reasoning { text: content.clone(), title: None, duration_ms: None });
+                parts.push(TranscriptPart::Reasoning { text: content.clone(), title: None, duration_ms: None });
             }
             Part::ToolCall(call) => add_call(&mut parts, call),
             Part::Content(content) => parts.push(notice("content", stored(content))),
             Part::Error(_) if told == Some(at) => {}
             Part::Error(error) => parts.push(notice("error", error.message.clone())),
-            Part::InputRequest(request) => parts.push(ForeignPart::Question(question(request))),
+            Part::InputRequest(request) => parts.push(TranscriptPart::Question(question(request))),
             Part::Plan(_) if is_told(parts.last(), part) => {}
             Part::Plan(steps) => {
-                parts.push(notice("plan", super::words::todos(&steps.iter().map(todo).collect::<Vec<_>>())));
+                parts.push(notice("plan", super::labels::todos(&steps.iter().map(todo).collect::<Vec<_>>())));
             }
             Part::Notice(text) => parts.push(notice("notice", text.clone())),
         }
@@ -114,8 +117,8 @@ fn parts(turn: &Turn) -> Vec<ForeignPart> {
 }
 
 /// Whether the call before a plan says the same.
-fn is_told(before: Option<&ForeignPart>, plan: &Part) -> bool {
-    let (Some(ForeignPart::ToolCall(call)), Part::Plan(steps)) = (before, plan) else { return false };
+fn is_told(before: Option<&TranscriptPart>, plan: &Part) -> bool {
+    let (Some(TranscriptPart::ToolCall(call)), Part::Plan(steps)) = (before, plan) else { return false };
     match &call.input {
         ToolInput::Todos(items) => items.iter().map(|item| &item.title).eq(steps.iter().map(|step| &step.content)),
         _ => false,
@@ -135,14 +138,14 @@ fn stored(content: &ContentRef) -> String {
     format!("{}, {} bytes, stored beside the log", content.mime_type.as_deref().unwrap_or("a body"), content.size)
 }
 
-fn add_call(parts: &mut Vec<ForeignPart>, call: &ToolCall) {
+fn add_call(parts: &mut Vec<TranscriptPart>, call: &ToolCall) {
     let kind = kind(call);
     let raw_input = call.input.as_ref().map(|text| match serde_json::from_str(text) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
         _ => Value::String(text.clone()),
     });
     let mut input = match &raw_input {
-        Some(Value::String(command)) if kind == ForeignToolKind::Shell => {
+        Some(Value::String(command)) if kind == TranscriptToolKind::Shell => {
             ToolInput::Command { command: command.clone(), folder: None, language: None, background: false }
         }
         // Where only the meaning of an input was known, that is what was written.
@@ -161,47 +164,47 @@ fn add_call(parts: &mut Vec<ForeignPart>, call: &ToolCall) {
     };
     let output = result.and_then(|result| result.output.clone()).or_else(|| Some(call.output.as_ref()?.text.clone()));
     let exit_code = result.and_then(|result| result.extra.as_ref()?.get("exitCode")?.as_i64());
-    let words = Some(call.invocation_message.clone()).filter(|words| !words.is_empty() && *words != call.name);
-    parts.push(ForeignPart::ToolCall(Box::new(ForeignToolCall {
+    let labels = Some(call.invocation_message.clone()).filter(|labels| !labels.is_empty() && *labels != call.name);
+    parts.push(TranscriptPart::ToolCall(Box::new(TranscriptToolCall {
         id: call.id.to_string(),
         name: call.name.clone(),
         shown_name: Some(call.display_name.clone()).filter(|name| !name.is_empty() && *name != call.name),
         kind,
-        intention: call.intention.clone().or(words),
-        summary: result.map(|result| result.past_tense_message.clone()).filter(|words| !words.is_empty()),
+        intention: call.intention.clone().or(labels),
+        summary: result.map(|result| result.past_tense_message.clone()).filter(|labels| !labels.is_empty()),
         input,
         raw_input,
-        output: output.map(|text| ForeignOutput { text, raw: None }),
+        output: output.map(|text| TranscriptOutput { text, raw: None }),
         approval: approval(call),
         state: state(call),
         exit_code,
         ran_ms: call.ran_ms,
         raw: call.extra.clone().unwrap_or_default(),
-        ..ForeignToolCall::default()
+        ..TranscriptToolCall::default()
     })));
     let attached = result.map_or(&[][..], |result| result.attached.as_slice());
     for attached in attached {
         parts.push(match attached {
-            Attached::Edit(change) => ForeignPart::Edit(Box::new(edit(change))),
-            Attached::Content(content) => {
-                ForeignPart::Notice(Notice { kind: "content".to_owned(), text: stored(content), raw: Extra::new() })
+            ToolAttachment::Edit(change) => TranscriptPart::Edit(Box::new(edit(change))),
+            ToolAttachment::Content(content) => {
+                TranscriptPart::Notice(Notice { kind: "content".to_owned(), text: stored(content), raw: Extra::new() })
             }
         });
     }
 }
 
-fn kind(call: &ToolCall) -> ForeignToolKind {
-    let by_name = tools::kind_of(&call.name);
-    if by_name != ForeignToolKind::Other {
+fn kind(call: &ToolCall) -> TranscriptToolKind {
+    let by_name = tools::tool_kind(&call.name);
+    if by_name != TranscriptToolKind::Other {
         return by_name;
     }
     match call.kind {
-        Some(ToolKind::Terminal) => ForeignToolKind::Shell,
-        Some(ToolKind::Read) => ForeignToolKind::Read,
-        Some(ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => ForeignToolKind::Edit,
-        Some(ToolKind::Search) => ForeignToolKind::Search,
-        Some(ToolKind::Fetch) => ForeignToolKind::Fetch,
-        Some(ToolKind::Think | ToolKind::SwitchMode) | None => ForeignToolKind::Other,
+        Some(ToolKind::Terminal) => TranscriptToolKind::Shell,
+        Some(ToolKind::Read) => TranscriptToolKind::Read,
+        Some(ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => TranscriptToolKind::Edit,
+        Some(ToolKind::Search) => TranscriptToolKind::Search,
+        Some(ToolKind::Fetch) => TranscriptToolKind::Fetch,
+        Some(ToolKind::Think | ToolKind::SwitchMode) | None => TranscriptToolKind::Other,
     }
 }
 
@@ -214,9 +217,9 @@ fn approval(call: &ToolCall) -> Approval {
         ToolCallStatus::PendingConfirmation(_) => Approval::Waiting,
         _ => match &call.confirmed {
             None => Approval::Unknown,
-            Some(Confirmed { by: ConfirmedBy::NotNeeded, .. }) => Approval::NotNeeded { reason: None },
-            Some(Confirmed { by: ConfirmedBy::Setting, .. }) => Approval::Setting { id: None },
-            Some(Confirmed { by: ConfirmedBy::Person, option }) => {
+            Some(Confirmation { by: ConfirmationReason::NotNeeded, .. }) => Approval::NotNeeded { reason: None },
+            Some(Confirmation { by: ConfirmationReason::Setting, .. }) => Approval::Setting { id: None },
+            Some(Confirmation { by: ConfirmationReason::Person, option }) => {
                 Approval::Person { button: option.as_ref().map(|option| option.label.clone()) }
             }
         },
@@ -240,22 +243,22 @@ fn state(call: &ToolCall) -> CallState {
     }
 }
 
-fn edit(change: &FileChange) -> ForeignEdit {
+fn edit(change: &FileChange) -> TranscriptEdit {
     let kind = match (&change.before, &change.after) {
-        (None, Some(_)) => ChangeKind::Create,
-        (Some(_), None) => ChangeKind::Delete,
-        _ => ChangeKind::Edit,
+        (None, Some(_)) => EditKind::Create,
+        (Some(_), None) => EditKind::Delete,
+        _ => EditKind::Edit,
     };
-    ForeignEdit {
+    TranscriptEdit {
         kind,
-        place: Place::local(&change.path),
+        place: FileLocation::local(&change.path),
         added: Some(change.added),
         removed: Some(change.removed),
-        ..ForeignEdit::default()
+        ..TranscriptEdit::default()
     }
 }
 
-fn question(request: &InputRequest) -> ForeignQuestion {
+fn question(request: &InputRequest) -> TranscriptQuestion {
     let asked = request.questions.iter().map(|question| question.message.clone());
     let message: Vec<String> = request.message.clone().into_iter().chain(asked).collect();
     let answers = request.answers.values().map(|answer| match answer {
@@ -272,5 +275,5 @@ fn question(request: &InputRequest) -> ForeignQuestion {
         true => ended.map(str::to_owned),
         false => Some(answers.join("\n")),
     };
-    ForeignQuestion { title: String::new(), message: message.join("\n"), answer, raw: Extra::new() }
+    TranscriptQuestion { title: String::new(), message: message.join("\n"), answer, raw: Extra::new() }
 }

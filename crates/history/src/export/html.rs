@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 use sha2::{Digest, Sha256};
 
-use super::{Body, Heading, Piece, PieceKind, SessionOutline, TurnOutline, TurnWriter, words};
-use crate::normal::ForeignTurn;
+use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter, labels};
+use crate::normal::TranscriptTurn;
 
 const STYLE: &str = include_str!("html.css");
 
@@ -71,21 +71,21 @@ impl<W: Write> Html<W> {
         writeln!(self.out, "</ul>")
     }
 
-    fn piece(&mut self, piece: &Piece, number: &str) -> io::Result<()> {
-        if piece.kind == PieceKind::Said {
+    fn piece(&mut self, piece: &OutlineItem, number: &str) -> io::Result<()> {
+        if piece.kind == OutlineKind::AgentText {
             for body in &piece.bodies {
                 writeln!(self.out, "<div class=\"said\">{}</div>", from_markdown(&body.text))?;
             }
             return Ok(());
         }
         // What people read first stands open; what an agent did can be opened.
-        let open = if matches!(piece.kind, PieceKind::Question | PieceKind::Notice) { " open" } else { "" };
+        let open = if matches!(piece.kind, OutlineKind::Question | OutlineKind::Notice) { " open" } else { "" };
         let facts = match piece.facts.is_empty() {
             true => String::new(),
             false => format!(" <span class=\"facts\">{}</span>", escaped(&piece.facts.join(" · "))),
         };
         writeln!(self.out, "<details{open}><summary>{}{facts}</summary>", escaped(&piece.head))?;
-        for Body { label, text } in &piece.bodies {
+        for OutlineBody { label, text } in &piece.bodies {
             if !label.is_empty() {
                 writeln!(self.out, "<p class=\"label\">{label}</p>")?;
             }
@@ -104,7 +104,7 @@ impl<W: Write> Html<W> {
 }
 
 impl<W: Write> TurnWriter for Html<W> {
-    fn turn(&mut self, turn: &ForeignTurn) -> io::Result<()> {
+    fn turn(&mut self, turn: &TranscriptTurn) -> io::Result<()> {
         self.turns += 1;
         let number = self.turns.to_string();
         self.outline(&TurnOutline::of(turn), &number)
@@ -137,7 +137,7 @@ fn escaped(text: &str) -> String {
 
 /// Markdown as elements. Tags in it are text, pictures are links, and links lead to the web or nowhere.
 fn from_markdown(text: &str) -> String {
-    let text = words::plain(text);
+    let text = labels::plain(text);
     let events = Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
     // Whether each open link leads somewhere; those that do not are left out, and their words stay.
     let mut links: Vec<bool> = Vec::new();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 use super::{Heading, TurnWriter};
-use crate::normal::ForeignTurn;
+use crate::normal::TranscriptTurn;
 
 /// Writes a turn a line, so that a large session can be looked at with line tools.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl<W: Write> Json<W> {
 }
 
 impl<W: Write> TurnWriter for Json<W> {
-    fn turn(&mut self, turn: &ForeignTurn) -> io::Result<()> {
+    fn turn(&mut self, turn: &TranscriptTurn) -> io::Result<()> {
         self.out.write_all(if self.turns == 0 { b"\n" } else { b",\n" })?;
         self.turns += 1;
         Ok(serde_json::to_writer(&mut self.out, turn)?)

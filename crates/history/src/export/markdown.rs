@@ -5,8 +5,8 @@
 
 use std::io::{self, Write};
 
-use super::{Body, Heading, Piece, PieceKind, SessionOutline, TurnOutline, TurnWriter, words};
-use crate::normal::ForeignTurn;
+use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter, labels};
+use crate::normal::TranscriptTurn;
 
 /// The fewest backticks or tildes that begin a block of code.
 const FENCE: usize = 3;
@@ -60,10 +60,10 @@ impl<W: Write> Markdown<W> {
         Ok(())
     }
 
-    fn piece(&mut self, piece: &Piece, number: &str, level: usize) -> io::Result<()> {
-        if piece.kind == PieceKind::Said {
+    fn piece(&mut self, piece: &OutlineItem, number: &str, level: usize) -> io::Result<()> {
+        if piece.kind == OutlineKind::AgentText {
             for body in &piece.bodies {
-                writeln!(self.out, "{}\n", closed(&words::plain(&body.text)))?;
+                writeln!(self.out, "{}\n", closed(&labels::plain(&body.text)))?;
             }
             return Ok(());
         }
@@ -72,11 +72,11 @@ impl<W: Write> Markdown<W> {
             false => format!(" ({})", escaped(&piece.facts.join(", "))),
         };
         writeln!(self.out, "**{}**{facts}\n", escaped(&piece.head))?;
-        for Body { label, text } in &piece.bodies {
+        for OutlineBody { label, text } in &piece.bodies {
             if !label.is_empty() {
                 writeln!(self.out, "{label}:\n")?;
             }
-            let text = words::plain(text);
+            let text = labels::plain(text);
             let fence = "`".repeat(longest_run(&text).max(FENCE - 1) + 1);
             writeln!(self.out, "{fence}\n{}\n{fence}\n", text.trim_end_matches('\n'))?;
         }
@@ -88,7 +88,7 @@ impl<W: Write> Markdown<W> {
 }
 
 impl<W: Write> TurnWriter for Markdown<W> {
-    fn turn(&mut self, turn: &ForeignTurn) -> io::Result<()> {
+    fn turn(&mut self, turn: &TranscriptTurn) -> io::Result<()> {
         self.turns += 1;
         let number = self.turns.to_string();
         self.outline(&TurnOutline::of(turn), &number, 2)
@@ -113,7 +113,7 @@ fn escaped(text: &str) -> String {
 
 /// A line of a message. People write Markdown as well; a tag alone would be taken for one.
 fn quotable(line: &str) -> String {
-    words::plain(line).replace('<', "\\<")
+    labels::plain(line).replace('<', "\\<")
 }
 
 /// How many backticks stand side by side at most.

@@ -2,8 +2,8 @@
 //!
 //! Texts are the session's own and may hold anything; whoever shows them makes them harmless where they are shown.
 
-use super::{Heading, words};
-use crate::normal::{ForeignEdit, ForeignPart, ForeignToolCall, ForeignTurn, Replacement, ToolInput};
+use super::{Heading, labels};
+use crate::normal::{Replacement, ToolInput, TranscriptEdit, TranscriptPart, TranscriptToolCall, TranscriptTurn};
 
 /// What is shown of a session before its turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct TurnOutline {
     pub attachments: Vec<String>,
     /// When, by which model, how long, for how much.
     pub facts: Vec<String>,
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<OutlineItem>,
     /// How it ended, where it did not end well.
     pub state: Option<String>,
     /// What stands below the answer: a name, and a line for each.
@@ -31,22 +31,22 @@ pub struct TurnOutline {
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    pub kind: PieceKind,
+pub struct OutlineItem {
+    pub kind: OutlineKind,
     /// One line; empty for what the agent said.
     pub head: String,
     /// What else there is to say in few words.
     pub facts: Vec<String>,
-    pub bodies: Vec<Body>,
+    pub bodies: Vec<OutlineBody>,
     /// What another agent did for it.
     pub turns: Vec<TurnOutline>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PieceKind {
+pub enum OutlineKind {
     /// What the agent said: its one body is Markdown.
-    Said,
-    Thought,
+    AgentText,
+    AgentReasoning,
     Call,
     Edit,
     Question,
@@ -57,7 +57,7 @@ pub enum PieceKind {
 
 /// A longer text that is shown as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Body {
+pub struct OutlineBody {
     /// What it is: input, output. Empty where that is plain.
     pub label: &'static str,
     pub text: String,
@@ -68,7 +68,7 @@ impl SessionOutline {
         let session = heading.session;
         let workspace = &session.workspace;
         let joined = |names: &[String]| Some(names.join(", ")).filter(|names| !names.is_empty());
-        let folders: Vec<&str> = workspace.folders.iter().map(crate::normal::Place::shown).collect();
+        let folders: Vec<&str> = workspace.folders.iter().map(crate::normal::FileLocation::shown).collect();
         let turns = match session.turns == session.turns_completed {
             true => session.turns.to_string(),
             false => format!("{}, {} of them not cancelled", session.turns, session.turns_completed),
@@ -88,25 +88,25 @@ impl SessionOutline {
             ("Folder", Some(folders.join(", ")).filter(|folders| !folders.is_empty())),
             ("Repository", workspace.repository.clone()),
             ("Branch", workspace.branch.clone()),
-            ("Created", session.created_at.map(words::time)),
-            ("Changed", session.modified_at.map(words::time)),
+            ("Created", session.created_at.map(labels::time)),
+            ("Changed", session.modified_at.map(labels::time)),
             ("Turns", Some(turns)),
-            ("State", Some(words::state(session.state).to_owned())),
+            ("State", Some(labels::state(session.state).to_owned())),
             ("Models", joined(&session.models)),
             ("Tools", joined(&session.tools)),
-            ("Usage", words::usage(&session.usage)),
-            ("To do", Some(words::todos(&session.todos)).filter(|todos| !todos.is_empty())),
+            ("Usage", labels::usage(&session.usage)),
+            ("To do", Some(labels::todos(&session.todos)).filter(|todos| !todos.is_empty())),
             ("Damaged", damage),
             ("Allows", (heading.allow_all == Some(true)).then(|| "everything, without asking".to_owned())),
         ];
-        let facts = facts.into_iter().filter_map(|(name, fact)| Some((name, words::one_line(&fact?)))).collect();
+        let facts = facts.into_iter().filter_map(|(name, fact)| Some((name, labels::one_line(&fact?)))).collect();
         let title = session.title.as_deref().filter(|title| !title.is_empty()).unwrap_or(&session.first_message);
-        Self { title: words::one_line(title), facts }
+        Self { title: labels::one_line(title), facts }
     }
 }
 
 impl TurnOutline {
-    pub fn of(turn: &ForeignTurn) -> Self {
+    pub fn of(turn: &TranscriptTurn) -> Self {
         let said = &turn.message;
         let message = match &said.command {
             Some(command) if !said.text.trim_start().starts_with('/') => format!("/{command} {}", said.text),
@@ -119,99 +119,99 @@ impl TurnOutline {
             ("Suggested next", turn.followups.clone()),
         ];
         Self {
-            speaker: words::speaker(said.origin),
+            speaker: labels::speaker(said.origin),
             message,
-            attachments: said.attachments.iter().map(words::attachment).map(|line| words::one_line(&line)).collect(),
+            attachments: said.attachments.iter().map(labels::attachment).map(|line| labels::one_line(&line)).collect(),
             facts: facts(turn),
             pieces: turn.parts.iter().filter_map(piece).collect(),
-            state: words::outcome(&turn.outcome),
+            state: labels::outcome(&turn.outcome),
             lists: lists
                 .into_iter()
                 .filter(|(_, lines)| !lines.is_empty())
-                .map(|(name, lines)| (name, lines.iter().map(|line| words::one_line(line)).collect()))
+                .map(|(name, lines)| (name, lines.iter().map(|line| labels::one_line(line)).collect()))
                 .collect(),
         }
     }
 }
 
-fn facts(turn: &ForeignTurn) -> Vec<String> {
+fn facts(turn: &TranscriptTurn) -> Vec<String> {
     let took = turn.total_ms.or_else(|| Some(turn.ended_at?.0.saturating_sub(turn.started_at?.0)));
     let took = took.filter(|took| *took > 0).map(|took| match turn.first_response_ms {
-        Some(first) => format!("{}, first word after {}", words::duration(took), words::duration(first)),
-        None => words::duration(took),
+        Some(first) => format!("{}, first word after {}", labels::duration(took), labels::duration(first)),
+        None => labels::duration(took),
     });
     let facts = [
-        turn.started_at.map(words::time),
+        turn.started_at.map(labels::time),
         turn.agent.as_ref().map(|agent| agent.name.clone()),
-        turn.model.as_ref().map(words::model),
+        turn.model.as_ref().map(labels::model),
         turn.mode.clone(),
         took,
-        turn.usage.as_ref().and_then(words::usage),
+        turn.usage.as_ref().and_then(labels::usage),
     ];
-    facts.into_iter().flatten().map(|fact| words::one_line(&fact)).filter(|fact| !fact.is_empty()).collect()
+    facts.into_iter().flatten().map(|fact| labels::one_line(&fact)).filter(|fact| !fact.is_empty()).collect()
 }
 
-fn piece(part: &ForeignPart) -> Option<Piece> {
-    let plain = |kind, head: &str, text: &str| Piece {
+fn piece(part: &TranscriptPart) -> Option<OutlineItem> {
+    let plain = |kind, head: &str, text: &str| OutlineItem {
         kind,
-        head: words::one_line(head),
+        head: labels::one_line(head),
         facts: Vec::new(),
-        bodies: Body::list([("", text)]),
+        bodies: OutlineBody::list([("", text)]),
         turns: Vec::new(),
     };
     let piece = match part {
-        ForeignPart::Text(text) => plain(PieceKind::Said, "", text),
-        ForeignPart::Reasoning { text, title, duration_ms } => {
+        TranscriptPart::Text(text) => plain(OutlineKind::AgentText, "", text),
+        TranscriptPart::Reasoning { text, title, duration_ms } => {
             let title = title.as_deref().filter(|title| !title.is_empty()).unwrap_or("Thought");
-            Piece {
-                facts: duration_ms.map(words::duration).into_iter().collect(),
-                ..plain(PieceKind::Thought, title, text)
+            OutlineItem {
+                facts: duration_ms.map(labels::duration).into_iter().collect(),
+                ..plain(OutlineKind::AgentReasoning, title, text)
             }
         }
-        ForeignPart::ToolCall(call) => self::call(call),
-        ForeignPart::Edit(edit) => plain(PieceKind::Edit, &words::edit(edit), &changes(edit)),
-        ForeignPart::Question(question) => {
+        TranscriptPart::ToolCall(call) => self::call(call),
+        TranscriptPart::Edit(edit) => plain(OutlineKind::Edit, &labels::edit(edit), &changes(edit)),
+        TranscriptPart::Question(question) => {
             let head = if question.title.is_empty() { "Question" } else { &question.title };
             let answer = question.answer.as_deref().unwrap_or_default();
-            let bodies = Body::list([("", question.message.as_str()), ("answer", answer)]);
-            Piece { bodies, ..plain(PieceKind::Question, head, "") }
+            let bodies = OutlineBody::list([("", question.message.as_str()), ("answer", answer)]);
+            OutlineItem { bodies, ..plain(OutlineKind::Question, head, "") }
         }
         // They steer a view, and say nothing to people.
-        ForeignPart::Notice(notice) if notice.text.is_empty() => return None,
-        ForeignPart::Notice(notice) => plain(PieceKind::Notice, &notice.kind, &notice.text),
-        ForeignPart::Raw(value) => plain(PieceKind::Raw, "Not understood", &pretty(value)),
+        TranscriptPart::Notice(notice) if notice.text.is_empty() => return None,
+        TranscriptPart::Notice(notice) => plain(OutlineKind::Notice, &notice.kind, &notice.text),
+        TranscriptPart::Raw(value) => plain(OutlineKind::Raw, "Not understood", &pretty(value)),
     };
     Some(piece)
 }
 
-fn call(call: &ForeignToolCall) -> Piece {
-    let words = call.summary.as_deref().or(call.intention.as_deref()).map(words::one_line);
-    let head = match words.filter(|words| !words.is_empty() && *words != call.name) {
-        Some(words) => format!("{}: {words}", call.name),
+fn call(call: &TranscriptToolCall) -> OutlineItem {
+    let labels = call.summary.as_deref().or(call.intention.as_deref()).map(labels::one_line);
+    let head = match labels.filter(|labels| !labels.is_empty() && *labels != call.name) {
+        Some(labels) => format!("{}: {labels}", call.name),
         None => call.name.clone(),
     };
     let facts = [
-        words::kind(call.kind).map(str::to_owned),
+        labels::kind(call.kind).map(str::to_owned),
         call.provider.clone(),
-        words::approval(&call.approval),
-        words::call_state(call.state).map(str::to_owned),
+        labels::approval(&call.approval),
+        labels::call_state(call.state).map(str::to_owned),
         call.exit_code.map(|code| format!("exit code {code}")),
-        call.ran_for_ms().filter(|ran| *ran > 0).map(words::duration),
+        call.ran_for_ms().filter(|ran| *ran > 0).map(labels::duration),
     ];
     let output = call.output.as_ref().map_or("", |output| output.text.as_str());
-    let places: Vec<&str> = call.places.iter().map(crate::normal::Place::shown).collect();
+    let places: Vec<&str> = call.places.iter().map(crate::normal::FileLocation::shown).collect();
     let input = input(call);
-    Piece {
-        kind: PieceKind::Call,
-        head: words::one_line(&head),
-        facts: facts.into_iter().flatten().map(|fact| words::one_line(&fact)).collect(),
-        bodies: Body::list([("input", input.as_str()), ("output", output), ("files", &places.join("\n"))]),
+    OutlineItem {
+        kind: OutlineKind::Call,
+        head: labels::one_line(&head),
+        facts: facts.into_iter().flatten().map(|fact| labels::one_line(&fact)).collect(),
+        bodies: OutlineBody::list([("input", input.as_str()), ("output", output), ("files", &places.join("\n"))]),
         turns: call.subagent.iter().flat_map(|chat| &chat.turns).map(TurnOutline::of).collect(),
     }
 }
 
 /// A call's input as it is understood; as it came where it is not.
-fn input(call: &ForeignToolCall) -> String {
+fn input(call: &TranscriptToolCall) -> String {
     match &call.input {
         ToolInput::Command { command, folder, background, .. } => {
             let folder = folder.as_ref().map(|folder| format!("(in {folder})\n")).unwrap_or_default();
@@ -226,7 +226,7 @@ fn input(call: &ForeignToolCall) -> String {
             None => place.shown().to_owned(),
         },
         ToolInput::Folder { place } => place.shown().to_owned(),
-        ToolInput::Todos(items) => words::todos(items),
+        ToolInput::Todos(items) => labels::todos(items),
         ToolInput::Subagent { agent, description, prompt } => {
             let head: Vec<&str> = [agent, description].into_iter().flatten().map(String::as_str).collect();
             match head.is_empty() {
@@ -247,7 +247,7 @@ fn replacement(replacement: &Replacement) -> String {
     format!("{}\n{before}{}", replacement.path, lines('+', &replacement.after))
 }
 
-fn changes(edit: &ForeignEdit) -> String {
+fn changes(edit: &TranscriptEdit) -> String {
     let change = |change: &crate::normal::TextChange| {
         let (start, end) = (change.range.start, change.range.end);
         format!("{}:{} to {}:{}\n{}", start.line, start.column, end.line, end.column, change.text)
@@ -262,7 +262,7 @@ fn pretty(value: &serde_json::Value) -> String {
     }
 }
 
-impl Body {
+impl OutlineBody {
     /// Those that say something.
     fn list<const N: usize>(bodies: [(&'static str, &str); N]) -> Vec<Self> {
         let said = bodies.into_iter().filter(|(_, text)| !text.trim().is_empty());

@@ -9,19 +9,21 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::damage::Mark;
-use crate::ending::{Amount, Ending, Origin, Places, Request, Requests, bytes_of};
+use crate::append_log::BUFFER;
+use crate::damage::DamageKind;
 use crate::error::HistoryError;
 use crate::files;
-use crate::growing::BUFFER;
-use crate::json::{Members, text_of};
+use crate::json::{JsonMembers, text_of};
+use crate::json_lines::value_of;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::{ForeignChat, ForeignSession, ForeignTurn, Place, Source, Workspace};
-use crate::platform::{Environment, Platform, below, set};
-use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
-use crate::records::value_of;
-use crate::subagents::Child;
-use replay::Replayed;
+use crate::normal::{
+    FileLocation, TranscriptChat, TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace,
+};
+use crate::platform::{Platform, StoreEnvironment, below, set};
+use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::subagents::SubagentChat;
+use crate::tail_index::{RequestOrigin, RequestRange, RequestRanges, TailIndex, TailLayout, TailLimit, bytes_of};
+use replay::ReplayedSession;
 
 /// The reader of the Gemini CLI's sessions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,79 +33,79 @@ pub struct Gemini;
 const MAX_AGENTS: usize = 1_000;
 
 /// The folder in which sessions lie, one for each project in it.
-pub fn locations(platform: Platform, environment: &Environment) -> Vec<Root> {
+pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let home = set(environment.gemini_home.as_ref()).unwrap_or(&environment.home);
     let folder = below(platform, home, &[".gemini", "tmp"]);
-    vec![Root { source: Source::Gemini, product: "Gemini CLI".to_owned(), folder }]
+    vec![StoreRoot { source: TranscriptSource::Gemini, product: "Gemini CLI".to_owned(), folder }]
 }
 
-impl Reader for Gemini {
-    fn source(&self) -> Source {
-        Source::Gemini
+impl HistoryReader for Gemini {
+    fn source(&self) -> TranscriptSource {
+        TranscriptSource::Gemini
     }
 
-    fn find(&self, root: &Root, hints: Hints) -> Finding {
-        let mut finding = Finding::default();
-        for project in finding.names(&root.folder) {
+    fn find(&self, root: &StoreRoot, hints: Hints) -> StoreListing {
+        let mut listing = StoreListing::default();
+        for project in listing.names(&root.folder) {
             let folder = root.folder.join(project);
-            let names = finding.names(&folder.join("chats"));
+            let names = listing.names(&folder.join("chats"));
             // Subagents' files lie in a folder that is called as their session.
             let names = names.iter().filter(|name| name.starts_with("session-"));
             let workspace = match hints {
                 Hints::Read => workspace_of(&folder),
-                Hints::Leave => Workspace::default(),
+                Hints::Skip => TranscriptWorkspace::default(),
             };
             for name in names {
                 let Some(stem) = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json")) else { continue };
-                let located = Located { workspace: workspace.clone(), ..Located::nowhere(Source::Gemini, stem) };
-                finding.add_file(root, folder.join("chats").join(name), located);
+                let location = SessionLocation {
+                    workspace: workspace.clone(),
+                    ..SessionLocation::without_file(TranscriptSource::Gemini, stem)
+                };
+                listing.add_file(root, folder.join("chats").join(name), location);
             }
         }
-        finding
+        listing
     }
 
-    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
-        let mut located = Located::of_file(Source::Gemini, path)?;
+    fn locate(&self, path: &Path) -> Result<SessionLocation, HistoryError> {
+        let mut location = SessionLocation::of_file(TranscriptSource::Gemini, path)?;
         let chats = path.parent().filter(|chats| chats.file_name().is_some_and(|name| name == "chats"));
-        located.workspace = chats.and_then(Path::parent).map(workspace_of).unwrap_or_default();
-        Ok(located)
+        location.workspace = chats.and_then(Path::parent).map(workspace_of).unwrap_or_default();
+        Ok(location)
     }
 
     fn read(
         &self,
-        located: &Located,
+        location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(ForeignTurn),
-    ) -> Result<Reading, HistoryError> {
-        let path = located.meant_for(Source::Gemini)?;
-        located.without_bookmark(from)?;
+        turns: &mut dyn FnMut(TranscriptTurn),
+    ) -> Result<ReadOutcome, HistoryError> {
+        let path = location.path_for(TranscriptSource::Gemini)?;
+        location.without_bookmark(from)?;
         let (file, _) = files::open(path)?;
         let source = BufReader::with_capacity(BUFFER, file);
-        let read = read_session(source, &located.id, |id| children_of(path, id), turns);
+        let read = read_session(source, &location.id, |id| children_of(path, id), turns);
         let (mut session, requests) = read.map_err(|error| HistoryError::io(path, error))?;
-        session.workspace.fill(located.workspace.clone());
-        let requests = Requests { first: 0, requests, turns: session.turns, session: session.source_id.clone() };
-        let ending = (!requests.requests.is_empty() && folder_of(path, &session.source_id).is_none()).then(|| Ending {
-            mark: located.mark,
-            fingerprint: None,
-            places: Places::Requests(requests),
-        });
-        Ok(Reading { session, bookmark: None, ending })
+        session.workspace.fill(location.workspace.clone());
+        let requests = RequestRanges { first: 0, requests, turns: session.turns, session: session.source_id.clone() };
+        let tail_index = (!requests.requests.is_empty() && folder_of(path, &session.source_id).is_none())
+            .then(|| TailIndex { mark: location.mark, fingerprint: None, places: TailLayout::RequestRanges(requests) });
+        Ok(ReadOutcome { session, bookmark: None, tail_index })
     }
 }
 
 /// Reads a session's file that is at hand.
-pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> io::Result<ForeignSession> {
+pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> io::Result<TranscriptSession> {
     read_session(bytes, id, |_| HashMap::new(), turns).map(|(session, _)| session)
 }
 
 /// The newest turns, each read from where its messages lie; `None` where that cannot be done.
 pub(crate) fn newest(
-    located: &Located,
-    noted: &Requests,
-    amount: Amount,
-) -> Result<Option<Vec<ForeignTurn>>, HistoryError> {
-    let path = located.meant_for(Source::Gemini)?;
+    location: &SessionLocation,
+    noted: &RequestRanges,
+    amount: TailLimit,
+) -> Result<Option<Vec<TranscriptTurn>>, HistoryError> {
+    let path = location.path_for(TranscriptSource::Gemini)?;
     // Subagents' files say to which turn they belong only when all turns are read.
     let Some((_, requests)) = noted.newest(amount).filter(|_| folder_of(path, &noted.session).is_none()) else {
         return Ok(None);
@@ -111,18 +113,18 @@ pub(crate) fn newest(
     let (mut file, _) = files::open(path)?;
     let mut told = Vec::new();
     for request in requests {
-        let (Some(mark), Origin::Value(first)) = (&request.turn, request.origin) else { return Ok(None) };
+        let (Some(mark), RequestOrigin::Value(first)) = (&request.turn, request.origin) else { return Ok(None) };
         let mut messages = Vec::new();
         for range in std::iter::once(first).chain(request.changes.iter().copied()) {
             let bytes = bytes_of(&mut file, range).map_err(|error| HistoryError::io(path, error))?;
-            let Some(message) = value_of(&bytes).ok().and_then(|value| Members::of(value).ok()) else {
+            let Some(message) = value_of(&bytes).ok().and_then(|value| JsonMembers::of(value).ok()) else {
                 return Ok(None);
             };
             messages.push(message);
         }
         let before = told.len();
-        let mut session = ForeignSession::new(Source::Gemini, &noted.session);
-        turns::tell(Replayed::of(messages), &mut session, HashMap::new(), &mut |turn| told.push(turn));
+        let mut session = TranscriptSession::new(TranscriptSource::Gemini, &noted.session);
+        turns::tell(ReplayedSession::of(messages), &mut session, HashMap::new(), &mut |turn| told.push(turn));
         match told.last_mut().filter(|_| session.turns == 1) {
             Some(turn) => (turn.id, turn.follows) = (mark.id.clone(), mark.follows),
             None => return Ok(None),
@@ -137,9 +139,9 @@ pub(crate) fn newest(
 fn read_session(
     mut source: impl BufRead,
     id: &str,
-    children: impl FnOnce(&str) -> HashMap<String, Child>,
-    turns: &mut dyn FnMut(ForeignTurn),
-) -> io::Result<(ForeignSession, Vec<Request>)> {
+    children: impl FnOnce(&str) -> HashMap<String, SubagentChat>,
+    turns: &mut dyn FnMut(TranscriptTurn),
+) -> io::Result<(TranscriptSession, Vec<RequestRange>)> {
     // Older sessions are one object over many lines, which is no log.
     let head = source.fill_buf()?;
     let is_object = head.trim_ascii_start().strip_prefix(b"{").is_some_and(|rest| {
@@ -147,7 +149,7 @@ fn read_session(
         rest.starts_with(b"\n")
     });
     let mut replayed = if is_object { replay::object(source)? } else { replay::log(source)? };
-    let mut session = ForeignSession::new(Source::Gemini, id);
+    let mut session = TranscriptSession::new(TranscriptSource::Gemini, id);
     session.damage = std::mem::take(&mut replayed.damage);
     let about = &mut replayed.about;
     match about.string("sessionId").filter(|own| !own.is_empty()) {
@@ -156,13 +158,14 @@ fn read_session(
             session.aliases.push(id.to_owned());
         }
         Some(_) => {}
-        None if session.damage.marks.contains(&Mark::Empty) => {}
-        None => session.damage.mark(Mark::MissingStart),
+        None if session.damage.marks.contains(&DamageKind::Empty) => {}
+        None => session.damage.mark(DamageKind::MissingStart),
     }
     session.created_at = about.time("startTime");
     let modified_at = about.time("lastUpdated");
     let title = about.string("summary").filter(|title| !title.is_empty());
-    session.workspace.folders = about.list("directories").iter().map(|folder| Place::local(text_of(folder))).collect();
+    session.workspace.folders =
+        about.list("directories").iter().map(|folder| FileLocation::local(text_of(folder))).collect();
     let children = children(&session.source_id);
     let requests = turns::tell(replayed, &mut session, children, turns);
     let first = session.first_message.lines().next().map(str::to_owned);
@@ -172,7 +175,7 @@ fn read_session(
 }
 
 /// The conversations of a session's subagents, by their ids.
-fn children_of(path: &Path, session: &str) -> HashMap<String, Child> {
+fn children_of(path: &Path, session: &str) -> HashMap<String, SubagentChat> {
     let Some(folder) = folder_of(path, session) else { return HashMap::new() };
     let names = files::names(&folder).unwrap_or_default();
     let ids = names.iter().filter_map(|name| {
@@ -184,8 +187,8 @@ fn children_of(path: &Path, session: &str) -> HashMap<String, Child> {
         let Ok(bytes) = files::read(&folder.join(name), MAX_SMALL_FILE) else { continue };
         let mut turns = Vec::new();
         if read_log(&bytes, id, &mut |turn| turns.push(turn)).is_ok() {
-            let chat = ForeignChat { id: id.to_owned(), turns, ..ForeignChat::default() };
-            children.insert(id.to_owned(), Child { call: format!("agent-{id}"), chat });
+            let chat = TranscriptChat { id: id.to_owned(), turns, ..TranscriptChat::default() };
+            children.insert(id.to_owned(), SubagentChat { call: format!("agent-{id}"), chat });
         }
     }
     children
@@ -198,10 +201,13 @@ fn folder_of(path: &Path, session: &str) -> Option<PathBuf> {
 }
 
 /// The folder that a project's sessions worked in.
-fn workspace_of(folder: &Path) -> Workspace {
+fn workspace_of(folder: &Path) -> TranscriptWorkspace {
     let path = files::read_text(&folder.join(".project_root"), MAX_SMALL_FILE).ok();
     let path = path.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty());
-    Workspace { folders: path.map(Place::local).into_iter().collect(), ..Workspace::default() }
+    TranscriptWorkspace {
+        folders: path.map(FileLocation::local).into_iter().collect(),
+        ..TranscriptWorkspace::default()
+    }
 }
 
 #[cfg(test)]
@@ -210,8 +216,8 @@ mod tests {
 
     #[test]
     fn sessions_are_looked_for_below_the_programs_home() {
-        let mut environment = Environment { home: "/home/me".into(), ..Environment::default() };
-        let folder = |environment: &Environment| locations(Platform::Linux, environment)[0].folder.clone();
+        let mut environment = StoreEnvironment { home: "/home/me".into(), ..StoreEnvironment::default() };
+        let folder = |environment: &StoreEnvironment| store_roots(Platform::Linux, environment)[0].folder.clone();
         assert_eq!(folder(&environment).to_string_lossy(), "/home/me/.gemini/tmp");
         environment.gemini_home = Some("/own".into());
         assert_eq!(folder(&environment).to_string_lossy(), "/own/.gemini/tmp");

@@ -9,19 +9,19 @@ use std::io::{self, BufRead};
 
 use serde_json::Value;
 
-use crate::damage::{BadPlace, Damage, Mark};
-use crate::ending::Range;
-use crate::json::pieces::{End, Piece, Verdict, recovered_pieces};
-use crate::json::{Members, fragment};
-use crate::limits::{MAX_PIECE, MAX_STATE};
-use crate::records::{Records, value_of};
+use crate::damage::{Damage, DamageKind, DamageLocation};
+use crate::json::stream::{ItemVerdict, StreamEnd, StreamItem, stream_damaged_object};
+use crate::json::{JsonMembers, fragment};
+use crate::json_lines::{JsonlReader, value_of};
+use crate::limits::{MAX_JSON_ITEM, MAX_STATE};
+use crate::tail_index::ByteRange;
 
 /// A session as its file tells it.
 #[derive(Debug, Default)]
-pub(super) struct Replayed {
+pub(super) struct ReplayedSession {
     /// What is known of the session.
-    pub about: Members,
-    pub messages: Vec<Message>,
+    pub about: JsonMembers,
+    pub messages: Vec<ReplayedMessage>,
     pub damage: Damage,
     /// The messages that are not taken back, by their numbers.
     path: Vec<usize>,
@@ -30,27 +30,29 @@ pub(super) struct Replayed {
 }
 
 #[derive(Debug)]
-pub(super) struct Message {
-    pub value: Members,
+pub(super) struct ReplayedMessage {
+    pub value: JsonMembers,
     /// The message that it came behind.
     pub behind: Option<usize>,
     /// Where it lies, if nothing else lies there.
-    pub range: Option<Range>,
+    pub range: Option<ByteRange>,
     /// Where it stands among those that are not taken back.
     place: Option<usize>,
     weight: usize,
 }
 
 /// Replays a log.
-pub(super) fn log(source: impl BufRead) -> io::Result<Replayed> {
-    let mut replayed = Replayed::default();
+pub(super) fn log(source: impl BufRead) -> io::Result<ReplayedSession> {
+    let mut replayed = ReplayedSession::default();
     let mut damage = Damage::default();
-    let mut records = Records::new(source, 0, 1);
+    let mut records = JsonlReader::new(source, 0, 1);
     while let Some(record) = records.next(&mut damage)? {
         let (length, place) = (record.length, record.place(String::new()));
-        match Members::of(record.value) {
+        match JsonMembers::of(record.value) {
             Ok(members) => replayed.take(members, length, place),
-            Err(_) => replayed.damage.add(Mark::Damaged, BadPlace { what: "no record".to_owned(), ..place }),
+            Err(_) => {
+                replayed.damage.add(DamageKind::Damaged, DamageLocation { what: "no record".to_owned(), ..place })
+            }
         }
     }
     let own = std::mem::replace(&mut replayed.damage, damage);
@@ -59,7 +61,7 @@ pub(super) fn log(source: impl BufRead) -> io::Result<Replayed> {
     }
     replayed.damage.count += own.count;
     replayed.damage.places.extend(own.places);
-    replayed.damage.places.truncate(crate::limits::MAX_BAD_PLACES);
+    replayed.damage.places.truncate(crate::limits::MAX_DAMAGE_LOCATIONS);
     Ok(replayed)
 }
 
@@ -72,58 +74,67 @@ fn is_message(value: &Value) -> bool {
 }
 
 /// Reads an object. A message that is broken costs itself alone.
-pub(super) fn object(source: impl BufRead) -> io::Result<Replayed> {
-    let mut replayed = Replayed::default();
-    let end = recovered_pieces(source, "messages", FIRST_KEY, MAX_PIECE, |piece, offset, bytes| {
-        let place = |what: String| BadPlace { offset, line: None, what };
+pub(super) fn object(source: impl BufRead) -> io::Result<ReplayedSession> {
+    let mut replayed = ReplayedSession::default();
+    let end = stream_damaged_object(source, "messages", FIRST_KEY, MAX_JSON_ITEM, |piece, offset, bytes| {
+        let place = |what: String| DamageLocation { offset, line: None, what };
         let length = bytes.map_or(0, <[u8]>::len);
-        let range = Range { at: offset, length: length as u64 };
+        let range = ByteRange { at: offset, length: length as u64 };
         match (piece, bytes.map(value_of)) {
-            (Piece::Fragment { is_last }, _) => {
+            (StreamItem::Fragment { is_last }, _) => {
                 if !is_last {
-                    replayed.damage.add(Mark::Damaged, place("no JSON: the messages behind it are read".to_owned()));
+                    replayed
+                        .damage
+                        .add(DamageKind::Damaged, place("no JSON: the messages behind it are read".to_owned()));
                 }
                 let message = bytes.and_then(fragment::value_of).filter(is_message);
-                if let Some(Ok(message)) = message.map(Members::of) {
+                if let Some(Ok(message)) = message.map(JsonMembers::of) {
                     // It is not whole, so nobody can read it alone.
                     replayed.message(message, length, &place(String::new()), None);
                 }
             }
             (_, None) => {
-                let what = format!("more than {MAX_PIECE} bytes in one piece");
-                replayed.damage.add(Mark::TooLarge, place(what));
+                let what = format!("more than {MAX_JSON_ITEM} bytes in one piece");
+                replayed.damage.add(DamageKind::TooLarge, place(what));
             }
-            (Piece::Resumed, Some(Ok(value))) if !is_message(&value) => return Verdict::Unsound,
-            (Piece::Item | Piece::Resumed, Some(Ok(value))) => {
-                if let Ok(message) = Members::of(value) {
+            (StreamItem::Resumed, Some(Ok(value))) if !is_message(&value) => return ItemVerdict::Unsound,
+            (StreamItem::Item | StreamItem::Resumed, Some(Ok(value))) => {
+                if let Ok(message) = JsonMembers::of(value) {
                     replayed.message(message, length, &place(String::new()), Some(range));
                 }
             }
-            (Piece::Item | Piece::Resumed, Some(Err(_))) => return Verdict::Unsound,
-            (Piece::Member(name), Some(Ok(value))) => replayed.about.insert(&name, value),
-            (Piece::Member(_), Some(Err(error))) => replayed.damage.add(Mark::Damaged, place(error.to_string())),
+            (StreamItem::Item | StreamItem::Resumed, Some(Err(_))) => return ItemVerdict::Unsound,
+            (StreamItem::Member(name), Some(Ok(value))) => replayed.about.insert(&name, value),
+            (StreamItem::Member(_), Some(Err(error))) => {
+                replayed.damage.add(DamageKind::Damaged, place(error.to_string()))
+            }
         }
-        Verdict::Sound
+        ItemVerdict::Sound
     })?;
-    let place = |offset, what: &str| BadPlace { offset, line: None, what: what.to_owned() };
+    let place = |offset, what: &str| DamageLocation { offset, line: None, what: what.to_owned() };
     match end {
-        End::Whole => {}
-        End::Empty => replayed.damage.mark(Mark::Empty),
-        End::Torn(at) => replayed.damage.add(Mark::TornTail, place(at, "the file ends before what begins here")),
-        End::Broken(at) => replayed.damage.add(Mark::Damaged, place(at, "no JSON: nothing behind this is read")),
+        StreamEnd::Whole => {}
+        StreamEnd::Empty => replayed.damage.mark(DamageKind::Empty),
+        StreamEnd::Torn(at) => {
+            replayed.damage.add(DamageKind::TornTail, place(at, "the file ends before what begins here"))
+        }
+        StreamEnd::Broken(at) => {
+            replayed.damage.add(DamageKind::Damaged, place(at, "no JSON: nothing behind this is read"))
+        }
     }
     Ok(replayed)
 }
 
-impl Replayed {
+impl ReplayedSession {
     /// Messages that are at hand, one behind the other.
-    pub(super) fn of(messages: Vec<Members>) -> Self {
+    pub(super) fn of(messages: Vec<JsonMembers>) -> Self {
         let messages = messages.into_iter();
-        let messages = messages.map(|value| Message { value, behind: None, range: None, place: None, weight: 0 });
+        let messages =
+            messages.map(|value| ReplayedMessage { value, behind: None, range: None, place: None, weight: 0 });
         Self { messages: messages.collect(), ..Self::default() }
     }
 
-    fn take(&mut self, mut record: Members, length: usize, place: BadPlace) {
+    fn take(&mut self, mut record: JsonMembers, length: usize, place: DamageLocation) {
         if let Some(id) = record.string("$rewindTo") {
             let at = self.numbers.get(&id).and_then(|number| self.messages.get(*number)?.place);
             // What is not known takes back all, as it does in the program.
@@ -135,14 +146,14 @@ impl Replayed {
             }
             self.know(set);
         } else if record.peek("id").is_some_and(Value::is_string) && record.has("type") {
-            let range = Range { at: place.offset, length: length as u64 };
+            let range = ByteRange { at: place.offset, length: length as u64 };
             self.message(record, length, &place, Some(range));
         } else if record.has("sessionId") {
             let messages = record.list("messages");
             self.all(messages, length, &place);
             self.know(record);
         } else {
-            self.damage.add(Mark::Damaged, BadPlace { what: "no record".to_owned(), ..place });
+            self.damage.add(DamageKind::Damaged, DamageLocation { what: "no record".to_owned(), ..place });
         }
     }
 
@@ -154,36 +165,42 @@ impl Replayed {
         }
     }
 
-    fn know(&mut self, set: Members) {
+    fn know(&mut self, set: JsonMembers) {
         for (key, value) in set.rest() {
             self.about.insert(&key, value);
         }
     }
 
-    fn all(&mut self, messages: Vec<Value>, length: usize, place: &BadPlace) {
+    fn all(&mut self, messages: Vec<Value>, length: usize, place: &DamageLocation) {
         let each = length / messages.len().max(1);
         for message in messages {
-            if let Ok(message) = Members::of(message) {
+            if let Ok(message) = JsonMembers::of(message) {
                 self.message(message, each, place, None);
             }
         }
     }
 
     /// A message that is new, or one that was written anew.
-    fn message(&mut self, value: Members, weight: usize, place: &BadPlace, range: Option<Range>) {
+    fn message(&mut self, value: JsonMembers, weight: usize, place: &DamageLocation, range: Option<ByteRange>) {
         let Some(id) = value.peek("id").and_then(Value::as_str).map(str::to_owned) else { return };
         let known = self.numbers.get(&id).copied();
         let before = known.and_then(|at| self.messages.get(at)).map_or(0, |message| message.weight);
         if self.weight - before + weight > MAX_STATE {
             let what = format!("a session of more than {MAX_STATE} bytes");
-            return self.damage.add(Mark::TooLarge, BadPlace { what, ..place.clone() });
+            return self.damage.add(DamageKind::TooLarge, DamageLocation { what, ..place.clone() });
         }
         self.weight = self.weight - before + weight;
         let number = known.unwrap_or(self.messages.len());
         match self.messages.get_mut(number) {
             Some(message) => (message.value, message.weight, message.range) = (value, weight, range),
             None => {
-                self.messages.push(Message { value, behind: self.path.last().copied(), range, place: None, weight });
+                self.messages.push(ReplayedMessage {
+                    value,
+                    behind: self.path.last().copied(),
+                    range,
+                    place: None,
+                    weight,
+                });
                 self.numbers.insert(id, number);
             }
         }

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use grove_core::MessageOrigin;
 use serde_json::Value;
 
-use super::replay::{Message, Replayed};
-use crate::draft::Draft;
-use crate::ending::{Origin, Range, Request, TurnMark};
-use crate::json::{Members, text_of};
+use super::replay::{ReplayedMessage, ReplayedSession};
+use crate::json::{JsonMembers, text_of};
 use crate::normal::{
-    AttachmentKind, CallState, ChangeKind, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignModel,
-    ForeignPart, ForeignSession, ForeignToolCall, ForeignTurn, ForeignUsage, ToolOutput,
+    CallState, ContextBlock, EditKind, ToolOutput, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
+    TranscriptModel, TranscriptPart, TranscriptSession, TranscriptToolCall, TranscriptTurn, TranscriptUsage,
+    TurnParent,
 };
-use crate::subagents::{Child, attach};
+use crate::subagents::{SubagentChat, attach};
+use crate::tail_index::{ByteRange, RequestOrigin, RequestRange, TurnHeader};
+use crate::turn_builder::TurnBuilder;
 
 /// What the program tells the model of where it works, as if a person had said it.
 const CONTEXT: &str = "<session_context>";
@@ -21,54 +22,54 @@ const CONTEXT: &str = "<session_context>";
 /// Tells the turns of a session. `children` has the conversations of its subagents, by their ids; those that no call names
 /// go to the last turn.
 pub(super) fn tell(
-    replayed: Replayed,
-    session: &mut ForeignSession,
-    mut children: HashMap<String, Child>,
-    turns: &mut dyn FnMut(ForeignTurn),
-) -> Vec<Request> {
+    replayed: ReplayedSession,
+    session: &mut TranscriptSession,
+    mut children: HashMap<String, SubagentChat>,
+    turns: &mut dyn FnMut(TranscriptTurn),
+) -> Vec<RequestRange> {
     // What was told of each turn, and where its messages lie.
-    let mut marks: Vec<TurnMark> = Vec::new();
-    let mut ranges: Vec<Option<Range>> = Vec::with_capacity(replayed.messages.len());
-    let mut turns = |turn: ForeignTurn| {
-        marks.push(TurnMark::of(&turn));
+    let mut marks: Vec<TurnHeader> = Vec::new();
+    let mut ranges: Vec<Option<ByteRange>> = Vec::with_capacity(replayed.messages.len());
+    let mut turns = |turn: TranscriptTurn| {
+        marks.push(TurnHeader::of(&turn));
         turns(turn);
     };
     // The turn that each message belongs to.
     let mut owners: Vec<Option<u32>> = Vec::with_capacity(replayed.messages.len());
-    let mut open: Option<Teller> = None;
+    let mut open: Option<TurnAssembler> = None;
     let mut early = Vec::new();
-    for Message { mut value, behind, range, .. } in replayed.messages {
+    for ReplayedMessage { mut value, behind, range, .. } in replayed.messages {
         ranges.push(range);
         let kind = value.string("type").unwrap_or_default();
         let prompt = if kind == "user" { prompt_of(&mut value) } else { None };
         if let Some(prompt) = prompt {
             match prompt {
-                Prompt::Context(text) => {
+                UserPrompt::Context(text) => {
                     let block = ContextBlock { name: "session_context".to_owned(), text, ..ContextBlock::default() };
                     match &mut open {
                         Some(teller) => teller.draft.turn.context.push(block),
                         None => early.push(block),
                     }
                 }
-                Prompt::Words { text, attachments } => {
+                UserPrompt::Words { text, attachments } => {
                     if let Some(teller) = open.take() {
                         turns(teller.finish(session, &mut children, false));
                     }
                     let number = session.turns;
                     let from = behind.and_then(|at| owners.get(at).copied().flatten());
-                    let mut turn = begun(&mut value, session, Follows::of(number, from));
+                    let mut turn = begun(&mut value, session, TurnParent::of(number, from));
                     turn.message.text = text;
                     turn.message.attachments = attachments;
                     turn.context = std::mem::take(&mut early);
-                    open = Some(Teller { draft: Draft::new(turn), agents: Vec::new() });
+                    open = Some(TurnAssembler { draft: TurnBuilder::new(turn), agents: Vec::new() });
                 }
             }
         } else {
             let teller = open.get_or_insert_with(|| {
-                let mut turn = begun(&mut Members::default(), session, Follows::Previous);
+                let mut turn = begun(&mut JsonMembers::default(), session, TurnParent::Previous);
                 turn.message.origin = MessageOrigin::Automation;
                 turn.context = std::mem::take(&mut early);
-                Teller { draft: Draft::new(turn), agents: Vec::new() }
+                TurnAssembler { draft: TurnBuilder::new(turn), agents: Vec::new() }
             });
             teller.tell(&kind, value);
         }
@@ -85,8 +86,8 @@ const MAX_TURNS: usize = 256;
 const MAX_MESSAGES: usize = 256;
 
 /// Where the newest turns lie. One whose messages do not each have a place of their own hides those before it.
-fn places_of(marks: Vec<TurnMark>, owners: &[Option<u32>], ranges: &[Option<Range>]) -> Vec<Request> {
-    let mut places: Vec<Option<Vec<Range>>> = marks.iter().map(|_| Some(Vec::new())).collect();
+fn places_of(marks: Vec<TurnHeader>, owners: &[Option<u32>], ranges: &[Option<ByteRange>]) -> Vec<RequestRange> {
+    let mut places: Vec<Option<Vec<ByteRange>>> = marks.iter().map(|_| Some(Vec::new())).collect();
     for (owner, range) in owners.iter().zip(ranges) {
         // What comes before the first turn is told in it.
         let Some(place) = places.get_mut(owner.unwrap_or(0) as usize) else { continue };
@@ -97,21 +98,21 @@ fn places_of(marks: Vec<TurnMark>, owners: &[Option<u32>], ranges: &[Option<Rang
     }
     let newest = marks.into_iter().zip(places).rev().take(MAX_TURNS).map_while(|(mark, place)| {
         let mut ranges = place?.into_iter();
-        let origin = Origin::Value(ranges.next()?);
-        Some(Request { turn: Some(mark), origin, changes: ranges.collect() })
+        let origin = RequestOrigin::Value(ranges.next()?);
+        Some(RequestRange { turn: Some(mark), origin, changes: ranges.collect() })
     });
-    let mut newest: Vec<Request> = newest.collect();
+    let mut newest: Vec<RequestRange> = newest.collect();
     newest.reverse();
     newest
 }
 
-enum Prompt {
-    Words { text: String, attachments: Vec<ForeignAttachment> },
+enum UserPrompt {
+    Words { text: String, attachments: Vec<TranscriptAttachment> },
     Context(String),
 }
 
 /// What a message of the user's says; `None` where it only gives results back to the model.
-fn prompt_of(value: &mut Members) -> Option<Prompt> {
+fn prompt_of(value: &mut JsonMembers) -> Option<UserPrompt> {
     let content = value.any("displayContent").or_else(|| value.peek("content").cloned())?;
     let parts = match &content {
         Value::Array(parts) => parts.as_slice(),
@@ -125,40 +126,44 @@ fn prompt_of(value: &mut Members) -> Option<Prompt> {
         parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str())).collect();
     let text = texts.join("\n");
     if text.trim_start().starts_with(CONTEXT) {
-        return Some(Prompt::Context(text));
+        return Some(UserPrompt::Context(text));
     }
     let others = parts.iter().filter(|part| part.get("inlineData").is_some() || part.get("fileData").is_some());
-    let attachments = others.map(|part| ForeignAttachment {
-        kind: AttachmentKind::Other,
+    let attachments = others.map(|part| TranscriptAttachment {
+        kind: TranscriptAttachmentKind::Other,
         foreign_kind: "part".to_owned(),
         name: "attachment".to_owned(),
-        raw: Members::of(part.clone()).unwrap_or_default().rest(),
-        ..ForeignAttachment::default()
+        raw: JsonMembers::of(part.clone()).unwrap_or_default().rest(),
+        ..TranscriptAttachment::default()
     });
-    Some(Prompt::Words { text, attachments: attachments.collect() })
+    Some(UserPrompt::Words { text, attachments: attachments.collect() })
 }
 
-fn begun(value: &mut Members, session: &ForeignSession, follows: Follows) -> ForeignTurn {
+fn begun(value: &mut JsonMembers, session: &TranscriptSession, follows: TurnParent) -> TranscriptTurn {
     let at = value.time("timestamp");
     let id = value.string("id").filter(|id| !id.is_empty());
-    ForeignTurn {
+    TranscriptTurn {
         id: id.unwrap_or_else(|| format!("turn-{}", session.turns.saturating_add(1))),
         follows,
         started_at: at,
         ended_at: at,
-        agent: Some(ForeignAgent { id: "gemini-cli".into(), name: "Gemini CLI".into(), ..ForeignAgent::default() }),
-        ..ForeignTurn::default()
+        agent: Some(TranscriptAgent {
+            id: "gemini-cli".into(),
+            name: "Gemini CLI".into(),
+            ..TranscriptAgent::default()
+        }),
+        ..TranscriptTurn::default()
     }
 }
 
-struct Teller {
-    draft: Draft,
+struct TurnAssembler {
+    draft: TurnBuilder,
     /// Subagents and the calls that started them.
     agents: Vec<(String, String)>,
 }
 
-impl Teller {
-    fn tell(&mut self, kind: &str, mut value: Members) {
+impl TurnAssembler {
+    fn tell(&mut self, kind: &str, mut value: JsonMembers) {
         let at = value.time("timestamp");
         match kind {
             "gemini" => self.answer(value),
@@ -168,7 +173,7 @@ impl Teller {
                     let Some(response) = part.get("functionResponse") else { continue };
                     let id = response.get("id").and_then(Value::as_str);
                     let Some(call) = id.and_then(|id| self.draft.known_call(Some(id))) else {
-                        self.draft.push(ForeignPart::Raw(part));
+                        self.draft.push(TranscriptPart::Raw(part));
                         continue;
                     };
                     if call.output.is_none() {
@@ -189,23 +194,23 @@ impl Teller {
             }
             _ => {
                 value.insert("type", Value::String(kind.to_owned()));
-                self.draft.push(ForeignPart::Raw(value.into_value()));
+                self.draft.push(TranscriptPart::Raw(value.into_value()));
             }
         }
     }
 
-    fn answer(&mut self, mut value: Members) {
+    fn answer(&mut self, mut value: JsonMembers) {
         let draft = &mut self.draft;
         let at = value.time("timestamp");
         draft.answered(at);
         draft.turn.model_message_id = value.string("id");
         if let Some(model) = value.string("model") {
-            draft.turn.model = Some(ForeignModel::new(&model));
+            draft.turn.model = Some(TranscriptModel::new(&model));
         }
         for thought in value.list("thoughts") {
-            let Ok(mut thought) = Members::of(thought) else { continue };
+            let Ok(mut thought) = JsonMembers::of(thought) else { continue };
             let (title, text) = (thought.string("subject"), thought.string("description").unwrap_or_default());
-            draft.push(ForeignPart::Reasoning {
+            draft.push(TranscriptPart::Reasoning {
                 text,
                 title: title.filter(|title| !title.is_empty()),
                 duration_ms: None,
@@ -215,28 +220,28 @@ impl Teller {
             draft.say(content_text(&content));
         }
         if let Some(mut tokens) = value.object("tokens") {
-            draft.use_up(&ForeignUsage {
+            draft.add_usage(&TranscriptUsage {
                 input_tokens: tokens.unsigned("input"),
                 output_tokens: tokens.unsigned("output"),
                 cache_read_tokens: tokens.unsigned("cached"),
                 reasoning_tokens: tokens.unsigned("thoughts"),
-                ..ForeignUsage::default()
+                ..TranscriptUsage::default()
             });
         }
         for call in value.list("toolCalls") {
-            match Members::of(call) {
+            match JsonMembers::of(call) {
                 Ok(call) => self.call(call),
                 Err(odd) => {
-                    self.draft.push(ForeignPart::Raw(odd));
+                    self.draft.push(TranscriptPart::Raw(odd));
                 }
             }
         }
     }
 
-    fn call(&mut self, mut told: Members) {
+    fn call(&mut self, mut told: JsonMembers) {
         let at = told.time("timestamp");
         let (id, name) = (told.string("id"), told.string("name"));
-        let call = self.draft.call_begins(id, name, told.any("args"), at);
+        let call = self.draft.begin_call(id, name, told.any("args"), at);
         let agent = told.string("agentId").map(|agent| (agent, call.id.clone()));
         call.ended_at = at;
         call.state = match told.string("status").as_deref() {
@@ -256,14 +261,19 @@ impl Teller {
         self.agents.extend(agent);
     }
 
-    fn finish(self, session: &mut ForeignSession, children: &mut HashMap<String, Child>, is_last: bool) -> ForeignTurn {
+    fn finish(
+        self,
+        session: &mut TranscriptSession,
+        children: &mut HashMap<String, SubagentChat>,
+        is_last: bool,
+    ) -> TranscriptTurn {
         let mut turn = self.draft.finish();
-        let mut named: Vec<Child> = Vec::new();
+        let mut named: Vec<SubagentChat> = Vec::new();
         for (agent, call) in self.agents {
-            named.extend(children.remove(&agent).map(|child| Child { call, ..child }));
+            named.extend(children.remove(&agent).map(|child| SubagentChat { call, ..child }));
         }
         if is_last {
-            let mut rest: Vec<Child> = children.drain().map(|(_, child)| child).collect();
+            let mut rest: Vec<SubagentChat> = children.drain().map(|(_, child)| child).collect();
             rest.sort_by(|one, other| one.call.cmp(&other.call));
             named.extend(rest);
         }
@@ -274,16 +284,16 @@ impl Teller {
 }
 
 /// What the program shows of a file that was edited: whether it was there, and the lines that came and went.
-fn edited(call: &mut ForeignToolCall, shown: Option<&Value>) {
+fn edited(call: &mut TranscriptToolCall, shown: Option<&Value>) {
     let Some(shown) = shown else { return };
     let is_new =
         shown.get("isNewFile").and_then(Value::as_bool).or_else(|| Some(shown.get("originalContent")?.is_null()));
-    let kind = is_new.map(|is_new| if is_new { ChangeKind::Create } else { ChangeKind::Edit });
+    let kind = is_new.map(|is_new| if is_new { EditKind::Create } else { EditKind::Edit });
     let lines = shown.get("diffStat").and_then(|stat| {
         let sum = |keys: [&str; 2]| keys.iter().filter_map(|key| stat.get(key)?.as_u64()).reduce(u64::saturating_add);
         Some((sum(["model_added_lines", "user_added_lines"])?, sum(["model_removed_lines", "user_removed_lines"])?))
     });
-    call.input.came_to(kind, lines);
+    call.input.set_edit_result(kind, lines);
 }
 
 /// What a call gave back to the model.

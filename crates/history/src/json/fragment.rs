@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 120;
 /// The value that a text begins. What is open at the end, or at the first place that is no JSON, is closed there: of a text
 /// its beginning stays, a number or a word that is not whole is left out. `None` where nothing is left.
 pub(crate) fn value_of(bytes: &[u8]) -> Option<Value> {
-    let mut walk = Walk { bytes, at: 0, open: Vec::new(), good: 0, is_in_text: false };
+    let mut walk = FragmentParser { bytes, at: 0, open: Vec::new(), good: 0, is_in_text: false };
     walk.run();
     if walk.good == 0 {
         return None;
@@ -23,7 +23,7 @@ pub(crate) fn value_of(bytes: &[u8]) -> Option<Value> {
     lenient::read(&text).ok().map(|read| read.value)
 }
 
-struct Walk<'a> {
+struct FragmentParser<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The brackets that are open.
@@ -36,7 +36,7 @@ struct Walk<'a> {
 
 /// The tokens that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Expected {
+enum ExpectedToken {
     Value,
     /// A value or the end of a list.
     ValueOrEnd,
@@ -46,41 +46,45 @@ enum Expected {
     CommaOrEnd,
 }
 
-impl Walk<'_> {
+impl FragmentParser<'_> {
     /// Walks as far as the text is JSON.
     fn run(&mut self) -> Option<()> {
-        let mut expected = Expected::Value;
+        let mut expected = ExpectedToken::Value;
         loop {
             let byte = self.next_byte()?;
             expected = match (expected, byte) {
-                (Expected::Value | Expected::ValueOrEnd, b'"') => {
+                (ExpectedToken::Value | ExpectedToken::ValueOrEnd, b'"') => {
                     self.text(true)?;
                     self.closed()?
                 }
-                (Expected::Value | Expected::ValueOrEnd, b'{' | b'[') => {
+                (ExpectedToken::Value | ExpectedToken::ValueOrEnd, b'{' | b'[') => {
                     if self.open.len() >= MAX_DEPTH {
                         return None;
                     }
                     self.open.push(byte);
                     self.at += 1;
                     self.good = self.at;
-                    if byte == b'{' { Expected::KeyOrEnd } else { Expected::ValueOrEnd }
+                    if byte == b'{' { ExpectedToken::KeyOrEnd } else { ExpectedToken::ValueOrEnd }
                 }
-                (Expected::Key | Expected::KeyOrEnd, b'"') => {
+                (ExpectedToken::Key | ExpectedToken::KeyOrEnd, b'"') => {
                     self.text(false)?;
                     if self.next_byte()? != b':' {
                         return None;
                     }
                     self.at += 1;
-                    Expected::Value
+                    ExpectedToken::Value
                 }
-                (Expected::CommaOrEnd, b',') => {
+                (ExpectedToken::CommaOrEnd, b',') => {
                     self.at += 1;
-                    if self.open.last() == Some(&b'{') { Expected::Key } else { Expected::Value }
+                    if self.open.last() == Some(&b'{') { ExpectedToken::Key } else { ExpectedToken::Value }
                 }
-                (Expected::CommaOrEnd | Expected::KeyOrEnd, b'}') if self.open.last() == Some(&b'{') => self.end()?,
-                (Expected::CommaOrEnd | Expected::ValueOrEnd, b']') if self.open.last() == Some(&b'[') => self.end()?,
-                (Expected::Value | Expected::ValueOrEnd, _) => {
+                (ExpectedToken::CommaOrEnd | ExpectedToken::KeyOrEnd, b'}') if self.open.last() == Some(&b'{') => {
+                    self.end()?
+                }
+                (ExpectedToken::CommaOrEnd | ExpectedToken::ValueOrEnd, b']') if self.open.last() == Some(&b'[') => {
+                    self.end()?
+                }
+                (ExpectedToken::Value | ExpectedToken::ValueOrEnd, _) => {
                     self.word()?;
                     self.closed()?
                 }
@@ -97,16 +101,16 @@ impl Walk<'_> {
     }
 
     /// A bracket closes.
-    fn end(&mut self) -> Option<Expected> {
+    fn end(&mut self) -> Option<ExpectedToken> {
         self.open.pop();
         self.at += 1;
         self.closed()
     }
 
     /// A value is whole: what comes next, if anything does.
-    fn closed(&mut self) -> Option<Expected> {
+    fn closed(&mut self) -> Option<ExpectedToken> {
         self.good = self.at;
-        (!self.open.is_empty()).then_some(Expected::CommaOrEnd)
+        (!self.open.is_empty()).then_some(ExpectedToken::CommaOrEnd)
     }
 
     /// A text up to its closing quote. One that breaks off ends the walk, and as a value it stays as far as it goes.

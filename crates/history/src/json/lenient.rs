@@ -7,30 +7,30 @@ use serde::de::DeserializeOwned;
 
 /// What was read.
 #[derive(Debug)]
-pub(crate) struct Lenient<T> {
+pub(crate) struct LenientValue<T> {
     pub value: T,
     /// Whether some bytes were no text. Half a character is no damage: its writer wrote just that.
     pub has_bad_bytes: bool,
 }
 
 /// Reads JSON. What is no character is shown as U+FFFD.
-pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Lenient<T>, serde_json::Error> {
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<LenientValue<T>, serde_json::Error> {
     let error = match serde_json::from_slice(bytes) {
-        Ok(value) => return Ok(Lenient { value, has_bad_bytes: false }),
+        Ok(value) => return Ok(LenientValue { value, has_bad_bytes: false }),
         Err(error) => error,
     };
     let text = String::from_utf8_lossy(bytes);
     let has_bad_bytes = matches!(text, Cow::Owned(_));
-    let repaired = with_whole_characters(&text);
+    let repaired = replace_lone_surrogates(&text);
     if !has_bad_bytes && matches!(repaired, Cow::Borrowed(_)) {
         return Err(error);
     }
     // What was wrong first is what its reader should be told.
-    serde_json::from_str(&repaired).map(|value| Lenient { value, has_bad_bytes }).map_err(|_| error)
+    serde_json::from_str(&repaired).map(|value| LenientValue { value, has_bad_bytes }).map_err(|_| error)
 }
 
 /// The text with escapes of half characters replaced.
-fn with_whole_characters(text: &str) -> Cow<'_, str> {
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut repaired = String::new();
     let mut done = 0;
     let mut at = 0;

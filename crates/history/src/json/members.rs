@@ -5,9 +5,9 @@ use serde_json::{Number, Value};
 
 /// A member of another type than was asked for is left where it is.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Members(Extra);
+pub(crate) struct JsonMembers(Extra);
 
-impl Members {
+impl JsonMembers {
     /// The members of an object; anything else is given back.
     pub(crate) fn of(value: Value) -> Result<Self, Value> {
         match value {

@@ -4,7 +4,7 @@
 pub(crate) mod fragment;
 pub(crate) mod lenient;
 mod members;
-pub(crate) mod pieces;
 mod rewind;
+pub(crate) mod stream;
 
-pub(crate) use members::{Members, message_of, text_of, time_of};
+pub(crate) use members::{JsonMembers, message_of, text_of, time_of};

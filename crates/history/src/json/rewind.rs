@@ -4,13 +4,13 @@ use std::io::{self, BufRead, Read};
 
 /// A source with the bytes before it that were given back.
 #[derive(Debug)]
-pub(super) struct Rewind<R> {
+pub(super) struct RewindReader<R> {
     back: Vec<u8>,
     at: usize,
     source: R,
 }
 
-impl<R: BufRead> Rewind<R> {
+impl<R: BufRead> RewindReader<R> {
     pub(super) fn new(source: R) -> Self {
         Self { back: Vec::new(), at: 0, source }
     }
@@ -24,7 +24,7 @@ impl<R: BufRead> Rewind<R> {
     }
 }
 
-impl<R: BufRead> Read for Rewind<R> {
+impl<R: BufRead> Read for RewindReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.fill_buf()?.read(buffer)?;
         self.consume(read);
@@ -32,7 +32,7 @@ impl<R: BufRead> Read for Rewind<R> {
     }
 }
 
-impl<R: BufRead> BufRead for Rewind<R> {
+impl<R: BufRead> BufRead for RewindReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         match self.at < self.back.len() {
             true => Ok(&self.back[self.at..]),

@@ -4,19 +4,19 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::changes::{Changes, Gathered, Gathering};
-use crate::normal::{Source, path};
-use crate::{Bookmark, read_whole};
+use crate::changes::{ChangeCollector, CollectedChanges, SessionChanges};
+use crate::normal::{TranscriptSource, path};
+use crate::{Bookmark, read_with_turns};
 
 /// A session in a file of its own.
-struct Written {
+struct SessionFixture {
     _folder: tempfile::TempDir,
     path: PathBuf,
-    source: Source,
+    source: TranscriptSource,
 }
 
-impl Written {
-    fn new(source: Source, name: &str, text: impl AsRef<[u8]>) -> Self {
+impl SessionFixture {
+    fn new(source: TranscriptSource, name: &str, text: impl AsRef<[u8]>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -24,38 +24,38 @@ impl Written {
         Self { _folder: folder, path, source }
     }
 
-    fn located(&self) -> Located {
-        Located::of_file(self.source, &self.path).unwrap()
+    fn location(&self) -> SessionLocation {
+        SessionLocation::of_file(self.source, &self.path).unwrap()
     }
 
-    fn ending(&self) -> Option<Ending> {
-        let located = self.located();
-        let mut ending = reader_of(self.source).read(&located, None, &mut |_| {}).unwrap().ending?;
-        ending.fingerprint = crate::fingerprint::Fingerprint::of(&located.path, located.mark.size);
-        Some(ending)
+    fn tail_index(&self) -> Option<TailIndex> {
+        let location = self.location();
+        let mut tail_index = reader_of(self.source).read(&location, None, &mut |_| {}).unwrap().tail_index?;
+        tail_index.fingerprint = crate::fingerprint::Fingerprint::of(&location.path, location.mark.size);
+        Some(tail_index)
     }
 
     /// What the session changed, and the bookmark with which that can be gathered on.
-    fn gather(&self, from: Option<(&Bookmark, Changes)>) -> (Option<Bookmark>, Gathered) {
-        let mut gathering =
-            from.clone().map_or_else(Gathering::default, |(from, before)| Gathering::from(from, before));
+    fn collect_changes(&self, from: Option<(&Bookmark, SessionChanges)>) -> (Option<Bookmark>, CollectedChanges) {
+        let mut collector =
+            from.clone().map_or_else(ChangeCollector::default, |(from, before)| ChangeCollector::from(from, before));
         let from = from.map(|(from, _)| from);
-        let read = reader_of(self.source).read(&self.located(), from, &mut |turn| gathering.take(&turn)).unwrap();
-        assert!(read.bookmark.as_ref().is_none_or(|bookmark| gathering.fits(bookmark)), "{:?}", read.bookmark);
-        (read.bookmark, gathering.finish())
+        let read = reader_of(self.source).read(&self.location(), from, &mut |turn| collector.take(&turn)).unwrap();
+        assert!(read.bookmark.as_ref().is_none_or(|bookmark| collector.fits(bookmark)), "{:?}", read.bookmark);
+        (read.bookmark, collector.finish())
     }
 
     /// Every window that an ending gives is the end of what reading everything gives. Gives how many were given by it.
-    fn check(&self, ending: Option<&Ending>) -> usize {
-        let located = self.located();
-        let (_, whole) = read_whole(reader_of(self.source), &located).unwrap();
+    fn check(&self, tail_index: Option<&TailIndex>) -> usize {
+        let location = self.location();
+        let (_, whole) = read_with_turns(reader_of(self.source), &location).unwrap();
         let path = path(&whole);
         let mut quick = 0;
         // A few windows of each size: all of them would be as many readings of the whole.
         for wanted in (1..=whole.len() + 1).filter(|wanted| *wanted < 4 || wanted % 7 == 0 || *wanted >= whole.len()) {
-            for amount in [Amount::Turns(wanted), Amount::Entries(wanted * 2)] {
-                let quickly = ending.and_then(|ending| from_ending(&located, ending, amount));
-                let newest = newest(&located, ending, amount).unwrap();
+            for amount in [TailLimit::Turns(wanted), TailLimit::Entries(wanted * 2)] {
+                let quickly = tail_index.and_then(|tail_index| from_tail_index(&location, tail_index, amount));
+                let newest = newest(&location, tail_index, amount).unwrap();
                 if let Some(quickly) = quickly {
                     assert_eq!(quickly, newest);
                     quick += 1;
@@ -67,8 +67,8 @@ impl Written {
                 assert!(active.turns.iter().eq(path[first..].iter().map(|at| &whole[*at])), "{amount:?}");
                 assert_eq!(active.has_older, first > 0, "{amount:?}");
                 match amount {
-                    Amount::Turns(_) => assert_eq!(newest.turns.len(), wanted.min(whole.len())),
-                    Amount::Entries(wanted) => {
+                    TailLimit::Turns(_) => assert_eq!(newest.turns.len(), wanted.min(whole.len())),
+                    TailLimit::Entries(wanted) => {
                         let entries = newest.turns.iter().map(entries_of).sum::<u64>();
                         assert!(entries >= wanted as u64 || !newest.has_older);
                     }
@@ -135,8 +135,8 @@ proptest! {
     ) {
         let mut text = if has_start { line(0, 0, 6) } else { String::new() };
         text.extend(lines.into_iter().map(|(what, at, name)| line(what, at, name)));
-        let written = Written::new(Source::VsCode, "s.jsonl", &text);
-        written.check(written.ending().as_ref());
+        let written = SessionFixture::new(TranscriptSource::VsCode, "s.jsonl", &text);
+        written.check(written.tail_index().as_ref());
     }
 
     #[test]
@@ -152,8 +152,8 @@ proptest! {
         } else if end < text.len() && end % 3 == 1 {
             text[end] = 0xff;
         }
-        let written = Written::new(Source::VsCode, "s.json", &text);
-        written.check(written.ending().as_ref());
+        let written = SessionFixture::new(TranscriptSource::VsCode, "s.json", &text);
+        written.check(written.tail_index().as_ref());
     }
 
 }
@@ -167,20 +167,20 @@ proptest! {
         turns in prop::collection::vec((0u8..4, any::<prop::sample::Index>()), 1..60),
         cut in any::<prop::sample::Index>(),
     ) {
-        for (source, name, log) in growing(&turns) {
-            let written = Written::new(source, name, &log);
-            written.check(written.ending().as_ref());
+        for (source, name, log) in append_log(&turns) {
+            let written = SessionFixture::new(source, name, &log);
+            written.check(written.tail_index().as_ref());
             // What was noted before the file grew holds afterwards.
             let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).collect();
             std::fs::write(&written.path, &log[..ends[cut.index(ends.len())]]).unwrap();
-            let ending = written.ending();
-            let (bookmark, before) = written.gather(None);
+            let tail_index = written.tail_index();
+            let (bookmark, before) = written.collect_changes(None);
             append(&written.path, &log[ends[cut.index(ends.len())]..]);
-            written.check(ending.as_ref());
+            written.check(tail_index.as_ref());
             // What a session changed is the same, read on or read anew.
-            let (_, whole) = written.gather(None);
+            let (_, whole) = written.collect_changes(None);
             if let Some(bookmark) = bookmark {
-                let (again, grown) = written.gather(Some((&bookmark, before.before)));
+                let (again, grown) = written.collect_changes(Some((&bookmark, before.before)));
                 prop_assert_eq!(&grown.changes, &whole.changes, "{}", source);
                 prop_assert_eq!(&grown.before, &whole.before);
                 prop_assert!(again.is_some());
@@ -196,7 +196,7 @@ fn append(path: &Path, text: &str) {
 }
 
 /// Logs of every tool whose logs only grow: turns with some answers each, some of which go on from an older one.
-fn growing(turns: &[(u8, prop::sample::Index)]) -> Vec<(Source, &'static str, String)> {
+fn append_log(turns: &[(u8, prop::sample::Index)]) -> Vec<(TranscriptSource, &'static str, String)> {
     let mut pi = vec![json!({"type": "session", "version": 3, "id": "s", "cwd": "/w"})];
     let mut claude = Vec::new();
     let mut codex = vec![json!({"type": "session_meta", "payload": {"id": "s", "cwd": "/w"}})];
@@ -259,10 +259,10 @@ fn growing(turns: &[(u8, prop::sample::Index)]) -> Vec<(Source, &'static str, St
         }
     }
     vec![
-        (Source::Pi, "2026_s.jsonl", text_of(&pi)),
-        (Source::Claude, "s.jsonl", text_of(&claude)),
-        (Source::Codex, "rollout-2026-01-01T00-00-00-s.jsonl", text_of(&codex)),
-        (Source::CopilotCli, "s/events.jsonl", text_of(&copilot)),
+        (TranscriptSource::Pi, "2026_s.jsonl", text_of(&pi)),
+        (TranscriptSource::Claude, "s.jsonl", text_of(&claude)),
+        (TranscriptSource::Codex, "rollout-2026-01-01T00-00-00-s.jsonl", text_of(&codex)),
+        (TranscriptSource::CopilotCli, "s/events.jsonl", text_of(&copilot)),
     ]
 }
 
@@ -274,8 +274,8 @@ fn what_a_tool_usually_writes_is_read_from_its_end() {
         log += &line(15, usize::from(number), number);
         log += &line(13, usize::from(number), number);
     }
-    let written = Written::new(Source::VsCode, "s.jsonl", &log);
-    assert_eq!(written.check(written.ending().as_ref()), 2 * 10);
+    let written = SessionFixture::new(TranscriptSource::VsCode, "s.jsonl", &log);
+    assert_eq!(written.check(written.tail_index().as_ref()), 2 * 10);
 }
 
 proptest! {
@@ -296,8 +296,8 @@ proptest! {
             _ => json!({"id": format!("m{at}"), "type": "gemini", "content": format!("said {what}"), "toolCalls": [{"id": "c"}]}),
         });
         let lines: Vec<Value> = std::iter::once(head).chain(lines).collect();
-        let written = Written::new(Source::Gemini, "session-x.jsonl", text_of(&lines));
-        written.check(written.ending().as_ref());
+        let written = SessionFixture::new(TranscriptSource::Gemini, "session-x.jsonl", text_of(&lines));
+        written.check(written.tail_index().as_ref());
     }
 }
 
@@ -305,12 +305,12 @@ proptest! {
 fn a_file_that_was_changed_is_read_whole() {
     let requests: Vec<Value> = (10..20).map(request).collect();
     let text = json!({"requests": requests}).to_string();
-    let written = Written::new(Source::VsCode, "s.json", &text);
-    let ending = written.ending().unwrap();
-    assert!(from_ending(&written.located(), &ending, Amount::Turns(3)).is_some());
+    let written = SessionFixture::new(TranscriptSource::VsCode, "s.json", &text);
+    let tail_index = written.tail_index().unwrap();
+    assert!(from_tail_index(&written.location(), &tail_index, TailLimit::Turns(3)).is_some());
     std::fs::write(&written.path, text.replace("\"r1", "\"longer")).unwrap();
-    assert!(from_ending(&written.located(), &ending, Amount::Turns(3)).is_none());
-    written.check(Some(&ending));
+    assert!(from_tail_index(&written.location(), &tail_index, TailLimit::Turns(3)).is_none());
+    written.check(Some(&tail_index));
 }
 
 #[test]
@@ -322,10 +322,10 @@ fn lines_that_hang_from_far_away_do_not_have_a_log_read_whole() {
         log.push(json!({"type": "message", "id": format!("e{number}"), "parentId": parent,
             "message": {"role": "user", "content": format!("turn {number}")}}));
     }
-    let written = Written::new(Source::Pi, "2026_s.jsonl", text_of(&log));
-    let ending = written.ending().unwrap();
-    let Places::Steps(steps) = &ending.places else { panic!("{ending:?}") };
-    let step = steps.before(Amount::Turns(50)).unwrap();
+    let written = SessionFixture::new(TranscriptSource::Pi, "2026_s.jsonl", text_of(&log));
+    let tail_index = written.tail_index().unwrap();
+    let TailLayout::ResumePoints(steps) = &tail_index.places else { panic!("{tail_index:?}") };
+    let step = steps.before(TailLimit::Turns(50)).unwrap();
     assert!(step.bookmark.turns > 100, "{step:?}");
     let without = &step.bookmark;
     let with = crate::Bookmark { asked: steps.asked_behind(step).collect(), ..without.clone() };
@@ -339,7 +339,7 @@ fn lines_that_hang_from_far_away_do_not_have_a_log_read_whole() {
         crate::pi::read_log(&torn, "s", Some(from), &mut |turn| turns.push(turn)).unwrap();
         turns
     };
-    let (_, whole) = read_whole(reader_of(Source::Pi), &written.located()).unwrap();
+    let (_, whole) = read_with_turns(reader_of(TranscriptSource::Pi), &written.location()).unwrap();
     assert_eq!(read(&with), whole[usize::try_from(with.turns).unwrap()..]);
     assert_ne!(read(without), read(&with));
 }

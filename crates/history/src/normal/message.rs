@@ -3,16 +3,16 @@
 use grove_core::{Extra, MessageOrigin};
 use serde::{Deserialize, Serialize};
 
-use super::Place;
+use super::FileLocation;
 
 /// What a person, or something on a person's behalf, sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignMessage {
+pub struct TranscriptMessage {
     pub text: String,
     pub origin: MessageOrigin,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub attachments: Vec<ForeignAttachment>,
+    pub attachments: Vec<TranscriptAttachment>,
     /// The command that the message begins with, without its slash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -20,7 +20,7 @@ pub struct ForeignMessage {
     pub raw: Extra,
 }
 
-impl Default for ForeignMessage {
+impl Default for TranscriptMessage {
     fn default() -> Self {
         Self {
             text: String::new(),
@@ -35,13 +35,13 @@ impl Default for ForeignMessage {
 /// Something that was sent along.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignAttachment {
-    pub kind: AttachmentKind,
+pub struct TranscriptAttachment {
+    pub kind: TranscriptAttachmentKind,
     /// What the tool calls the kind.
     pub foreign_kind: String,
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<FileLocation>,
     /// Its text, where it was sent with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -52,7 +52,7 @@ pub struct ForeignAttachment {
 /// What an attachment is, told as coarsely as all tools agree on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum AttachmentKind {
+pub enum TranscriptAttachmentKind {
     File,
     Folder,
     /// A stretch of a file.

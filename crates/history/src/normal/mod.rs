@@ -2,24 +2,32 @@
 //!
 //! What a reader does not understand it keeps (`raw`), so that nothing of a session is lost by being read.
 
+mod file_location;
 mod message;
 mod model;
 mod part;
-mod place;
 mod session;
 mod tool;
 mod turn;
 
-pub use message::{AttachmentKind, ForeignAttachment, ForeignMessage};
-pub use model::{ForeignModel, ForeignUsage, model_key, split_model_id};
+pub use file_location::{FileLocation, TextPosition, TextRange};
+pub use message::{TranscriptAttachment, TranscriptAttachmentKind, TranscriptMessage};
+pub use model::{TranscriptModel, TranscriptUsage, model_key, split_model_id};
 pub use part::{
-    ChangeKind, CodeBlock, CodeCitation, ContextBlock, ForeignEdit, ForeignPart, Notice, Question, TextChange,
+    CodeBlock, CodeCitation, ContextBlock, EditKind, Notice, Question, TextChange, TranscriptEdit, TranscriptPart,
 };
-pub use place::{Place, Position, Range};
-pub use session::{FIRST_MESSAGE_LENGTH, ForeignSession, NO_MESSAGES, SessionState, Source, Workspace, Worktree};
+pub use session::{
+    FIRST_MESSAGE_LENGTH, NO_MESSAGES, TranscriptSession, TranscriptSource, TranscriptState, TranscriptWorkspace,
+    Worktree,
+};
 pub use tool::{
-    Approval, CallState, ForeignChat, ForeignToolCall, ForeignToolKind, Replacement, TodoItem, TodoStatus, ToolInput,
-    ToolOutput,
+    Approval, CallState, Replacement, TodoItem, TodoStatus, ToolInput, ToolOutput, TranscriptChat, TranscriptToolCall,
+    TranscriptToolKind,
 };
 pub(crate) use turn::path_among_newest;
-pub use turn::{Follows, ForeignAgent, ForeignTurn, TurnOutcome, path, path_of};
+pub use turn::{TranscriptAgent, TranscriptTurn, TurnOutcome, TurnParent, path, path_of};
+
+/// Whether a value is the default of its type, which is not written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

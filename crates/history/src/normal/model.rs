@@ -6,7 +6,7 @@ use serde_json::Number;
 /// A model as a tool names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignModel {
+pub struct TranscriptModel {
     /// As the tool has it.
     pub id: String,
     /// What stands before the first `/` of the id, where there is one.
@@ -24,7 +24,7 @@ pub struct ForeignModel {
 /// What was used, as far as the tool says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignUsage {
+pub struct TranscriptUsage {
     /// All that the model was given, what came out of a cache included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
@@ -99,14 +99,14 @@ fn undated(name: &str) -> &str {
     name
 }
 
-impl ForeignModel {
+impl TranscriptModel {
     pub fn new(id: &str) -> Self {
         let (vendor, model) = split_model_id(id);
         Self { id: id.to_owned(), vendor: vendor.map(str::to_owned), model: model.to_owned(), ..Self::default() }
     }
 }
 
-impl ForeignUsage {
+impl TranscriptUsage {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -206,8 +206,11 @@ mod tests {
 
     #[test]
     fn what_nobody_said_of_usage_stays_unsaid() {
-        let mut sum = ForeignUsage { input_tokens: Some(u64::MAX), ..ForeignUsage::default() };
-        sum.add(&ForeignUsage { input_tokens: Some(5), cost: Some(1.into()), ..ForeignUsage::default() });
-        assert_eq!(sum, ForeignUsage { input_tokens: Some(u64::MAX), cost: Some(1.into()), ..ForeignUsage::default() });
+        let mut sum = TranscriptUsage { input_tokens: Some(u64::MAX), ..TranscriptUsage::default() };
+        sum.add(&TranscriptUsage { input_tokens: Some(5), cost: Some(1.into()), ..TranscriptUsage::default() });
+        assert_eq!(
+            sum,
+            TranscriptUsage { input_tokens: Some(u64::MAX), cost: Some(1.into()), ..TranscriptUsage::default() }
+        );
     }
 }

@@ -4,12 +4,12 @@ use grove_core::Extra;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ForeignToolCall, Place, Range};
+use super::{FileLocation, TextRange, TranscriptToolCall};
 
 /// One piece of a turn, in the order of the tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum ForeignPart {
+pub enum TranscriptPart {
     Text(String),
     Reasoning {
         text: String,
@@ -18,8 +18,8 @@ pub enum ForeignPart {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    ToolCall(Box<ForeignToolCall>),
-    Edit(Box<ForeignEdit>),
+    ToolCall(Box<TranscriptToolCall>),
+    Edit(Box<TranscriptEdit>),
     Question(Question),
     Notice(Notice),
     /// What is not understood, as it came.
@@ -29,12 +29,12 @@ pub enum ForeignPart {
 /// What was done to one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignEdit {
-    pub kind: ChangeKind,
-    pub place: Place,
+pub struct TranscriptEdit {
+    pub kind: EditKind,
+    pub place: FileLocation,
     /// Where it lay before, where it was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<Place>,
+    pub from: Option<FileLocation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<TextChange>,
     /// Lines that came and lines that went, where the tool says it.
@@ -48,7 +48,7 @@ pub struct ForeignEdit {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ChangeKind {
+pub enum EditKind {
     Create,
     Delete,
     Rename,
@@ -56,17 +56,11 @@ pub enum ChangeKind {
     Edit,
 }
 
-impl ChangeKind {
-    pub(crate) fn is_edit(&self) -> bool {
-        *self == Self::Edit
-    }
-}
-
 /// A stretch of a file and what takes its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TextChange {
-    pub range: Range,
+    pub range: TextRange,
     pub text: String,
 }
 

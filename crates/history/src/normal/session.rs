@@ -5,14 +5,14 @@ use std::fmt;
 use grove_core::{Extra, MessageOrigin, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{ForeignTurn, ForeignUsage, Place, TodoItem, TurnOutcome, model_key};
+use super::{FileLocation, TodoItem, TranscriptTurn, TranscriptUsage, TurnOutcome, model_key};
 use crate::damage::Damage;
 use crate::limits::MAX_NAMES;
 
 /// Whose store a session was found in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum TranscriptSource {
     #[default]
     VsCode,
     CopilotCli,
@@ -25,7 +25,7 @@ pub enum Source {
     OpenCode,
 }
 
-impl Source {
+impl TranscriptSource {
     pub fn name(self) -> &'static str {
         match self {
             Self::VsCode => "vs-code",
@@ -39,7 +39,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for TranscriptSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -48,8 +48,8 @@ impl fmt::Display for Source {
 /// What is known of a session. Its turns are given one by one while it is read, and counted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignSession {
-    pub source: Source,
+pub struct TranscriptSession {
+    pub source: TranscriptSource,
     /// The id that the tool itself uses.
     pub source_id: String,
     /// Other names of the same session: what the tool's agent calls it.
@@ -57,13 +57,13 @@ pub struct ForeignSession {
     pub aliases: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    pub workspace: Workspace,
+    pub workspace: TranscriptWorkspace,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     /// When something last happened in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_at: Option<Timestamp>,
-    pub state: SessionState,
+    pub state: TranscriptState,
     /// Who answered last, as it is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -82,8 +82,8 @@ pub struct ForeignSession {
     /// The tools that were used, each once, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    #[serde(skip_serializing_if = "ForeignUsage::is_empty")]
-    pub usage: ForeignUsage,
+    #[serde(skip_serializing_if = "super::is_default")]
+    pub usage: TranscriptUsage,
     /// The list of things to do as the session left it, where its tool keeps that beside the conversation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub todos: Vec<TodoItem>,
@@ -101,12 +101,12 @@ pub struct ForeignSession {
 /// Where a session worked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Workspace {
+pub struct TranscriptWorkspace {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub folders: Vec<Place>,
+    pub folders: Vec<FileLocation>,
     /// The file that lists the folders, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<Place>,
+    pub file: Option<FileLocation>,
     /// The repository's URL, or `owner/name` where no more is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
@@ -142,9 +142,9 @@ pub struct Worktree {
 /// How long the address of a pull request may be.
 const LONGEST_ADDRESS: usize = 2_048;
 
-impl Workspace {
+impl TranscriptWorkspace {
     /// Takes in that a pull request came of the session. What is no address of a page is none.
-    pub(crate) fn pulled(&mut self, address: Option<String>) {
+    pub(crate) fn set_pull_request(&mut self, address: Option<String>) {
         let is_page = |address: &String| {
             address.len() <= LONGEST_ADDRESS && (address.starts_with("https://") || address.starts_with("http://"))
         };
@@ -172,7 +172,7 @@ impl Workspace {
 /// How a session's newest turn ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum SessionState {
+pub enum TranscriptState {
     /// It has no turns.
     #[default]
     Empty,
@@ -187,18 +187,18 @@ pub const FIRST_MESSAGE_LENGTH: usize = 100;
 /// What stands for the first message where there is none.
 pub const NO_MESSAGES: &str = "(No messages)";
 
-impl ForeignSession {
-    pub fn new(source: Source, source_id: impl Into<String>) -> Self {
+impl TranscriptSession {
+    pub fn new(source: TranscriptSource, source_id: impl Into<String>) -> Self {
         Self { source, source_id: source_id.into(), first_message: NO_MESSAGES.to_owned(), ..Self::default() }
     }
 
     /// Whether this is the session's id, or another name of it.
-    pub fn answers_to(&self, id: &str) -> bool {
+    pub fn has_id(&self, id: &str) -> bool {
         self.source_id == id || self.aliases.iter().any(|alias| alias == id)
     }
 
     /// Takes a turn into account.
-    pub fn count(&mut self, turn: &ForeignTurn) {
+    pub fn count(&mut self, turn: &TranscriptTurn) {
         if self.first_message == NO_MESSAGES && turn.message.origin == MessageOrigin::User {
             self.first_message = turn.message.text.chars().take(FIRST_MESSAGE_LENGTH).collect();
         }
@@ -207,10 +207,10 @@ impl ForeignSession {
             self.turns_completed = self.turns_completed.saturating_add(1);
         }
         self.state = match turn.outcome {
-            TurnOutcome::Complete => SessionState::Complete,
-            TurnOutcome::Cancelled => SessionState::Cancelled,
-            TurnOutcome::Failed(_) => SessionState::Failed,
-            TurnOutcome::Interrupted => SessionState::Interrupted,
+            TurnOutcome::Complete => TranscriptState::Complete,
+            TurnOutcome::Cancelled => TranscriptState::Cancelled,
+            TurnOutcome::Failed(_) => TranscriptState::Failed,
+            TurnOutcome::Interrupted => TranscriptState::Interrupted,
         };
         if let Some(model) = &turn.model {
             add_model(&mut self.models, &model.model);
@@ -254,16 +254,16 @@ fn add_name(names: &mut Vec<String>, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal::ForeignMessage;
+    use crate::normal::TranscriptMessage;
 
-    fn turn(text: &str, outcome: TurnOutcome) -> ForeignTurn {
-        let message = ForeignMessage { text: text.into(), ..ForeignMessage::default() };
-        ForeignTurn { message, outcome, ..ForeignTurn::default() }
+    fn turn(text: &str, outcome: TurnOutcome) -> TranscriptTurn {
+        let message = TranscriptMessage { text: text.into(), ..TranscriptMessage::default() };
+        TranscriptTurn { message, outcome, ..TranscriptTurn::default() }
     }
 
     #[test]
     fn the_first_message_is_cut_at_100_characters_and_never_inside_one() {
-        let mut session = ForeignSession::new(Source::VsCode, "s");
+        let mut session = TranscriptSession::new(TranscriptSource::VsCode, "s");
         assert_eq!(session.first_message, "(No messages)");
         session.count(&turn(&"é𝄞".repeat(80), TurnOutcome::Complete));
         session.count(&turn("second", TurnOutcome::Complete));
@@ -272,11 +272,11 @@ mod tests {
 
     #[test]
     fn all_turns_are_counted_and_those_completed_that_were_not_cancelled() {
-        let mut session = ForeignSession::new(Source::VsCode, "s");
-        assert_eq!(session.state, SessionState::Empty);
+        let mut session = TranscriptSession::new(TranscriptSource::VsCode, "s");
+        assert_eq!(session.state, TranscriptState::Empty);
         for outcome in [TurnOutcome::Complete, TurnOutcome::Cancelled, TurnOutcome::Interrupted] {
             session.count(&turn("x", outcome));
         }
-        assert_eq!((session.turns, session.turns_completed, session.state), (3, 2, SessionState::Interrupted));
+        assert_eq!((session.turns, session.turns_completed, session.state), (3, 2, TranscriptState::Interrupted));
     }
 }

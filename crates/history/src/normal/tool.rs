@@ -4,12 +4,12 @@ use grove_core::{Extra, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ChangeKind, ForeignTurn, Place};
+use super::{EditKind, FileLocation, TranscriptTurn};
 
 /// One call of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignToolCall {
+pub struct TranscriptToolCall {
     pub id: String,
     /// The id under which the model made the call, where the tool keeps two.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ pub struct ForeignToolCall {
     /// The same as the person is shown it, where that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_name: Option<String>,
-    pub kind: ForeignToolKind,
+    pub kind: TranscriptToolKind,
     /// Where the tool comes from: built in, an extension, a server's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -48,15 +48,15 @@ pub struct ForeignToolCall {
     pub ran_ms: Option<u64>,
     /// Files that it named in its result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<Place>,
+    pub places: Vec<FileLocation>,
     /// The agent that it started, and what that did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subagent: Option<Box<ForeignChat>>,
+    pub subagent: Option<Box<TranscriptChat>>,
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub raw: Extra,
 }
 
-impl ForeignToolCall {
+impl TranscriptToolCall {
     /// How many milliseconds it ran, by whatever is known of that.
     pub fn ran_for_ms(&self) -> Option<u64> {
         self.ran_ms.or_else(|| Some(self.ended_at?.0.saturating_sub(self.started_at?.0)))
@@ -66,7 +66,7 @@ impl ForeignToolCall {
 /// A conversation that a tool call started: a chat beside the one that it belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignChat {
+pub struct TranscriptChat {
     /// How the tool calls it; the call's id where it has no other.
     pub id: String,
     /// Which agent it was, as it is shown.
@@ -74,13 +74,13 @@ pub struct ForeignChat {
     pub agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    pub turns: Vec<ForeignTurn>,
+    pub turns: Vec<TranscriptTurn>,
 }
 
 /// What a tool does. Tools that nobody here knows stay [`Other`](Self::Other).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ForeignToolKind {
+pub enum TranscriptToolKind {
     Shell,
     /// Reads what a command in the background has put out.
     ShellOutput,
@@ -114,10 +114,10 @@ pub enum ToolInput {
         terminal: String,
     },
     File {
-        place: Place,
+        place: FileLocation,
     },
     Folder {
-        place: Place,
+        place: FileLocation,
     },
     Todos(Vec<TodoItem>),
     Subagent {
@@ -139,8 +139,8 @@ pub enum ToolInput {
 pub struct Replacement {
     pub path: String,
     /// What is done to the file. One that is written whole counts as created where nothing says that it was there.
-    #[serde(skip_serializing_if = "ChangeKind::is_edit")]
-    pub kind: ChangeKind,
+    #[serde(skip_serializing_if = "super::is_default")]
+    pub kind: EditKind,
     /// Where it lay before, where it is moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
@@ -157,7 +157,7 @@ pub struct Replacement {
 impl ToolInput {
     /// What the result of a call says of the one file that it edits: whether it was there, and how many lines came and went
     /// in all. Of a call that edits several, a result says nothing here.
-    pub(crate) fn came_to(&mut self, kind: Option<ChangeKind>, lines: Option<(u64, u64)>) {
+    pub(crate) fn set_edit_result(&mut self, kind: Option<EditKind>, lines: Option<(u64, u64)>) {
         let Self::Edits(edits) = self else { return };
         if edits.iter().any(|edit| edit.path != edits[0].path) {
             return;

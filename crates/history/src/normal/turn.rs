@@ -4,19 +4,19 @@ use grove_core::{ErrorInfo, Extra, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CodeBlock, CodeCitation, ContextBlock, ForeignMessage, ForeignModel, ForeignPart, ForeignToolCall, ForeignUsage,
-    Place,
+    CodeBlock, CodeCitation, ContextBlock, FileLocation, TranscriptMessage, TranscriptModel, TranscriptPart,
+    TranscriptToolCall, TranscriptUsage,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignTurn {
+pub struct TranscriptTurn {
     /// How the tool calls it; never empty.
     pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    #[serde(skip_serializing_if = "Follows::is_previous")]
-    pub follows: Follows,
+    #[serde(skip_serializing_if = "super::is_default")]
+    pub follows: TurnParent,
     /// How the model calls its answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_message_id: Option<String>,
@@ -31,25 +31,25 @@ pub struct ForeignTurn {
     pub first_response_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_ms: Option<u64>,
-    pub message: ForeignMessage,
-    pub parts: Vec<ForeignPart>,
+    pub message: TranscriptMessage,
+    pub parts: Vec<TranscriptPart>,
     pub outcome: TurnOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<ForeignModel>,
+    pub model: Option<TranscriptModel>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<ForeignAgent>,
+    pub agent: Option<TranscriptAgent>,
     /// Whether the agent may act, and how freely: the tool's own word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<ForeignUsage>,
+    pub usage: Option<TranscriptUsage>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub code_blocks: Vec<CodeBlock>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub citations: Vec<CodeCitation>,
     /// What the answer made use of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub references: Vec<Place>,
+    pub references: Vec<FileLocation>,
     /// What the tool suggested to say next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<String>,
@@ -67,7 +67,7 @@ pub struct ForeignTurn {
 /// [`path`] gives what such a tool shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Follows {
+pub enum TurnParent {
     /// The one before it, where there is one.
     #[default]
     Previous,
@@ -77,7 +77,7 @@ pub enum Follows {
     Nothing,
 }
 
-impl Follows {
+impl TurnParent {
     pub fn is_previous(&self) -> bool {
         *self == Self::Previous
     }
@@ -94,18 +94,18 @@ impl Follows {
 }
 
 /// The turns that lead to the newest one, in order, as numbers: what lies on branches that were left is not among them.
-pub fn path(turns: &[ForeignTurn]) -> Vec<usize> {
+pub fn path(turns: &[TranscriptTurn]) -> Vec<usize> {
     path_of(&turns.iter().map(|turn| turn.follows).collect::<Vec<_>>())
 }
 
 /// The same by which turn each of them goes on from.
-pub fn path_of(follows: &[Follows]) -> Vec<usize> {
+pub fn path_of(follows: &[TurnParent]) -> Vec<usize> {
     path_among_newest(0, follows).0
 }
 
 /// The same for the newest turns alone, of which the first has the number `first`, and whether the path begins before them.
 /// Turns are given by where they stand in `follows`.
-pub(crate) fn path_among_newest(first: usize, follows: &[Follows]) -> (Vec<usize>, bool) {
+pub(crate) fn path_among_newest(first: usize, follows: &[TurnParent]) -> (Vec<usize>, bool) {
     let mut path = Vec::new();
     let mut begins_before = false;
     let mut next = first.saturating_add(follows.len()).checked_sub(1);
@@ -116,10 +116,10 @@ pub(crate) fn path_among_newest(first: usize, follows: &[Follows]) -> (Vec<usize
         };
         path.push(at);
         next = match follows[at] {
-            Follows::Previous => number.checked_sub(1),
+            TurnParent::Previous => number.checked_sub(1),
             // What names a later turn is wrong, and would never end.
-            Follows::Turn(turn) => usize::try_from(turn).ok().filter(|turn| *turn < number),
-            Follows::Nothing => None,
+            TurnParent::Turn(turn) => usize::try_from(turn).ok().filter(|turn| *turn < number),
+            TurnParent::Nothing => None,
         };
     }
     path.reverse();
@@ -129,7 +129,7 @@ pub(crate) fn path_among_newest(first: usize, follows: &[Follows]) -> (Vec<usize
 /// Who answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ForeignAgent {
+pub struct TranscriptAgent {
     pub id: String,
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,19 +150,19 @@ pub enum TurnOutcome {
     Interrupted,
 }
 
-impl ForeignTurn {
+impl TranscriptTurn {
     /// All that the agent said, without what it thought.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
-            ForeignPart::Text(text) => Some(text.as_str()),
+            TranscriptPart::Text(text) => Some(text.as_str()),
             _ => None,
         });
         texts.collect::<Vec<_>>().join("\n\n")
     }
 
-    pub fn tool_calls(&self) -> impl Iterator<Item = &ForeignToolCall> {
+    pub fn tool_calls(&self) -> impl Iterator<Item = &TranscriptToolCall> {
         self.parts.iter().filter_map(|part| match part {
-            ForeignPart::ToolCall(call) => Some(&**call),
+            TranscriptPart::ToolCall(call) => Some(&**call),
             _ => None,
         })
     }
@@ -174,10 +174,10 @@ mod tests {
 
     #[test]
     fn the_path_leaves_out_what_was_left_and_always_ends() {
-        let turns = |follows: &[Follows]| -> Vec<ForeignTurn> {
-            follows.iter().map(|follows| ForeignTurn { follows: *follows, ..ForeignTurn::default() }).collect()
+        let turns = |follows: &[TurnParent]| -> Vec<TranscriptTurn> {
+            follows.iter().map(|follows| TranscriptTurn { follows: *follows, ..TranscriptTurn::default() }).collect()
         };
-        use Follows::{Nothing, Previous, Turn};
+        use TurnParent::{Nothing, Previous, Turn};
         assert_eq!(path(&turns(&[Previous, Previous, Turn(0), Previous])), [0, 2, 3]);
         assert_eq!(path(&turns(&[Previous, Previous, Nothing, Previous])), [2, 3]);
         assert_eq!(path(&turns(&[Turn(7), Turn(1)])), [1]);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_path_among_the_newest_turns_is_the_end_of_the_path_among_all() {
-        use Follows::{Nothing, Previous, Turn};
+        use TurnParent::{Nothing, Previous, Turn};
         let all = [Previous, Previous, Turn(0), Previous, Turn(2), Turn(1), Previous];
         assert_eq!(path_of(&all), [0, 1, 5, 6]);
         assert_eq!(path_among_newest(5, &all[5..]), (vec![0, 1], true));

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
-use super::{Said, Store};
+use super::{MessageStore, StoredMessage};
 use crate::database_copy::DatabaseCopy;
 use crate::error::HistoryError;
-use crate::json::Members;
-use crate::limits::MAX_PIECE;
-use crate::records::value_of;
+use crate::json::JsonMembers;
+use crate::json_lines::value_of;
+use crate::limits::MAX_JSON_ITEM;
 
 /// A copy of a database, from which any number of sessions can be read.
 #[derive(Debug)]
@@ -43,9 +43,9 @@ impl PartialEq for SharedDatabase {
 }
 
 /// What a list shows of a session.
-pub(super) struct Listed {
+pub(super) struct SessionRow {
     pub id: String,
-    pub info: Members,
+    pub info: JsonMembers,
     pub has_parent: bool,
 }
 
@@ -60,15 +60,15 @@ impl Database {
     }
 
     /// Every session.
-    pub(super) fn rows(&self) -> Result<Vec<Listed>, HistoryError> {
+    pub(super) fn rows(&self) -> Result<Vec<SessionRow>, HistoryError> {
         let fail = |error: rusqlite::Error| self.fail(error);
         let sql = format!(
             "SELECT {COLUMNS}, EXISTS (SELECT 1 FROM session p WHERE p.id = s.parent_id) \
             FROM session s ORDER BY time_created, id"
         );
         let mut statement = self.copy.connection.prepare(&sql).map_err(fail)?;
-        let rows =
-            statement.query_map([], |row| Ok(Listed { id: row.get(0)?, info: info_of(row)?, has_parent: row.get(8)? }));
+        let rows = statement
+            .query_map([], |row| Ok(SessionRow { id: row.get(0)?, info: info_of(row)?, has_parent: row.get(8)? }));
         rows.and_then(Iterator::collect).map_err(fail)
     }
 }
@@ -76,22 +76,22 @@ impl Database {
 const COLUMNS: &str = "s.id, s.parent_id, s.directory, s.title, s.version, s.time_created, s.time_updated, s.revert";
 
 /// A row as the object that older versions keep.
-fn info_of(row: &Row<'_>) -> rusqlite::Result<Members> {
+fn info_of(row: &Row<'_>) -> rusqlite::Result<JsonMembers> {
     let text = |at: usize| row.get::<_, Option<String>>(at);
     let value = json!({"parentID": text(1)?, "directory": text(2)?, "title": text(3)?, "version": text(4)?,
         "time": {"created": row.get::<_, i64>(5)?, "updated": row.get::<_, i64>(6)?}, "revert": text(7)?});
-    Ok(Members::of(value).unwrap_or_default())
+    Ok(JsonMembers::of(value).unwrap_or_default())
 }
 
-impl Store for Database {
-    fn about(&self, id: &str) -> Result<Option<Members>, HistoryError> {
+impl MessageStore for Database {
+    fn session_info(&self, id: &str) -> Result<Option<JsonMembers>, HistoryError> {
         let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1");
         self.copy.connection.query_row(&sql, [id], info_of).optional().map_err(|error| self.fail(error))
     }
 
-    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<Said, String>)) -> Result<(), HistoryError> {
+    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<StoredMessage, String>)) -> Result<(), HistoryError> {
         let fail = |error: rusqlite::Error| self.fail(error);
-        let longest = i64::try_from(MAX_PIECE).unwrap_or(i64::MAX);
+        let longest = i64::try_from(MAX_JSON_ITEM).unwrap_or(i64::MAX);
         let sql = "SELECT id, CASE WHEN length(data) <= ?2 THEN data END FROM message WHERE session_id = ?1 \
             ORDER BY time_created, id";
         let mut messages = self.copy.connection.prepare(sql).map_err(fail)?;
@@ -104,8 +104,8 @@ impl Store for Database {
             let mut said = match parsed(data.as_deref()) {
                 Ok(Value::Object(members)) => {
                     let weight = data.as_ref().map_or(0, String::len);
-                    let value = Members::of(Value::Object(members)).unwrap_or_default();
-                    Said { id: message.clone(), message: value, parts: Vec::new(), weight }
+                    let value = JsonMembers::of(Value::Object(members)).unwrap_or_default();
+                    StoredMessage { id: message.clone(), message: value, parts: Vec::new(), weight }
                 }
                 Ok(_) => {
                     each(Err(format!("message {message}: no object")));
@@ -120,8 +120,8 @@ impl Store for Database {
             while let Some(row) = inner.next().map_err(fail)? {
                 let data: Option<String> = row.get(0).map_err(fail)?;
                 said.weight = said.weight.saturating_add(data.as_ref().map_or(0, String::len));
-                if said.weight > MAX_PIECE {
-                    each(Err(format!("message {message}: more than {MAX_PIECE} bytes")));
+                if said.weight > MAX_JSON_ITEM {
+                    each(Err(format!("message {message}: more than {MAX_JSON_ITEM} bytes")));
                     break;
                 }
                 match parsed(data.as_deref()) {
@@ -136,6 +136,6 @@ impl Store for Database {
 }
 
 fn parsed(data: Option<&str>) -> Result<Value, String> {
-    let data = data.ok_or_else(|| format!("more than {MAX_PIECE} bytes"))?;
+    let data = data.ok_or_else(|| format!("more than {MAX_JSON_ITEM} bytes"))?;
     value_of(data.as_bytes()).map_err(|error| error.to_string())
 }

@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Said, Store};
+use super::{MessageStore, StoredMessage};
 use crate::error::HistoryError;
 use crate::files;
-use crate::json::Members;
-use crate::limits::{MAX_PIECE, MAX_SMALL_FILE};
-use crate::records::value_of;
+use crate::json::JsonMembers;
+use crate::json_lines::value_of;
+use crate::limits::{MAX_JSON_ITEM, MAX_SMALL_FILE};
 
 /// The folder `storage`.
 #[derive(Debug)]
-pub(super) struct Storage {
+pub(super) struct FileStorage {
     folder: PathBuf,
 }
 
-impl Storage {
+impl FileStorage {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -58,20 +58,20 @@ impl Storage {
     }
 }
 
-impl Store for Storage {
-    fn about(&self, id: &str) -> Result<Option<Members>, HistoryError> {
+impl MessageStore for FileStorage {
+    fn session_info(&self, id: &str) -> Result<Option<JsonMembers>, HistoryError> {
         let Some(path) = self.session(id) else { return Ok(None) };
         let value = parsed(&path).map_err(|what| HistoryError::malformed(&path, what))?;
-        Ok(Members::of(value).ok())
+        Ok(JsonMembers::of(value).ok())
     }
 
-    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<Said, String>)) -> Result<(), HistoryError> {
+    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<StoredMessage, String>)) -> Result<(), HistoryError> {
         let Some(id) = plain(id) else { return Ok(()) };
         let folder = self.folder.join("message").join(id);
         // Ids begin with the time, so that their order is the order in which things were said.
         for name in files::names(&folder)? {
             let Some(message) = name.strip_suffix(".json") else { continue };
-            let value = match parsed(&folder.join(&name)).map(Members::of) {
+            let value = match parsed(&folder.join(&name)).map(JsonMembers::of) {
                 Ok(Ok(value)) => value,
                 Ok(Err(_)) => {
                     each(Err(format!("message {message}: no object")));
@@ -82,13 +82,13 @@ impl Store for Storage {
                     continue;
                 }
             };
-            let mut said = Said { id: message.to_owned(), message: value, parts: Vec::new(), weight: 0 };
+            let mut said = StoredMessage { id: message.to_owned(), message: value, parts: Vec::new(), weight: 0 };
             let parts = self.folder.join("part").join(message);
             for name in files::names(&parts)?.iter().filter(|name| name.ends_with(".json")) {
                 let path = parts.join(name);
                 said.weight = said.weight.saturating_add(size_of(&path));
-                if said.weight > MAX_PIECE {
-                    each(Err(format!("message {message}: more than {MAX_PIECE} bytes")));
+                if said.weight > MAX_JSON_ITEM {
+                    each(Err(format!("message {message}: more than {MAX_JSON_ITEM} bytes")));
                     break;
                 }
                 match parsed(&path) {

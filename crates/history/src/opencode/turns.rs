@@ -5,40 +5,41 @@ use std::collections::HashSet;
 use grove_core::{MessageOrigin, Timestamp};
 use serde_json::Value;
 
-use super::{MAX_DEPTH, Said, Store};
-use crate::damage::{BadPlace, Mark};
-use crate::draft::Draft;
-use crate::json::{Members, text_of};
+use super::{MAX_DEPTH, MessageStore, StoredMessage};
+use crate::damage::{DamageKind, DamageLocation};
+use crate::json::{JsonMembers, text_of};
 use crate::limits::MAX_STATE;
 use crate::normal::{
-    AttachmentKind, CallState, ChangeKind, ContextBlock, ForeignAgent, ForeignAttachment, ForeignChat, ForeignModel,
-    ForeignPart, ForeignSession, ForeignToolCall, ForeignTurn, ForeignUsage, Place, Source, ToolOutput,
+    CallState, ContextBlock, EditKind, FileLocation, ToolOutput, TranscriptAgent, TranscriptAttachment,
+    TranscriptAttachmentKind, TranscriptChat, TranscriptModel, TranscriptPart, TranscriptSession, TranscriptSource,
+    TranscriptToolCall, TranscriptTurn, TranscriptUsage,
 };
-use crate::subagents::{Child, attach};
+use crate::subagents::{SubagentChat, attach};
+use crate::turn_builder::TurnBuilder;
 
 /// Tells the turns of a session, message by message.
-pub(super) struct Teller<'a> {
-    store: &'a dyn Store,
-    pub session: ForeignSession,
+pub(super) struct TurnFold<'a> {
+    store: &'a dyn MessageStore,
+    pub session: TranscriptSession,
     depth: usize,
     /// The sessions that were told: none is told twice, whoever names it.
     seen: &'a mut HashSet<String>,
-    open: Option<Draft>,
+    open: Option<TurnBuilder>,
     /// The sessions of subagents, and the calls that started them.
     agents: Vec<(String, String)>,
     weight: usize,
 }
 
-impl<'a> Teller<'a> {
-    pub(super) fn new(store: &'a dyn Store, id: &str, depth: usize, seen: &'a mut HashSet<String>) -> Self {
+impl<'a> TurnFold<'a> {
+    pub(super) fn new(store: &'a dyn MessageStore, id: &str, depth: usize, seen: &'a mut HashSet<String>) -> Self {
         seen.insert(id.to_owned());
-        let session = ForeignSession::new(Source::OpenCode, id);
+        let session = TranscriptSession::new(TranscriptSource::OpenCode, id);
         Self { store, session, depth, seen, open: None, agents: Vec::new(), weight: 0 }
     }
 
     /// Takes in a message; gives back the turn that it ended.
-    pub(super) fn take(&mut self, said: Said) -> Option<ForeignTurn> {
-        let Said { id, mut message, parts, weight } = said;
+    pub(super) fn take(&mut self, said: StoredMessage) -> Option<TranscriptTurn> {
+        let StoredMessage { id, mut message, parts, weight } = said;
         let time = message.object("time").unwrap_or_default();
         let at = time.peek("created").and_then(crate::json::time_of);
         let ended_at = time.peek("completed").and_then(crate::json::time_of);
@@ -52,23 +53,23 @@ impl<'a> Teller<'a> {
         self.weight = self.weight.saturating_add(weight);
         if self.weight > MAX_STATE {
             let what = format!("a turn of more than {MAX_STATE} bytes");
-            self.session.damage.add(Mark::TooLarge, BadPlace { what, ..BadPlace::default() });
+            self.session.damage.add(DamageKind::TooLarge, DamageLocation { what, ..DamageLocation::default() });
             return None;
         }
         if self.open.is_none() {
-            self.begin(format!("{id}-turn"), Members::default(), at);
+            self.begin(format!("{id}-turn"), JsonMembers::default(), at);
         }
         let draft = self.open.get_or_insert_default();
         draft.answered(at);
         if let Some(model) = message.string("modelID") {
             let provider = message.string("providerID").filter(|provider| !provider.is_empty());
             let model = provider.map_or_else(|| model.clone(), |provider| format!("{provider}/{model}"));
-            draft.turn.model = Some(ForeignModel::new(&model));
+            draft.turn.model = Some(TranscriptModel::new(&model));
         }
         draft.turn.mode = message.string("mode").or(draft.turn.mode.take());
         draft.turn.model_message_id = Some(id);
         let usage = usage_of(&mut message);
-        draft.use_up(&usage);
+        draft.add_usage(&usage);
         self.fits(&parts, |teller, part| teller.answered(part));
         let draft = self.open.get_or_insert_default();
         draft.moved(ended_at);
@@ -87,36 +88,37 @@ impl<'a> Teller<'a> {
         None
     }
 
-    fn fits(&mut self, parts: &[Value], mut tell: impl FnMut(&mut Self, Members)) {
+    fn fits(&mut self, parts: &[Value], mut tell: impl FnMut(&mut Self, JsonMembers)) {
         for part in parts {
-            match Members::of(part.clone()) {
+            match JsonMembers::of(part.clone()) {
                 Ok(part) => tell(self, part),
                 Err(odd) => {
-                    self.open.get_or_insert_default().push(ForeignPart::Raw(odd));
+                    self.open.get_or_insert_default().push(TranscriptPart::Raw(odd));
                 }
             }
         }
     }
 
-    fn begin(&mut self, id: String, mut message: Members, at: Option<Timestamp>) {
+    fn begin(&mut self, id: String, mut message: JsonMembers, at: Option<Timestamp>) {
         let version = self.session.version.clone();
-        let agent = ForeignAgent { id: "opencode".into(), name: "OpenCode".into(), version, ..ForeignAgent::default() };
-        let mut turn = ForeignTurn {
+        let agent =
+            TranscriptAgent { id: "opencode".into(), name: "OpenCode".into(), version, ..TranscriptAgent::default() };
+        let mut turn = TranscriptTurn {
             id,
             started_at: at,
             ended_at: at,
             agent: Some(agent),
             mode: message.string("agent"),
-            ..ForeignTurn::default()
+            ..TranscriptTurn::default()
         };
         turn.message.origin = MessageOrigin::Automation;
         message.forget(&["model", "summary", "id", "sessionID", "parentID", "tools"]);
         turn.message.raw = message.rest();
-        self.open = Some(Draft::new(turn));
+        self.open = Some(TurnBuilder::new(turn));
     }
 
     /// Ends the turn that is open, with what its subagents did.
-    pub(super) fn end_turn(&mut self) -> Option<ForeignTurn> {
+    pub(super) fn end_turn(&mut self) -> Option<TranscriptTurn> {
         let mut turn = self.open.take()?.finish();
         let mut children = Vec::new();
         for (agent, call) in std::mem::take(&mut self.agents) {
@@ -129,8 +131,8 @@ impl<'a> Teller<'a> {
                 for mark in session.damage.marks {
                     self.session.damage.mark(mark);
                 }
-                let chat = ForeignChat { id: agent, description: session.title, turns, ..ForeignChat::default() };
-                children.push(Child { call, chat });
+                let chat = TranscriptChat { id: agent, description: session.title, turns, ..TranscriptChat::default() };
+                children.push(SubagentChat { call, chat });
             }
         }
         attach(&mut turn.parts, children);
@@ -139,7 +141,7 @@ impl<'a> Teller<'a> {
     }
 
     /// A part of a person's message.
-    fn asked(&mut self, mut part: Members) {
+    fn asked(&mut self, mut part: JsonMembers) {
         let draft = self.open.get_or_insert_default();
         let kind = part.string("type").unwrap_or_default();
         match kind.as_str() {
@@ -160,16 +162,20 @@ impl<'a> Teller<'a> {
             "file" => {
                 let url = part.string("url").filter(|url| !url.starts_with("data:"));
                 let mime = part.string("mime").unwrap_or_default();
-                draft.turn.message.attachments.push(ForeignAttachment {
-                    kind: if mime.starts_with("image/") { AttachmentKind::Image } else { AttachmentKind::File },
+                draft.turn.message.attachments.push(TranscriptAttachment {
+                    kind: if mime.starts_with("image/") {
+                        TranscriptAttachmentKind::Image
+                    } else {
+                        TranscriptAttachmentKind::File
+                    },
                     foreign_kind: mime,
                     name: part.string("filename").unwrap_or_default(),
-                    place: url.map(|url| Place {
+                    place: url.map(|url| FileLocation {
                         path: url.strip_prefix("file://").map(str::to_owned),
                         uri: url,
-                        ..Place::default()
+                        ..FileLocation::default()
                     }),
-                    ..ForeignAttachment::default()
+                    ..TranscriptAttachment::default()
                 });
             }
             _ => other(draft, kind, part),
@@ -177,7 +183,7 @@ impl<'a> Teller<'a> {
     }
 
     /// A part of an answer.
-    fn answered(&mut self, mut part: Members) {
+    fn answered(&mut self, mut part: JsonMembers) {
         let draft = self.open.get_or_insert_default();
         let kind = part.string("type").unwrap_or_default();
         match kind.as_str() {
@@ -194,14 +200,14 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn call(&mut self, mut part: Members) {
+    fn call(&mut self, mut part: JsonMembers) {
         let draft = self.open.get_or_insert_default();
         let mut state = part.object("state").unwrap_or_default();
         let time = state.object("time").unwrap_or_default();
         let time = |key: &str| time.peek(key).and_then(crate::json::time_of);
         let (started_at, ended_at) = (time("start"), time("end"));
         let (id, name) = (part.string("callID"), part.string("tool"));
-        let call = draft.call_begins(id, name, state.any("input"), started_at);
+        let call = draft.begin_call(id, name, state.any("input"), started_at);
         call.ended_at = ended_at;
         call.intention = state.string("title").filter(|title| !title.is_empty());
         let (status, failure) = (state.string("status"), state.string("error"));
@@ -230,17 +236,17 @@ impl<'a> Teller<'a> {
 }
 
 /// What the program tells of a file that was edited: whether it was there, and the lines that came and went.
-fn edited(call: &mut ForeignToolCall, told: &Members) {
+fn edited(call: &mut TranscriptToolCall, told: &JsonMembers) {
     let kind = told.peek("exists").and_then(Value::as_bool);
-    let kind = kind.map(|is_there| if is_there { ChangeKind::Edit } else { ChangeKind::Create });
+    let kind = kind.map(|is_there| if is_there { EditKind::Edit } else { EditKind::Create });
     let lines = told.peek("filediff").and_then(|diff| {
         let number = |key: &str| diff.get(key).and_then(Value::as_u64);
         Some((number("additions")?, number("deletions")?))
     });
-    call.input.came_to(kind, lines);
+    call.input.set_edit_result(kind, lines);
 }
 
-fn other(draft: &mut Draft, kind: String, mut part: Members) {
+fn other(draft: &mut TurnBuilder, kind: String, mut part: JsonMembers) {
     match kind.as_str() {
         "patch" | "agent" | "subtask" | "retry" | "compaction" => {
             let text = part.string("prompt").or_else(|| part.string("name")).unwrap_or_default();
@@ -249,17 +255,19 @@ fn other(draft: &mut Draft, kind: String, mut part: Members) {
         }
         _ => {
             part.insert("type", Value::String(kind));
-            draft.push(ForeignPart::Raw(part.into_value()));
+            draft.push(TranscriptPart::Raw(part.into_value()));
         }
     }
 }
 
-fn usage_of(message: &mut Members) -> ForeignUsage {
+fn usage_of(message: &mut JsonMembers) -> TranscriptUsage {
     let cost = message.number("cost").filter(|cost| cost.as_f64() != Some(0.0));
-    let Some(mut tokens) = message.object("tokens") else { return ForeignUsage { cost, ..ForeignUsage::default() } };
+    let Some(mut tokens) = message.object("tokens") else {
+        return TranscriptUsage { cost, ..TranscriptUsage::default() };
+    };
     let mut cache = tokens.object("cache").unwrap_or_default();
     let (fresh, read, write) = (tokens.unsigned("input"), cache.unsigned("read"), cache.unsigned("write"));
-    ForeignUsage {
+    TranscriptUsage {
         input_tokens: [fresh, read, write].into_iter().flatten().reduce(u64::saturating_add),
         output_tokens: tokens.unsigned("output"),
         cache_read_tokens: read,
@@ -270,10 +278,10 @@ fn usage_of(message: &mut Members) -> ForeignUsage {
 }
 
 /// What is known of a session, out of the object that older versions keep, or a row made one.
-pub(super) fn about(session: &mut ForeignSession, mut info: Members) {
+pub(super) fn session_info(session: &mut TranscriptSession, mut info: JsonMembers) {
     session.version = info.string("version");
     session.parent = info.string("parentID");
-    session.workspace.folders = info.string("directory").map(Place::local).into_iter().collect();
+    session.workspace.folders = info.string("directory").map(FileLocation::local).into_iter().collect();
     session.title = info.string("title").filter(|title| !title.is_empty() && !title.starts_with("New session - "));
     if let Some(mut time) = info.object("time") {
         session.created_at = time.time("created");

@@ -7,17 +7,17 @@ use grove_core::{MessageOrigin, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::chain::{Chain, Hangs};
-use crate::damage::{BadPlace, Mark};
-use crate::draft::Draft;
-use crate::growing::{self, Early, Step};
-use crate::json::{Members, text_of};
+use crate::append_log::{self, LineEffect, Preamble};
+use crate::damage::{DamageKind, DamageLocation};
+use crate::json::{JsonMembers, text_of};
+use crate::json_lines::JsonlRecord;
 use crate::limits::MAX_STATE;
 use crate::normal::{
-    AttachmentKind, CallState, Follows, ForeignAgent, ForeignAttachment, ForeignModel, ForeignPart, ForeignSession,
-    ForeignTurn, ForeignUsage, Notice, Place, Source, ToolOutput,
+    CallState, FileLocation, Notice, ToolOutput, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
+    TranscriptModel, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptUsage, TurnParent,
 };
-use crate::records::Record;
+use crate::parent_index::{ParentIndex, ParentTurn};
+use crate::turn_builder::TurnBuilder;
 
 /// The newest version of the format that is known.
 const VERSION: u64 = 3;
@@ -25,7 +25,7 @@ const VERSION: u64 = 3;
 /// What is known between two turns beside the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Own {
+pub(super) struct ReaderState {
     pub title: Option<String>,
     pub has_start: bool,
     /// The program, as it is shown.
@@ -33,41 +33,51 @@ pub(super) struct Own {
     /// The model that was chosen last.
     model: Option<String>,
     /// What the newest turn goes on from.
-    follows: Follows,
+    follows: TurnParent,
 }
 
-pub(super) type Known = growing::Known<Own>;
+pub(super) type FoldState = append_log::FoldState<ReaderState>;
 
-impl Known {
-    pub(super) fn begun(id: &str, product: &str) -> Self {
-        Self::new(ForeignSession::new(Source::Pi, id), Own { product: product.to_owned(), ..Own::default() })
+impl FoldState {
+    pub(super) fn initial(id: &str, product: &str) -> Self {
+        Self::new(
+            TranscriptSession::new(TranscriptSource::Pi, id),
+            ReaderState { product: product.to_owned(), ..ReaderState::default() },
+        )
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Fold {
-    known: Known,
-    chain: Chain,
+pub(super) struct TurnFold {
+    known: FoldState,
+    chain: ParentIndex,
     /// Whether the next line is the one at which an earlier reading stopped.
     is_resumed: bool,
-    current: Option<Draft>,
-    early: Early<ForeignPart>,
+    current: Option<TurnBuilder>,
+    preamble: Preamble<TranscriptPart>,
     weight: usize,
 }
 
-impl Fold {
-    pub(super) fn new(known: Known, is_resumed: bool) -> Self {
-        Self { known, chain: Chain::new(is_resumed), is_resumed, current: None, early: Early::default(), weight: 0 }
+impl TurnFold {
+    pub(super) fn new(known: FoldState, is_resumed: bool) -> Self {
+        Self {
+            known,
+            chain: ParentIndex::new(is_resumed),
+            is_resumed,
+            current: None,
+            preamble: Preamble::default(),
+            weight: 0,
+        }
     }
 }
 
-impl growing::Fold for Fold {
-    type Own = Own;
+impl append_log::LogFold for TurnFold {
+    type ReaderState = ReaderState;
 
-    fn take(&mut self, record: Record) -> Step {
+    fn take(&mut self, record: JsonlRecord) -> LineEffect {
         let (length, place) = (record.length, record.place(format!("a turn of more than {MAX_STATE} bytes")));
-        let no_entry = |value, place| (value, BadPlace { what: "no entry".to_owned(), ..place });
-        let parsed = match Members::of(record.value) {
+        let no_entry = |value, place| (value, DamageLocation { what: "no entry".to_owned(), ..place });
+        let parsed = match JsonMembers::of(record.value) {
             Ok(mut entry) => match entry.string("type") {
                 Some(kind) => Ok((kind, entry)),
                 None if entry.peek("kind").and_then(Value::as_str) == Some("header") => {
@@ -75,8 +85,8 @@ impl growing::Fold for Fold {
                 }
                 // Newer versions keep records of another kind beside entries.
                 None if entry.has("kind") => {
-                    self.push(ForeignPart::Raw(entry.into_value()));
-                    return Step::GoesOn;
+                    self.push(TranscriptPart::Raw(entry.into_value()));
+                    return LineEffect::Continues;
                 }
                 None => Err(no_entry(entry.into_value(), place.clone())),
             },
@@ -85,107 +95,107 @@ impl growing::Fold for Fold {
         let (kind, mut entry) = match parsed {
             Ok(parsed) => parsed,
             Err((odd, place)) => {
-                self.known.session.damage.add(Mark::Damaged, place);
-                self.push(ForeignPart::Raw(odd));
-                return Step::GoesOn;
+                self.known.session.damage.add(DamageKind::Damaged, place);
+                self.push(TranscriptPart::Raw(odd));
+                return LineEffect::Continues;
             }
         };
         if kind == "session" {
             self.start(entry);
-            return Step::GoesOn;
+            return LineEffect::Continues;
         }
         let (id, at) = (entry.string("id"), entry.time("timestamp"));
         self.known.session.modified_at = self.known.session.modified_at.max(at);
         let is_resumed = mem::take(&mut self.is_resumed);
         let is_root = entry.peek("parentId").is_some_and(Value::is_null);
-        let hangs = match entry.string("parentId") {
-            _ if is_resumed => Hangs::Nowhere,
+        let parent_turn = match entry.string("parentId") {
+            _ if is_resumed => ParentTurn::Missing,
             Some(parent) => self.chain.find(&parent),
-            None if is_root => Hangs::From(None),
-            None => Hangs::Nowhere,
+            None if is_root => ParentTurn::Of(None),
+            None => ParentTurn::Missing,
         };
-        if hangs == Hangs::Unknown {
-            return Step::Lost;
+        if parent_turn == ParentTurn::Unknown {
+            return LineEffect::NeedsFullRead;
         }
         let here = self.current.is_some().then_some(self.known.session.turns);
-        let begins = is_resumed || begins(&kind, &entry, hangs, here);
+        let begins = is_resumed || begins(&kind, &entry, parent_turn, here);
         let ended = begins.then(|| {
             let ended = self.end_turn();
             let number = self.known.session.turns;
-            self.known.own.follows = match hangs {
+            self.known.own.follows = match parent_turn {
                 _ if is_resumed => self.known.own.follows,
-                Hangs::From(turn) => Follows::of(number, turn),
-                Hangs::Nowhere | Hangs::Unknown => Follows::Previous,
+                ParentTurn::Of(turn) => TurnParent::of(number, turn),
+                ParentTurn::Missing | ParentTurn::Unknown => TurnParent::Previous,
             };
             self.weight = 0;
             self.begin(id.as_deref(), at);
             ended
         });
         if let Some(id) = &id {
-            let turn = match hangs {
-                Hangs::From(turn) if !begins => turn,
+            let turn = match parent_turn {
+                ParentTurn::Of(turn) if !begins => turn,
                 _ => self.current.is_some().then_some(self.known.session.turns),
             };
             self.chain.add(id, turn);
         }
         self.weight = self.weight.saturating_add(length);
         if self.weight > MAX_STATE {
-            self.known.session.damage.add(Mark::TooLarge, place);
+            self.known.session.damage.add(DamageKind::TooLarge, place);
         } else {
             self.tell(kind, entry, id, at);
         }
         match ended {
-            Some(ended) => Step::Begins(ended.map(Box::new)),
-            None => Step::GoesOn,
+            Some(ended) => LineEffect::StartsTurn(ended.map(Box::new)),
+            None => LineEffect::Continues,
         }
     }
 
-    fn end(&mut self) -> Option<ForeignTurn> {
+    fn end(&mut self) -> Option<TranscriptTurn> {
         self.end_turn()
     }
 
-    fn has_early(&self) -> bool {
-        !self.early.is_empty()
+    fn has_preamble(&self) -> bool {
+        !self.preamble.is_empty()
     }
 
-    fn known(&mut self) -> &mut Known {
+    fn known(&mut self) -> &mut FoldState {
         &mut self.known
     }
 
-    fn chain(&mut self) -> Option<&mut Chain> {
+    fn chain(&mut self) -> Option<&mut ParentIndex> {
         Some(&mut self.chain)
     }
 }
 
 /// Whether an entry begins a turn: a person's words do, and whatever is said elsewhere than in the turn that is open.
-fn begins(kind: &str, entry: &Members, hangs: Hangs, here: Option<u32>) -> bool {
+fn begins(kind: &str, entry: &JsonMembers, parent_turn: ParentTurn, here: Option<u32>) -> bool {
     if kind != "message" {
         return false;
     }
     let role = entry.peek("message").and_then(|message| message.get("role")?.as_str());
     match role {
         Some("user" | "bashExecution" | "pythonExecution") => true,
-        _ => matches!((hangs, here), (Hangs::From(turn), Some(_)) if turn != here),
+        _ => matches!((parent_turn, here), (ParentTurn::Of(turn), Some(_)) if turn != here),
     }
 }
 
-impl Fold {
-    fn start(&mut self, mut header: Members) {
+impl TurnFold {
+    fn start(&mut self, mut header: JsonMembers) {
         let known = &mut self.known;
         if mem::replace(&mut known.own.has_start, true) {
             return;
         }
         if let Some(version) = header.unsigned("version").filter(|version| *version > VERSION) {
-            known.session.damage.mark(Mark::NewerVersion { version });
+            known.session.damage.mark(DamageKind::NewerVersion { version });
         }
         if let Some(id) = header.string("id").filter(|id| !id.is_empty() && *id != known.session.source_id) {
             let file = mem::replace(&mut known.session.source_id, id);
             known.session.aliases.push(file);
         }
         known.session.created_at = header.time("timestamp").or_else(|| header.time("createdAt"));
-        known.session.workspace.folders = header.string("cwd").map(Place::local).into_iter().collect();
+        known.session.workspace.folders = header.string("cwd").map(FileLocation::local).into_iter().collect();
         let more = header.list("additionalDirectories");
-        known.session.workspace.folders.extend(more.iter().filter_map(Value::as_str).map(Place::local));
+        known.session.workspace.folders.extend(more.iter().filter_map(Value::as_str).map(FileLocation::local));
         // A path in some places and an id in others.
         let parent = ["parentSession", "parentSessionId", "branchedFrom"].iter().find_map(|key| header.string(key));
         known.session.parent = parent.map(|parent| session_of(&parent).to_owned());
@@ -197,55 +207,56 @@ impl Fold {
     fn begin(&mut self, id: Option<&str>, at: Option<Timestamp>) {
         let number = self.known.session.turns;
         let name = self.known.own.product.clone();
-        let mut turn = ForeignTurn {
+        let mut turn = TranscriptTurn {
             id: id
                 .filter(|id| !id.is_empty())
                 .map_or_else(|| format!("turn-{}", number.saturating_add(1)), str::to_owned),
             follows: self.known.own.follows,
             started_at: at,
             ended_at: at,
-            agent: Some(ForeignAgent { id: "pi".into(), name, ..ForeignAgent::default() }),
-            ..ForeignTurn::default()
+            agent: Some(TranscriptAgent { id: "pi".into(), name, ..TranscriptAgent::default() }),
+            ..TranscriptTurn::default()
         };
         turn.message.origin = MessageOrigin::Automation;
-        let mut draft = Draft::new(turn);
-        for part in self.early.give() {
+        let mut draft = TurnBuilder::new(turn);
+        for part in self.preamble.give() {
             draft.push(part);
         }
         self.current = Some(draft);
     }
 
-    fn end_turn(&mut self) -> Option<ForeignTurn> {
+    fn end_turn(&mut self) -> Option<TranscriptTurn> {
         let mut draft = self.current.take()?;
-        draft.turn.model = draft.turn.model.take().or_else(|| self.known.own.model.as_deref().map(ForeignModel::new));
+        draft.turn.model =
+            draft.turn.model.take().or_else(|| self.known.own.model.as_deref().map(TranscriptModel::new));
         let turn = draft.finish();
         self.known.session.count(&turn);
         Some(turn)
     }
 
     /// The turn that is open. What an agent does without having been asked begins one without a message.
-    fn open(&mut self, at: Option<Timestamp>) -> &mut Draft {
+    fn open(&mut self, at: Option<Timestamp>) -> &mut TurnBuilder {
         if self.current.is_none() {
-            self.known.own.follows = Follows::Previous;
+            self.known.own.follows = TurnParent::Previous;
             self.begin(None, at);
         }
         self.current.get_or_insert_default()
     }
 
-    fn push(&mut self, part: ForeignPart) {
+    fn push(&mut self, part: TranscriptPart) {
         match &mut self.current {
             Some(draft) => {
                 draft.push(part);
             }
-            None => self.early.push(part, &mut self.known.session.damage),
+            None => self.preamble.push(part, &mut self.known.session.damage),
         }
     }
 
-    fn notice(&mut self, kind: &str, text: String, data: Members) {
-        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
+    fn notice(&mut self, kind: &str, text: String, data: JsonMembers) {
+        self.push(TranscriptPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
     }
 
-    fn tell(&mut self, kind: String, mut entry: Members, id: Option<String>, at: Option<Timestamp>) {
+    fn tell(&mut self, kind: String, mut entry: JsonMembers, id: Option<String>, at: Option<Timestamp>) {
         match kind.as_str() {
             "message" => match entry.object("message") {
                 Some(message) => self.message(message, id, at),
@@ -278,12 +289,12 @@ impl Fold {
             }
             _ => {
                 entry.insert("type", Value::String(kind));
-                self.push(ForeignPart::Raw(entry.into_value()));
+                self.push(TranscriptPart::Raw(entry.into_value()));
             }
         }
     }
 
-    fn message(&mut self, mut message: Members, id: Option<String>, at: Option<Timestamp>) {
+    fn message(&mut self, mut message: JsonMembers, id: Option<String>, at: Option<Timestamp>) {
         // When it was said, to the millisecond; the entry's time is when it was written down.
         let at = message.time("timestamp").filter(|at| at.0 > 1_000_000_000_000).or(at);
         let role = message.string("role").unwrap_or_default();
@@ -299,13 +310,13 @@ impl Fold {
             "assistant" => assistant(draft, message, at),
             "toolResult" => {
                 let Some(call) = message.string("toolCallId") else {
-                    return self.push(ForeignPart::Raw(message.into_value()));
+                    return self.push(TranscriptPart::Raw(message.into_value()));
                 };
                 let failed = message.flag("isError").unwrap_or(false);
                 let content = message.any("content").unwrap_or_default();
-                let call = draft.call_ends(&call, if failed { CallState::Failed } else { CallState::Complete }, at);
+                let call = draft.end_call(&call, if failed { CallState::Failed } else { CallState::Complete }, at);
                 if call.name.is_empty() {
-                    crate::draft::describe(call, message.string("toolName"), None);
+                    crate::turn_builder::describe(call, message.string("toolName"), None);
                 }
                 let is_words =
                     content.as_array().is_some_and(|parts| parts.iter().all(|part| part.get("text").is_some()));
@@ -321,8 +332,8 @@ impl Fold {
                 draft.turn.message.text = format!("! {command}");
                 let name = if role == "bashExecution" { "bash" } else { "python" };
                 let id = id.unwrap_or_else(|| "run".to_owned());
-                draft.call_begins(Some(id.clone()), Some(name.into()), Some(json!({"command": command})), at);
-                let call = draft.call_ends(&id, CallState::Complete, at);
+                draft.begin_call(Some(id.clone()), Some(name.into()), Some(json!({"command": command})), at);
+                let call = draft.end_call(&id, CallState::Complete, at);
                 call.exit_code = message.signed("exitCode");
                 let text = message.string("output").unwrap_or_default();
                 call.output = Some(ToolOutput { text, raw: None });
@@ -341,10 +352,10 @@ impl Fold {
     }
 }
 
-fn assistant(draft: &mut Draft, mut message: Members, at: Option<Timestamp>) {
+fn assistant(draft: &mut TurnBuilder, mut message: JsonMembers, at: Option<Timestamp>) {
     draft.answered(at);
     if let Some(model) = message.string("model") {
-        draft.turn.model = Some(ForeignModel::new(&model_id(message.string("provider"), &model)));
+        draft.turn.model = Some(TranscriptModel::new(&model_id(message.string("provider"), &model)));
     }
     draft.turn.model_message_id = message.string("responseId").or(draft.turn.model_message_id.take());
     let blocks = match message.string("content") {
@@ -352,10 +363,10 @@ fn assistant(draft: &mut Draft, mut message: Members, at: Option<Timestamp>) {
         None => message.list("content"),
     };
     for block in blocks {
-        let mut block = match Members::of(block) {
+        let mut block = match JsonMembers::of(block) {
             Ok(block) => block,
             Err(odd) => {
-                draft.push(ForeignPart::Raw(odd));
+                draft.push(TranscriptPart::Raw(odd));
                 continue;
             }
         };
@@ -368,22 +379,22 @@ fn assistant(draft: &mut Draft, mut message: Members, at: Option<Timestamp>) {
             }
             Some("toolCall") => {
                 let (id, name) = (block.string("id"), block.string("name"));
-                draft.call_begins(id, name, block.any("arguments"), at);
+                draft.begin_call(id, name, block.any("arguments"), at);
             }
             _ => {
-                draft.push(ForeignPart::Raw(block.into_value()));
+                draft.push(TranscriptPart::Raw(block.into_value()));
             }
         }
     }
     if let Some(mut usage) = message.object("usage") {
         let (fresh, read, write) = (usage.unsigned("input"), usage.unsigned("cacheRead"), usage.unsigned("cacheWrite"));
-        draft.use_up(&ForeignUsage {
+        draft.add_usage(&TranscriptUsage {
             input_tokens: [fresh, read, write].into_iter().flatten().reduce(u64::saturating_add),
             output_tokens: usage.unsigned("output"),
             cache_read_tokens: read,
             cache_write_tokens: write,
             cost: usage.object("cost").and_then(|mut cost| cost.number("total")),
-            ..ForeignUsage::default()
+            ..TranscriptUsage::default()
         });
     }
     match message.string("stopReason").as_deref() {
@@ -422,15 +433,15 @@ fn content_text(content: &Value) -> String {
     }
 }
 
-fn images(content: &Value) -> Vec<ForeignAttachment> {
+fn images(content: &Value) -> Vec<TranscriptAttachment> {
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
     let images = parts.iter().filter(|part| part.get("type").and_then(Value::as_str) == Some("image"));
-    let image = |part: &Value| ForeignAttachment {
-        kind: AttachmentKind::Image,
+    let image = |part: &Value| TranscriptAttachment {
+        kind: TranscriptAttachmentKind::Image,
         foreign_kind: "image".to_owned(),
         name: "image".to_owned(),
-        raw: Members::of(part.clone()).unwrap_or_default().rest(),
-        ..ForeignAttachment::default()
+        raw: JsonMembers::of(part.clone()).unwrap_or_default().rest(),
+        ..TranscriptAttachment::default()
     };
     images.map(image).collect()
 }

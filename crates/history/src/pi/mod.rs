@@ -8,14 +8,14 @@ mod fold;
 use std::io;
 use std::path::Path;
 
-use crate::damage::Mark;
+use crate::append_log;
+use crate::damage::DamageKind;
 use crate::error::HistoryError;
 use crate::files;
-use crate::growing;
-use crate::normal::{ForeignSession, ForeignTurn, Source};
-use crate::platform::{Environment, Platform, below, set};
-use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
-use fold::{Fold, Known, Own, session_of};
+use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn};
+use crate::platform::{Platform, StoreEnvironment, below, set};
+use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use fold::{FoldState, ReaderState, TurnFold, session_of};
 
 /// The reader of pi's and oh-my-pi's sessions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +25,8 @@ pub struct Pi;
 const OH_MY_PI: &str = "oh-my-pi";
 
 /// The folders in which sessions lie: where the program is told to keep them, else where each does by itself.
-pub fn locations(platform: Platform, environment: &Environment) -> Vec<Root> {
-    let root = |product: &str, folder| Root { source: Source::Pi, product: product.to_owned(), folder };
+pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
+    let root = |product: &str, folder| StoreRoot { source: TranscriptSource::Pi, product: product.to_owned(), folder };
     let home = environment.home.as_str();
     let pi = match set(environment.pi_home.as_ref()) {
         Some(own) => below(platform, own, &["sessions"]),
@@ -35,46 +35,50 @@ pub fn locations(platform: Platform, environment: &Environment) -> Vec<Root> {
     vec![root("pi", pi), root(OH_MY_PI, below(platform, home, &[".omp", "agent", "sessions"]))]
 }
 
-impl Reader for Pi {
-    fn source(&self) -> Source {
-        Source::Pi
+impl HistoryReader for Pi {
+    fn source(&self) -> TranscriptSource {
+        TranscriptSource::Pi
     }
 
-    fn find(&self, root: &Root, _: Hints) -> Finding {
-        let mut finding = Finding::default();
+    fn find(&self, root: &StoreRoot, _: Hints) -> StoreListing {
+        let mut listing = StoreListing::default();
         let mut folders = vec![root.folder.clone()];
-        folders.extend(finding.names(&root.folder).iter().map(|name| root.folder.join(name)));
+        folders.extend(listing.names(&root.folder).iter().map(|name| root.folder.join(name)));
         for folder in folders {
             // What begins with a dot is being written, and takes the place of another when it is.
-            let names = finding.names(&folder);
+            let names = listing.names(&folder);
             for name in names.iter().filter(|name| name.ends_with(".jsonl") && !name.starts_with('.')) {
-                finding.add_file(root, folder.join(name), Located::nowhere(Source::Pi, session_of(name)));
+                listing.add_file(
+                    root,
+                    folder.join(name),
+                    SessionLocation::without_file(TranscriptSource::Pi, session_of(name)),
+                );
             }
         }
-        finding
+        listing
     }
 
-    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
-        let mut located = Located::of_file(Source::Pi, path)?;
-        session_of(&path.to_string_lossy()).clone_into(&mut located.id);
+    fn locate(&self, path: &Path) -> Result<SessionLocation, HistoryError> {
+        let mut location = SessionLocation::of_file(TranscriptSource::Pi, path)?;
+        session_of(&path.to_string_lossy()).clone_into(&mut location.id);
         if path.ancestors().any(|folder| folder.file_name().is_some_and(|name| name == ".omp")) {
-            OH_MY_PI.clone_into(&mut located.product);
+            OH_MY_PI.clone_into(&mut location.product);
         }
-        Ok(located)
+        Ok(location)
     }
 
     fn read(
         &self,
-        located: &Located,
+        location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(ForeignTurn),
-    ) -> Result<Reading, HistoryError> {
-        let path = located.meant_for(Source::Pi)?;
+        turns: &mut dyn FnMut(TranscriptTurn),
+    ) -> Result<ReadOutcome, HistoryError> {
+        let path = location.path_for(TranscriptSource::Pi)?;
         let (file, _) = files::open(path)?;
-        let product = if located.product.is_empty() { "pi" } else { &located.product };
-        let begin = |known| begin(known, &located.id, product);
-        let read = growing::read(growing::of_file(&file), begin, from, turns);
-        Ok(read.map_err(|error| HistoryError::io(path, error))?.reading(located, finish))
+        let product = if location.product.is_empty() { "pi" } else { &location.product };
+        let begin = |known| begin(known, &location.id, product);
+        let read = append_log::read(append_log::of_file(&file), begin, from, turns);
+        Ok(read.map_err(|error| HistoryError::io(path, error))?.reading(location, finish))
     }
 }
 
@@ -83,22 +87,22 @@ pub fn read_log(
     bytes: &[u8],
     id: &str,
     from: Option<&Bookmark>,
-    turns: &mut dyn FnMut(ForeignTurn),
-) -> io::Result<Reading> {
+    turns: &mut dyn FnMut(TranscriptTurn),
+) -> io::Result<ReadOutcome> {
     let begin = |known| begin(known, id, "pi");
-    let grown = growing::read(growing::of_bytes(bytes), begin, from, turns)?;
-    Ok(grown.reading(&Located::nowhere(Source::Pi, id), finish))
+    let grown = append_log::read(append_log::of_bytes(bytes), begin, from, turns)?;
+    Ok(grown.reading(&SessionLocation::without_file(TranscriptSource::Pi, id), finish))
 }
 
-fn begin(carried: Option<Known>, id: &str, product: &str) -> Fold {
+fn begin(carried: Option<FoldState>, id: &str, product: &str) -> TurnFold {
     let is_resumed = carried.is_some();
-    Fold::new(carried.unwrap_or_else(|| Known::begun(id, product)), is_resumed)
+    TurnFold::new(carried.unwrap_or_else(|| FoldState::initial(id, product)), is_resumed)
 }
 
-fn finish(known: Known) -> ForeignSession {
-    let Known { mut session, own: Own { title, has_start, .. }, .. } = known;
-    if !has_start && !session.damage.marks.contains(&Mark::Empty) {
-        session.damage.mark(Mark::MissingStart);
+fn finish(known: FoldState) -> TranscriptSession {
+    let FoldState { mut session, own: ReaderState { title, has_start, .. }, .. } = known;
+    if !has_start && !session.damage.marks.contains(&DamageKind::Empty) {
+        session.damage.mark(DamageKind::MissingStart);
     }
     let first = session.first_message.lines().next().map(str::to_owned);
     let first = first.filter(|first| session.turns > 0 && !first.is_empty());
@@ -114,8 +118,8 @@ mod tests {
     #[test]
     fn sessions_of_both_programs_are_looked_for_where_they_are_kept() {
         let environment =
-            Environment { home: "/home/me".into(), pi_home: Some("/own".into()), ..Environment::default() };
-        let roots = locations(Platform::Linux, &environment);
+            StoreEnvironment { home: "/home/me".into(), pi_home: Some("/own".into()), ..StoreEnvironment::default() };
+        let roots = store_roots(Platform::Linux, &environment);
         let told: Vec<_> = roots.iter().map(|root| (root.product.as_str(), root.folder.to_str().unwrap())).collect();
         assert_eq!(told, [("pi", "/own/sessions"), ("oh-my-pi", "/home/me/.omp/agent/sessions")]);
     }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::normal::{
-    ChangeKind, ForeignToolKind as Kind, Place, Position, Range, Replacement, TodoItem, TodoStatus, ToolInput,
+    EditKind, FileLocation, Replacement, TextPosition, TextRange, TodoItem, TodoStatus, ToolInput,
+    TranscriptToolKind as Kind,
 };
 
 /// The input of a call of this kind. What does not fit the kind stays generic.
@@ -13,9 +14,8 @@ pub(crate) fn input_of(kind: Kind, input: &Value) -> ToolInput {
         Kind::ShellOutput => first(input, &["id", "terminalId", "shellId", "sessionId", "bash_id", "task_id"])
             .map(|terminal| ToolInput::ShellOutput { terminal }),
         Kind::Read => file(input),
-        Kind::List => {
-            first(input, &["path", "dirPath", "dir_path"]).map(|path| ToolInput::Folder { place: Place::local(path) })
-        }
+        Kind::List => first(input, &["path", "dirPath", "dir_path"])
+            .map(|path| ToolInput::Folder { place: FileLocation::local(path) }),
         Kind::Todo => todo_list(input),
         Kind::Subagent => subagent(input),
         Kind::Edit | Kind::Edits => edits(input),
@@ -71,10 +71,10 @@ fn file(input: &Value) -> Option<ToolInput> {
     let from = number("startLine").or_else(|| number("offset")).or_else(|| listed(0));
     let to = number("endLine").or_else(|| Some(from?.saturating_add(number("limit")?))).or_else(|| listed(1));
     let range = from.map(|from| {
-        let end = Position { line: to.map_or(from, |to| to.saturating_add(1)), column: 1 };
-        Range { start: Position { line: from, column: 1 }, end }
+        let end = TextPosition { line: to.map_or(from, |to| to.saturating_add(1)), column: 1 };
+        TextRange { start: TextPosition { line: from, column: 1 }, end }
     });
-    Some(ToolInput::File { place: Place { range, ..Place::local(path) } })
+    Some(ToolInput::File { place: FileLocation { range, ..FileLocation::local(path) } })
 }
 
 fn todo_list(input: &Value) -> Option<ToolInput> {
@@ -111,7 +111,7 @@ fn edit(item: &Value, path: &str) -> Option<Replacement> {
     let is_whole = piece.is_none() || before.as_deref() == Some("");
     Some(Replacement {
         path: path_of(item).unwrap_or_else(|| path.to_owned()),
-        kind: if is_whole { ChangeKind::Create } else { ChangeKind::Edit },
+        kind: if is_whole { EditKind::Create } else { EditKind::Edit },
         before,
         after: piece.or_else(|| first(item, &["content", "file_text"]))?,
         ..Replacement::default()
@@ -135,16 +135,16 @@ fn patched(patch: &str) -> Vec<Replacement> {
     let mut files: Vec<Replacement> = Vec::new();
     for line in patch.lines() {
         let named = [
-            ("*** Update File: ", ChangeKind::Edit),
-            ("*** Add File: ", ChangeKind::Create),
-            ("*** Delete File: ", ChangeKind::Delete),
+            ("*** Update File: ", EditKind::Edit),
+            ("*** Add File: ", EditKind::Create),
+            ("*** Delete File: ", EditKind::Delete),
         ];
         if let Some((path, kind)) = named.iter().find_map(|(head, kind)| Some((line.strip_prefix(head)?, *kind))) {
             let path = path.to_owned();
             files.push(Replacement { path, kind, added: Some(0), removed: Some(0), ..Replacement::default() });
         } else if let Some(file) = files.last_mut() {
             if let Some(path) = line.strip_prefix("*** Move to: ") {
-                file.kind = ChangeKind::Rename;
+                file.kind = EditKind::Rename;
                 file.from = Some(std::mem::replace(&mut file.path, path.to_owned()));
                 continue;
             }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_input_of_known_tools_is_understood() {
-        let range = Range { start: Position { line: 3, column: 1 }, end: Position { line: 8, column: 1 } };
+        let range = TextRange { start: TextPosition { line: 3, column: 1 }, end: TextPosition { line: 8, column: 1 } };
         for (kind, input, expected) in [
             (
                 Kind::Shell,
@@ -204,9 +204,9 @@ mod tests {
             (
                 Kind::Read,
                 json!({"filePath": "/a.rs", "startLine": 3, "endLine": 7}),
-                ToolInput::File { place: Place { range: Some(range), ..Place::local("/a.rs") } },
+                ToolInput::File { place: FileLocation { range: Some(range), ..FileLocation::local("/a.rs") } },
             ),
-            (Kind::List, json!({"path": "/src"}), ToolInput::Folder { place: Place::local("/src") }),
+            (Kind::List, json!({"path": "/src"}), ToolInput::Folder { place: FileLocation::local("/src") }),
             (
                 Kind::Todo,
                 json!({"todoList": [{"id": 1, "title": "write", "status": "in-progress"}]}),
@@ -241,20 +241,20 @@ mod tests {
                     *** Delete File: /d\n*** End Patch"}),
                 ToolInput::Edits(vec![
                     Replacement {
-                        kind: ChangeKind::Rename,
+                        kind: EditKind::Rename,
                         from: Some("/a".into()),
                         added: Some(1),
                         removed: Some(1),
                         ..replacement("/c", Some("x\n"), "y\n")
                     },
                     Replacement {
-                        kind: ChangeKind::Create,
+                        kind: EditKind::Create,
                         added: Some(1),
                         removed: Some(0),
                         ..replacement("/b", None, "z\n")
                     },
                     Replacement {
-                        kind: ChangeKind::Delete,
+                        kind: EditKind::Delete,
                         added: Some(0),
                         removed: Some(0),
                         ..replacement("/d", None, "")
@@ -264,7 +264,7 @@ mod tests {
             (
                 Kind::Edit,
                 json!({"path": "/a", "file_text": "x"}),
-                ToolInput::Edits(vec![Replacement { kind: ChangeKind::Create, ..replacement("/a", None, "x") }]),
+                ToolInput::Edits(vec![Replacement { kind: EditKind::Create, ..replacement("/a", None, "x") }]),
             ),
         ] {
             assert_eq!(input_of(kind, &input), expected, "{input}");

@@ -2,26 +2,27 @@
 
 use serde_json::Value;
 
-use super::uri::place_of;
-use crate::json::{Members, message_of};
-use crate::normal::{AttachmentKind, ForeignAttachment};
+use super::uri::location_from;
+use crate::json::{JsonMembers, message_of};
+use crate::normal::{TranscriptAttachment, TranscriptAttachmentKind};
 
-pub(crate) fn attachment_of(value: Value) -> ForeignAttachment {
-    let mut members = match Members::of(value) {
+pub(crate) fn attachment_of(value: Value) -> TranscriptAttachment {
+    let mut members = match JsonMembers::of(value) {
         Ok(members) => members,
         Err(other) => {
             let raw = [("value".to_owned(), other)].into_iter().collect();
-            return ForeignAttachment { raw, ..ForeignAttachment::default() };
+            return TranscriptAttachment { raw, ..TranscriptAttachment::default() };
         }
     };
     let foreign_kind = members.string("kind");
     let content = members.any("value");
-    let mut place = content.as_ref().filter(|value| value.is_object()).and_then(place_of);
+    let mut place = content.as_ref().filter(|value| value.is_object()).and_then(location_from);
     let mut text = content.as_ref().and_then(message_of).or_else(|| members.string("content"));
     if place.is_none() {
         // A path without a scheme is words as well: only what says that it is a file is taken for one.
         let is_uri = text.as_ref().is_some_and(|text| text.starts_with("file:") || text.starts_with("vscode-"));
-        place = if is_uri { content.as_ref().and_then(place_of) } else { members.peek("uri").and_then(place_of) };
+        place =
+            if is_uri { content.as_ref().and_then(location_from) } else { members.peek("uri").and_then(location_from) };
     }
     if place.is_some() {
         text = text.filter(|text| place.as_ref().is_some_and(|place| place.uri != *text));
@@ -31,13 +32,13 @@ pub(crate) fn attachment_of(value: Value) -> ForeignAttachment {
     let kind = match foreign_kind.as_deref() {
         Some(kind) => kind_of(kind, place.as_ref().is_some_and(|place| place.range.is_some())),
         // Older sessions have flags in place of a kind.
-        None if is_folder => AttachmentKind::Folder,
-        None if place.as_ref().is_some_and(|place| place.range.is_some()) => AttachmentKind::Selection,
-        None if is_file || place.is_some() => AttachmentKind::File,
-        None => AttachmentKind::Other,
+        None if is_folder => TranscriptAttachmentKind::Folder,
+        None if place.as_ref().is_some_and(|place| place.range.is_some()) => TranscriptAttachmentKind::Selection,
+        None if is_file || place.is_some() => TranscriptAttachmentKind::File,
+        None => TranscriptAttachmentKind::Other,
     };
     let understood = place.is_some() || text.is_some();
-    let mut attachment = ForeignAttachment {
+    let mut attachment = TranscriptAttachment {
         kind,
         foreign_kind: foreign_kind.unwrap_or_default(),
         name: members.string("name").or_else(|| members.string("fullName")).unwrap_or_default(),
@@ -51,24 +52,24 @@ pub(crate) fn attachment_of(value: Value) -> ForeignAttachment {
     attachment
 }
 
-fn kind_of(kind: &str, has_range: bool) -> AttachmentKind {
+fn kind_of(kind: &str, has_range: bool) -> TranscriptAttachmentKind {
     match kind {
-        "file" | "implicit" if has_range => AttachmentKind::Selection,
-        "file" | "implicit" => AttachmentKind::File,
-        "directory" | "workspace" => AttachmentKind::Folder,
-        "symbol" => AttachmentKind::Symbol,
-        "string" | "paste" | "generic" | "agentFeedback" => AttachmentKind::Text,
-        "image" => AttachmentKind::Image,
-        "promptFile" | "promptText" => AttachmentKind::Prompt,
-        "tool" | "toolset" => AttachmentKind::Tool,
-        "command" => AttachmentKind::Command,
+        "file" | "implicit" if has_range => TranscriptAttachmentKind::Selection,
+        "file" | "implicit" => TranscriptAttachmentKind::File,
+        "directory" | "workspace" => TranscriptAttachmentKind::Folder,
+        "symbol" => TranscriptAttachmentKind::Symbol,
+        "string" | "paste" | "generic" | "agentFeedback" => TranscriptAttachmentKind::Text,
+        "image" => TranscriptAttachmentKind::Image,
+        "promptFile" | "promptText" => TranscriptAttachmentKind::Prompt,
+        "tool" | "toolset" => TranscriptAttachmentKind::Tool,
+        "command" => TranscriptAttachmentKind::Command,
         "notebookOutput" | "terminalCommand" | "debugVariable" | "debugEvents" | "element" | "browserView" => {
-            AttachmentKind::Output
+            TranscriptAttachmentKind::Output
         }
-        "diagnostic" => AttachmentKind::Diagnostic,
-        "scmHistoryItem" | "scmHistoryItemChange" | "scmHistoryItemChangeRange" => AttachmentKind::Change,
-        "sessionReference" => AttachmentKind::Session,
-        _ => AttachmentKind::Other,
+        "diagnostic" => TranscriptAttachmentKind::Diagnostic,
+        "scmHistoryItem" | "scmHistoryItemChange" | "scmHistoryItemChangeRange" => TranscriptAttachmentKind::Change,
+        "sessionReference" => TranscriptAttachmentKind::Session,
+        _ => TranscriptAttachmentKind::Other,
     }
 }
 
@@ -82,33 +83,33 @@ mod tests {
     fn every_kind_of_attachment_is_read() {
         let file = json!({"$mid": 1, "scheme": "file", "path": "/a/b.rs"});
         for (kind, expected) in [
-            ("generic", AttachmentKind::Text),
-            ("directory", AttachmentKind::Folder),
-            ("file", AttachmentKind::File),
-            ("tool", AttachmentKind::Tool),
-            ("toolset", AttachmentKind::Tool),
-            ("implicit", AttachmentKind::File),
-            ("string", AttachmentKind::Text),
-            ("workspace", AttachmentKind::Folder),
-            ("paste", AttachmentKind::Text),
-            ("symbol", AttachmentKind::Symbol),
-            ("command", AttachmentKind::Command),
-            ("image", AttachmentKind::Image),
-            ("notebookOutput", AttachmentKind::Output),
-            ("diagnostic", AttachmentKind::Diagnostic),
-            ("element", AttachmentKind::Output),
-            ("promptFile", AttachmentKind::Prompt),
-            ("promptText", AttachmentKind::Prompt),
-            ("scmHistoryItem", AttachmentKind::Change),
-            ("scmHistoryItemChange", AttachmentKind::Change),
-            ("scmHistoryItemChangeRange", AttachmentKind::Change),
-            ("terminalCommand", AttachmentKind::Output),
-            ("debugVariable", AttachmentKind::Output),
-            ("agentFeedback", AttachmentKind::Text),
-            ("debugEvents", AttachmentKind::Output),
-            ("sessionReference", AttachmentKind::Session),
-            ("browserView", AttachmentKind::Output),
-            ("somethingNew", AttachmentKind::Other),
+            ("generic", TranscriptAttachmentKind::Text),
+            ("directory", TranscriptAttachmentKind::Folder),
+            ("file", TranscriptAttachmentKind::File),
+            ("tool", TranscriptAttachmentKind::Tool),
+            ("toolset", TranscriptAttachmentKind::Tool),
+            ("implicit", TranscriptAttachmentKind::File),
+            ("string", TranscriptAttachmentKind::Text),
+            ("workspace", TranscriptAttachmentKind::Folder),
+            ("paste", TranscriptAttachmentKind::Text),
+            ("symbol", TranscriptAttachmentKind::Symbol),
+            ("command", TranscriptAttachmentKind::Command),
+            ("image", TranscriptAttachmentKind::Image),
+            ("notebookOutput", TranscriptAttachmentKind::Output),
+            ("diagnostic", TranscriptAttachmentKind::Diagnostic),
+            ("element", TranscriptAttachmentKind::Output),
+            ("promptFile", TranscriptAttachmentKind::Prompt),
+            ("promptText", TranscriptAttachmentKind::Prompt),
+            ("scmHistoryItem", TranscriptAttachmentKind::Change),
+            ("scmHistoryItemChange", TranscriptAttachmentKind::Change),
+            ("scmHistoryItemChangeRange", TranscriptAttachmentKind::Change),
+            ("terminalCommand", TranscriptAttachmentKind::Output),
+            ("debugVariable", TranscriptAttachmentKind::Output),
+            ("agentFeedback", TranscriptAttachmentKind::Text),
+            ("debugEvents", TranscriptAttachmentKind::Output),
+            ("sessionReference", TranscriptAttachmentKind::Session),
+            ("browserView", TranscriptAttachmentKind::Output),
+            ("somethingNew", TranscriptAttachmentKind::Other),
         ] {
             let read = attachment_of(json!({"kind": kind, "id": "x", "name": "n", "value": file, "own": 1}));
             assert_eq!((read.kind, read.foreign_kind.as_str(), read.name.as_str()), (expected, kind, "n"), "{kind}");
@@ -122,10 +123,13 @@ mod tests {
         let file = json!({"$mid": 1, "scheme": "file", "path": "/a"});
         let selected = json!({"uri": file, "range": {"startLineNumber": 1}});
         let kind = |value: Value| attachment_of(value).kind;
-        assert_eq!(kind(json!({"value": file, "isFile": false, "isDirectory": true})), AttachmentKind::Folder);
-        assert_eq!(kind(json!({"value": file, "isFile": true})), AttachmentKind::File);
-        assert_eq!(kind(json!({"value": selected, "isFile": true})), AttachmentKind::Selection);
-        assert_eq!(kind(json!({"value": {"odd": 1}})), AttachmentKind::Other);
+        assert_eq!(
+            kind(json!({"value": file, "isFile": false, "isDirectory": true})),
+            TranscriptAttachmentKind::Folder
+        );
+        assert_eq!(kind(json!({"value": file, "isFile": true})), TranscriptAttachmentKind::File);
+        assert_eq!(kind(json!({"value": selected, "isFile": true})), TranscriptAttachmentKind::Selection);
+        assert_eq!(kind(json!({"value": {"odd": 1}})), TranscriptAttachmentKind::Other);
         assert_eq!(attachment_of(json!({"value": {"odd": 1}})).raw.get("value"), Some(&json!({"odd": 1})));
     }
 

@@ -4,27 +4,27 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use super::uri::{place_of, place_of_uri};
+use super::uri::{location_from, location_of_uri};
 use crate::error::HistoryError;
 use crate::files::{self, BYTE_ORDER_MARK};
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::Place;
+use crate::normal::FileLocation;
 
 /// The folders that a workspace's file lists. A file that is not on this machine says nothing.
-pub(super) fn folders(file: &Place) -> Result<Vec<Place>, HistoryError> {
+pub(super) fn folders(file: &FileLocation) -> Result<Vec<FileLocation>, HistoryError> {
     let path = file.path.as_deref().filter(|_| file.host.is_none()).map(Path::new);
     let Some(path) = path.filter(|path| path.is_absolute() && path.is_file()) else { return Ok(Vec::new()) };
     let bytes = files::read(path, MAX_SMALL_FILE)?;
     folders_of(&bytes, path.parent().unwrap_or(path)).map_err(|error| HistoryError::malformed(path, error))
 }
 
-fn folders_of(bytes: &[u8], below: &Path) -> Result<Vec<Place>, serde_json::Error> {
+fn folders_of(bytes: &[u8], below: &Path) -> Result<Vec<FileLocation>, serde_json::Error> {
     let value: Value = serde_json::from_slice(&plain_json(bytes))?;
     let folders = value.get("folders").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let place = |folder: &Value| match folder.get("path").and_then(Value::as_str) {
-        Some(path) if path.contains("://") => Some(place_of_uri(path)),
-        Some(path) => Some(Place::local(normal(&below.join(path)).to_string_lossy().into_owned())),
-        None => place_of(folder.get("uri")?),
+        Some(path) if path.contains("://") => Some(location_of_uri(path)),
+        Some(path) => Some(FileLocation::local(normal(&below.join(path)).to_string_lossy().into_owned())),
+        None => location_from(folder.get("uri")?),
     };
     Ok(folders.iter().filter_map(place).collect())
 }
@@ -112,7 +112,7 @@ mod tests {
             "settings": {"a": ["x",],},
         }"#;
         let places = folders_of(text, Path::new("/home/me/code")).unwrap();
-        let shown: Vec<&str> = places.iter().map(Place::shown).collect();
+        let shown: Vec<&str> = places.iter().map(FileLocation::shown).collect();
         assert_eq!(shown[..3], ["/home/me/code/site", "/home/me/shared/lib", "/else/where"]);
         assert_eq!(places[3].host.as_deref(), Some("ssh-remote+box"));
         assert_eq!(places.len(), 4);

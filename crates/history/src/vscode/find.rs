@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::index::{self, Index};
-use super::uri::place_of;
+use super::index::{self, SessionIndex};
+use super::uri::location_from;
 use super::workspace::{self, WorkspaceFolder};
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{Source, Workspace};
-use crate::reader::{FileMark, Finding, Headline, Hints, Located, Lost, Root};
+use crate::normal::{TranscriptSource, TranscriptWorkspace};
+use crate::reader::{FileMark, Hints, MissingSession, SessionLocation, SessionPreview, StoreListing, StoreRoot};
 
 const STORAGE: &str = "workspaceStorage";
 const GLOBAL: &str = "globalStorage";
@@ -21,7 +21,7 @@ const EMPTY_WINDOW: &str = "emptyWindowChatSessions";
 const TRANSFERRED: &str = "transferredChatSessions";
 
 /// The workspaces below a `User` folder, those whose `workspace.json` is missing included.
-pub fn workspaces(root: &Root) -> Result<Vec<WorkspaceFolder>, HistoryError> {
+pub fn workspaces(root: &StoreRoot) -> Result<Vec<WorkspaceFolder>, HistoryError> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     each_workspace(root, &mut problems, |workspace| found.push(workspace));
@@ -32,49 +32,49 @@ pub fn workspaces(root: &Root) -> Result<Vec<WorkspaceFolder>, HistoryError> {
 }
 
 /// The sessions of a workspace.
-pub fn sessions(root: &Root, workspace: &WorkspaceFolder, hints: Hints) -> Finding {
-    let mut finding = Finding::default();
-    let index = read_index(&workspace.folder, hints, &mut finding);
+pub fn sessions(root: &StoreRoot, workspace: &WorkspaceFolder, hints: Hints) -> StoreListing {
+    let mut listing = StoreListing::default();
+    let index = read_index(&workspace.folder, hints, &mut listing);
     let folder = workspace.folder.join(SESSIONS);
-    collect(root, &folder, &workspace.workspace, index.as_ref(), &mut finding);
-    finding.lost = lost(&folder, index.as_ref());
-    finding
+    collect(root, &folder, &workspace.workspace, index.as_ref(), &mut listing);
+    listing.lost = lost(&folder, index.as_ref());
+    listing
 }
 
 /// The folder of a session's editing session, where it has one.
-pub fn editing_folder(located: &Located) -> Option<PathBuf> {
-    let storage = located.path.parent()?.parent()?;
-    let folder = storage.join(EDITING).join(&located.id);
+pub fn editing_folder(location: &SessionLocation) -> Option<PathBuf> {
+    let storage = location.path.parent()?.parent()?;
+    let folder = storage.join(EDITING).join(&location.id);
     folder.is_dir().then_some(folder)
 }
 
-pub(crate) fn find(root: &Root, hints: Hints) -> Finding {
-    let mut finding = Finding::default();
+pub(crate) fn find(root: &StoreRoot, hints: Hints) -> StoreListing {
+    let mut listing = StoreListing::default();
     let mut problems = Vec::new();
     each_workspace(root, &mut problems, |workspace| {
-        let Finding { sessions, lost, problems } = sessions(root, &workspace, hints);
-        finding.sessions.extend(sessions);
-        finding.lost.extend(lost);
-        finding.problems.extend(problems);
+        let StoreListing { sessions, lost, problems } = sessions(root, &workspace, hints);
+        listing.sessions.extend(sessions);
+        listing.lost.extend(lost);
+        listing.problems.extend(problems);
     });
-    finding.problems.extend(problems);
+    listing.problems.extend(problems);
     let mut globals = vec![root.folder.join(GLOBAL)];
     let profiles = root.folder.join("profiles");
     match files::names(&profiles) {
         Ok(names) => globals.extend(names.iter().map(|name| profiles.join(name).join(GLOBAL))),
-        Err(problem) => finding.problems.push(problem),
+        Err(problem) => listing.problems.push(problem),
     }
     for global in globals {
-        let index = read_index(&global, hints, &mut finding);
+        let index = read_index(&global, hints, &mut listing);
         let folder = global.join(EMPTY_WINDOW);
-        collect(root, &folder, &Workspace::default(), index.as_ref(), &mut finding);
-        collect(root, &global.join(TRANSFERRED), &Workspace::default(), None, &mut finding);
-        finding.lost.extend(lost(&folder, index.as_ref()));
+        collect(root, &folder, &TranscriptWorkspace::default(), index.as_ref(), &mut listing);
+        collect(root, &global.join(TRANSFERRED), &TranscriptWorkspace::default(), None, &mut listing);
+        listing.lost.extend(lost(&folder, index.as_ref()));
     }
-    finding
+    listing
 }
 
-fn each_workspace(root: &Root, problems: &mut Vec<HistoryError>, mut each: impl FnMut(WorkspaceFolder)) {
+fn each_workspace(root: &StoreRoot, problems: &mut Vec<HistoryError>, mut each: impl FnMut(WorkspaceFolder)) {
     let storage = root.folder.join(STORAGE);
     let names = files::names(&storage).unwrap_or_else(|problem| {
         problems.push(problem);
@@ -90,32 +90,38 @@ fn each_workspace(root: &Root, problems: &mut Vec<HistoryError>, mut each: impl 
 }
 
 /// A list that cannot be read is told, and hides no session.
-fn read_index(folder: &Path, hints: Hints, finding: &mut Finding) -> Option<Index> {
-    if hints == Hints::Leave {
+fn read_index(folder: &Path, hints: Hints, listing: &mut StoreListing) -> Option<SessionIndex> {
+    if hints == Hints::Skip {
         return None;
     }
     index::read(folder).unwrap_or_else(|problem| {
-        finding.problems.push(problem);
+        listing.problems.push(problem);
         None
     })
 }
 
 /// The sessions that the index lists and the folder lacks. Empty sessions and those of extensions are listed without a file.
-fn lost(folder: &Path, index: Option<&Index>) -> Vec<Lost> {
+fn lost(folder: &Path, index: Option<&SessionIndex>) -> Vec<MissingSession> {
     let listed = index.into_iter().flatten().filter(|(_, entry)| !entry.is_empty && !entry.is_external);
     let lost = listed.filter_map(|(id, _)| {
         let file = |end: &str| folder.join(format!("{id}.{end}"));
         let is_there = file("jsonl").exists() || file("json").exists();
-        (!is_there).then(|| Lost { id: id.clone(), path: file("jsonl") })
+        (!is_there).then(|| MissingSession { id: id.clone(), path: file("jsonl") })
     });
     lost.collect()
 }
 
 /// The sessions in a folder. Where both forms of a session are there the log is the newer one.
-fn collect(root: &Root, folder: &Path, workspace: &Workspace, index: Option<&Index>, finding: &mut Finding) {
+fn collect(
+    root: &StoreRoot,
+    folder: &Path,
+    workspace: &TranscriptWorkspace,
+    index: Option<&SessionIndex>,
+    listing: &mut StoreListing,
+) {
     let names = match files::names(folder) {
         Ok(names) => names,
-        Err(problem) => return finding.problems.push(problem),
+        Err(problem) => return listing.problems.push(problem),
     };
     let mut forms: BTreeMap<&str, (Option<&str>, Option<&str>)> = BTreeMap::new();
     for name in &names {
@@ -127,47 +133,58 @@ fn collect(root: &Root, folder: &Path, workspace: &Workspace, index: Option<&Ind
     }
     for (id, (log, flat)) in forms {
         let Some(name) = log.or(flat) else { continue };
-        let forms = Forms { id, path: folder.join(name), older: log.and(flat).map(|flat| folder.join(flat)) };
-        match located(forms, workspace, index) {
-            Ok(located) => finding.sessions.push(Located { product: root.product.clone(), ..located }),
-            Err(problem) => finding.problems.push(problem),
+        let forms = SessionFiles { id, path: folder.join(name), older: log.and(flat).map(|flat| folder.join(flat)) };
+        match location(forms, workspace, index) {
+            Ok(location) => listing.sessions.push(SessionLocation { product: root.product.clone(), ..location }),
+            Err(problem) => listing.problems.push(problem),
         }
     }
 }
 
 /// The files of one session.
-struct Forms<'a> {
+struct SessionFiles<'a> {
     id: &'a str,
     path: PathBuf,
     older: Option<PathBuf>,
 }
 
 /// A session with what its workspace and the index say of it.
-fn located(forms: Forms<'_>, workspace: &Workspace, index: Option<&Index>) -> Result<Located, HistoryError> {
-    let Forms { id, path, older } = forms;
+fn location(
+    forms: SessionFiles<'_>,
+    workspace: &TranscriptWorkspace,
+    index: Option<&SessionIndex>,
+) -> Result<SessionLocation, HistoryError> {
+    let SessionFiles { id, path, older } = forms;
     let mark = FileMark::of(&files::stat(&path)?);
     let entry = index.and_then(|index| index.get(id));
     let mut workspace = workspace.clone();
-    if let Some(folder) = entry.and_then(|entry| place_of(entry.folder.as_ref()?)) {
+    if let Some(folder) = entry.and_then(|entry| location_from(entry.folder.as_ref()?)) {
         workspace.folders = vec![folder];
     }
-    let headline = Headline {
+    let preview = SessionPreview {
         title: entry.and_then(|entry| entry.title.clone()),
         created_at: entry.and_then(|entry| entry.created_at),
         modified_at: entry.and_then(|entry| entry.modified_at).or(Some(mark.modified_at)),
         listed: index.map(|_| entry.is_some_and(|entry| !entry.is_empty)),
     };
-    let located = Located { path, older, mark, workspace, headline, ..Located::nowhere(Source::VsCode, id) };
+    let location = SessionLocation {
+        path,
+        older,
+        mark,
+        workspace,
+        preview,
+        ..SessionLocation::without_file(TranscriptSource::VsCode, id)
+    };
     // The editing session is written behind the session's own file.
-    let editing = editing_folder(&located).and_then(|folder| files::stat(&folder.join("state.json")).ok());
-    let beside_written = editing.map(|metadata| FileMark::of(&metadata).modified_at).unwrap_or_default();
-    Ok(Located { beside_written, ..located })
+    let editing = editing_folder(&location).and_then(|folder| files::stat(&folder.join("state.json")).ok());
+    let sidecar_modified_at = editing.map(|metadata| FileMark::of(&metadata).modified_at).unwrap_or_default();
+    Ok(SessionLocation { sidecar_modified_at, ..location })
 }
 
 /// A session by its file: in a store it has the same workspace and title as in a list. The index and `workspace.json` are
 /// hints, so what is wrong with them is no error.
-pub(crate) fn locate(path: &Path) -> Result<Located, HistoryError> {
-    let alone = Located::of_file(Source::VsCode, path)?;
+pub(crate) fn locate(path: &Path) -> Result<SessionLocation, HistoryError> {
+    let alone = SessionLocation::of_file(TranscriptSource::VsCode, path)?;
     let name = |folder: &Path| folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let Some(folder) = path.parent() else { return Ok(alone) };
     let (Some(kind), Some(storage)) = (name(folder), folder.parent()) else { return Ok(alone) };
@@ -175,10 +192,10 @@ pub(crate) fn locate(path: &Path) -> Result<Located, HistoryError> {
     let is_in = |name_of_parent: &str| storage.parent().and_then(name).as_deref() == Some(name_of_parent);
     let (workspace, index) = match kind.as_str() {
         SESSIONS if is_in(STORAGE) => (workspace::read(storage, &mut Vec::new()), index()),
-        EMPTY_WINDOW => (Workspace::default(), index()),
+        EMPTY_WINDOW => (TranscriptWorkspace::default(), index()),
         _ => return Ok(alone),
     };
     let flat = path.with_extension("json");
     let older = (path != flat && flat.is_file()).then_some(flat);
-    located(Forms { id: &alone.id, path: path.to_owned(), older }, &workspace, index.as_ref())
+    location(SessionFiles { id: &alone.id, path: path.to_owned(), older }, &workspace, index.as_ref())
 }

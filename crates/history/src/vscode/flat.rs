@@ -6,14 +6,14 @@ use std::io::{self, BufRead};
 use grove_core::Extra;
 use serde_json::Value;
 
-use super::noted::Noted;
-use super::session::Assembly;
-use crate::damage::Mark;
-use crate::ending::{Origin, Range};
-use crate::json::pieces::{End, Piece, Verdict, recovered_pieces};
+use super::request_ranges::RequestRangeRecorder;
+use super::session::SessionBuilder;
+use crate::damage::DamageKind;
+use crate::json::stream::{ItemVerdict, StreamEnd, StreamItem, stream_damaged_object};
 use crate::json::{fragment, lenient};
-use crate::limits::MAX_PIECE;
-use crate::normal::ForeignTurn;
+use crate::limits::MAX_JSON_ITEM;
+use crate::normal::TranscriptTurn;
+use crate::tail_index::{ByteRange, RequestOrigin};
 
 /// The first key of a request, as VS Code writes them. Behind damage the next request is found by it.
 const FIRST_KEY: &str = "requestId";
@@ -21,55 +21,55 @@ const FIRST_KEY: &str = "requestId";
 /// Reads a flat file: turns go to `turns`, what stands beside the requests is given back.
 pub(crate) fn read(
     source: impl BufRead,
-    assembly: &mut Assembly,
-    noted: &mut Noted,
-    turns: &mut dyn FnMut(ForeignTurn),
+    assembly: &mut SessionBuilder,
+    request_ranges: &mut RequestRangeRecorder,
+    turns: &mut dyn FnMut(TranscriptTurn),
 ) -> io::Result<Extra> {
     let mut root = Extra::new();
-    let end = recovered_pieces(source, "requests", FIRST_KEY, MAX_PIECE, |piece, offset, bytes| {
+    let end = stream_damaged_object(source, "requests", FIRST_KEY, MAX_JSON_ITEM, |piece, offset, bytes| {
         let read = bytes.map(lenient::read::<Value>);
         if let Some(Ok(read)) = &read
             && read.has_bad_bytes
         {
-            assembly.bad(Mark::Damaged, offset, "bytes that are no text");
+            assembly.bad(DamageKind::Damaged, offset, "bytes that are no text");
         }
-        let mut tell = |assembly: &mut Assembly, value: Value| {
+        let mut tell = |assembly: &mut SessionBuilder, value: Value| {
             let number = assembly.session.turns as usize;
             let turn = assembly.turn(value);
             let length = bytes.map_or(0, <[u8]>::len) as u64;
-            noted.add(Origin::Value(Range { at: offset, length }));
-            noted.turn(number, &turn);
+            request_ranges.add(RequestOrigin::Value(ByteRange { at: offset, length }));
+            request_ranges.turn(number, &turn);
             turns(turn);
         };
         match (piece, read) {
-            (Piece::Fragment { is_last }, _) => {
+            (StreamItem::Fragment { is_last }, _) => {
                 if !is_last {
-                    assembly.bad(Mark::Damaged, offset, "no JSON: the requests behind it are read");
+                    assembly.bad(DamageKind::Damaged, offset, "no JSON: the requests behind it are read");
                 }
                 if let Some(request) = bytes.and_then(fragment::value_of).filter(says_something) {
                     tell(assembly, request);
                 }
             }
             (_, None) => {
-                assembly.bad(Mark::TooLarge, offset, format!("more than {MAX_PIECE} bytes in one piece"));
+                assembly.bad(DamageKind::TooLarge, offset, format!("more than {MAX_JSON_ITEM} bytes in one piece"));
             }
-            (Piece::Item, Some(Ok(read))) => tell(assembly, read.value),
-            (Piece::Resumed, Some(Ok(read))) if is_request(&read.value) => tell(assembly, read.value),
-            (Piece::Item | Piece::Resumed, Some(_)) => return Verdict::Unsound,
-            (Piece::Member(name), Some(Ok(read))) => {
+            (StreamItem::Item, Some(Ok(read))) => tell(assembly, read.value),
+            (StreamItem::Resumed, Some(Ok(read))) if is_request(&read.value) => tell(assembly, read.value),
+            (StreamItem::Item | StreamItem::Resumed, Some(_)) => return ItemVerdict::Unsound,
+            (StreamItem::Member(name), Some(Ok(read))) => {
                 root.insert(name, read.value);
             }
-            (Piece::Member(name), Some(Err(error))) => {
-                assembly.bad(Mark::Damaged, offset, format!("`{name}`: {error}"));
+            (StreamItem::Member(name), Some(Err(error))) => {
+                assembly.bad(DamageKind::Damaged, offset, format!("`{name}`: {error}"));
             }
         }
-        Verdict::Sound
+        ItemVerdict::Sound
     })?;
     match end {
-        End::Whole => {}
-        End::Empty => assembly.session.damage.mark(Mark::Empty),
-        End::Torn(offset) => assembly.bad(Mark::TornTail, offset, "the file ends before what begins here"),
-        End::Broken(offset) => assembly.bad(Mark::Damaged, offset, "no JSON: nothing behind this is read"),
+        StreamEnd::Whole => {}
+        StreamEnd::Empty => assembly.session.damage.mark(DamageKind::Empty),
+        StreamEnd::Torn(offset) => assembly.bad(DamageKind::TornTail, offset, "the file ends before what begins here"),
+        StreamEnd::Broken(offset) => assembly.bad(DamageKind::Damaged, offset, "no JSON: nothing behind this is read"),
     }
     Ok(root)
 }

@@ -29,13 +29,13 @@ pub struct IndexEntry {
 }
 
 /// The list, by session.
-pub type Index = BTreeMap<String, IndexEntry>;
+pub type SessionIndex = BTreeMap<String, IndexEntry>;
 
 const KEY: &str = "chat.ChatSessionStore.index";
 
 /// The list in a folder's `state.vscdb`, or in the backup beside it where that is damaged or has none. `None` where
 /// neither has.
-pub fn read(folder: &Path) -> Result<Option<Index>, HistoryError> {
+pub fn read(folder: &Path) -> Result<Option<SessionIndex>, HistoryError> {
     let mut problem = None;
     for name in ["state.vscdb", "state.vscdb.backup"] {
         let path = folder.join(name);
@@ -52,7 +52,7 @@ pub fn read(folder: &Path) -> Result<Option<Index>, HistoryError> {
 }
 
 /// The list as the database holds it. An entry that is not understood costs itself alone.
-pub fn index_of(json: &str) -> Option<Index> {
+pub fn index_of(json: &str) -> Option<SessionIndex> {
     let value = lenient::read::<Value>(json.as_bytes()).ok()?.value;
     let entries = value.get("entries")?.as_object()?;
     Some(entries.iter().map(|(id, entry)| (id.clone(), entry_of(entry))).collect())
@@ -72,7 +72,7 @@ fn entry_of(entry: &Value) -> IndexEntry {
     }
 }
 
-fn read_database(path: &Path) -> Result<Option<Index>, HistoryError> {
+fn read_database(path: &Path) -> Result<Option<SessionIndex>, HistoryError> {
     if files::stat(path)?.len() == 0 {
         return Ok(None);
     }

@@ -2,25 +2,25 @@
 
 use serde_json::Value;
 
-use super::uri::place_of;
-use super::words;
-use crate::json::{Members, text_of};
-use crate::normal::{Approval, CallState, ForeignToolCall, ForeignToolKind, ToolInput, ToolOutput};
+use super::link_labels;
+use super::uri::location_from;
+use crate::json::{JsonMembers, text_of};
+use crate::normal::{Approval, CallState, ToolInput, ToolOutput, TranscriptToolCall, TranscriptToolKind};
 use crate::tools;
 
 /// A call. What belongs to it and not to the person's view is found among the rounds later.
-pub(crate) fn call_of(mut members: Members) -> ForeignToolCall {
-    let mut call = ForeignToolCall {
+pub(crate) fn call_of(mut members: JsonMembers) -> TranscriptToolCall {
+    let mut call = TranscriptToolCall {
         id: members.string("toolCallId").unwrap_or_default(),
-        intention: words::message(&mut members, "invocationMessage"),
-        summary: words::message(&mut members, "pastTenseMessage"),
+        intention: link_labels::message(&mut members, "invocationMessage"),
+        summary: link_labels::message(&mut members, "pastTenseMessage"),
         approval: approval_of(members.any("isConfirmed")),
-        ..ForeignToolCall::default()
+        ..TranscriptToolCall::default()
     };
     let is_complete = members.flag("isComplete");
     if let Some(tool) = members.string("toolId") {
-        call.kind = tools::kind_of(&tool);
-        call.name = tools::model_name(&tool);
+        call.kind = tools::tool_kind(&tool);
+        call.name = tools::canonical_tool_name(&tool);
         call.shown_name = Some(tool);
     }
     if let Some(mut source) = members.object("source") {
@@ -72,17 +72,17 @@ pub fn approval_of(confirmed: Option<Value>) -> Approval {
 }
 
 /// Takes in what a call shows of its result; says whether it failed.
-fn result_details(call: &mut ForeignToolCall, details: Value, members: &mut Members) -> bool {
+fn result_details(call: &mut TranscriptToolCall, details: Value, members: &mut JsonMembers) -> bool {
     if let Value::Array(places) = &details {
-        call.places = places.iter().filter_map(place_of).collect();
+        call.places = places.iter().filter_map(location_from).collect();
         if call.places.len() == places.len() {
             return false;
         }
     }
-    let mut details = match Members::of(details) {
+    let mut details = match JsonMembers::of(details) {
         Ok(details) => details,
         Err(other) => {
-            let mut kept = Members::default();
+            let mut kept = JsonMembers::default();
             kept.insert("values", other);
             members.keep("resultDetails", kept);
             return false;
@@ -108,7 +108,7 @@ fn shown_text(piece: &Value) -> Option<&str> {
 }
 
 /// What a kind of tool says beyond what all of them say. What is taken is understood, the rest stays.
-fn specific(call: &mut ForeignToolCall, data: &mut Members) {
+fn specific(call: &mut TranscriptToolCall, data: &mut JsonMembers) {
     let kind = data.peek("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
         "terminal" => terminal(call, data),
@@ -121,10 +121,10 @@ fn specific(call: &mut ForeignToolCall, data: &mut Members) {
         }
         "todoList" => {
             call.input = ToolInput::Todos(tools::todo_items(&data.list("todoList")));
-            known(call, ForeignToolKind::Todo);
+            known(call, TranscriptToolKind::Todo);
         }
         "subagent" => {
-            known(call, ForeignToolKind::Subagent);
+            known(call, TranscriptToolKind::Subagent);
             call.input = ToolInput::Subagent {
                 agent: data.string("agentName"),
                 description: data.string("description"),
@@ -140,15 +140,15 @@ fn specific(call: &mut ForeignToolCall, data: &mut Members) {
                 call.output = Some(ToolOutput { text: text_of(&output), raw: None });
             }
         }
-        "resources" => call.places = data.list("values").iter().filter_map(place_of).collect(),
+        "resources" => call.places = data.list("values").iter().filter_map(location_from).collect(),
         // Searches, extensions, pull requests and confirmations: kept as they are, and shown by the call's own words.
         _ => return,
     }
     data.forget(&["kind"]);
 }
 
-fn terminal(call: &mut ForeignToolCall, data: &mut Members) {
-    known(call, ForeignToolKind::Shell);
+fn terminal(call: &mut TranscriptToolCall, data: &mut JsonMembers) {
+    known(call, TranscriptToolKind::Shell);
     let mut line = data.object("commandLine").unwrap_or_default();
     // What a person, or else the tool, made of the model's command is what ran.
     let edited = line.string("userEdited").or_else(|| line.string("toolEdited"));
@@ -160,7 +160,7 @@ fn terminal(call: &mut ForeignToolCall, data: &mut Members) {
     if let Some(command) = command {
         call.input = ToolInput::Command {
             command,
-            folder: data.any("cwd").and_then(|folder| place_of(&folder)).map(|place| place.shown().to_owned()),
+            folder: data.any("cwd").and_then(|folder| location_from(&folder)).map(|place| place.shown().to_owned()),
             language: data.string("language"),
             background: data.flag("isBackground").unwrap_or(false),
         };
@@ -176,28 +176,28 @@ fn terminal(call: &mut ForeignToolCall, data: &mut Members) {
 }
 
 /// The data says what the tool is where its name does not.
-fn known(call: &mut ForeignToolCall, kind: ForeignToolKind) {
-    if call.kind == ForeignToolKind::Other {
+fn known(call: &mut TranscriptToolCall, kind: TranscriptToolKind) {
+    if call.kind == TranscriptToolKind::Other {
         call.kind = kind;
     }
 }
 
 /// Sessions of mid-2025 do not say which tool was called. The words that the person was shown do, more or less.
-fn name_by_words(call: &mut ForeignToolCall) {
-    let words = call.summary.as_deref().or(call.intention.as_deref()).unwrap_or_default();
-    if let Some(title) = words.strip_prefix("Using \"").and_then(|rest| rest.split('"').next()) {
+fn name_by_words(call: &mut TranscriptToolCall) {
+    let link_labels = call.summary.as_deref().or(call.intention.as_deref()).unwrap_or_default();
+    if let Some(title) = link_labels.strip_prefix("Using \"").and_then(|rest| rest.split('"').next()) {
         (call.name, call.kind) = match title {
-            "Edit File" => ("insert_edit_into_file".to_owned(), ForeignToolKind::Edit),
-            "Run in Terminal" => ("run_in_terminal".to_owned(), ForeignToolKind::Shell),
+            "Edit File" => ("insert_edit_into_file".to_owned(), TranscriptToolKind::Edit),
+            "Run in Terminal" => ("run_in_terminal".to_owned(), TranscriptToolKind::Shell),
             _ => (title.to_owned(), call.kind),
         };
         return;
     }
-    let kind = match words.split(' ').next() {
-        Some("Searched" | "Searching") => ForeignToolKind::Search,
-        Some("Read" | "Reading") => ForeignToolKind::Read,
-        Some("Created" | "Edited" | "Creating" | "Editing") => ForeignToolKind::Edit,
-        _ => ForeignToolKind::Other,
+    let kind = match link_labels.split(' ').next() {
+        Some("Searched" | "Searching") => TranscriptToolKind::Search,
+        Some("Read" | "Reading") => TranscriptToolKind::Read,
+        Some("Created" | "Edited" | "Creating" | "Editing") => TranscriptToolKind::Edit,
+        _ => TranscriptToolKind::Other,
     };
     known(call, kind);
     call.name = "unnamed".to_owned();

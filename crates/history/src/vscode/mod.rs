@@ -6,32 +6,32 @@
 
 mod attachments;
 mod code_workspace;
-mod edited;
 pub mod editing;
 mod find;
 mod flat;
 pub mod index;
 mod invocation;
-mod locations;
-mod log;
-mod noted;
+mod link_labels;
+mod mutation_log;
 mod pairing;
 mod parts;
-mod rendered;
+mod prompt_blocks;
 mod request;
+mod request_ranges;
 mod results;
 mod session;
+mod session_edits;
+mod store_roots;
 mod uri;
-mod words;
 mod workspace;
 
 pub use find::{editing_folder, sessions, workspaces};
 pub use invocation::approval_of;
-pub use locations::locations;
-pub use log::{Replayed, replay};
+pub use mutation_log::{ReplayOutcome, replay};
 pub use request::details_of;
 pub use results::flattened;
-pub use uri::place_of_uri;
+pub use store_roots::store_roots;
+pub use uri::location_of_uri;
 pub use workspace::{WorkspaceFolder, workspace_of};
 
 use std::io::BufReader;
@@ -40,128 +40,136 @@ use std::path::Path;
 use grove_core::Extra;
 use serde_json::Value;
 
-use crate::damage::Mark;
-use crate::ending::{Amount, Ending, Places, Requests};
+use crate::damage::DamageKind;
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{ForeignSession, ForeignTurn, Source};
-use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
-use noted::Noted;
-use session::Assembly;
+use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn};
+use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::tail_index::{RequestRanges, TailIndex, TailLayout, TailLimit};
+use request_ranges::RequestRangeRecorder;
+use session::SessionBuilder;
 
 /// The reader of VS Code's sessions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VsCode;
 
-impl Reader for VsCode {
-    fn source(&self) -> Source {
-        Source::VsCode
+impl HistoryReader for VsCode {
+    fn source(&self) -> TranscriptSource {
+        TranscriptSource::VsCode
     }
 
-    fn find(&self, root: &Root, hints: Hints) -> Finding {
+    fn find(&self, root: &StoreRoot, hints: Hints) -> StoreListing {
         find::find(root, hints)
     }
 
-    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
+    fn locate(&self, path: &Path) -> Result<SessionLocation, HistoryError> {
         find::locate(path)
     }
 
     /// Neither form can be read on from a bookmark: a later line may change any earlier request.
     fn read(
         &self,
-        located: &Located,
+        location: &SessionLocation,
         _: Option<&Bookmark>,
-        turns: &mut dyn FnMut(ForeignTurn),
-    ) -> Result<Reading, HistoryError> {
-        let (file, _) = files::open(located.meant_for(Source::VsCode)?)?;
-        let mut assembly = Assembly::new(&located.id);
-        let (editing, problem) = match edited::editing_of(located) {
+        turns: &mut dyn FnMut(TranscriptTurn),
+    ) -> Result<ReadOutcome, HistoryError> {
+        let (file, _) = files::open(location.path_for(TranscriptSource::VsCode)?)?;
+        let mut assembly = SessionBuilder::new(&location.id);
+        let (editing, problem) = match session_edits::editing_of(location) {
             Ok(editing) => (editing, None),
             Err(problem) => (None, Some(problem)),
         };
-        let turns = &mut |mut turn: ForeignTurn| {
+        let turns = &mut |mut turn: TranscriptTurn| {
             if let Some(editing) = &editing {
-                edited::add_edits(&mut turn, editing);
+                session_edits::add_edits(&mut turn, editing);
             }
             turns(turn);
         };
         let source = BufReader::with_capacity(BUFFER, file);
-        let is_log = located.path.extension().is_some_and(|extension| extension == "jsonl");
-        let io = |error| HistoryError::io(&located.path, error);
+        let is_log = location.path.extension().is_some_and(|extension| extension == "jsonl");
+        let io = |error| HistoryError::io(&location.path, error);
         if !is_log {
-            let mut noted = Noted::default();
-            let root = flat::read(source, &mut assembly, &mut noted, turns).map_err(io)?;
+            let mut request_ranges = RequestRangeRecorder::default();
+            let root = flat::read(source, &mut assembly, &mut request_ranges, turns).map_err(io)?;
             assembly.beside(problem);
-            return Ok(reading(assembly, root, Some(noted), located));
+            return Ok(reading(assembly, root, Some(request_ranges), location));
         }
-        let (replayed, mut noted) = log::replay_noting(source).map_err(io)?;
-        let lacks_start = replayed.state.is_none() || replayed.damage.marks.contains(&Mark::MissingStart);
-        let root = match &located.older {
+        let (replayed, mut request_ranges) = mutation_log::replay_with_ranges(source).map_err(io)?;
+        let lacks_start = replayed.state.is_none() || replayed.damage.marks.contains(&DamageKind::MissingStart);
+        let root = match &location.older {
             // What came before the log is worth more than a log without its beginning.
             Some(older) if lacks_start => {
                 assembly.session.damage = replayed.damage;
-                assembly.session.damage.mark(Mark::FromOlderFile);
+                assembly.session.damage.mark(DamageKind::FromOlderFile);
                 let (file, _) = files::open(older)?;
                 let source = BufReader::with_capacity(BUFFER, file);
-                let read = flat::read(source, &mut assembly, &mut Noted::default(), turns);
-                noted = None;
+                let read = flat::read(source, &mut assembly, &mut RequestRangeRecorder::default(), turns);
+                request_ranges = None;
                 read.map_err(|error| HistoryError::io(older, error))?
             }
-            _ => requests(replayed, &mut assembly, noted.as_mut(), turns),
+            _ => requests(replayed, &mut assembly, request_ranges.as_mut(), turns),
         };
         assembly.beside(problem);
-        Ok(reading(assembly, root, noted, located))
+        Ok(reading(assembly, root, request_ranges, location))
     }
 }
 
-fn reading(assembly: Assembly, root: Extra, noted: Option<Noted>, located: &Located) -> Reading {
-    let requests = noted.and_then(|noted| noted.finish(assembly.session.turns));
-    let ending =
-        requests.map(|requests| Ending { mark: located.mark, fingerprint: None, places: Places::Requests(requests) });
-    Reading { session: assembly.finish(root, located), bookmark: None, ending }
+fn reading(
+    assembly: SessionBuilder,
+    root: Extra,
+    request_ranges: Option<RequestRangeRecorder>,
+    location: &SessionLocation,
+) -> ReadOutcome {
+    let requests = request_ranges.and_then(|request_ranges| request_ranges.finish(assembly.session.turns));
+    let tail_index = requests.map(|requests| TailIndex {
+        mark: location.mark,
+        fingerprint: None,
+        places: TailLayout::RequestRanges(requests),
+    });
+    ReadOutcome { session: assembly.finish(root, location), bookmark: None, tail_index }
 }
 
 /// The newest turns, read from where they lie; `None` where that cannot be done.
 pub(crate) fn newest(
-    located: &Located,
-    requests: &Requests,
-    amount: Amount,
-) -> Result<Option<Vec<ForeignTurn>>, HistoryError> {
-    let (mut file, _) = files::open(located.meant_for(Source::VsCode)?)?;
+    location: &SessionLocation,
+    requests: &RequestRanges,
+    amount: TailLimit,
+) -> Result<Option<Vec<TranscriptTurn>>, HistoryError> {
+    let (mut file, _) = files::open(location.path_for(TranscriptSource::VsCode)?)?;
     let mut turns = Vec::new();
-    let read = noted::read(&mut file, &located.id, requests, amount, &mut turns);
-    if let Some(editing) = edited::editing_of(located).unwrap_or_default() {
-        turns.iter_mut().for_each(|turn| edited::add_edits(turn, &editing));
+    let read = request_ranges::read(&mut file, &location.id, requests, amount, &mut turns);
+    if let Some(editing) = session_edits::editing_of(location).unwrap_or_default() {
+        turns.iter_mut().for_each(|turn| session_edits::add_edits(turn, &editing));
     }
-    Ok(read.map_err(|error| HistoryError::io(&located.path, error))?.map(|()| turns))
+    Ok(read.map_err(|error| HistoryError::io(&location.path, error))?.map(|()| turns))
 }
 
 /// Reads a session that is at hand as a flat object.
-pub fn read_flat(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> std::io::Result<ForeignSession> {
-    let mut assembly = Assembly::new(id);
-    let root = flat::read(bytes, &mut assembly, &mut Noted::default(), turns)?;
-    Ok(assembly.finish(root, &Located::nowhere(Source::VsCode, id)))
+pub fn read_flat(bytes: &[u8], id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<TranscriptSession> {
+    let mut assembly = SessionBuilder::new(id);
+    let root = flat::read(bytes, &mut assembly, &mut RequestRangeRecorder::default(), turns)?;
+    Ok(assembly.finish(root, &SessionLocation::without_file(TranscriptSource::VsCode, id)))
 }
 
 /// Reads a session that is at hand as a log.
-pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> std::io::Result<ForeignSession> {
-    let mut assembly = Assembly::new(id);
+pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<TranscriptSession> {
+    let mut assembly = SessionBuilder::new(id);
     let root = requests(replay(bytes)?, &mut assembly, None, turns);
-    Ok(assembly.finish(root, &Located::nowhere(Source::VsCode, id)))
+    Ok(assembly.finish(root, &SessionLocation::without_file(TranscriptSource::VsCode, id)))
 }
 
 /// The requests of a replayed log become turns; what stands beside them is given back.
 fn requests(
-    replayed: Replayed,
-    assembly: &mut Assembly,
-    mut noted: Option<&mut Noted>,
-    turns: &mut dyn FnMut(ForeignTurn),
+    replayed: ReplayOutcome,
+    assembly: &mut SessionBuilder,
+    mut request_ranges: Option<&mut RequestRangeRecorder>,
+    turns: &mut dyn FnMut(TranscriptTurn),
 ) -> Extra {
     assembly.session.damage = replayed.damage;
     let mut root = match replayed.state {
         Some(Value::Object(root)) => root,
         Some(other) => {
-            assembly.session.damage.mark(Mark::Damaged);
+            assembly.session.damage.mark(DamageKind::Damaged);
             [("state".to_owned(), other)].into_iter().collect()
         }
         None => Extra::new(),
@@ -171,8 +179,8 @@ fn requests(
         // A hole is where a log without its beginning knows of no request.
         for (number, request) in requests.into_iter().enumerate().filter(|(_, request)| !request.is_null()) {
             let turn = assembly.turn(request);
-            if let Some(noted) = noted.as_deref_mut() {
-                noted.turn(number, &turn);
+            if let Some(request_ranges) = request_ranges.as_deref_mut() {
+                request_ranges.turn(number, &turn);
             }
             turns(turn);
         }

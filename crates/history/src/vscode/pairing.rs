@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::invocation::parsed;
 use super::results::output_of;
-use crate::json::Members;
-use crate::normal::{CallState, ForeignPart, ForeignToolCall, ToolInput};
+use crate::json::JsonMembers;
+use crate::normal::{CallState, ToolInput, TranscriptPart, TranscriptToolCall};
 use crate::tools;
 
 /// How far ahead a call is looked for among those that were shown.
@@ -24,7 +24,7 @@ pub(crate) struct ModelCall {
 
 impl ModelCall {
     pub(super) fn of(value: Value) -> Option<Self> {
-        let mut members = Members::of(value).ok()?;
+        let mut members = JsonMembers::of(value).ok()?;
         Some(Self {
             id: members.string("id").unwrap_or_default(),
             name: members.string("name")?,
@@ -34,17 +34,17 @@ impl ModelCall {
 }
 
 /// Puts calls and results into the parts. Results that belong to no call stay in `results`.
-pub(crate) fn pair(parts: &mut Vec<ForeignPart>, calls: Vec<ModelCall>, results: &mut Members) {
+pub(crate) fn pair(parts: &mut Vec<TranscriptPart>, calls: Vec<ModelCall>, results: &mut JsonMembers) {
     let mut shown: Vec<usize> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        if matches!(part, ForeignPart::ToolCall(_)) {
+        if matches!(part, TranscriptPart::ToolCall(_)) {
             shown.push(at);
         }
     }
     let mut next = 0;
     for call in calls {
         let found = shown[next..].iter().take(MAX_AHEAD).position(|at| match &parts[*at] {
-            ForeignPart::ToolCall(shown) => is_same(shown, &call),
+            TranscriptPart::ToolCall(shown) => is_same(shown, &call),
             _ => false,
         });
         let result = results.any(&call.id);
@@ -52,36 +52,36 @@ pub(crate) fn pair(parts: &mut Vec<ForeignPart>, calls: Vec<ModelCall>, results:
             Some(found) => {
                 let at = shown[next + found];
                 next += found + 1;
-                if let ForeignPart::ToolCall(shown) = &mut parts[at] {
+                if let TranscriptPart::ToolCall(shown) = &mut parts[at] {
                     complete(shown, call, result);
                 }
             }
             None => {
-                let mut unseen = ForeignToolCall { id: call.id.clone(), ..ForeignToolCall::default() };
+                let mut unseen = TranscriptToolCall { id: call.id.clone(), ..TranscriptToolCall::default() };
                 complete(&mut unseen, call, result);
-                parts.push(ForeignPart::ToolCall(Box::new(unseen)));
+                parts.push(TranscriptPart::ToolCall(Box::new(unseen)));
             }
         }
     }
 }
 
-fn is_same(shown: &ForeignToolCall, call: &ModelCall) -> bool {
+fn is_same(shown: &TranscriptToolCall, call: &ModelCall) -> bool {
     if shown.model_id.is_some() {
         return false;
     }
     if !shown.id.is_empty() && call.id.split("__vscode-").next() == Some(shown.id.as_str()) {
         return true;
     }
-    let kind = tools::kind_of(&call.name);
+    let kind = tools::tool_kind(&call.name);
     match &shown.shown_name {
-        Some(name) => tools::model_name(name) == tools::model_name(&call.name),
+        Some(name) => tools::canonical_tool_name(name) == tools::canonical_tool_name(&call.name),
         // It was named by its words, which tell the kind alone.
         None => shown.kind == kind,
     }
 }
 
-fn complete(shown: &mut ForeignToolCall, call: ModelCall, result: Option<Value>) {
-    shown.kind = tools::kind_of(&call.name);
+fn complete(shown: &mut TranscriptToolCall, call: ModelCall, result: Option<Value>) {
+    shown.kind = tools::tool_kind(&call.name);
     shown.name = call.name;
     shown.model_id = Some(call.id).filter(|id| *id != shown.id);
     if let Some(arguments) = call.arguments {

@@ -3,18 +3,20 @@
 use serde_json::Value;
 
 use super::invocation::call_of;
-use super::uri::{place_of, range_of};
-use super::words;
-use crate::json::{Members, message_of};
-use crate::normal::{ChangeKind, ForeignEdit, ForeignPart, ForeignTurn, Notice, Place, Question, TextChange};
-use crate::subagents::{Child, attach, chat_of};
+use super::link_labels;
+use super::uri::{location_from, range_of};
+use crate::json::{JsonMembers, message_of};
+use crate::normal::{
+    EditKind, FileLocation, Notice, Question, TextChange, TranscriptEdit, TranscriptPart, TranscriptTurn,
+};
+use crate::subagents::{SubagentChat, attach, chat_of};
 
 /// What a response came to.
 #[derive(Debug, Default)]
 pub(crate) struct Response {
-    pub parts: Vec<ForeignPart>,
+    pub parts: Vec<TranscriptPart>,
     /// What the text points at.
-    pub references: Vec<Place>,
+    pub references: Vec<FileLocation>,
     /// The model that was chosen for the person.
     pub chosen_model: Option<String>,
 }
@@ -36,12 +38,12 @@ pub(crate) fn response_of(values: Vec<Value>) -> Response {
         }
     }
     let mut response = flat(main);
-    let told: Vec<Child> = children
+    let told: Vec<SubagentChat> = children
         .into_iter()
         .map(|(call, values)| {
             let Response { parts, references, .. } = flat(values);
-            let turn = ForeignTurn { id: format!("{call}-turn"), parts, references, ..ForeignTurn::default() };
-            Child { chat: chat_of(&call, turn), call }
+            let turn = TranscriptTurn { id: format!("{call}-turn"), parts, references, ..TranscriptTurn::default() };
+            SubagentChat { chat: chat_of(&call, turn), call }
         })
         .collect();
     attach(&mut response.parts, told);
@@ -52,7 +54,7 @@ pub(crate) fn response_of(values: Vec<Value>) -> Response {
 const MAX_AT_ONCE: usize = 100;
 
 fn flat(values: Vec<Value>) -> Response {
-    let mut builder = Builder::default();
+    let mut builder = ResponseBuilder::default();
     for value in values {
         builder.add(value);
     }
@@ -60,7 +62,7 @@ fn flat(values: Vec<Value>) -> Response {
 }
 
 #[derive(Debug, Default)]
-struct Builder {
+struct ResponseBuilder {
     response: Response,
     /// The id of the newest thought, while nothing else has come.
     thought: Option<Option<String>>,
@@ -68,14 +70,14 @@ struct Builder {
     in_fence: bool,
 }
 
-impl Builder {
+impl ResponseBuilder {
     fn add(&mut self, value: Value) {
         let thought = self.thought.take();
-        let mut members = match Members::of(value) {
+        let mut members = match JsonMembers::of(value) {
             Ok(members) => members,
             // Responses of the first version are plain text.
             Err(Value::String(text)) => return self.text(&text),
-            Err(other) => return self.push(ForeignPart::Raw(other)),
+            Err(other) => return self.push(TranscriptPart::Raw(other)),
         };
         let kind = members.peek("kind").and_then(Value::as_str).map(str::to_owned);
         let Some(kind) = kind else {
@@ -84,7 +86,7 @@ impl Builder {
         match kind.as_str() {
             "markdownContent" => match members.message("content").or_else(|| members.message("value")) {
                 Some(text) => self.text(&text),
-                None => self.push(ForeignPart::Raw(members.into_value())),
+                None => self.push(TranscriptPart::Raw(members.into_value())),
             },
             "markdownVuln" => {
                 let text = members.message("content").unwrap_or_default();
@@ -98,7 +100,7 @@ impl Builder {
             "inlineReference" => self.inline(members),
             "thinking" => self.think(members, thought),
             "toolInvocationSerialized" | "toolInvocation" => {
-                self.push(ForeignPart::ToolCall(Box::new(call_of(members))));
+                self.push(TranscriptPart::ToolCall(Box::new(call_of(members))));
             }
             "textEditGroup" | "notebookEditGroup" => self.edit_group(members),
             "workspaceEdit" => self.workspace_edit(members),
@@ -127,7 +129,7 @@ impl Builder {
             | "warning"
             | "info"
             | "systemNotification" => {
-                let text = words::message(&mut members, "content").or_else(|| members.message("message"));
+                let text = link_labels::message(&mut members, "content").or_else(|| members.message("message"));
                 self.notice(&kind, text.unwrap_or_default(), members);
             }
             "hook" => {
@@ -157,12 +159,12 @@ impl Builder {
                 self.thought = thought;
                 self.notice(&kind, String::new(), members);
             }
-            _ => self.push(ForeignPart::Raw(members.into_value())),
+            _ => self.push(TranscriptPart::Raw(members.into_value())),
         }
     }
 
     /// Markdown, or a file tree of the first versions.
-    fn unnamed(&mut self, mut members: Members) {
+    fn unnamed(&mut self, mut members: JsonMembers) {
         if let Some(text) = members.string("value") {
             return self.text(&text);
         }
@@ -170,12 +172,12 @@ impl Builder {
             let value = members.into_value();
             let text = tree_text(&value);
             let raw = value.as_object().cloned().unwrap_or_default();
-            return self.push(ForeignPart::Notice(Notice { kind: "treeData".into(), text, raw }));
+            return self.push(TranscriptPart::Notice(Notice { kind: "treeData".into(), text, raw }));
         }
-        self.push(ForeignPart::Raw(members.into_value()));
+        self.push(TranscriptPart::Raw(members.into_value()));
     }
 
-    fn push(&mut self, part: ForeignPart) {
+    fn push(&mut self, part: TranscriptPart) {
         self.response.parts.push(part);
     }
 
@@ -189,25 +191,25 @@ impl Builder {
             return;
         }
         let open = self.response.parts.iter_mut().rev().find(|part| match part {
-            ForeignPart::Notice(notice) => !notice.text.is_empty(),
+            TranscriptPart::Notice(notice) => !notice.text.is_empty(),
             _ => true,
         });
         match open {
-            Some(ForeignPart::Text(before)) => before.push_str(text),
-            _ => self.push(ForeignPart::Text(text.to_owned())),
+            Some(TranscriptPart::Text(before)) => before.push_str(text),
+            _ => self.push(TranscriptPart::Text(text.to_owned())),
         }
     }
 
-    fn notice(&mut self, kind: &str, text: String, mut members: Members) {
+    fn notice(&mut self, kind: &str, text: String, mut members: JsonMembers) {
         members.forget(&["kind"]);
-        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: members.rest() }));
+        self.push(TranscriptPart::Notice(Notice { kind: kind.to_owned(), text, raw: members.rest() }));
     }
 
-    fn inline(&mut self, mut members: Members) {
+    fn inline(&mut self, mut members: JsonMembers) {
         let Some(target) = members.any("inlineReference") else {
-            return self.push(ForeignPart::Raw(members.into_value()));
+            return self.push(TranscriptPart::Raw(members.into_value()));
         };
-        let place = place_of(&target);
+        let place = location_from(&target);
         let said = members.string("name").or_else(|| Some(target.get("name")?.as_str()?.to_owned()));
         let name = said.unwrap_or_else(|| place.as_ref().map(|place| place.name().to_owned()).unwrap_or_default());
         if !name.is_empty() {
@@ -218,7 +220,7 @@ impl Builder {
         }
     }
 
-    fn refer(&mut self, place: Place) {
+    fn refer(&mut self, place: FileLocation) {
         // One line may name a file many times; looking back a little finds those.
         if !self.response.references.iter().rev().take(50).any(|known| *known == place) {
             self.response.references.push(place);
@@ -226,7 +228,7 @@ impl Builder {
     }
 
     /// Thoughts come in pieces; those of one thought are put together.
-    fn think(&mut self, mut members: Members, before: Option<Option<String>>) {
+    fn think(&mut self, mut members: JsonMembers, before: Option<Option<String>>) {
         let id = members.string("id");
         let more = match members.any("value") {
             Some(Value::Array(pieces)) => pieces.iter().filter_map(Value::as_str).collect(),
@@ -236,21 +238,21 @@ impl Builder {
         let more_title = members.string("generatedTitle");
         let more_ms = members.unsigned("reasoningDurationMs");
         if before.is_some_and(|before| before == id || id.as_deref().is_none_or(str::is_empty))
-            && let Some(ForeignPart::Reasoning { text, title, duration_ms }) = self.response.parts.last_mut()
+            && let Some(TranscriptPart::Reasoning { text, title, duration_ms }) = self.response.parts.last_mut()
         {
             text.push_str(&more);
             *title = title.take().or(more_title);
             *duration_ms = duration_ms.or(more_ms);
             self.thought = Some(id);
         } else if !more.is_empty() || more_title.is_some() {
-            self.push(ForeignPart::Reasoning { text: more, title: more_title, duration_ms: more_ms });
+            self.push(TranscriptPart::Reasoning { text: more, title: more_title, duration_ms: more_ms });
             self.thought = Some(id);
         }
     }
 
-    fn edit_group(&mut self, mut members: Members) {
-        let Some(place) = members.peek("uri").and_then(place_of) else {
-            return self.push(ForeignPart::Raw(members.into_value()));
+    fn edit_group(&mut self, mut members: JsonMembers) {
+        let Some(place) = members.peek("uri").and_then(location_from) else {
+            return self.push(TranscriptPart::Raw(members.into_value()));
         };
         members.forget(&["kind", "uri"]);
         let groups = members.list("edits");
@@ -269,18 +271,18 @@ impl Builder {
         if !odd.is_empty() {
             raw.insert("edits".to_owned(), Value::Array(odd));
         }
-        self.edit(ForeignEdit { place, changes, raw, ..ForeignEdit::default() });
+        self.edit(TranscriptEdit { place, changes, raw, ..TranscriptEdit::default() });
     }
 
-    fn edit(&mut self, edit: ForeignEdit) {
+    fn edit(&mut self, edit: TranscriptEdit) {
         self.open_fence();
-        self.push(ForeignPart::Edit(Box::new(edit)));
+        self.push(TranscriptPart::Edit(Box::new(edit)));
     }
 
     /// VS Code shows an edit inside a code block of the text: the fences around it are no part of what was said.
     fn open_fence(&mut self) {
-        let text = self.response.parts.iter_mut().rev().find(|part| !matches!(part, ForeignPart::Notice(_)));
-        let Some(ForeignPart::Text(text)) = text else { return };
+        let text = self.response.parts.iter_mut().rev().find(|part| !matches!(part, TranscriptPart::Notice(_)));
+        let Some(TranscriptPart::Text(text)) = text else { return };
         if !text.trim_end().ends_with(FENCE) {
             return;
         }
@@ -292,62 +294,71 @@ impl Builder {
         }
     }
 
-    fn workspace_edit(&mut self, mut members: Members) {
+    fn workspace_edit(&mut self, mut members: JsonMembers) {
         for edit in members.list("edits") {
-            let (old, new) = (edit.get("oldResource").and_then(place_of), edit.get("newResource").and_then(place_of));
+            let (old, new) =
+                (edit.get("oldResource").and_then(location_from), edit.get("newResource").and_then(location_from));
             let (kind, place, from) = match (old, new) {
-                (Some(old), Some(new)) => (ChangeKind::Rename, new, Some(old)),
-                (Some(old), None) => (ChangeKind::Delete, old, None),
-                (None, Some(new)) => (ChangeKind::Create, new, None),
+                (Some(old), Some(new)) => (EditKind::Rename, new, Some(old)),
+                (Some(old), None) => (EditKind::Delete, old, None),
+                (None, Some(new)) => (EditKind::Create, new, None),
                 (None, None) => {
-                    self.push(ForeignPart::Raw(edit));
+                    self.push(TranscriptPart::Raw(edit));
                     continue;
                 }
             };
-            self.edit(ForeignEdit { kind, place, from, ..ForeignEdit::default() });
+            self.edit(TranscriptEdit { kind, place, from, ..TranscriptEdit::default() });
         }
     }
 
-    fn external_edit(&mut self, mut members: Members) {
-        let Some(place) = members.any("uri").and_then(|uri| place_of(&uri)) else {
-            return self.push(ForeignPart::Raw(members.into_value()));
+    fn external_edit(&mut self, mut members: JsonMembers) {
+        let Some(place) = members.any("uri").and_then(|uri| location_from(&uri)) else {
+            return self.push(TranscriptPart::Raw(members.into_value()));
         };
         let kind = match members.string("editKind").as_deref() {
-            Some("create") => ChangeKind::Create,
-            Some("delete") => ChangeKind::Delete,
-            Some("rename") => ChangeKind::Rename,
-            _ => ChangeKind::Edit,
+            Some("create") => EditKind::Create,
+            Some("delete") => EditKind::Delete,
+            Some("rename") => EditKind::Rename,
+            _ => EditKind::Edit,
         };
-        let from = members.any("originalUri").and_then(|uri| place_of(&uri));
+        let from = members.any("originalUri").and_then(|uri| location_from(&uri));
         let mut diff = members.object("diff").unwrap_or_default();
         let (added, removed) = (diff.unsigned("added"), diff.unsigned("removed"));
         members.forget(&["kind"]);
-        self.edit(ForeignEdit { kind, place, from, added, removed, raw: members.rest(), ..ForeignEdit::default() });
+        self.edit(TranscriptEdit {
+            kind,
+            place,
+            from,
+            added,
+            removed,
+            raw: members.rest(),
+            ..TranscriptEdit::default()
+        });
     }
 
-    fn diffs(&mut self, mut members: Members) {
+    fn diffs(&mut self, mut members: JsonMembers) {
         let mut data = members.object("multiDiffData").unwrap_or_default();
         for resource in data.list("resources") {
-            let place = |key: &str| resource.get(key).and_then(place_of);
+            let place = |key: &str| resource.get(key).and_then(location_from);
             let number = |key: &str| resource.get(key).and_then(Value::as_u64);
             let (old, new) = (place("originalUri"), place("modifiedUri"));
             let kind = match (&old, &new) {
-                (None, Some(_)) => ChangeKind::Create,
-                (Some(_), None) => ChangeKind::Delete,
-                _ => ChangeKind::Edit,
+                (None, Some(_)) => EditKind::Create,
+                (Some(_), None) => EditKind::Delete,
+                _ => EditKind::Edit,
             };
             let Some(shown) = place("goToFileUri").or(new).or(old) else { continue };
             let (added, removed) = (number("added"), number("removed"));
-            self.edit(ForeignEdit { kind, place: shown, added, removed, ..ForeignEdit::default() });
+            self.edit(TranscriptEdit { kind, place: shown, added, removed, ..TranscriptEdit::default() });
         }
         let title = data.message("title").unwrap_or_default();
         members.keep("multiDiffData", data);
         self.notice("multiDiffData", title, members);
     }
 
-    fn question(&mut self, mut members: Members) {
-        let title = words::message(&mut members, "title").unwrap_or_default();
-        let message = words::message(&mut members, "message").or_else(|| members.message("content"));
+    fn question(&mut self, mut members: JsonMembers) {
+        let title = link_labels::message(&mut members, "title").unwrap_or_default();
+        let message = link_labels::message(&mut members, "message").or_else(|| members.message("content"));
         let message = message.unwrap_or_else(|| {
             let questions = members.peek("questions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
             let told = questions.iter().filter_map(|question| {
@@ -361,17 +372,17 @@ impl Builder {
             let used = members.peek("isUsed").and_then(Value::as_bool)?;
             Some(if used { "answered" } else { "not answered" }.to_owned())
         });
-        self.push(ForeignPart::Question(Question { title, message, answer, raw: members.rest() }));
+        self.push(TranscriptPart::Question(Question { title, message, answer, raw: members.rest() }));
     }
 
     /// What was said since the last tool call was taken back.
     fn clear_to_call(&mut self) {
-        let from = self.response.parts.iter().rposition(|part| matches!(part, ForeignPart::ToolCall(_)));
+        let from = self.response.parts.iter().rposition(|part| matches!(part, TranscriptPart::ToolCall(_)));
         let mut at = 0;
         let keep = from.map_or(0, |from| from + 1);
         self.response.parts.retain(|part| {
             at += 1;
-            at <= keep || !matches!(part, ForeignPart::Text(_))
+            at <= keep || !matches!(part, TranscriptPart::Text(_))
         });
     }
 }

@@ -6,32 +6,32 @@ use serde_json::{Number, Value};
 use super::attachments::attachment_of;
 use super::pairing::{ModelCall, pair};
 use super::parts::response_of;
-use super::rendered::blocks_of;
-use super::uri::place_of;
-use crate::json::{Members, text_of};
+use super::prompt_blocks::blocks_of;
+use super::uri::location_from;
+use crate::json::{JsonMembers, text_of};
 use crate::normal::{
-    CodeBlock, CodeCitation, ForeignAgent, ForeignMessage, ForeignModel, ForeignPart, ForeignTurn, ForeignUsage,
-    Notice, TurnOutcome,
+    CodeBlock, CodeCitation, Notice, TranscriptAgent, TranscriptMessage, TranscriptModel, TranscriptPart,
+    TranscriptTurn, TranscriptUsage, TurnOutcome,
 };
 
 /// A turn, and what its request says of the workspace.
 #[derive(Debug)]
-pub(crate) struct Request {
-    pub turn: ForeignTurn,
+pub(crate) struct RequestTurn {
+    pub turn: TranscriptTurn,
     /// The URIs of the workspace's folders.
     pub cache_key: Option<String>,
 }
 
 /// Reads a request; what is no object is given back.
-pub(crate) fn request_of(value: Value) -> Result<Request, Value> {
-    let mut request = Members::of(value)?;
+pub(crate) fn request_of(value: Value) -> Result<RequestTurn, Value> {
+    let mut request = JsonMembers::of(value)?;
     let mut result = request.object("result");
     let is_answered = result.is_some() || request.has("modelState");
-    let mut turn = ForeignTurn {
+    let mut turn = TranscriptTurn {
         id: request.string("requestId").unwrap_or_default(),
         response_id: request.string("responseId"),
         started_at: request.time("timestamp"),
-        ..ForeignTurn::default()
+        ..TranscriptTurn::default()
     };
     turn.message = message_of(&mut request);
     let values = match request.any("response") {
@@ -72,14 +72,14 @@ pub(crate) fn request_of(value: Value) -> Result<Request, Value> {
     }
     request.forget(&["isCanceled"]);
     turn.raw = request.rest();
-    Ok(Request { turn, cache_key })
+    Ok(RequestTurn { turn, cache_key })
 }
 
-fn message_of(request: &mut Members) -> ForeignMessage {
-    let mut message = ForeignMessage::default();
+fn message_of(request: &mut JsonMembers) -> TranscriptMessage {
+    let mut message = TranscriptMessage::default();
     match request.any("message") {
         Some(Value::Object(members)) => {
-            let mut said = Members::of(Value::Object(members)).unwrap_or_default();
+            let mut said = JsonMembers::of(Value::Object(members)).unwrap_or_default();
             message.text = said.string("text").unwrap_or_default();
             let parts = said.list("parts");
             add_words(&mut message.text, &parts);
@@ -154,7 +154,7 @@ fn command_of(part: &Value) -> Option<String> {
     command.as_str().or_else(|| command.get("name").or_else(|| command.get("command"))?.as_str()).map(str::to_owned)
 }
 
-fn timings(turn: &mut ForeignTurn, result: &mut Members) {
+fn timings(turn: &mut TranscriptTurn, result: &mut JsonMembers) {
     if let Some(mut timings) = result.object("timings") {
         turn.first_response_ms = timings.unsigned("firstProgress");
         turn.total_ms = timings.unsigned("totalElapsed");
@@ -162,10 +162,10 @@ fn timings(turn: &mut ForeignTurn, result: &mut Members) {
     }
 }
 
-fn metadata_of(turn: &mut ForeignTurn, metadata: &mut Members) {
+fn metadata_of(turn: &mut TranscriptTurn, metadata: &mut JsonMembers) {
     turn.agent_session = metadata.string("sessionId");
     turn.model_message_id = metadata.string("modelMessageId");
-    turn.agent = metadata.string("agentId").map(|id| ForeignAgent { id, ..ForeignAgent::default() });
+    turn.agent = metadata.string("agentId").map(|id| TranscriptAgent { id, ..TranscriptAgent::default() });
     turn.code_blocks = metadata.list("codeBlocks").into_iter().filter_map(code_block_of).collect();
     for key in ["renderedUserMessage", "renderedGlobalContext"] {
         turn.context.extend(blocks_of(&metadata.list(key)));
@@ -173,23 +173,23 @@ fn metadata_of(turn: &mut ForeignTurn, metadata: &mut Members) {
     let mut calls = Vec::new();
     let mut thoughts = Vec::new();
     for round in metadata.list("toolCallRounds") {
-        let Ok(mut round) = Members::of(round) else { continue };
+        let Ok(mut round) = JsonMembers::of(round) else { continue };
         turn.rounds.extend(round.string("response").filter(|text| !text.is_empty()));
         calls.extend(round.list("toolCalls").into_iter().filter_map(ModelCall::of));
         if let Some(text) = round.object("thinking").and_then(|mut thinking| thinking.string("text")) {
-            thoughts.push(ForeignPart::Reasoning { text, title: None, duration_ms: None });
+            thoughts.push(TranscriptPart::Reasoning { text, title: None, duration_ms: None });
         }
     }
     let mut results = metadata.object("toolCallResults").unwrap_or_default();
     pair(&mut turn.parts, calls, &mut results);
     metadata.keep("toolCallResults", results);
-    if !turn.parts.iter().any(|part| matches!(part, ForeignPart::Reasoning { .. })) {
+    if !turn.parts.iter().any(|part| matches!(part, TranscriptPart::Reasoning { .. })) {
         turn.parts.splice(0..0, thoughts);
     }
 }
 
 fn code_block_of(value: Value) -> Option<CodeBlock> {
-    let mut block = Members::of(value).ok()?;
+    let mut block = JsonMembers::of(value).ok()?;
     Some(CodeBlock {
         code: block.string("code").unwrap_or_default(),
         language: block.string("language").unwrap_or_default(),
@@ -201,28 +201,28 @@ fn code_block_of(value: Value) -> Option<CodeBlock> {
 fn citation_of(value: Value) -> CodeCitation {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     CodeCitation {
-        source: value.get("value").and_then(place_of).map(|place| place.uri).unwrap_or_default(),
+        source: value.get("value").and_then(location_from).map(|place| place.uri).unwrap_or_default(),
         licence: text("license"),
         snippet: text("snippet"),
     }
 }
 
-fn reference_of(value: &Value) -> Option<crate::normal::Place> {
+fn reference_of(value: &Value) -> Option<crate::normal::FileLocation> {
     let reference = value.get("reference").unwrap_or(value);
-    place_of(reference).or_else(|| place_of(reference.get("value")?))
+    location_from(reference).or_else(|| location_from(reference.get("value")?))
 }
 
 fn followup_of(value: &Value) -> Option<String> {
     value.get("message").or_else(|| value.get("title")).unwrap_or(value).as_str().map(str::to_owned)
 }
 
-fn usage_of(members: &mut Members) -> ForeignUsage {
+fn usage_of(members: &mut JsonMembers) -> TranscriptUsage {
     let completion = members.unsigned("completionTokens");
-    ForeignUsage {
+    TranscriptUsage {
         input_tokens: members.unsigned("promptTokens"),
         output_tokens: completion.or_else(|| members.unsigned("outputTokens")),
         cost: members.number("copilotCredits"),
-        ..ForeignUsage::default()
+        ..TranscriptUsage::default()
     }
 }
 
@@ -236,12 +236,13 @@ pub fn details_of(details: &str) -> (&str, Option<Number>) {
     split.map_or((details.trim(), None), |(name, factor)| (name, Some(factor)))
 }
 
-fn model_of(id: Option<String>, details: Option<String>, chosen: Option<String>) -> Option<ForeignModel> {
-    let mut model = id.as_deref().filter(|id| !id.is_empty()).map(ForeignModel::new);
+fn model_of(id: Option<String>, details: Option<String>, chosen: Option<String>) -> Option<TranscriptModel> {
+    let mut model = id.as_deref().filter(|id| !id.is_empty()).map(TranscriptModel::new);
     if let Some(details) = details.filter(|details| !details.trim().is_empty()) {
         let (name, multiplier) = details_of(&details);
         // What has no id is known by the name that is shown.
-        let model = model.get_or_insert_with(|| ForeignModel { model: name.to_owned(), ..ForeignModel::default() });
+        let model =
+            model.get_or_insert_with(|| TranscriptModel { model: name.to_owned(), ..TranscriptModel::default() });
         model.display_name = Some(name.to_owned());
         model.multiplier = multiplier;
     } else if let Some(model) = &mut model {
@@ -250,10 +251,10 @@ fn model_of(id: Option<String>, details: Option<String>, chosen: Option<String>)
     model
 }
 
-fn agent_of(request: &mut Members, known: Option<ForeignAgent>) -> Option<ForeignAgent> {
+fn agent_of(request: &mut JsonMembers, known: Option<TranscriptAgent>) -> Option<TranscriptAgent> {
     let Some(mut agent) = request.object("agent") else { return known };
     let extension = agent.object("extensionId").and_then(|mut id| id.string("value"));
-    let read = ForeignAgent {
+    let read = TranscriptAgent {
         id: agent.string("id").or(known.map(|known| known.id)).unwrap_or_default(),
         name: agent.string("fullName").or_else(|| agent.string("name")).unwrap_or_default(),
         extension: extension.or_else(|| agent.string("extensionId")),
@@ -279,7 +280,7 @@ fn agent_of(request: &mut Members, known: Option<ForeignAgent>) -> Option<Foreig
     Some(read)
 }
 
-fn mode_of(request: &mut Members) -> Option<String> {
+fn mode_of(request: &mut JsonMembers) -> Option<String> {
     let mut mode = request.object("modeInfo")?;
     let kind = mode.string("kind").or_else(|| mode.string("telemetryModeName"));
     mode.forget(&["isBuiltin"]);
@@ -287,10 +288,10 @@ fn mode_of(request: &mut Members) -> Option<String> {
     kind
 }
 
-fn error_of(details: Option<Members>) -> Option<ErrorInfo> {
+fn error_of(details: Option<JsonMembers>) -> Option<ErrorInfo> {
     let mut details = details?;
     let message = details.message("message").unwrap_or_default();
-    let is = |details: &Members, key: &str| details.peek(key).and_then(Value::as_bool) == Some(true);
+    let is = |details: &JsonMembers, key: &str| details.peek(key).and_then(Value::as_bool) == Some(true);
     let kind = match details.string("code") {
         Some(code) => code,
         None if is(&details, "isQuotaExceeded") => "quotaExceeded".to_owned(),
@@ -302,7 +303,7 @@ fn error_of(details: Option<Members>) -> Option<ErrorInfo> {
 }
 
 /// How the turn ended, and when.
-fn end(turn: &mut ForeignTurn, request: &mut Members, error: Option<ErrorInfo>, is_answered: bool) {
+fn end(turn: &mut TranscriptTurn, request: &mut JsonMembers, error: Option<ErrorInfo>, is_answered: bool) {
     let is_cancelled = request.flag("isCanceled").unwrap_or(false);
     let mut completed_at = None;
     let mut state = None;
@@ -317,22 +318,21 @@ fn end(turn: &mut ForeignTurn, request: &mut Members, error: Option<ErrorInfo>, 
     let failed = |error: Option<ErrorInfo>| {
         TurnOutcome::Failed(error.unwrap_or_else(|| ErrorInfo::new("agentFailed", "The turn failed; why is not said.")))
     };
-    turn.outcome =
-        match state {
-            Some(1) => {
-                // It was answered all the same.
-                turn.parts.extend(error.map(|error| {
-                    ForeignPart::Notice(Notice { kind: error.kind, text: error.message, raw: Extra::new() })
-                }));
-                TurnOutcome::Complete
-            }
-            Some(2) => TurnOutcome::Cancelled,
-            Some(3) => failed(error),
-            // It ran, or waited for an answer, when its file was last written.
-            Some(0 | 4) => TurnOutcome::Interrupted,
-            Some(_) | None if is_cancelled => TurnOutcome::Cancelled,
-            Some(_) | None if error.is_some() => failed(error),
-            Some(_) | None if is_answered => TurnOutcome::Complete,
-            Some(_) | None => TurnOutcome::Interrupted,
-        };
+    turn.outcome = match state {
+        Some(1) => {
+            // It was answered all the same.
+            turn.parts.extend(error.map(|error| {
+                TranscriptPart::Notice(Notice { kind: error.kind, text: error.message, raw: Extra::new() })
+            }));
+            TurnOutcome::Complete
+        }
+        Some(2) => TurnOutcome::Cancelled,
+        Some(3) => failed(error),
+        // It ran, or waited for an answer, when its file was last written.
+        Some(0 | 4) => TurnOutcome::Interrupted,
+        Some(_) | None if is_cancelled => TurnOutcome::Cancelled,
+        Some(_) | None if error.is_some() => failed(error),
+        Some(_) | None if is_answered => TurnOutcome::Complete,
+        Some(_) | None => TurnOutcome::Interrupted,
+    };
 }

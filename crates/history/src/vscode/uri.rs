@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::normal::{Place, Position, Range};
+use crate::normal::{FileLocation, TextPosition, TextRange};
 
 /// What VS Code escapes in a path.
 const ESCAPED: &AsciiSet = &CONTROLS
@@ -25,9 +25,9 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'}');
 
 /// The place that a URI in text names. Text that is none is taken for a path.
-pub fn place_of_uri(uri: &str) -> Place {
+pub fn location_of_uri(uri: &str) -> FileLocation {
     let Some((scheme, rest)) = uri.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
-        return Place::local(uri);
+        return FileLocation::local(uri);
     };
     let (authority, path) = match rest.strip_prefix("//") {
         Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
@@ -38,12 +38,12 @@ pub fn place_of_uri(uri: &str) -> Place {
 }
 
 /// The place that a value names: a URI in text or in parts, a place in a file, or something that has one of these.
-pub(crate) fn place_of(value: &Value) -> Option<Place> {
+pub(crate) fn location_from(value: &Value) -> Option<FileLocation> {
     match value {
-        Value::String(uri) => Some(place_of_uri(uri)),
+        Value::String(uri) => Some(location_of_uri(uri)),
         Value::Object(members) => {
             if let Some(uri) = ["uri", "location", "resource"].iter().find_map(|key| members.get(*key)) {
-                let mut place = place_of(uri)?;
+                let mut place = location_from(uri)?;
                 place.range = members.get("range").and_then(range_of).or(place.range);
                 return Some(place);
             }
@@ -59,14 +59,14 @@ pub(crate) fn place_of(value: &Value) -> Option<Place> {
 }
 
 /// A stretch of a text, in the words of the editor.
-pub(crate) fn range_of(value: &Value) -> Option<Range> {
+pub(crate) fn range_of(value: &Value) -> Option<TextRange> {
     let number = |key: &str| value.get(key).and_then(Value::as_u64);
-    let start = Position { line: number("startLineNumber")?, column: number("startColumn").unwrap_or(1) };
-    let end = Position {
+    let start = TextPosition { line: number("startLineNumber")?, column: number("startColumn").unwrap_or(1) };
+    let end = TextPosition {
         line: number("endLineNumber").unwrap_or(start.line),
         column: number("endColumn").unwrap_or(start.column),
     };
-    Some(Range { start, end })
+    Some(TextRange { start, end })
 }
 
 /// What two spellings of one URI have in common: escapes are undone, a drive is told in lower case.
@@ -83,7 +83,7 @@ pub(crate) fn same_uri(uri: &str) -> String {
     }
 }
 
-fn named(uri: String, scheme: &str, authority: &str, path: String) -> Place {
+fn named(uri: String, scheme: &str, authority: &str, path: String) -> FileLocation {
     let host = Some(authority.to_owned()).filter(|host| !host.is_empty());
     match scheme {
         "file" => {
@@ -92,13 +92,13 @@ fn named(uri: String, scheme: &str, authority: &str, path: String) -> Place {
                 Some(host) => format!("\\\\{host}{}", path.replace('/', "\\")),
                 None => windows_path(&path).unwrap_or(path),
             };
-            Place { uri, path: Some(path), ..Place::default() }
+            FileLocation { uri, path: Some(path), ..FileLocation::default() }
         }
         "vscode-remote" | "vscode-vfs" | "github-remote-file" => {
-            Place { uri, path: Some(path), host, ..Place::default() }
+            FileLocation { uri, path: Some(path), host, ..FileLocation::default() }
         }
         // Settings, untitled buffers, pages: they have no path that a person could open.
-        _ => Place { uri, ..Place::default() },
+        _ => FileLocation { uri, ..FileLocation::default() },
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
             ("c:\\plain", Some("c:\\plain"), None),
             ("", Some(""), None),
         ] {
-            let place = place_of_uri(uri);
+            let place = location_of_uri(uri);
             assert_eq!((place.path.as_deref(), place.host.as_deref()), (path, host), "{uri}");
         }
     }
@@ -156,12 +156,12 @@ mod tests {
     #[test]
     fn a_uri_in_parts_names_the_same_place_as_in_text() {
         let parts = json!({"$mid": 1, "scheme": "file", "path": "/c:/a b/#x"});
-        let place = place_of(&parts).unwrap();
+        let place = location_from(&parts).unwrap();
         assert_eq!(place.uri, "file:///c%3A/a%20b/%23x");
-        assert_eq!(place_of_uri(&place.uri), place);
-        let located = json!({"uri": parts, "range": {"startLineNumber": 2, "startColumn": 3}});
-        let at = Position { line: 2, column: 3 };
-        assert_eq!(place_of(&located).unwrap().range, Some(Range { start: at, end: at }));
+        assert_eq!(location_of_uri(&place.uri), place);
+        let location = json!({"uri": parts, "range": {"startLineNumber": 2, "startColumn": 3}});
+        let at = TextPosition { line: 2, column: 3 };
+        assert_eq!(location_from(&location).unwrap().range, Some(TextRange { start: at, end: at }));
     }
 
     #[test]

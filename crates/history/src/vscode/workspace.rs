@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::code_workspace;
-use super::uri::{place_of, place_of_uri};
+use super::uri::{location_from, location_of_uri};
 use crate::error::HistoryError;
 use crate::files;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::Workspace;
+use crate::normal::TranscriptWorkspace;
 
 /// A folder of `workspaceStorage`.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,22 +18,22 @@ pub struct WorkspaceFolder {
     pub hash: String,
     pub folder: PathBuf,
     /// Empty where `workspace.json` is missing: its sessions are there all the same.
-    pub workspace: Workspace,
+    pub workspace: TranscriptWorkspace,
 }
 
 /// What `workspace.json` says: one folder, a file that lists several, or the older form of that.
-pub fn workspace_of(json: &[u8]) -> Result<Workspace, serde_json::Error> {
+pub fn workspace_of(json: &[u8]) -> Result<TranscriptWorkspace, serde_json::Error> {
     let value: Value = serde_json::from_slice(json)?;
-    let mut workspace = Workspace::default();
-    if let Some(folder) = value.get("folder").and_then(place_of) {
+    let mut workspace = TranscriptWorkspace::default();
+    if let Some(folder) = value.get("folder").and_then(location_from) {
         workspace.folders.push(folder);
     }
-    workspace.file = ["workspace", "configuration"].iter().find_map(|key| place_of(value.get(key)?));
+    workspace.file = ["workspace", "configuration"].iter().find_map(|key| location_from(value.get(key)?));
     Ok(workspace)
 }
 
 /// The folders that `cacheKey` names: URIs, joined by commas. A comma in a path is escaped, or followed by no scheme.
-pub(crate) fn workspace_of_cache_key(key: &str) -> Workspace {
+pub(crate) fn workspace_of_cache_key(key: &str) -> TranscriptWorkspace {
     let mut uris: Vec<String> = Vec::new();
     for piece in key.split(',') {
         match uris.last_mut() {
@@ -45,21 +45,24 @@ pub(crate) fn workspace_of_cache_key(key: &str) -> Workspace {
             _ => {}
         }
     }
-    Workspace { folders: uris.iter().map(|uri| place_of_uri(uri)).collect(), ..Workspace::default() }
+    TranscriptWorkspace {
+        folders: uris.iter().map(|uri| location_of_uri(uri)).collect(),
+        ..TranscriptWorkspace::default()
+    }
 }
 
 /// Reads a folder of `workspaceStorage`. A `workspace.json` that is missing says nothing; a bad one is a problem that
 /// hides no session.
-pub(crate) fn read(folder: &Path, problems: &mut Vec<HistoryError>) -> Workspace {
+pub(crate) fn read(folder: &Path, problems: &mut Vec<HistoryError>) -> TranscriptWorkspace {
     let path = folder.join("workspace.json");
     if !path.exists() {
-        return Workspace::default();
+        return TranscriptWorkspace::default();
     }
     let json = files::read(&path, MAX_SMALL_FILE);
     let read = json.and_then(|json| workspace_of(&json).map_err(|error| HistoryError::malformed(&path, error)));
     let mut workspace = read.unwrap_or_else(|error| {
         problems.push(error);
-        Workspace::default()
+        TranscriptWorkspace::default()
     });
     if let (Some(file), true) = (&workspace.file, workspace.folders.is_empty()) {
         match code_workspace::folders(file) {

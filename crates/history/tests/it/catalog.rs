@@ -5,31 +5,36 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
-use grove_history::catalog::{Catalog, CatalogError, Filter, Keep, Phase, Scan, ScanReport, Suspect, check};
-use grove_history::{Amount, Mark, Operation, Root, Source, newest};
+use grove_history::catalog::{
+    BackupStore, Catalog, CatalogError, CatalogFilter, DoctorFinding, ScanPhase, ScanReport, ScanRequest, check,
+};
+use grove_history::{ChangeOperation, DamageKind, StoreRoot, TailLimit, TranscriptSource, newest};
 
-use crate::support::Store;
+use crate::support::TestStore;
 
 const HASH: &str = "0123456789abcdef0123456789abcdef";
 
 /// A home with stores of two tools, and a catalog beside it.
 struct Home {
-    store: Store,
-    data: Store,
+    store: TestStore,
+    data: TestStore,
 }
 
 impl Home {
     fn new() -> Self {
-        Self { store: Store::new(), data: Store::new() }
+        Self { store: TestStore::new(), data: TestStore::new() }
     }
 
-    fn roots(&self) -> Vec<Root> {
-        let root = |source, product: &str, folder: &str| Root {
+    fn roots(&self) -> Vec<StoreRoot> {
+        let root = |source, product: &str, folder: &str| StoreRoot {
             source,
             product: product.to_owned(),
             folder: self.store.path().join(folder),
         };
-        vec![root(Source::VsCode, "Code", "Code/User"), root(Source::CopilotCli, "Copilot CLI", "session-state")]
+        vec![
+            root(TranscriptSource::VsCode, "Code", "Code/User"),
+            root(TranscriptSource::CopilotCli, "Copilot CLI", "session-state"),
+        ]
     }
 
     fn catalog(&self) -> Catalog {
@@ -41,7 +46,7 @@ impl Home {
     }
 
     fn scan(&self, catalog: &Catalog) -> ScanReport {
-        catalog.scan(&Scan { roots: self.roots(), keep: None }, &mut |_| {}).unwrap()
+        catalog.scan(&ScanRequest { roots: self.roots(), keep: None }, &mut |_| {}).unwrap()
     }
 
     fn chat(&self, id: &str, said: &[&str]) -> PathBuf {
@@ -78,7 +83,7 @@ fn append(path: &Path, text: &str) {
     fs::write(path, whole).unwrap();
 }
 
-fn ids(catalog: &Catalog, filter: &Filter) -> Vec<String> {
+fn ids(catalog: &Catalog, filter: &CatalogFilter) -> Vec<String> {
     catalog.list(filter, None, 100).unwrap().entries.into_iter().map(|entry| entry.session.source_id).collect()
 }
 
@@ -89,10 +94,11 @@ fn a_scan_finds_every_session_of_every_root_and_tells_how_far_it_is() {
     home.cli("two", &["hello", "again"]);
     let catalog = home.catalog();
     let mut told = Vec::new();
-    let report = catalog.scan(&Scan { roots: home.roots(), keep: None }, &mut |progress| told.push(progress)).unwrap();
+    let report =
+        catalog.scan(&ScanRequest { roots: home.roots(), keep: None }, &mut |progress| told.push(progress)).unwrap();
     assert_eq!((report.sessions, report.read, report.removed), (2, 2, 0), "{report:?}");
-    assert_eq!(told.first().map(|it| it.phase), Some(Phase::Looking));
-    assert_eq!(told.last().map(|it| (it.phase, it.read, it.of)), Some((Phase::Done, 2, 2)));
+    assert_eq!(told.first().map(|it| it.phase), Some(ScanPhase::Listing));
+    assert_eq!(told.last().map(|it| (it.phase, it.read, it.of)), Some((ScanPhase::Finished, 2, 2)));
     let entry = catalog.get("two").unwrap().unwrap();
     assert_eq!((entry.id.as_str(), entry.session.turns), ("copilot-cli.two", 2));
     assert_eq!(catalog.get("vs-code.one").unwrap().unwrap().session.models, ["gpt-5"]);
@@ -128,11 +134,11 @@ fn where_the_newest_turns_of_a_long_session_lie_is_remembered_and_stays_true_as_
     home.scan(&catalog);
     let check = |name: &str, is_known: bool| {
         let entry = catalog.get(name).unwrap().unwrap();
-        let ending = catalog.ending(&entry).unwrap();
-        assert_eq!(ending.is_some(), is_known, "{name}");
-        for amount in [Amount::Turns(3), Amount::Turns(30), Amount::Entries(20), Amount::Turns(1_000)] {
-            let quick = newest(&entry.located(), ending.as_ref(), amount).unwrap();
-            assert_eq!(quick, newest(&entry.located(), None, amount).unwrap(), "{name} {amount:?}");
+        let tail_index = catalog.tail_index(&entry).unwrap();
+        assert_eq!(tail_index.is_some(), is_known, "{name}");
+        for amount in [TailLimit::Turns(3), TailLimit::Turns(30), TailLimit::Entries(20), TailLimit::Turns(1_000)] {
+            let quick = newest(&entry.location(), tail_index.as_ref(), amount).unwrap();
+            assert_eq!(quick, newest(&entry.location(), None, amount).unwrap(), "{name} {amount:?}");
         }
     };
     check("one", true);
@@ -146,7 +152,7 @@ fn where_the_newest_turns_of_a_long_session_lie_is_remembered_and_stays_true_as_
     let entry = catalog.get("one").unwrap().unwrap();
     fs::remove_file(&chat).unwrap();
     home.scan(&catalog);
-    assert_eq!(catalog.ending(&entry).unwrap(), None);
+    assert_eq!(catalog.tail_index(&entry).unwrap(), None);
 }
 
 #[test]
@@ -199,7 +205,7 @@ fn what_a_session_changed_is_kept_beside_the_list_and_grows_with_its_file() {
         both.pop().unwrap()
     };
     let told = |path: &str| changes().files.get(path).map(|it| (it.operation, it.insertions, it.deletions));
-    assert_eq!((told("/w/new"), told("/w/failed")), (Some((Operation::Created, 3, 0)), None));
+    assert_eq!((told("/w/new"), told("/w/failed")), (Some((ChangeOperation::Created, 3, 0)), None));
     // The newest turn goes on, and another one comes.
     append(&path, &edit("c3", "/w/new", serde_json::json!({"old_str": "2", "new_str": "two\nhalf"}), true));
     append(&path, &line(3, "two"));
@@ -209,8 +215,8 @@ fn what_a_session_changed_is_kept_beside_the_list_and_grows_with_its_file() {
     append(&path, &edit("c5", "/w/old", serde_json::json!({"old_str": "b", "new_str": ""}), true));
     assert_eq!(home.scan(&catalog).continued, 1);
     let grown = changes();
-    assert_eq!(told("/w/new"), Some((Operation::Created, 5, 1)));
-    assert_eq!(told("/w/old"), Some((Operation::Modified, 1, 2)));
+    assert_eq!(told("/w/new"), Some((ChangeOperation::Created, 5, 1)));
+    assert_eq!(told("/w/old"), Some((ChangeOperation::Modified, 1, 2)));
     catalog.clear().unwrap();
     home.scan(&catalog);
     assert_eq!(changes(), grown);
@@ -232,7 +238,7 @@ fn sessions_of_a_model_are_found_however_it_is_spelled() {
     home.chat("other", &["second"]);
     let catalog = home.catalog();
     home.scan(&catalog);
-    let of = |model: &str| ids(&catalog, &Filter { model: Some(model.to_owned()), ..Filter::default() });
+    let of = |model: &str| ids(&catalog, &CatalogFilter { model: Some(model.to_owned()), ..CatalogFilter::default() });
     for spelling in ["claude-opus-4.5", "claude-opus-4-5", "anthropic/Claude-Opus-4-5-20251101"] {
         assert_eq!(of(spelling), ["cli", "chat"], "{spelling}");
     }
@@ -251,20 +257,20 @@ fn a_name_means_what_it_says_exactly_before_what_only_begins_so() {
     home.cli("abce", &["hello"]);
     let catalog = home.catalog();
     home.scan(&catalog);
-    let meant = |source, wanted: &str| {
-        let entries = catalog.meant(source, wanted).unwrap().into_iter();
+    let candidates = |source, wanted: &str| {
+        let entries = catalog.candidates(source, wanted).unwrap().into_iter();
         entries.map(|entry| entry.session.source_id).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     };
-    assert_eq!(meant(None, "abc"), ["abc"]);
-    assert_eq!(meant(None, "vs-code.abc"), ["abc"]);
-    assert_eq!(meant(None, "ab"), ["abc", "abcd", "abce", "abd"]);
-    assert_eq!(meant(Some(Source::CopilotCli), "ab"), ["abce"]);
-    assert_eq!(meant(Some(Source::CopilotCli), "abc"), ["abce"], "another tool's is not meant");
-    assert_eq!(meant(None, "vs-code.abcd"), ["abcd"]);
+    assert_eq!(candidates(None, "abc"), ["abc"]);
+    assert_eq!(candidates(None, "vs-code.abc"), ["abc"]);
+    assert_eq!(candidates(None, "ab"), ["abc", "abcd", "abce", "abd"]);
+    assert_eq!(candidates(Some(TranscriptSource::CopilotCli), "ab"), ["abce"]);
+    assert_eq!(candidates(Some(TranscriptSource::CopilotCli), "abc"), ["abce"], "another tool's is not meant");
+    assert_eq!(candidates(None, "vs-code.abcd"), ["abcd"]);
     for nothing in ["", "x", "%", "a%", "_bc"] {
-        assert_eq!(meant(None, nothing), [""; 0], "{nothing}");
+        assert_eq!(candidates(None, nothing), [""; 0], "{nothing}");
     }
-    assert!(Catalog::look(&home.data.path().join("none.db")).is_err());
+    assert!(Catalog::open_read_only(&home.data.path().join("none.db")).is_err());
 }
 
 #[test]
@@ -278,7 +284,7 @@ fn a_damaged_catalog_or_one_of_another_version_is_made_anew() {
     let other = rusqlite::Connection::open(home.database()).unwrap();
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
-    assert!(matches!(Catalog::look(&home.database()), Err(CatalogError::OtherVersion)));
+    assert!(matches!(Catalog::open_read_only(&home.database()), Err(CatalogError::OtherVersion)));
     let catalog = home.catalog();
     assert!(catalog.is_empty().unwrap());
     assert_eq!(home.scan(&catalog).sessions, 1);
@@ -299,12 +305,12 @@ fn lists_give_the_newest_first_page_by_page_and_only_what_is_wanted() {
     home.cli("cli", &["Fix the ÜBER bug"]);
     let catalog = home.catalog();
     home.scan(&catalog);
-    let all = ids(&catalog, &Filter::default());
+    let all = ids(&catalog, &CatalogFilter::default());
     assert_eq!(all, ["cli", "s4", "s3", "s2", "s1", "s0"]);
     let mut paged = Vec::new();
     let mut after = None;
     loop {
-        let page = catalog.list(&Filter::default(), after.as_ref(), 4).unwrap();
+        let page = catalog.list(&CatalogFilter::default(), after.as_ref(), 4).unwrap();
         paged.extend(page.entries.into_iter().map(|entry| entry.session.source_id));
         after = page.next;
         if after.is_none() {
@@ -312,11 +318,11 @@ fn lists_give_the_newest_first_page_by_page_and_only_what_is_wanted() {
         }
     }
     assert_eq!(paged, all);
-    let only = |filter: Filter| ids(&catalog, &filter);
-    assert_eq!(only(Filter { source: Some("copilot-cli".into()), ..Filter::default() }), ["cli"]);
-    assert_eq!(only(Filter { text: Some("über".into()), ..Filter::default() }), ["cli"]);
-    assert_eq!(only(Filter { since: Some(Timestamp(2_004)), ..Filter::default() }), ["cli", "s4", "s3"]);
-    assert!(matches!(grove_history::catalog::Cursor::parse("nonsense"), Err(CatalogError::BadCursor(_))));
+    let only = |filter: CatalogFilter| ids(&catalog, &filter);
+    assert_eq!(only(CatalogFilter { source: Some("copilot-cli".into()), ..CatalogFilter::default() }), ["cli"]);
+    assert_eq!(only(CatalogFilter { text: Some("über".into()), ..CatalogFilter::default() }), ["cli"]);
+    assert_eq!(only(CatalogFilter { since: Some(Timestamp(2_004)), ..CatalogFilter::default() }), ["cli", "s4", "s3"]);
+    assert!(matches!(grove_history::catalog::CatalogCursor::parse("nonsense"), Err(CatalogError::BadCursor(_))));
 }
 
 #[test]
@@ -342,7 +348,7 @@ fn two_files_of_one_session_are_both_shown_under_names_of_their_own() {
     home.store.put("Code/User/workspaceStorage/ffffffffffffffffffffffffffffffff/chatSessions/one.json", text.unwrap());
     let catalog = home.catalog();
     home.scan(&catalog);
-    let entries = catalog.list(&Filter::default(), None, 10).unwrap().entries;
+    let entries = catalog.list(&CatalogFilter::default(), None, 10).unwrap().entries;
     let names: BTreeSet<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
     assert_eq!(names, BTreeSet::from(["vs-code.one", "vs-code.one.2"]));
 }
@@ -357,7 +363,7 @@ fn a_torn_file_is_listed_with_its_mark_and_the_doctor_tells() {
     let catalog = home.catalog();
     assert_eq!(home.scan(&catalog).recovered, 1);
     let entry = catalog.get("two").unwrap().unwrap();
-    assert_eq!(entry.session.damage.marks, [Mark::TornTail]);
+    assert_eq!(entry.session.damage.marks, [DamageKind::TornTail]);
     let checkup = check(&catalog, &home.roots()).unwrap();
     assert_eq!((checkup.files, checkup.shown, checkup.damaged.len(), checkup.unknown.len()), (3, 2, 1, 1));
     assert_eq!(checkup.damaged[0].path, path);
@@ -366,13 +372,13 @@ fn a_torn_file_is_listed_with_its_mark_and_the_doctor_tells() {
 
 #[test]
 fn what_a_tool_lists_and_lies_nowhere_is_lost_and_what_it_does_not_list_is_orphaned() {
-    let (store, data) = (Store::new(), Store::new());
-    let root = |source, folder: &str| Root { source, product: String::new(), folder: store.path().join(folder) };
+    let (store, data) = (TestStore::new(), TestStore::new());
+    let root = |source, folder: &str| StoreRoot { source, product: String::new(), folder: store.path().join(folder) };
     let roots = vec![
-        root(Source::Claude, "projects"),
-        root(Source::Codex, "codex"),
-        root(Source::Gemini, "gemini"),
-        root(Source::VsCode, "User"),
+        root(TranscriptSource::Claude, "projects"),
+        root(TranscriptSource::Codex, "codex"),
+        root(TranscriptSource::Gemini, "gemini"),
+        root(TranscriptSource::VsCode, "User"),
     ];
     let said = r#"{"type":"user","uuid":"u","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"hi"}}"#;
     for id in ["here", "unlisted"] {
@@ -404,23 +410,23 @@ fn what_a_tool_lists_and_lies_nowhere_is_lost_and_what_it_does_not_list_is_orpha
         state.execute(sql, [index.to_string()]).unwrap();
     }
     let catalog = Catalog::open(&data.path().join("history.db")).unwrap();
-    catalog.scan(&Scan { roots: roots.clone(), keep: None }, &mut |_| {}).unwrap();
+    catalog.scan(&ScanRequest { roots: roots.clone(), keep: None }, &mut |_| {}).unwrap();
     let checkup = check(&catalog, &roots).unwrap();
-    let names = |suspects: &[Suspect]| {
+    let names = |suspects: &[DoctorFinding]| {
         suspects.iter().map(|it| (it.source, it.source_id.clone().unwrap_or_default())).collect::<Vec<_>>()
     };
     let pair = |source, id: &str| (source, id.to_owned());
     assert_eq!(
         names(&checkup.lost),
         [
-            pair(Source::Claude, "gone"),
-            pair(Source::Codex, gone),
-            pair(Source::VsCode, "chat"),
-            pair(Source::VsCode, "window")
+            pair(TranscriptSource::Claude, "gone"),
+            pair(TranscriptSource::Codex, gone),
+            pair(TranscriptSource::VsCode, "chat"),
+            pair(TranscriptSource::VsCode, "window")
         ]
     );
     assert!(checkup.lost[0].path.ends_with("projects/-w/gone.jsonl"));
-    assert_eq!(names(&checkup.orphaned), [pair(Source::Claude, "unlisted")]);
+    assert_eq!(names(&checkup.orphaned), [pair(TranscriptSource::Claude, "unlisted")]);
     assert_eq!((names(&checkup.unknown), &checkup.problems), (vec![], &Vec::<String>::new()));
     assert_eq!((checkup.files, checkup.shown), (5, 4), "one rollout is there in both forms");
 }
@@ -452,7 +458,7 @@ fn sessions_without_a_file_by_design_are_not_lost_and_empty_or_transferred_ones_
     list(&global, serde_json::json!({}));
     let catalog = home.catalog();
     home.scan(&catalog);
-    let names = |suspects: &[Suspect]| {
+    let names = |suspects: &[DoctorFinding]| {
         suspects.iter().filter_map(|it| it.source_id.clone()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     };
     let checkup = check(&catalog, &home.roots()).unwrap();
@@ -474,7 +480,7 @@ fn a_log_that_was_written_over_in_place_is_read_from_its_beginning() {
     let catalog = home.catalog();
     home.scan(&catalog);
     let before = catalog.get("long").unwrap().unwrap();
-    let ending = catalog.ending(&before).unwrap().unwrap();
+    let tail_index = catalog.tail_index(&before).unwrap().unwrap();
     for (path, turns) in [(&short, 6), (&long, 50)] {
         let id = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
         // The same inode, and longer than before: only its bytes tell.
@@ -487,8 +493,8 @@ fn a_log_that_was_written_over_in_place_is_read_from_its_beginning() {
         assert_eq!(std::os::unix::fs::MetadataExt::ino(&old), std::os::unix::fs::MetadataExt::ino(&new));
         assert!(new.len() > old.len(), "{id}");
     }
-    let quick = newest(&before.located(), Some(&ending), Amount::Turns(20)).unwrap();
-    assert_eq!(quick, newest(&before.located(), None, Amount::Turns(20)).unwrap());
+    let quick = newest(&before.location(), Some(&tail_index), TailLimit::Turns(20)).unwrap();
+    assert_eq!(quick, newest(&before.location(), None, TailLimit::Turns(20)).unwrap());
     let report = home.scan(&catalog);
     assert_eq!((report.read, report.continued), (2, 0), "{report:?}");
     let shown = [catalog.get("short").unwrap().unwrap(), catalog.get("long").unwrap().unwrap()];
@@ -547,7 +553,8 @@ fn a_moved_folder_is_found_again_by_its_repository() {
     worked("ffffffffffffffffffffffffffffffff", "after", &new);
     assert_eq!(home.scan(&catalog).moved, 1);
     assert_eq!(shown("before").folder, Some(new.display().to_string()));
-    let filter = |repository: &str| Filter { repository: Some(repository.to_owned()), ..Filter::default() };
+    let filter =
+        |repository: &str| CatalogFilter { repository: Some(repository.to_owned()), ..CatalogFilter::default() };
     for spelled in ["acme/site", "site", "git@example.org:Acme/Site.git", &new.display().to_string()] {
         assert_eq!(ids(&catalog, &filter(spelled)).len(), 2, "{spelled}");
     }
@@ -564,7 +571,7 @@ fn copies_stand_in_for_files_that_are_gone_also_in_a_catalog_made_anew() {
     fs::create_dir_all(&folder).unwrap();
     fs::copy(&path, folder.join("events.jsonl")).unwrap();
     fs::write(folder.join("origin"), path.display().to_string()).unwrap();
-    let scan = Scan { roots: home.roots(), keep: Some(Keep { folder: copies, now: None }) };
+    let scan = ScanRequest { roots: home.roots(), keep: Some(BackupStore { folder: copies, now: None }) };
     let catalog = home.catalog();
     let run = || catalog.scan(&scan, &mut |_| {}).unwrap();
     assert_eq!((run().gone, catalog.len().unwrap()), (0, 1), "the file is there");
@@ -572,7 +579,7 @@ fn copies_stand_in_for_files_that_are_gone_also_in_a_catalog_made_anew() {
     for _ in 0..2 {
         let report = run();
         assert_eq!((report.gone, report.sessions), (1, 1));
-        let page = catalog.list(&Filter::default(), None, 10).unwrap();
+        let page = catalog.list(&CatalogFilter::default(), None, 10).unwrap();
         assert_eq!(page.entries[0].kept_from.as_deref(), Some(path.as_path()));
         assert_eq!(page.entries[0].session.turns, 2);
         catalog.clear().unwrap();

@@ -4,22 +4,24 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use grove_fixtures::outside;
-use grove_history::catalog::{Catalog, Scan};
-use grove_history::{Changes, FileChange, ForeignSession, Operation, Root, Source};
+use grove_history::catalog::{Catalog, ScanRequest};
+use grove_history::{
+    ChangeOperation, FileChangeSummary, SessionChanges, StoreRoot, TranscriptSession, TranscriptSource,
+};
 use serde_json::{Value, json};
 
-use crate::support::{Store, json as parsed, lines};
+use crate::support::{TestStore, json as parsed, lines};
 
 /// What the catalog knows of the one session that lies in a file, and what that changed.
-fn read(source: Source, name: &str, text: impl AsRef<[u8]>) -> (ForeignSession, Changes) {
-    let (store, data) = (Store::new().with(name, text), Store::new());
+fn read(source: TranscriptSource, name: &str, text: impl AsRef<[u8]>) -> (TranscriptSession, SessionChanges) {
+    let (store, data) = (TestStore::new().with(name, text), TestStore::new());
     scanned(source, store.path(), data.path())
 }
 
-fn scanned(source: Source, folder: &Path, data: &Path) -> (ForeignSession, Changes) {
+fn scanned(source: TranscriptSource, folder: &Path, data: &Path) -> (TranscriptSession, SessionChanges) {
     let catalog = Catalog::open(&data.join("history.db")).unwrap();
-    let roots = vec![Root { source, product: String::new(), folder: folder.to_owned() }];
-    catalog.scan(&Scan { roots, keep: None }, &mut |_| {}).unwrap();
+    let roots = vec![StoreRoot { source, product: String::new(), folder: folder.to_owned() }];
+    catalog.scan(&ScanRequest { roots, keep: None }, &mut |_| {}).unwrap();
     let mut entries = Vec::new();
     catalog.each(|entry| entries.push(entry)).unwrap();
     assert_eq!(entries.len(), 1);
@@ -27,7 +29,7 @@ fn scanned(source: Source, folder: &Path, data: &Path) -> (ForeignSession, Chang
     (entries.remove(0).session, changes)
 }
 
-fn told(changes: &Changes) -> Vec<(&str, Operation, u64, u64)> {
+fn told(changes: &SessionChanges) -> Vec<(&str, ChangeOperation, u64, u64)> {
     let files = changes.files.iter();
     files.map(|(path, it)| (path.as_str(), it.operation, it.insertions, it.deletions)).collect()
 }
@@ -70,14 +72,14 @@ fn claude_codes_edits_are_counted_by_its_patches_and_a_file_that_was_there_is_no
             Value::Null,
         ),
     ]);
-    let (_, changes) = read(Source::Claude, "-w/s.jsonl", log);
+    let (_, changes) = read(TranscriptSource::Claude, "-w/s.jsonl", log);
     assert_eq!(
         told(&changes),
         [
-            ("/w/new", Operation::Created, 2, 0),
-            ("/w/there", Operation::Modified, 2, 1),
-            ("/w/e", Operation::Modified, 2, 1),
-            ("/w/m", Operation::Modified, 3, 2),
+            ("/w/new", ChangeOperation::Created, 2, 0),
+            ("/w/there", ChangeOperation::Modified, 2, 1),
+            ("/w/e", ChangeOperation::Modified, 2, 1),
+            ("/w/m", ChangeOperation::Modified, 3, 2),
         ]
     );
 }
@@ -99,12 +101,12 @@ fn a_patch_of_codexs_tells_of_all_its_files_under_the_folder_that_it_worked_in()
             "output": "{\"output\":\"bad\",\"metadata\":{\"exit_code\":1}}"}}),
     ]);
     let name = "sessions/rollout-2026-01-01T00-00-00-01a1e039-1686-7a20-b7e3-98dd8870ad1b.jsonl";
-    let (_, changes) = read(Source::Codex, name, log);
+    let (_, changes) = read(TranscriptSource::Codex, name, log);
     let expected = [
-        ("/w/src/a.rs", Operation::Created, 2, 0),
-        ("/w/c.rs", Operation::Modified, 1, 1),
-        ("/w/d.rs", Operation::Deleted, 0, 0),
-        ("/w/e.rs", Operation::Deleted, 0, 0),
+        ("/w/src/a.rs", ChangeOperation::Created, 2, 0),
+        ("/w/c.rs", ChangeOperation::Modified, 1, 1),
+        ("/w/d.rs", ChangeOperation::Deleted, 0, 0),
+        ("/w/e.rs", ChangeOperation::Deleted, 0, 0),
     ];
     assert_eq!(told(&changes), expected);
     assert_eq!(changes.files["/w/c.rs"].from.as_deref(), Some("/w/b.rs"));
@@ -129,11 +131,14 @@ fn edits_in_vs_code_count_by_the_text_that_came_of_them_and_a_file_that_a_call_m
             "command": {"command": "open", "arguments": [{"scheme": "https", "authority": "github.com", "path": "/acme/site/pull/7"}]}},
     ]}]});
     let name = "User/workspaceStorage/0123456789abcdef0123456789abcdef/chatSessions/s.json";
-    let store = Store::new().with(name, session.to_string());
-    let data = Store::new();
-    let (session, changes) = scanned(Source::VsCode, &store.path().join("User"), data.path());
-    let expected =
-        [("/w/new", Operation::Created, 3, 0), ("/w/b", Operation::Modified, 1, 2), ("/w/c", Operation::Deleted, 0, 9)];
+    let store = TestStore::new().with(name, session.to_string());
+    let data = TestStore::new();
+    let (session, changes) = scanned(TranscriptSource::VsCode, &store.path().join("User"), data.path());
+    let expected = [
+        ("/w/new", ChangeOperation::Created, 3, 0),
+        ("/w/b", ChangeOperation::Modified, 1, 2),
+        ("/w/c", ChangeOperation::Deleted, 0, 9),
+    ];
     assert_eq!(told(&changes), expected);
     assert_eq!(session.workspace.pull_request.as_deref(), Some("https://github.com/acme/site/pull/7"));
 }
@@ -147,8 +152,8 @@ fn edits_of_gemini_pi_and_opencode_count_with_what_their_results_say() {
                     "user_added_lines": 1, "user_removed_lines": 0}}},
             {"id": "2", "name": "replace", "args": {"file_path": "/w/b", "old_string": "", "new_string": "1\n"}, "status": "success"},
             {"id": "3", "name": "write_file", "args": {"file_path": "/w/c", "content": "x"}, "status": "cancelled"}]}]});
-    let (_, changes) = read(Source::Gemini, "p/chats/session-1.json", gemini.to_string());
-    assert_eq!(told(&changes), [("/w/a", Operation::Modified, 2, 2), ("/w/b", Operation::Created, 1, 0)]);
+    let (_, changes) = read(TranscriptSource::Gemini, "p/chats/session-1.json", gemini.to_string());
+    assert_eq!(told(&changes), [("/w/a", ChangeOperation::Modified, 2, 2), ("/w/b", ChangeOperation::Created, 1, 0)]);
 
     let call =
         |id: &str, name: &str, input: Value| json!({"type": "toolCall", "id": id, "name": name, "arguments": input});
@@ -161,10 +166,10 @@ fn edits_of_gemini_pi_and_opencode_count_with_what_their_results_say() {
         json!({"type": "message", "id": "r1", "parentId": "a", "message": {"role": "toolResult", "toolCallId": "1", "content": "ok"}}),
         json!({"type": "message", "id": "r2", "parentId": "r1", "message": {"role": "toolResult", "toolCallId": "2", "content": "ok"}}),
     ]);
-    let (_, changes) = read(Source::Pi, "--w--/2026_s.jsonl", pi);
-    assert_eq!(told(&changes), [("/w/a", Operation::Created, 3, 1)]);
+    let (_, changes) = read(TranscriptSource::Pi, "--w--/2026_s.jsonl", pi);
+    assert_eq!(told(&changes), [("/w/a", ChangeOperation::Created, 3, 1)]);
 
-    let store = Store::new();
+    let store = TestStore::new();
     let tool = |id: &str, tool: &str, input: Value, metadata: Value| {
         let state = json!({"status": "completed", "input": input, "output": "ok", "metadata": metadata, "time": {"start": 1, "end": 2}});
         json!({"id": id, "messageID": "m2", "sessionID": "ses_1", "type": "tool", "callID": id, "tool": tool, "state": state})
@@ -192,9 +197,9 @@ fn edits_of_gemini_pi_and_opencode_count_with_what_their_results_say() {
     ] {
         store.put(&format!("storage/part/m2/{}.json", part["id"].as_str().unwrap()), part.to_string());
     }
-    let data = Store::new();
-    let (_, changes) = scanned(Source::OpenCode, store.path(), data.path());
-    assert_eq!(told(&changes), [("/w/a", Operation::Modified, 2, 0), ("/w/b", Operation::Modified, 4, 3)]);
+    let data = TestStore::new();
+    let (_, changes) = scanned(TranscriptSource::OpenCode, store.path(), data.path());
+    assert_eq!(told(&changes), [("/w/a", ChangeOperation::Modified, 2, 0), ("/w/b", ChangeOperation::Modified, 4, 3)]);
 }
 
 #[test]
@@ -206,7 +211,7 @@ fn a_pull_request_and_the_worktrees_origin_are_known_where_the_store_tells_them(
             json!({"type": "pr-link", "sessionId": "s", "prNumber": 1, "prUrl": "https://github.com/acme/site/pull/1", "prRepository": "acme/site"}),
             json!({"type": "pr-link", "sessionId": "s", "prUrl": "javascript:alert(1)"}),
         ]);
-    let (session, _) = read(Source::Claude, "-w/s.jsonl", log);
+    let (session, _) = read(TranscriptSource::Claude, "-w/s.jsonl", log);
     let workspace = session.workspace;
     assert_eq!(
         workspace.pull_request.as_deref(),
@@ -217,7 +222,7 @@ fn a_pull_request_and_the_worktrees_origin_are_known_where_the_store_tells_them(
     let tree = workspace.worktree.unwrap();
     assert_eq!((tree.folder.as_str(), tree.repository.as_deref()), ("/w/trees/x", Some("/w")));
 
-    let store = Store::new();
+    let store = TestStore::new();
     store.put(
         "s/events.jsonl",
         lines(&[json!({"type": "session.start", "data": {"sessionId": "s", "context": {"cwd": "/w/trees/y"}}})]),
@@ -228,8 +233,8 @@ fn a_pull_request_and_the_worktrees_origin_are_known_where_the_store_tells_them(
         "repositoryPath": "/w", "worktreePath": "/w/trees/y", "pullRequestUrl": "https://github.com/acme/site/pull/2"}})
         .to_string(),
     );
-    let data = Store::new();
-    let (session, _) = scanned(Source::CopilotCli, store.path(), data.path());
+    let data = TestStore::new();
+    let (session, _) = scanned(TranscriptSource::CopilotCli, store.path(), data.path());
     let workspace = session.workspace;
     assert_eq!(workspace.pull_request.as_deref(), Some("https://github.com/acme/site/pull/2"));
     assert_eq!((workspace.branch.as_deref(), workspace.base_branch.as_deref()), (Some("y"), Some("dev")));
@@ -264,10 +269,10 @@ fn a_recorded_session_tells_each_file_that_a_call_of_its_changed() {
             went += diff.lines().filter(|line| line.starts_with('-')).count();
         }
     }
-    let (_, changes) = read(Source::Pi, "--w--/2026_s.jsonl", log);
+    let (_, changes) = read(TranscriptSource::Pi, "--w--/2026_s.jsonl", log);
     assert!(expected.len() > 20, "the recording is another one");
     assert_eq!(changes.files.keys().cloned().collect::<BTreeSet<_>>(), expected);
-    let sum = |count: fn(&FileChange) -> u64| changes.files.values().map(count).sum::<u64>();
+    let sum = |count: fn(&FileChangeSummary) -> u64| changes.files.values().map(count).sum::<u64>();
     // What stands around an edit is not known here, and may have a line in common with it.
     assert!(sum(|it| it.insertions).abs_diff(came as u64) <= 5, "{came}");
     assert!(sum(|it| it.deletions).abs_diff(went as u64) <= 5, "{went}");

@@ -4,14 +4,15 @@ use grove_core::{MessageOrigin, Timestamp};
 use grove_fixtures::outside;
 use grove_history::claude::{self, Claude};
 use grove_history::{
-    Approval, CallState, ChangeKind, Follows, ForeignPart, ForeignSession, ForeignToolKind, ForeignTurn, Hints,
-    Located, Mark, Reader, Root, Source, ToolInput, TurnOutcome, path, read_whole,
+    Approval, CallState, DamageKind, EditKind, Hints, HistoryReader, SessionLocation, StoreRoot, ToolInput,
+    TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent,
+    path, read_with_turns,
 };
 use serde_json::{Value, json};
 
-use crate::support::{Store, calls, everything, lines, read_file};
+use crate::support::{TestStore, calls, everything, lines, read_file};
 
-fn read(log: &str) -> (ForeignSession, Vec<ForeignTurn>) {
+fn read(log: &str) -> (TranscriptSession, Vec<TranscriptTurn>) {
     let mut turns = Vec::new();
     let reading = claude::read_log(log.as_bytes(), "s", None, &mut |turn| turns.push(turn)).unwrap();
     (reading.session, turns)
@@ -49,7 +50,7 @@ fn call(id: &str, name: &str, input: Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "input": input})
 }
 
-fn texts(turns: &[ForeignTurn]) -> Vec<&str> {
+fn texts(turns: &[TranscriptTurn]) -> Vec<&str> {
     turns.iter().map(|turn| turn.message.text.as_str()).collect()
 }
 
@@ -70,15 +71,15 @@ fn the_lines_of_one_message_are_one_message_and_its_usage_counts_once() {
     assert_eq!((session.turns, session.title.as_deref(), session.tools.len()), (1, Some("look"), 2));
     let turn = &turns[0];
     assert_eq!(turn.text(), "Looking.\n\nDone.");
-    assert!(matches!(&turn.parts[0], ForeignPart::Reasoning { text, .. } if text == "hm"));
+    assert!(matches!(&turn.parts[0], TranscriptPart::Reasoning { text, .. } if text == "hm"));
     let calls = calls(&turn.parts);
     assert_eq!(
         (calls[0].kind, calls[0].output.as_ref().unwrap().text.as_str()),
-        (ForeignToolKind::Read, "fn main() {}")
+        (TranscriptToolKind::Read, "fn main() {}")
     );
     assert_eq!(
         (calls[1].kind, calls[1].exit_code, calls[1].state),
-        (ForeignToolKind::Shell, Some(2), CallState::Complete)
+        (TranscriptToolKind::Shell, Some(2), CallState::Complete)
     );
     assert_eq!(turn.outcome, TurnOutcome::Complete);
     let usage = turn.usage.as_ref().unwrap();
@@ -100,8 +101,11 @@ fn a_turn_that_was_taken_back_stays_and_the_path_leaves_it_out() {
         user("u4", None, "one again"),
         user("u5", Some("gone"), "its parent was on a line that is lost"),
     ]));
-    let follows: Vec<Follows> = turns.iter().map(|turn| turn.follows).collect();
-    assert_eq!(follows, [Follows::Previous, Follows::Previous, Follows::Turn(0), Follows::Nothing, Follows::Previous]);
+    let follows: Vec<TurnParent> = turns.iter().map(|turn| turn.follows).collect();
+    assert_eq!(
+        follows,
+        [TurnParent::Previous, TurnParent::Previous, TurnParent::Turn(0), TurnParent::Nothing, TurnParent::Previous]
+    );
     assert_eq!(path(&turns[..3]), [0, 2]);
     assert_eq!((session.turns, turns[3].outcome.clone()), (5, TurnOutcome::Interrupted));
 }
@@ -120,9 +124,9 @@ fn a_compaction_is_told_and_breaks_no_chain() {
         user("u2", Some("s1"), "two"),
         says("a2", Some("u2"), "m2", json!("2")),
     ]));
-    assert_eq!((texts(&turns), turns[1].follows), (vec!["one", "two"], Follows::Previous));
+    assert_eq!((texts(&turns), turns[1].follows), (vec!["one", "two"], TurnParent::Previous));
     let notices = turns[0].parts.iter().filter_map(|part| match part {
-        ForeignPart::Notice(notice) => Some((notice.kind.as_str(), notice.text.as_str())),
+        TranscriptPart::Notice(notice) => Some((notice.kind.as_str(), notice.text.as_str())),
         _ => None,
     });
     let notices: Vec<_> = notices.collect();
@@ -211,7 +215,7 @@ fn kinds_that_are_not_known_are_kept_as_they_came() {
         .parts
         .iter()
         .filter_map(|part| match part {
-            ForeignPart::Raw(value) => Some(value),
+            TranscriptPart::Raw(value) => Some(value),
             _ => None,
         })
         .collect();
@@ -256,7 +260,7 @@ fn a_subagent_in_the_same_file_is_a_chat_of_the_call_that_was_given_its_words() 
     assert_eq!(turns[0].text(), "It is three.");
 }
 
-fn store() -> Store {
+fn store() -> TestStore {
     let agent = |text: &str| lines(&[user("x1", None, "go"), says("x2", Some("x1"), "mx", json!(text))]);
     let nested = lines(&[
         user("x1", None, "go"),
@@ -294,7 +298,7 @@ fn store() -> Store {
         result("r3", Some("a1"), "c3", json!("Full output saved to: ../../../../secret.txt")),
         says("a2", Some("r1"), "m2", json!("done")),
     ]);
-    Store::new()
+    TestStore::new()
         .with("projects/-w/s.jsonl", log)
         .with("projects/-w/s/subagents/agent-a.jsonl", nested)
         .with("projects/-w/s/subagents/agent-a.meta.json", r#"{"agentType":"walker","spawnDepth":1}"#)
@@ -309,19 +313,19 @@ fn store() -> Store {
         .with("debug/s.jsonl", "what the program says of itself")
 }
 
-fn root(store: &Store) -> Root {
-    Root { source: Source::Claude, product: "Claude Code".into(), folder: store.path().join("projects") }
+fn root(store: &TestStore) -> StoreRoot {
+    StoreRoot { source: TranscriptSource::Claude, product: "Claude Code".into(), folder: store.path().join("projects") }
 }
 
 #[test]
 fn what_lies_beside_a_log_is_read_with_it_and_nothing_is_written() {
     let store = store();
     let before = everything(store.path());
-    let finding = Claude.find(&root(&store), Hints::Read);
-    assert!(finding.problems.is_empty(), "{:?}", finding.problems);
-    assert_eq!(finding.sessions.len(), 1, "a subagent's log is no session");
-    let located = &finding.sessions[0];
-    let (session, turns) = read_whole(&Claude, located).unwrap();
+    let listing = Claude.find(&root(&store), Hints::Read);
+    assert!(listing.problems.is_empty(), "{:?}", listing.problems);
+    assert_eq!(listing.sessions.len(), 1, "a subagent's log is no session");
+    let location = &listing.sessions[0];
+    let (session, turns) = read_with_turns(&Claude, location).unwrap();
     let calls = calls(&turns[0].parts);
     let chat = calls[0].subagent.as_ref().unwrap();
     assert_eq!(
@@ -338,10 +342,10 @@ fn what_lies_beside_a_log_is_read_with_it_and_nothing_is_written() {
     assert!(session.damage.marks.is_empty(), "{:?}", session.damage);
 
     assert_eq!(session.todos[0].title, "write");
-    assert_eq!(claude::todos(&located.path, "a").unwrap().len(), 1, "a subagent's own");
-    assert!(claude::todos(&located.path, "../../secret").unwrap().is_empty());
-    assert_eq!(claude::backup(&located.path, "abc@v1").unwrap().as_deref(), Some(&b"before"[..]));
-    assert_eq!(claude::backup(&located.path, "../../secret.txt").unwrap(), None);
+    assert_eq!(claude::todos(&location.path, "a").unwrap().len(), 1, "a subagent's own");
+    assert!(claude::todos(&location.path, "../../secret").unwrap().is_empty());
+    assert_eq!(claude::backup(&location.path, "abc@v1").unwrap().as_deref(), Some(&b"before"[..]));
+    assert_eq!(claude::backup(&location.path, "../../secret.txt").unwrap(), None);
     assert_eq!(everything(store.path()), before);
 }
 
@@ -354,17 +358,17 @@ fn the_programs_own_list_is_a_hint_and_hides_no_session() {
            "projectPath":"/w/t","created":"2026-01-02T03:04:05.000Z"}]}"#,
     );
     store.put("projects/-w/t.jsonl", lines(&[user("u1", None, "hi")]));
-    let finding = Claude.find(&root(&store), Hints::Read);
-    let told: Vec<_> = finding
+    let listing = Claude.find(&root(&store), Hints::Read);
+    let told: Vec<_> = listing
         .sessions
         .iter()
-        .map(|found| (found.id.as_str(), found.headline.listed, found.headline.title.as_deref()))
+        .map(|found| (found.id.as_str(), found.preview.listed, found.preview.title.as_deref()))
         .collect();
     assert_eq!(told, [("s", Some(false), None), ("t", Some(true), Some("Listed"))]);
     store.put("projects/-w/sessions-index.json", "{");
-    let finding = Claude.find(&root(&store), Hints::Read);
-    assert_eq!((finding.sessions.len(), finding.problems.len()), (2, 1));
-    assert_eq!(Claude.find(&root(&store), Hints::Leave).problems.len(), 0);
+    let listing = Claude.find(&root(&store), Hints::Read);
+    assert_eq!((listing.sessions.len(), listing.problems.len()), (2, 1));
+    assert_eq!(Claude.find(&root(&store), Hints::Skip).problems.len(), 0);
 }
 
 #[test]
@@ -376,7 +380,7 @@ fn a_fork_names_its_parent_and_a_file_that_was_renamed_its_old_name() {
     let (fork, _) = read(&lines(&[other(user("u1", None, "a")), user("u2", Some("u1"), "b")]));
     assert_eq!((fork.parent.as_deref(), fork.aliases.len()), (Some("old"), 0));
     let (moved, _) = read(&lines(&[other(user("u1", None, "a"))]));
-    assert_eq!((moved.parent.as_deref(), moved.answers_to("old")), (None, true));
+    assert_eq!((moved.parent.as_deref(), moved.has_id("old")), (None, true));
 }
 
 #[test]
@@ -416,7 +420,7 @@ fn reading_on_gives_what_reading_anew_gives_wherever_new_lines_hang() {
 #[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn recorded_sessions_of_claude_code_are_read() {
     let fixtures = outside("vscode/claude-code");
-    let read = |name: &str| read_file(Source::Claude, &fixtures.join(name));
+    let read = |name: &str| read_file(TranscriptSource::Claude, &fixtures.join(name));
     let (session, turns) = read("vscode-copilot-chat/b3a7bd3c-5a10-4e7b-8ff0-7fc0cd6d1093.jsonl");
     assert!(session.first_message.starts_with("Run 4 subagents in parallel"));
     assert_eq!((session.turns, session.tools.as_slice()), (1, &["Task".to_owned()][..]));
@@ -434,12 +438,15 @@ fn recorded_sessions_of_claude_code_are_read() {
     assert!(turns[0].context.iter().any(|block| block.name == "system-reminder"));
     assert_eq!(turns[0].outcome, TurnOutcome::Complete);
     let (session, turns) = read("agentsview/truncated.jsonl");
-    assert_eq!((session.turns, turns[0].text().as_str(), session.damage.marks), (1, "Hi there", vec![Mark::Damaged]));
+    assert_eq!(
+        (session.turns, turns[0].text().as_str(), session.damage.marks),
+        (1, "Hi there", vec![DamageKind::Damaged])
+    );
     let (_, turns) = read("agentsview/tool_call_pending.jsonl");
     assert_eq!(turns[0].outcome, TurnOutcome::Interrupted);
     let (session, turns) = read("claude-code-log/edge_cases.jsonl");
     assert!(session.damage.count >= 4, "{:?}", session.damage);
-    assert!(turns.len() >= 3 && turns.iter().all(|turn| turn.follows == Follows::Previous));
+    assert!(turns.len() >= 3 && turns.iter().all(|turn| turn.follows == TurnParent::Previous));
     let (session, turns) = read("agent-sessions/subagent/0a1b2c3d-4e5f-4061-8071-2a3b4c5d6e7f.jsonl");
     assert_eq!((session.turns, turns[0].tool_calls().filter(|call| call.subagent.is_some()).count()), (1, 1));
 }
@@ -453,8 +460,8 @@ fn every_recorded_log_of_claude_code_is_read_without_loss() {
         if path.extension().is_none_or(|extension| extension != "jsonl") {
             continue;
         }
-        let located = Located::of_file(Source::Claude, &path).unwrap();
-        let (session, turns) = read_whole(&Claude, &located).unwrap();
+        let location = SessionLocation::of_file(TranscriptSource::Claude, &path).unwrap();
+        let (session, turns) = read_with_turns(&Claude, &location).unwrap();
         assert_eq!(session.turns as usize, turns.len(), "{}", path.display());
         let all = serde_json::to_string(&turns).unwrap();
         for line in bytes.split(|byte| *byte == b'\n') {
@@ -492,15 +499,15 @@ fn copies_of_files_tell_what_became_of_them_between_two_messages() {
         snapshot("u3", false, json!({"src/a.rs": copy(Some("a@v2")), "new.rs": copy(Some("n@v1"))})),
         user("u3", Some("a2"), "three"),
     ]);
-    let store = Store::new()
+    let store = TestStore::new()
         .with("file-history/s/a@v1", "one\ntwo\n")
         .with("file-history/s/a@v2", "one\n2\nthree\n")
         .with("file-history/s/n@v1", "new\n");
     let path = store.put("projects/-w/s.jsonl", &log);
-    let (_, turns) = read_file(Source::Claude, &path);
-    let edits = |turn: &ForeignTurn| {
+    let (_, turns) = read_file(TranscriptSource::Claude, &path);
+    let edits = |turn: &TranscriptTurn| {
         let edits = turn.parts.iter().filter_map(|part| match part {
-            ForeignPart::Edit(edit) => Some((edit.place.shown().to_owned(), edit.kind, edit.added, edit.removed)),
+            TranscriptPart::Edit(edit) => Some((edit.place.shown().to_owned(), edit.kind, edit.added, edit.removed)),
             _ => None,
         });
         edits.collect::<Vec<_>>()
@@ -508,21 +515,21 @@ fn copies_of_files_tell_what_became_of_them_between_two_messages() {
     let told = |path: &str, kind, added, removed| (path.to_owned(), kind, Some(added), Some(removed));
     assert_eq!(
         edits(&turns[0]),
-        [told("/w/src/a.rs", ChangeKind::Edit, 2, 1), told("/w/new.rs", ChangeKind::Create, 1, 0)]
+        [told("/w/src/a.rs", EditKind::Edit, 2, 1), told("/w/new.rs", EditKind::Create, 1, 0)]
     );
     assert_eq!((edits(&turns[1]), edits(&turns[2])), (vec![], vec![]));
 }
 
 #[test]
 fn the_title_of_the_programs_own_list_stands_where_the_log_has_none() {
-    let store = Store::new().with(
+    let store = TestStore::new().with(
         "projects/-w/sessions-index.json",
         r#"{"entries":[{"sessionId":"s","summary":"Listed","firstPrompt":"hi"}]}"#,
     );
     let title = |log: &str| {
         let path = store.put("projects/-w/s.jsonl", log);
-        let located = grove_history::locate(Source::Claude, &path).unwrap();
-        read_whole(&Claude, &located).unwrap().0.title.unwrap()
+        let location = grove_history::locate(TranscriptSource::Claude, &path).unwrap();
+        read_with_turns(&Claude, &location).unwrap().0.title.unwrap()
     };
     let said = lines(&[user("u1", None, "hi")]);
     assert_eq!(title(&said), "Listed");

@@ -2,14 +2,14 @@
 
 use grove_history::codex::{self, Codex};
 use grove_history::{
-    CallState, Follows, ForeignPart, ForeignSession, ForeignToolKind, ForeignTurn, Hints, Mark, Reader, Root, Source,
-    ToolInput, TurnOutcome, path, read_whole,
+    CallState, DamageKind, Hints, HistoryReader, StoreRoot, ToolInput, TranscriptPart, TranscriptSession,
+    TranscriptSource, TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent, path, read_with_turns,
 };
 use serde_json::{Value, json};
 
-use crate::support::{Store, calls, everything, lines};
+use crate::support::{TestStore, calls, everything, lines};
 
-fn read(log: &str) -> (ForeignSession, Vec<ForeignTurn>) {
+fn read(log: &str) -> (TranscriptSession, Vec<TranscriptTurn>) {
     let mut turns = Vec::new();
     let reading = codex::read_log(log.as_bytes(), "s", None, &mut |turn| turns.push(turn)).unwrap();
     (reading.session, turns)
@@ -87,7 +87,7 @@ fn what_is_told_twice_counts_once() {
     assert_eq!((turn.id.as_str(), turn.text().as_str(), turn.first_response_ms), ("t1", "Done.", Some(7)));
     assert_eq!(turn.parts.len(), 3, "{:?}", turn.parts);
     let call = calls(&turn.parts)[0];
-    assert_eq!((call.kind, call.exit_code, call.state), (ForeignToolKind::Shell, Some(3), CallState::Complete));
+    assert_eq!((call.kind, call.exit_code, call.state), (TranscriptToolKind::Shell, Some(3), CallState::Complete));
     assert!(
         matches!(&call.input, ToolInput::Command { command, folder, .. } if command == "ls" && folder.as_deref() == Some("/w"))
     );
@@ -135,7 +135,7 @@ fn turns_that_were_rolled_back_stay_and_the_path_leaves_them_out() {
     log.extend(turn("four"));
     log.push(event("thread_name_updated", json!({"thread_name": "Named"})));
     let (session, turns) = read(&lines(&log));
-    assert_eq!((turns[3].follows, path(&turns)), (Follows::Turn(0), vec![0, 3]));
+    assert_eq!((turns[3].follows, path(&turns)), (TurnParent::Turn(0), vec![0, 3]));
     assert_eq!(session.title.as_deref(), Some("Named"));
 }
 
@@ -163,7 +163,7 @@ fn what_was_stopped_or_failed_says_so_and_unknown_items_are_kept() {
     assert_eq!(turns[0].outcome, TurnOutcome::Cancelled);
     assert!(matches!(&calls(&turns[0].parts)[0].input, ToolInput::Edits(edits) if edits[0].path == "a"));
     assert!(matches!(&turns[1].outcome, TurnOutcome::Failed(error) if error.message == "no model"));
-    let raw = turns[2].parts.iter().filter(|part| matches!(part, ForeignPart::Raw(_))).count();
+    let raw = turns[2].parts.iter().filter(|part| matches!(part, TranscriptPart::Raw(_))).count();
     assert_eq!((raw, calls(&turns[2].parts)[0].name.as_str()), (2, "web_search"));
     assert_eq!((session.turns, session.turns_completed), (3, 2));
 }
@@ -195,7 +195,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 fn rollouts_are_found_by_day_packed_or_put_aside_and_nothing_is_written() {
     let id = |last: char| format!("01a1e039-1686-7a20-b7e3-98dd8870ad1{last}");
     let log = lines(&[start(), event("user_message", json!({"message": "hi"}))]);
-    let store = Store::new()
+    let store = TestStore::new()
         .with(&format!("sessions/2026/01/02/rollout-2026-01-02T03-04-05-{}.jsonl", id('a')), &log)
         .with(&format!("sessions/2026/01/01/rollout-2026-01-01T03-04-05-{}.jsonl.zst", id('b')), packed(log.as_bytes()))
         .with(
@@ -209,19 +209,19 @@ fn rollouts_are_found_by_day_packed_or_put_aside_and_nothing_is_written() {
             format!("{}\n{{torn", json!({"id": id('a'), "thread_name": "Named", "updated_at": "x"})),
         );
     let before = everything(store.path());
-    let root = Root { source: Source::Codex, product: "Codex".into(), folder: store.path().into() };
-    let finding = Codex.find(&root, Hints::Read);
-    assert!(finding.problems.is_empty(), "{:?}", finding.problems);
-    let ids: Vec<&str> = finding.sessions.iter().map(|found| found.id.as_str()).collect();
+    let root = StoreRoot { source: TranscriptSource::Codex, product: "Codex".into(), folder: store.path().into() };
+    let listing = Codex.find(&root, Hints::Read);
+    assert!(listing.problems.is_empty(), "{:?}", listing.problems);
+    let ids: Vec<&str> = listing.sessions.iter().map(|found| found.id.as_str()).collect();
     assert_eq!(ids, [id('c'), id('b'), id('d'), id('a')]);
-    for located in &finding.sessions {
-        let (session, turns) = read_whole(&Codex, located).unwrap();
-        if located.id == id('d') {
-            assert!(session.damage.marks.contains(&Mark::TornTail), "what is torn in its packing");
+    for location in &listing.sessions {
+        let (session, turns) = read_with_turns(&Codex, location).unwrap();
+        if location.id == id('d') {
+            assert!(session.damage.marks.contains(&DamageKind::TornTail), "what is torn in its packing");
         } else {
-            assert_eq!((turns[0].message.text.as_str(), session.damage.marks.len()), ("hi", 0), "{}", located.id);
+            assert_eq!((turns[0].message.text.as_str(), session.damage.marks.len()), ("hi", 0), "{}", location.id);
         }
-        let title = if located.id == id('a') { Some("Named") } else { Some("hi").filter(|_| !turns.is_empty()) };
+        let title = if location.id == id('a') { Some("Named") } else { Some("hi").filter(|_| !turns.is_empty()) };
         assert_eq!(session.title.as_deref(), title);
     }
     assert_eq!(everything(store.path()), before);

@@ -2,11 +2,11 @@
 
 use grove_history::copilot_cli::CopilotCli;
 use grove_history::{
-    Approval, CallState, ForeignPart, ForeignToolKind, Hints, Located, Mark, Reader, Source, ToolInput, TurnOutcome,
-    read_whole,
+    Approval, CallState, DamageKind, Hints, HistoryReader, SessionLocation, ToolInput, TranscriptPart,
+    TranscriptSource, TranscriptToolKind, TurnOutcome, read_with_turns,
 };
 
-use crate::support::{Store, calls, events};
+use crate::support::{TestStore, calls, events};
 
 const START: &str = r#"{"type":"session.start","id":"e0","timestamp":"2026-01-02T03:04:05.000Z","parentId":null,"data":{"sessionId":"s","version":1,"producer":"copilot-agent","copilotVersion":"1.0.0","startTime":"2026-01-02T03:04:05.000Z","selectedModel":"vendor/one","context":{"cwd":"/code/app","branch":"main","repository":"me/app"}}}"#;
 const HELLO: &str = r#"{"type":"user.message","id":"u1","timestamp":"2026-01-02T03:04:06.000Z","data":{"content":"hello","transformedContent":"<current_datetime>now</current_datetime>\n\nhello","attachments":[{"type":"file","path":"/code/app/a.rs","displayName":"a.rs"}]}}
@@ -36,10 +36,10 @@ fn a_turn_has_text_reasoning_calls_with_approval_and_times() {
     assert_eq!((turn.message.text.as_str(), turn.message.attachments[0].name.as_str()), ("hello", "a.rs"));
     assert_eq!(turn.context[0].name, "current_datetime");
     assert_eq!(turn.usage.as_ref().unwrap().output_tokens, Some(5));
-    assert!(matches!(&turn.parts[0], ForeignPart::Reasoning { text, .. } if text == "a greeting"));
-    assert!(matches!(&turn.parts[1], ForeignPart::Text(text) if text == "Hi there"));
+    assert!(matches!(&turn.parts[0], TranscriptPart::Reasoning { text, .. } if text == "a greeting"));
+    assert!(matches!(&turn.parts[1], TranscriptPart::Text(text) if text == "Hi there"));
     let call = calls(&turn.parts)[0];
-    assert_eq!((call.kind, call.state, call.exit_code), (ForeignToolKind::Shell, CallState::Complete, Some(0)));
+    assert_eq!((call.kind, call.state, call.exit_code), (TranscriptToolKind::Shell, CallState::Complete, Some(0)));
     assert!(matches!(&call.input, ToolInput::Command { command, .. } if command == "ls"));
     assert_eq!(call.approval, Approval::Person { button: Some("approved".into()) });
     assert_eq!((call.intention.as_deref(), call.output.as_ref().unwrap().text.as_str()), (Some("look around"), "a.rs"));
@@ -70,7 +70,8 @@ fn a_model_that_is_chosen_behind_a_turn_counts_from_the_next_one_on() {
     let round = r#"{"type":"assistant.turn_start","data":{"turnId":"1"}}"#;
     let abort = r#"{"type":"abort","data":{"reason":"user"}}"#;
     let models = |lines: &[&str]| {
-        let model = |turn: &grove_history::ForeignTurn| turn.model.as_ref().map_or("?".into(), |it| it.model.clone());
+        let model =
+            |turn: &grove_history::TranscriptTurn| turn.model.as_ref().map_or("?".into(), |it| it.model.clone());
         events(&log(lines)).1.iter().map(model).collect::<Vec<String>>()
     };
     for change in [chosen, resumed] {
@@ -110,10 +111,10 @@ fn unknown_events_are_kept_raw_and_a_newer_version_is_marked() {
     let start = START.replace("\"version\":1", "\"version\":99");
     let odd = r#"{"type":"canvas.drawn","data":{"shape":"circle"}}"#;
     let (session, turns) = events(&log(&[&start, HELLO, odd]));
-    assert_eq!(session.damage.marks, [Mark::NewerVersion { version: 99 }]);
+    assert_eq!(session.damage.marks, [DamageKind::NewerVersion { version: 99 }]);
     assert!(!session.damage.is_recovered());
     let raw = turns[0].parts.iter().find_map(|part| match part {
-        ForeignPart::Raw(value) => Some(value.to_string()),
+        TranscriptPart::Raw(value) => Some(value.to_string()),
         _ => None,
     });
     assert_eq!(raw.as_deref(), Some(r#"{"shape":"circle","type":"canvas.drawn"}"#));
@@ -125,17 +126,17 @@ fn damaged_logs_give_what_they_hold() {
     let marks = |log: &str| events(log).0.damage.marks;
     assert_eq!(marks(&whole), []);
     assert_eq!(marks(whole.trim_end()), [], "only the last line feed is missing");
-    assert_eq!(marks(""), [Mark::Empty]);
-    assert_eq!(marks(&format!("{whole}{{\"type\":\"assist")), [Mark::TornTail]);
-    assert_eq!(marks(&format!("{whole}\0\0\0\0")), [Mark::TornTail], "zeros, as a power cut leaves them");
-    assert_eq!(marks(HELLO), [Mark::MissingStart]);
+    assert_eq!(marks(""), [DamageKind::Empty]);
+    assert_eq!(marks(&format!("{whole}{{\"type\":\"assist")), [DamageKind::TornTail]);
+    assert_eq!(marks(&format!("{whole}\0\0\0\0")), [DamageKind::TornTail], "zeros, as a power cut leaves them");
+    assert_eq!(marks(HELLO), [DamageKind::MissingStart]);
     let (zeros, turns) = events(&format!("{START}\n\0\0\0{HELLO}\n"));
     assert_eq!(
         (zeros.damage.marks.as_slice(), zeros.damage.places[0].line, turns.len()),
-        (&[Mark::Damaged][..], Some(2), 1)
+        (&[DamageKind::Damaged][..], Some(2), 1)
     );
     let (session, turns) = events(&log(&[START, "not json", HELLO, "[1]", "{\"no\":\"type\"}"]));
-    assert_eq!(session.damage.marks, [Mark::Damaged]);
+    assert_eq!(session.damage.marks, [DamageKind::Damaged]);
     let lines: Vec<_> = session.damage.places.iter().map(|place| place.line).collect();
     assert_eq!((lines, turns.len()), (vec![Some(2), Some(11), Some(12)], 1));
 }
@@ -143,12 +144,16 @@ fn damaged_logs_give_what_they_hold() {
 #[test]
 fn the_title_is_the_persons_then_the_programs_then_the_first_words() {
     let titled = r#"{"type":"session.title_changed","data":{"title":"From the program"}}"#;
-    let store = Store::new().with("s/events.jsonl", log(&[START, HELLO]));
-    let root = grove_history::Root { source: Source::CopilotCli, product: "p".into(), folder: store.path().into() };
+    let store = TestStore::new().with("s/events.jsonl", log(&[START, HELLO]));
+    let root = grove_history::StoreRoot {
+        source: TranscriptSource::CopilotCli,
+        product: "p".into(),
+        folder: store.path().into(),
+    };
     let title = || {
         let found = CopilotCli.find(&root, Hints::Read);
         assert!(found.problems.is_empty());
-        read_whole(&CopilotCli, &found.sessions[0]).unwrap().0.title.unwrap()
+        read_with_turns(&CopilotCli, &found.sessions[0]).unwrap().0.title.unwrap()
     };
     assert_eq!(title(), "hello");
     store.put(
@@ -156,7 +161,7 @@ fn the_title_is_the_persons_then_the_programs_then_the_first_words() {
         "id: s\ncwd: /code/app\nname: From the manifest\ncreated_at: 2026-01-02T03:04:05.000Z\n",
     );
     assert_eq!(title(), "From the manifest");
-    assert_eq!(CopilotCli.find(&root, Hints::Read).sessions[0].headline.title.as_deref(), Some("From the manifest"));
+    assert_eq!(CopilotCli.find(&root, Hints::Read).sessions[0].preview.title.as_deref(), Some("From the manifest"));
     store.put("s/events.jsonl", log(&[START, HELLO, titled]));
     assert_eq!(title(), "From the program");
     store.put("s/vscode.metadata.json", r#"{"customTitle":"From the person","parentSessionId":"p0"}"#);
@@ -165,16 +170,20 @@ fn the_title_is_the_persons_then_the_programs_then_the_first_words() {
 
 #[test]
 fn a_folder_takes_the_place_of_an_older_file_of_the_same_session() {
-    let store = Store::new()
+    let store = TestStore::new()
         .with("a.jsonl", log(&[START]))
         .with("b.jsonl", log(&[START]))
         .with("b/events.jsonl", log(&[START]))
         .with("b/workspace.yaml", "nonsense\n")
         .with("c/plan.md", "no log");
-    let root = grove_history::Root { source: Source::CopilotCli, product: "p".into(), folder: store.path().into() };
+    let root = grove_history::StoreRoot {
+        source: TranscriptSource::CopilotCli,
+        product: "p".into(),
+        folder: store.path().into(),
+    };
     let found = CopilotCli.find(&root, Hints::Read);
     let names: Vec<_> =
-        found.sessions.iter().map(|located| located.path.strip_prefix(store.path()).unwrap().to_owned()).collect();
+        found.sessions.iter().map(|location| location.path.strip_prefix(store.path()).unwrap().to_owned()).collect();
     assert_eq!(names, [std::path::Path::new("a.jsonl"), std::path::Path::new("b/events.jsonl")]);
     assert_eq!(found.problems.len(), 1, "the manifest that is none hides no session: {:?}", found.problems);
 }
@@ -190,19 +199,19 @@ fn reading_on_from_a_bookmark_gives_what_reading_anew_gives() {
     let early = r#"{"type":"session.info","data":{"message":"before anything was said"}}"#;
     let lines: Vec<&str> = [START, early, HELLO].into_iter().chain(more.iter().map(String::as_str)).collect();
     let whole = log(&lines);
-    let store = Store::new();
+    let store = TestStore::new();
     for cut in (0..whole.len()).step_by(97) {
         let path = store.put("s/events.jsonl", &whole.as_bytes()[..cut]);
-        let located = Located::of_file(Source::CopilotCli, &path).unwrap();
+        let location = SessionLocation::of_file(TranscriptSource::CopilotCli, &path).unwrap();
         let mut turns = Vec::new();
-        let first = CopilotCli.read(&located, None, &mut |turn| turns.push(turn)).unwrap();
+        let first = CopilotCli.read(&location, None, &mut |turn| turns.push(turn)).unwrap();
         store.put("s/events.jsonl", &whole);
         let Some(bookmark) = first.bookmark else { continue };
         turns.truncate(bookmark.turns as usize);
         let kept: grove_history::Bookmark = serde_json::from_str(&serde_json::to_string(&bookmark).unwrap()).unwrap();
-        let second = CopilotCli.read(&located, Some(&kept), &mut |turn| turns.push(turn)).unwrap();
+        let second = CopilotCli.read(&location, Some(&kept), &mut |turn| turns.push(turn)).unwrap();
         let mut expected = Vec::new();
-        let anew = CopilotCli.read(&located, None, &mut |turn| expected.push(turn)).unwrap();
+        let anew = CopilotCli.read(&location, None, &mut |turn| expected.push(turn)).unwrap();
         assert_eq!((&second, &turns), (&anew, &expected), "cut at {cut}");
     }
 }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_fixtures::outside;
 use grove_history::{
-    Bookmark, ForeignTurn, HISTORY, Reading, Source, claude, codex, copilot_cli, core_turn, gemini, opencode, pi,
-    vscode,
+    Bookmark, HISTORY, ReadOutcome, TranscriptSource, TranscriptTurn, claude, codex, copilot_cli, core_turn, gemini,
+    opencode, pi, vscode,
 };
 use grove_tree::open;
-use grove_tree::turns::{Origin, header_line, turn_lines, turns};
+use grove_tree::turns::{TurnAttribution, header_line, turn_lines, turns};
 use serde_json::json;
 
 use crate::support::{lines, read_file, request};
 
 /// How a log that is at hand is read.
-type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(ForeignTurn)) -> std::io::Result<Reading>;
+type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<ReadOutcome>;
 
 /// What is written of these turns to a log, and read again.
 fn through_a_log(written: &[Turn]) -> Vec<Arc<Turn>> {
@@ -33,8 +33,13 @@ fn through_a_log(written: &[Turn]) -> Vec<Arc<Turn>> {
     let mut bytes = header_line(&session);
     let mut leaf: Option<String> = None;
     for turn in written {
-        let origin =
-            Origin { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
+        let origin = TurnAttribution {
+            session: &session.id,
+            provider: &session.provider,
+            model: None,
+            spent: None,
+            seen_end: None,
+        };
         let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
         let lines = turn_lines(turn, origin, leaf.as_deref(), &|id| log.index().find(id).is_some());
         bytes.extend(lines.bytes);
@@ -45,7 +50,7 @@ fn through_a_log(written: &[Turn]) -> Vec<Arc<Turn>> {
     turns(&log)
 }
 
-fn round_trip(foreign: &[ForeignTurn]) {
+fn round_trip(foreign: &[TranscriptTurn]) {
     let converted: Vec<Turn> = foreign.iter().map(|turn| core_turn(turn, Timestamp(5)).turn).collect();
     let again = through_a_log(&converted);
     assert_eq!(again.len(), converted.len());
@@ -95,7 +100,7 @@ fn a_turn_in_core_has_text_reasoning_calls_plan_edits_and_the_rest_as_an_extra()
     let history = &turn.message.extra.as_ref().unwrap()[HISTORY];
     assert_eq!((&history["firstResponseMs"], &history["model"]["displayName"]), (&json!(1), &json!("M")));
     let Part::ToolCall(call) = &turn.parts[2] else { panic!() };
-    assert_eq!(call.confirmed.as_ref().unwrap().by, ConfirmedBy::Person);
+    assert_eq!(call.confirmed.as_ref().unwrap().by, ConfirmationReason::Person);
     round_trip(&[foreign]);
 }
 
@@ -187,14 +192,14 @@ fn subagents_are_child_chats_in_core() {
 #[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_turn_becomes_entries_and_the_same_turn_again() {
     let fixtures = outside("vscode");
-    let mut files: Vec<(Source, PathBuf)> = Vec::new();
+    let mut files: Vec<(TranscriptSource, PathBuf)> = Vec::new();
     for folder in ["copilot-chat-json", "copilot-chat-export"] {
         let entries = std::fs::read_dir(fixtures.join(folder)).unwrap();
-        files.extend(entries.map(|entry| (Source::VsCode, entry.unwrap().path())));
+        files.extend(entries.map(|entry| (TranscriptSource::VsCode, entry.unwrap().path())));
     }
     for name in ["agent-sessions/small.jsonl", "agent-sessions/large.jsonl", "vscode-agent-host/subagent-session.jsonl"]
     {
-        files.push((Source::CopilotCli, fixtures.join("copilot-cli").join(name)));
+        files.push((TranscriptSource::CopilotCli, fixtures.join("copilot-cli").join(name)));
     }
     for (source, path) in files {
         round_trip(&read_file(source, &path).1);

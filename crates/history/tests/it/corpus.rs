@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use grove_history::catalog::{Catalog, Filter, Scan, check};
-use grove_history::{Environment, Platform, Source, locations, readers};
+use grove_history::catalog::{Catalog, CatalogFilter, ScanRequest, check};
+use grove_history::{Platform, StoreEnvironment, TranscriptSource, readers, store_roots};
 use serde_json::Value;
 
-use crate::support::Store;
+use crate::support::TestStore;
 
 /// What the generator calls a tool.
-fn generated(source: Source) -> Option<&'static str> {
+fn generated(source: TranscriptSource) -> Option<&'static str> {
     match source.name() {
         "vs-code" => Some("vscode"),
         "copilot-cli" => Some("copilot-cli"),
@@ -41,14 +41,15 @@ fn generate(home: &Path, options: &[&str]) -> Option<Value> {
 
 #[test]
 fn every_session_of_a_dirty_home_is_found_and_each_bad_line_is_told() {
-    let (home, data) = (Store::new(), Store::new());
+    let (home, data) = (TestStore::new(), TestStore::new());
     let options = ["--sessions", "150", "--mb", "6", "--giants", "1", "--giant-mb", "1", "--dirty", "0.3"];
     let Some(manifest) = generate(home.path(), &options) else { return };
-    let environment = Environment { home: home.path().to_string_lossy().into_owned(), ..Environment::default() };
-    let mut roots = locations(Platform::Linux, &environment);
+    let environment =
+        StoreEnvironment { home: home.path().to_string_lossy().into_owned(), ..StoreEnvironment::default() };
+    let mut roots = store_roots(Platform::Linux, &environment);
     roots.retain(|root| root.folder.starts_with(home.path()));
     let catalog = Catalog::open(&data.path().join("history.db")).unwrap();
-    let report = catalog.scan(&Scan { roots: roots.clone(), keep: None }, &mut |_| {}).unwrap();
+    let report = catalog.scan(&ScanRequest { roots: roots.clone(), keep: None }, &mut |_| {}).unwrap();
     let rows = manifest["sessions"].as_array().unwrap();
     assert_eq!((report.sessions, &report.problems), (rows.len(), &vec![]));
     let mut dirty = 0;
@@ -64,7 +65,7 @@ fn every_session_of_a_dirty_home_is_found_and_each_bad_line_is_told() {
     assert!(dirty > 10, "{dirty} of {}", rows.len());
     let checkup = check(&catalog, &roots).unwrap();
     assert_eq!((checkup.damaged.len(), checkup.unknown.len(), checkup.problems.len()), (dirty, 0, 0));
-    let again = catalog.scan(&Scan { roots, keep: None }, &mut |_| {}).unwrap();
+    let again = catalog.scan(&ScanRequest { roots, keep: None }, &mut |_| {}).unwrap();
     assert_eq!((again.read, again.sessions), (0, rows.len()));
-    assert_eq!(catalog.list(&Filter::default(), None, 1_000).unwrap().entries.len(), rows.len());
+    assert_eq!(catalog.list(&CatalogFilter::default(), None, 1_000).unwrap().entries.len(), rows.len());
 }

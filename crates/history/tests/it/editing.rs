@@ -3,12 +3,12 @@
 use std::fs;
 
 use grove_fixtures::outside;
-use grove_history::catalog::{Catalog, Scan};
-use grove_history::vscode::editing::{self, FileAt, Generation, Moment};
-use grove_history::{ChangeKind, Changes, ForeignPart, Operation, Root, Source};
+use grove_history::catalog::{Catalog, ScanRequest};
+use grove_history::vscode::editing::{self, FileSnapshot, Generation, Moment};
+use grove_history::{ChangeOperation, EditKind, SessionChanges, StoreRoot, TranscriptPart, TranscriptSource};
 use serde_json::{Value, json};
 
-use crate::support::{Store, cases, read_file};
+use crate::support::{TestStore, cases, read_file};
 
 const FILE: &str = "file:///app/a.txt";
 
@@ -20,15 +20,15 @@ fn after(request: &str) -> Moment {
     Moment::After { request: request.into() }
 }
 
-fn text(text: &str) -> FileAt {
-    FileAt::Text(text.into())
+fn text(text: &str) -> FileSnapshot {
+    FileSnapshot::Text(text.into())
 }
 
 fn entry(hash: &str) -> Value {
     json!({"resource": FILE, "languageId": "text", "originalHash": "aaaaaaa", "currentHash": hash, "state": 0})
 }
 
-fn read(store: &Store, state: &Value) -> editing::EditingSession {
+fn read(store: &TestStore, state: &Value) -> editing::EditingSession {
     store.put("state.json", state.to_string());
     for (hash, content) in [("aaaaaaa", "one\n"), ("bbbbbbb", "two\n"), ("ccccccc", "three\n")] {
         store.put(&format!("contents/{hash}"), content);
@@ -38,7 +38,7 @@ fn read(store: &Store, state: &Value) -> editing::EditingSession {
 
 #[test]
 fn a_files_text_at_any_request_is_told_from_the_first_version() {
-    let store = Store::new();
+    let store = TestStore::new();
     let session = read(
         &store,
         &json!({"version": 1, "sessionId": "s", "linearHistory": [
@@ -57,12 +57,12 @@ fn a_files_text_at_any_request_is_told_from_the_first_version() {
     ] {
         assert_eq!(session.text_at(FILE, &moment), text(expected), "{moment:?}");
     }
-    assert_eq!(session.text_at(FILE, &at("r9")), FileAt::Unknown);
+    assert_eq!(session.text_at(FILE, &at("r9")), FileSnapshot::Unknown);
 }
 
 #[test]
 fn a_files_text_at_any_stop_is_told_from_the_linear_history() {
-    let store = Store::new();
+    let store = TestStore::new();
     let session = read(
         &store,
         &json!({"version": 2, "sessionId": "s", "linearHistory": [
@@ -75,12 +75,12 @@ fn a_files_text_at_any_stop_is_told_from_the_linear_history() {
     let stop = Moment::At { request: "r1".into(), stop: Some("u1".into()) };
     assert_eq!(session.text_at(FILE, &stop), text("one\n"));
     assert_eq!(session.text_at(FILE, &after("r1")), text("two\n"));
-    assert_eq!(session.text_at(FILE, &after("r2")), FileAt::Absent);
+    assert_eq!(session.text_at(FILE, &after("r2")), FileSnapshot::Absent);
 }
 
 #[test]
 fn a_files_text_at_any_request_is_told_from_the_timeline() {
-    let store = Store::new();
+    let store = TestStore::new();
     let uri = |path: &str| json!({"$mid": 1, "scheme": "file", "path": path});
     let range = |line: u64, from: u64, to: u64| json!({"startLineNumber": line, "startColumn": from, "endLineNumber": line, "endColumn": to});
     let session = read(
@@ -113,16 +113,16 @@ fn a_files_text_at_any_request_is_told_from_the_timeline() {
         (FILE, at("r1"), text("one\n")),
         (FILE, stop.clone(), text("1\n")),
         (FILE, at("r2"), text("1\n")),
-        (FILE, Moment::Now, FileAt::Absent),
-        (new, at("r1"), FileAt::Absent),
-        (new, stop, FileAt::Absent),
-        (new, after("r1"), FileAt::Absent),
-        (moved, at("r1"), FileAt::Absent),
+        (FILE, Moment::Now, FileSnapshot::Absent),
+        (new, at("r1"), FileSnapshot::Absent),
+        (new, stop, FileSnapshot::Absent),
+        (new, after("r1"), FileSnapshot::Absent),
+        (moved, at("r1"), FileSnapshot::Absent),
         (moved, at("r2"), text("newer")),
-        (moved, Moment::Now, FileAt::Unknown),
-        ("file:///app/undone.txt", Moment::Now, FileAt::Absent),
-        ("file:///app/other.txt", Moment::Now, FileAt::Unknown),
-        (FILE, at("r9"), FileAt::Unknown),
+        (moved, Moment::Now, FileSnapshot::Unknown),
+        ("file:///app/undone.txt", Moment::Now, FileSnapshot::Absent),
+        ("file:///app/other.txt", Moment::Now, FileSnapshot::Unknown),
+        (FILE, at("r9"), FileSnapshot::Unknown),
     ] {
         assert_eq!(session.text_at(file, &moment), expected, "{file} {moment:?}");
     }
@@ -132,11 +132,11 @@ fn a_files_text_at_any_request_is_told_from_the_timeline() {
 
 #[test]
 fn only_a_hash_names_a_content() {
-    let store = Store::new();
+    let store = TestStore::new();
     store.put("secret", "no");
     let session =
         read(&store, &json!({"version": 2, "initialFileContents": [[FILE, "../secret"]], "linearHistory": []}));
-    assert_eq!(session.text_at(FILE, &Moment::Start), FileAt::Unknown);
+    assert_eq!(session.text_at(FILE, &Moment::Start), FileSnapshot::Unknown);
 }
 
 #[test]
@@ -171,12 +171,12 @@ fn recorded_editing_sessions_without_edits_have_no_files() {
 }
 
 /// A session with two requests, and an editing session beside it.
-fn edited(state: &Value) -> (Store, std::path::PathBuf) {
+fn edited(state: &Value) -> (TestStore, std::path::PathBuf) {
     let request = |id: &str, response: Value| json!({"requestId": id, "message": {"text": id}, "response": response, "modelState": {"value": 1}});
     let shown = json!([{"kind": "textEditGroup", "uri": {"$mid": 1, "scheme": "file", "path": "/app/a.txt"}, "done": true,
         "edits": [[{"range": {"startLineNumber": 1, "startColumn": 1, "endLineNumber": 2, "endColumn": 1}, "text": "1\n"}]]}]);
     let session = json!({"version": 3, "sessionId": "s", "requests": [request("r1", shown), request("r2", json!([]))]});
-    let store = Store::new();
+    let store = TestStore::new();
     let path = store.put("User/workspaceStorage/h/chatSessions/s.json", session.to_string());
     store.put("User/workspaceStorage/h/chatEditingSessions/s/state.json", state.to_string());
     for (hash, content) in [("aaaaaaa", "one\n"), ("bbbbbbb", "two\nand more\n")] {
@@ -205,9 +205,9 @@ fn timeline() -> Value {
     }, "recentSnapshot": {"entries": []}})
 }
 
-fn edits(turn: &grove_history::ForeignTurn) -> Vec<(String, ChangeKind, Option<u64>, Option<u64>)> {
+fn edits(turn: &grove_history::TranscriptTurn) -> Vec<(String, EditKind, Option<u64>, Option<u64>)> {
     let edits = turn.parts.iter().filter_map(|part| match part {
-        ForeignPart::Edit(edit) => Some((edit.place.shown().to_owned(), edit.kind, edit.added, edit.removed)),
+        TranscriptPart::Edit(edit) => Some((edit.place.shown().to_owned(), edit.kind, edit.added, edit.removed)),
         _ => None,
     });
     edits.collect()
@@ -216,21 +216,21 @@ fn edits(turn: &grove_history::ForeignTurn) -> Vec<(String, ChangeKind, Option<u
 #[test]
 fn what_each_request_did_to_files_is_told_in_its_turn_and_once() {
     let (_store, path) = edited(&timeline());
-    let (session, turns) = read_file(Source::VsCode, &path);
+    let (session, turns) = read_file(TranscriptSource::VsCode, &path);
     assert_eq!(session.damage.marks, []);
     let told = |path: &str, kind, added, removed| (path.to_owned(), kind, Some(added), Some(removed));
     assert_eq!(
         edits(&turns[0]),
-        [told("/app/a.txt", ChangeKind::Edit, 1, 1), told("/app/new.txt", ChangeKind::Create, 1, 0)],
+        [told("/app/a.txt", EditKind::Edit, 1, 1), told("/app/new.txt", EditKind::Create, 1, 0)],
         "the response shows the first one itself"
     );
     assert_eq!(
         edits(&turns[1]),
-        [told("/app/a.txt", ChangeKind::Delete, 0, 1), told("/app/moved.txt", ChangeKind::Rename, 0, 0)]
+        [told("/app/a.txt", EditKind::Delete, 0, 1), told("/app/moved.txt", EditKind::Rename, 0, 0)]
     );
-    let changes = Changes::of(&turns);
+    let changes = SessionChanges::of(&turns);
     let shown: Vec<_> = changes.files.iter().map(|(path, it)| (path.as_str(), it.operation)).collect();
-    assert_eq!(shown, [("/app/a.txt", Operation::Deleted), ("/app/moved.txt", Operation::Created)]);
+    assert_eq!(shown, [("/app/a.txt", ChangeOperation::Deleted), ("/app/moved.txt", ChangeOperation::Created)]);
 }
 
 #[test]
@@ -239,17 +239,18 @@ fn snapshots_tell_what_each_request_did_to_files() {
         {"requestId": "r1", "stops": [{"entries": []}], "postEdit": [entry("aaaaaaa")]},
         {"requestId": "r2", "stops": [{"entries": [entry("aaaaaaa")]}], "postEdit": [entry("bbbbbbb")]},
     ], "linearHistoryIndex": 2, "initialFileContents": [[FILE, "aaaaaaa"]], "recentSnapshot": {"entries": []}}));
-    let (_, turns) = read_file(Source::VsCode, &path);
-    assert_eq!(edits(&turns[0]), [("/app/a.txt".into(), ChangeKind::Edit, None, None)], "what the response shows");
-    assert_eq!(edits(&turns[1]), [("/app/a.txt".into(), ChangeKind::Edit, Some(2), Some(1))]);
+    let (_, turns) = read_file(TranscriptSource::VsCode, &path);
+    assert_eq!(edits(&turns[0]), [("/app/a.txt".into(), EditKind::Edit, None, None)], "what the response shows");
+    assert_eq!(edits(&turns[1]), [("/app/a.txt".into(), EditKind::Edit, Some(2), Some(1))]);
 }
 
 #[test]
 fn a_row_of_changes_follows_an_editing_session_that_is_written_behind_its_session() {
     let (store, _) = edited(&json!({"version": 2, "initialFileContents": []}));
-    let data = Store::new();
-    let root = Root { source: Source::VsCode, product: String::new(), folder: store.path().join("User") };
-    let scan = Scan { roots: vec![root], keep: None };
+    let data = TestStore::new();
+    let root =
+        StoreRoot { source: TranscriptSource::VsCode, product: String::new(), folder: store.path().join("User") };
+    let scan = ScanRequest { roots: vec![root], keep: None };
     let catalog = Catalog::open(&data.path().join("history.db")).unwrap();
     let changed = || {
         catalog.scan(&scan, &mut |_| {}).unwrap();

@@ -2,14 +2,14 @@
 
 use grove_history::gemini::{self, Gemini};
 use grove_history::{
-    CallState, Follows, ForeignPart, ForeignSession, ForeignToolKind, ForeignTurn, Hints, Mark, Reader, Root, Source,
-    TurnOutcome, path, read_whole,
+    CallState, DamageKind, Hints, HistoryReader, StoreRoot, TranscriptPart, TranscriptSession, TranscriptSource,
+    TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent, path, read_with_turns,
 };
 use serde_json::{Value, json};
 
-use crate::support::{Store, calls, everything, lines};
+use crate::support::{TestStore, calls, everything, lines};
 
-fn read(log: &str) -> (ForeignSession, Vec<ForeignTurn>) {
+fn read(log: &str) -> (TranscriptSession, Vec<TranscriptTurn>) {
     let mut turns = Vec::new();
     let session = gemini::read_log(log.as_bytes(), "session-x", &mut |turn| turns.push(turn)).unwrap();
     (session, turns)
@@ -54,11 +54,11 @@ fn a_message_that_is_written_anew_is_one_message() {
     let call = calls(&turn.parts)[0];
     assert_eq!(
         (call.kind, call.state, call.output.as_ref().unwrap().text.as_str()),
-        (ForeignToolKind::Shell, CallState::Complete, "a")
+        (TranscriptToolKind::Shell, CallState::Complete, "a")
     );
     assert_eq!(turn.usage.as_ref().unwrap().input_tokens, Some(20));
-    assert!(matches!(&turn.parts[0], ForeignPart::Reasoning { title: Some(title), .. } if title == "Plan"));
-    assert!(session.damage.marks.is_empty() && session.answers_to("session-x"));
+    assert!(matches!(&turn.parts[0], TranscriptPart::Reasoning { title: Some(title), .. } if title == "Plan"));
+    assert!(session.damage.marks.is_empty() && session.has_id("session-x"));
 }
 
 #[test]
@@ -76,12 +76,12 @@ fn what_was_taken_back_stays_and_the_path_leaves_it_out() {
         user("u4", "four"),
         json!({"id": "z", "type": "hologram", "beam": 1}),
     ]));
-    let follows: Vec<Follows> = turns.iter().map(|turn| turn.follows).collect();
-    assert_eq!(follows, [Follows::Previous, Follows::Previous, Follows::Turn(0), Follows::Nothing]);
+    let follows: Vec<TurnParent> = turns.iter().map(|turn| turn.follows).collect();
+    assert_eq!(follows, [TurnParent::Previous, TurnParent::Previous, TurnParent::Turn(0), TurnParent::Nothing]);
     assert_eq!(path(&turns[..3]), [0, 2]);
     assert!(matches!(&turns[1].outcome, TurnOutcome::Failed(error) if error.message == "no"));
     assert_eq!(turns[2].outcome, TurnOutcome::Cancelled);
-    assert!(matches!(turns[3].parts.last(), Some(ForeignPart::Raw(raw)) if raw["type"] == "hologram"));
+    assert!(matches!(turns[3].parts.last(), Some(TranscriptPart::Raw(raw)) if raw["type"] == "hologram"));
     assert!(session.damage.marks.is_empty());
 }
 
@@ -112,17 +112,18 @@ fn subagents_are_chats_of_their_calls_and_nothing_is_written() {
             answer("y", "went", json!([])),
         ])
     };
-    let store = Store::new()
+    let store = TestStore::new()
         .with("proj/.project_root", "/w/proj\n")
         .with("proj/chats/session-2026-01-02T03-04-x.jsonl", log)
         .with("proj/chats/s/sub.jsonl", sub("sub"))
         .with("proj/chats/s/lone.jsonl", sub("lone"))
         .with("proj/logs.json", "[]");
     let before = everything(store.path());
-    let root = Root { source: Source::Gemini, product: "Gemini CLI".into(), folder: store.path().into() };
-    let finding = Gemini.find(&root, Hints::Read);
-    assert_eq!((finding.sessions.len(), finding.problems.len()), (1, 0));
-    let (session, turns) = read_whole(&Gemini, &finding.sessions[0]).unwrap();
+    let root =
+        StoreRoot { source: TranscriptSource::Gemini, product: "Gemini CLI".into(), folder: store.path().into() };
+    let listing = Gemini.find(&root, Hints::Read);
+    assert_eq!((listing.sessions.len(), listing.problems.len()), (1, 0));
+    let (session, turns) = read_with_turns(&Gemini, &listing.sessions[0]).unwrap();
     assert_eq!(session.workspace.folders[0].shown(), "/w/proj");
     let calls = calls(&turns[0].parts);
     assert_eq!(calls[0].subagent.as_ref().unwrap().turns[0].text(), "went");
@@ -134,9 +135,9 @@ fn subagents_are_chats_of_their_calls_and_nothing_is_written() {
 fn torn_and_broken_logs_give_what_they_hold() {
     let log = lines(&[head(), user("u1", "one"), answer("a1", "1", json!([]))]);
     let (session, turns) = read(&format!("{log}{{\"id\":\"u2\",\"ty"));
-    assert_eq!((turns.len(), session.damage.marks), (1, vec![Mark::TornTail]));
+    assert_eq!((turns.len(), session.damage.marks), (1, vec![DamageKind::TornTail]));
     let (session, turns) = read(&format!("garbage\n{log}"));
-    assert_eq!((turns.len(), session.damage.marks), (1, vec![Mark::Damaged]));
+    assert_eq!((turns.len(), session.damage.marks), (1, vec![DamageKind::Damaged]));
     let (session, _) = read(&lines(&[user("u1", "one")]));
-    assert_eq!(session.damage.marks, [Mark::MissingStart]);
+    assert_eq!(session.damage.marks, [DamageKind::MissingStart]);
 }

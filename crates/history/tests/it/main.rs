@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
+mod case_coverage;
 mod catalog;
 mod changes;
 mod claude;
@@ -9,13 +10,12 @@ mod codex;
 mod copilot_cli;
 mod core;
 mod corpus;
+mod damaged_files;
 mod editing;
 mod gemini;
 mod opencode;
-mod own_cases;
 mod pi;
 mod recorded;
-mod robust;
 mod stores;
 mod support;
 mod vscode;

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use grove_history::catalog::{Catalog, Filter, Scan, ScanReport};
+use grove_history::catalog::{Catalog, CatalogFilter, ScanReport, ScanRequest};
 use grove_history::opencode::{Database, OpenCode, read_exports};
 use grove_history::{
-    CallState, ForeignPart, ForeignToolKind, Hints, Located, Mark, Reader, Root, Source, TurnOutcome, read_whole,
+    CallState, DamageKind, Hints, HistoryReader, SessionLocation, StoreRoot, TranscriptPart, TranscriptSource,
+    TranscriptToolKind, TurnOutcome, read_with_turns,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{Store, calls, everything, read_file};
+use crate::support::{TestStore, calls, everything, read_file};
 
 /// The tables as far as they are read.
 const TABLES: &str = "
@@ -20,9 +21,9 @@ const TABLES: &str = "
     CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER,
         data TEXT);";
 
-type Talk = Vec<(&'static str, Value, Vec<Value>)>;
+type SessionMessages = Vec<(&'static str, Value, Vec<Value>)>;
 
-fn talk() -> Talk {
+fn talk() -> SessionMessages {
     let answer = |finish: &str| {
         json!({"role": "assistant", "mode": "build", "modelID": "m", "providerID": "p", "cost": 0.5, "finish": finish,
             "time": {"created": 20, "completed": 30}, "tokens": {"input": 6, "output": 2, "reasoning": 1, "cache": {"read": 4, "write": 0}}})
@@ -56,7 +57,7 @@ fn talk() -> Talk {
     ]
 }
 
-fn sub() -> Talk {
+fn sub() -> SessionMessages {
     vec![
         ("n1", json!({"role": "user", "time": {"created": 22}}), vec![json!({"type": "text", "text": "go"})]),
         (
@@ -90,7 +91,7 @@ fn database(path: &Path) -> Connection {
     database
 }
 
-fn files(store: &Store) {
+fn files(store: &TestStore) {
     for (id, parent, title, talk) in [("ses", None, "Look", talk()), ("sub", Some("ses"), "walk", sub())] {
         let info = json!({"id": id, "parentID": parent, "title": title, "directory": "/w", "version": "1.18.0", "time": {"created": 5, "updated": 50}});
         store.put(&format!("storage/session/global/{id}.json"), info.to_string());
@@ -103,21 +104,21 @@ fn files(store: &Store) {
     }
 }
 
-fn root(store: &Store) -> Root {
-    Root { source: Source::OpenCode, product: "OpenCode".into(), folder: store.path().into() }
+fn root(store: &TestStore) -> StoreRoot {
+    StoreRoot { source: TranscriptSource::OpenCode, product: "OpenCode".into(), folder: store.path().into() }
 }
 
 #[test]
 fn a_session_is_read_out_of_the_database_with_its_subagents_and_nothing_is_written() {
-    let store = Store::new();
+    let store = TestStore::new();
     drop(database(&store.path().join("opencode.db")));
     let before = everything(store.path());
-    let finding = OpenCode.find(&root(&store), Hints::Read);
-    assert!(finding.problems.is_empty(), "{:?}", finding.problems);
-    assert_eq!(finding.sessions.len(), 1, "a subagent's session is no session of its own");
-    let located = &finding.sessions[0];
-    assert_eq!((located.id.as_str(), located.headline.title.as_deref()), ("ses", Some("Look")));
-    let (session, turns) = read_whole(&OpenCode, located).unwrap();
+    let listing = OpenCode.find(&root(&store), Hints::Read);
+    assert!(listing.problems.is_empty(), "{:?}", listing.problems);
+    assert_eq!(listing.sessions.len(), 1, "a subagent's session is no session of its own");
+    let location = &listing.sessions[0];
+    assert_eq!((location.id.as_str(), location.preview.title.as_deref()), ("ses", Some("Look")));
+    let (session, turns) = read_with_turns(&OpenCode, location).unwrap();
     assert_eq!((session.turns, session.turns_completed, session.models.as_slice()), (2, 1, &["m".to_owned()][..]));
     assert_eq!(session.workspace.folders[0].shown(), "/w");
     let turn = &turns[0];
@@ -126,13 +127,13 @@ fn a_session_is_read_out_of_the_database_with_its_subagents_and_nothing_is_writt
     let calls = calls(&turn.parts);
     assert_eq!(
         (calls[0].kind, calls[0].exit_code, calls[0].state),
-        (ForeignToolKind::Shell, Some(3), CallState::Complete)
+        (TranscriptToolKind::Shell, Some(3), CallState::Complete)
     );
     let chat = calls[1].subagent.as_ref().unwrap();
     assert_eq!((chat.agent.as_deref(), chat.turns[0].text().as_str()), (Some("walker"), "went"));
     let usage = turn.usage.as_ref().unwrap();
     assert_eq!((usage.input_tokens, usage.cost.as_ref().unwrap().as_f64()), (Some(20), Some(1.0)));
-    assert!(matches!(turn.parts.last(), Some(ForeignPart::Raw(raw)) if raw["type"] == "hologram"));
+    assert!(matches!(turn.parts.last(), Some(TranscriptPart::Raw(raw)) if raw["type"] == "hologram"));
     assert_eq!(turns[1].outcome, TurnOutcome::Cancelled);
     assert!(session.damage.marks.is_empty(), "{:?}", session.damage);
     assert_eq!(everything(store.path()), before);
@@ -140,7 +141,7 @@ fn a_session_is_read_out_of_the_database_with_its_subagents_and_nothing_is_writt
 
 #[test]
 fn what_is_still_in_the_databases_log_is_read_too() {
-    let store = Store::new();
+    let store = TestStore::new();
     let path = store.path().join("opencode.db");
     let open = database(&path);
     open.pragma_update(None, "journal_mode", "WAL").unwrap();
@@ -155,14 +156,14 @@ fn what_is_still_in_the_databases_log_is_read_too() {
 
 #[test]
 fn both_forms_of_a_session_come_to_the_same_and_none_is_told_twice() {
-    let new = Store::new();
+    let new = TestStore::new();
     drop(database(&new.path().join("opencode.db")));
-    let old = Store::new();
+    let old = TestStore::new();
     files(&old);
-    let read = |store: &Store| {
+    let read = |store: &TestStore| {
         let found = OpenCode.find(&root(store), Hints::Read);
-        let located = found.sessions.iter().find(|found| found.id == "ses").unwrap().clone();
-        read_whole(&OpenCode, &located).unwrap()
+        let location = found.sessions.iter().find(|found| found.id == "ses").unwrap().clone();
+        read_with_turns(&OpenCode, &location).unwrap()
     };
     assert_eq!(read(&new), read(&old));
     files(&new);
@@ -171,29 +172,29 @@ fn both_forms_of_a_session_come_to_the_same_and_none_is_told_twice() {
     new.put("storage/session/global/left.json", r#"{"id":"left","title":"Left behind"}"#);
     let found = OpenCode.find(&root(&new), Hints::Read).sessions;
     assert_eq!(found.len(), 2, "a session that was not taken along");
-    let listed = |id: &str| found.iter().find(|found| found.id == id).unwrap().headline.listed;
+    let listed = |id: &str| found.iter().find(|found| found.id == id).unwrap().preview.listed;
     assert_eq!((listed("ses"), listed("left")), (Some(true), Some(false)), "the program itself does not show it");
 }
 
 #[test]
 fn sessions_that_were_found_share_one_copy_of_their_database() {
-    let store = Store::new();
+    let store = TestStore::new();
     let path = store.path().join("opencode.db");
     drop(database(&path));
-    let found = OpenCode.find(&root(&store), Hints::Leave).sessions;
-    let mut apart = Located::of_file(Source::OpenCode, &path).unwrap();
+    let found = OpenCode.find(&root(&store), Hints::Skip).sessions;
+    let mut apart = SessionLocation::of_file(TranscriptSource::OpenCode, &path).unwrap();
     apart.id = found[0].id.clone();
-    let at_hand = apart.clone().at_hand().unwrap();
+    let with_database_copy = apart.clone().with_database_copy().unwrap();
     std::fs::remove_file(&path).unwrap();
-    for located in [&found[0], &at_hand] {
-        assert_eq!(read_whole(&OpenCode, located).unwrap().1.len(), 2, "it is not copied again");
+    for location in [&found[0], &with_database_copy] {
+        assert_eq!(read_with_turns(&OpenCode, location).unwrap().1.len(), 2, "it is not copied again");
     }
-    assert!(read_whole(&OpenCode, &apart).is_err());
+    assert!(read_with_turns(&OpenCode, &apart).is_err());
 }
 
 #[test]
 fn the_catalog_has_every_session_of_a_database_and_reads_those_that_changed() {
-    let (store, data) = (Store::new(), Store::new());
+    let (store, data) = (TestStore::new(), TestStore::new());
     let path = store.path().join("opencode.db");
     let open = database(&path);
     let add = |id: &str| {
@@ -202,9 +203,10 @@ fn the_catalog_has_every_session_of_a_database_and_reads_those_that_changed() {
     };
     add("other");
     let catalog = Catalog::open(&data.path().join("history.db")).unwrap();
-    let scan = || -> ScanReport { catalog.scan(&Scan { roots: vec![root(&store)], keep: None }, &mut |_| {}).unwrap() };
+    let scan =
+        || -> ScanReport { catalog.scan(&ScanRequest { roots: vec![root(&store)], keep: None }, &mut |_| {}).unwrap() };
     let listed = || -> Vec<String> {
-        let page = catalog.list(&Filter::default(), None, 10).unwrap();
+        let page = catalog.list(&CatalogFilter::default(), None, 10).unwrap();
         page.entries.into_iter().map(|entry| entry.id).collect()
     };
     let report = scan();
@@ -212,7 +214,7 @@ fn the_catalog_has_every_session_of_a_database_and_reads_those_that_changed() {
     assert_eq!(listed(), ["opencode.ses", "opencode.other"]);
     let entry = catalog.get("ses").unwrap().unwrap();
     assert_eq!((entry.session.turns, entry.path.as_path()), (2, path.as_path()));
-    assert_eq!(read_whole(&OpenCode, &entry.located()).unwrap().1.len(), 2);
+    assert_eq!(read_with_turns(&OpenCode, &entry.location()).unwrap().1.len(), 2);
     assert_eq!(scan().read, 0);
     open.execute("UPDATE session SET title = 'New', time_updated = 60 WHERE id = 'other'", []).unwrap();
     assert_eq!(scan().read, 1);
@@ -230,7 +232,7 @@ fn the_catalog_has_every_session_of_a_database_and_reads_those_that_changed() {
 
 #[test]
 fn an_export_of_the_program_comes_to_the_same_as_its_database() {
-    let export = |id: &str, parent: Option<&str>, title: &str, talk: Talk| {
+    let export = |id: &str, parent: Option<&str>, title: &str, talk: SessionMessages| {
         let messages = talk.into_iter().map(|(id, mut info, parts)| {
             info["id"] = id.into();
             json!({"info": info, "parts": parts})
@@ -239,32 +241,32 @@ fn an_export_of_the_program_comes_to_the_same_as_its_database() {
             "time": {"created": 5, "updated": 50}}, "messages": messages.collect::<Vec<_>>()})
     };
     let (one, inner) = (export("ses", None, "Look", talk()), export("sub", Some("ses"), "walk", sub()));
-    let store = Store::new();
+    let store = TestStore::new();
     drop(database(&store.path().join("opencode.db")));
     let found = OpenCode.find(&root(&store), Hints::Read).sessions;
     let mut turns = Vec::new();
     let session = read_exports(format!("{one:#}{inner:#}").as_bytes(), "x", &mut |turn| turns.push(turn)).unwrap();
-    assert_eq!((session, turns), read_whole(&OpenCode, &found[0]).unwrap());
+    assert_eq!((session, turns), read_with_turns(&OpenCode, &found[0]).unwrap());
     let path = store.put("ses.json", one.to_string());
-    let (session, turns) = read_file(Source::OpenCode, &path);
+    let (session, turns) = read_file(TranscriptSource::OpenCode, &path);
     assert_eq!((session.source_id.as_str(), turns.len()), ("ses", 2));
     let torn = &one.to_string()[..200];
     let session = read_exports(torn.as_bytes(), "x", &mut |_| {}).unwrap();
-    assert!(session.damage.marks.contains(&Mark::TornTail), "{:?}", session.damage);
+    assert!(session.damage.marks.contains(&DamageKind::TornTail), "{:?}", session.damage);
 }
 
 #[test]
 fn what_is_broken_costs_itself_alone() {
-    let store = Store::new();
+    let store = TestStore::new();
     files(&store);
     store.put("storage/message/ses/m2.json", "{\"role\":\"assis");
     store.put("storage/part/m1/p1.json", "");
     store.put("storage/session/global/ses.json", "{");
     let found = OpenCode.find(&root(&store), Hints::Read);
-    let located = found.sessions.iter().find(|found| found.id == "ses").unwrap();
-    let (session, turns) = read_whole(&OpenCode, located).unwrap();
+    let location = found.sessions.iter().find(|found| found.id == "ses").unwrap();
+    let (session, turns) = read_with_turns(&OpenCode, location).unwrap();
     assert_eq!((turns.len(), turns[0].text().as_str()), (2, "done"));
-    assert_eq!((session.damage.marks.as_slice(), session.damage.count), (&[Mark::Damaged][..], 3));
+    assert_eq!((session.damage.marks.as_slice(), session.damage.count), (&[DamageKind::Damaged][..], 3));
     store.put("opencode.db", "no database");
     let found = OpenCode.find(&root(&store), Hints::Read);
     assert_eq!((found.sessions.len(), found.problems.len()), (1, 2));

@@ -2,14 +2,14 @@
 
 use grove_history::pi::{self, Pi};
 use grove_history::{
-    CallState, Follows, ForeignPart, ForeignSession, ForeignToolKind, ForeignTurn, Hints, Mark, Reader, Root, Source,
-    TurnOutcome, path, read_whole,
+    CallState, DamageKind, Hints, HistoryReader, StoreRoot, TranscriptPart, TranscriptSession, TranscriptSource,
+    TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent, path, read_with_turns,
 };
 use serde_json::{Value, json};
 
-use crate::support::{Store, calls, cases, everything, lines, read_file};
+use crate::support::{TestStore, calls, cases, everything, lines, read_file};
 
-fn read(log: &str) -> (ForeignSession, Vec<ForeignTurn>) {
+fn read(log: &str) -> (TranscriptSession, Vec<TranscriptTurn>) {
     let mut turns = Vec::new();
     let reading = pi::read_log(log.as_bytes(), "s", None, &mut |turn| turns.push(turn)).unwrap();
     (reading.session, turns)
@@ -66,15 +66,15 @@ fn a_turn_has_its_calls_results_usage_and_model() {
     let call = calls(&turn.parts)[0];
     assert_eq!(
         (call.kind, call.state, call.output.as_ref().unwrap().text.as_str()),
-        (ForeignToolKind::Shell, CallState::Failed, "a")
+        (TranscriptToolKind::Shell, CallState::Failed, "a")
     );
     let usage = turn.usage.as_ref().unwrap();
     assert_eq!(
         (usage.input_tokens, usage.output_tokens, usage.cost.as_ref().unwrap().as_f64()),
         (Some(16), Some(4), Some(1.0))
     );
-    assert_eq!((turn.outcome.clone(), turn.follows), (TurnOutcome::Complete, Follows::Previous));
-    assert!(matches!(turn.parts.last(), Some(ForeignPart::Raw(raw)) if raw["type"] == "from_the_future"));
+    assert_eq!((turn.outcome.clone(), turn.follows), (TurnOutcome::Complete, TurnParent::Previous));
+    assert!(matches!(turn.parts.last(), Some(TranscriptPart::Raw(raw)) if raw["type"] == "from_the_future"));
     assert!(session.damage.marks.is_empty());
 }
 
@@ -93,8 +93,8 @@ fn branches_say_which_turn_they_go_on_from_wherever_they_begin() {
         user("u4", Some("b2"), "from the beginning"),
         user("u5", Some("gone"), "orphan"),
     ]));
-    let follows: Vec<Follows> = turns.iter().map(|turn| turn.follows).collect();
-    use Follows::{Nothing, Previous, Turn};
+    let follows: Vec<TurnParent> = turns.iter().map(|turn| turn.follows).collect();
+    use TurnParent::{Nothing, Previous, Turn};
     assert_eq!(follows, [Previous, Previous, Turn(0), Turn(1), Nothing, Previous]);
     assert_eq!((turns[1].outcome.clone(), turns[3].text().as_str()), (TurnOutcome::Cancelled, "two, answered anew"));
     assert_eq!(path(&turns[..3]), [0, 2]);
@@ -141,15 +141,15 @@ fn reading_on_gives_what_reading_anew_gives_on_any_branch() {
 #[test]
 fn sessions_are_found_by_folder_and_nothing_is_written() {
     let log = lines(&[header(), user("u1", None, "hi")]);
-    let store = Store::new()
+    let store = TestStore::new()
         .with("--w--/2026-01-02T03-04-05-000Z_s.jsonl", &log)
         .with("--w--/.hidden.jsonl", &log)
         .with("--w--/2026-01-02T03-04-05-000Z_s/draft.txt", "x");
     let before = everything(store.path());
-    let root = Root { source: Source::Pi, product: "oh-my-pi".into(), folder: store.path().into() };
-    let finding = Pi.find(&root, Hints::Read);
-    assert_eq!((finding.sessions.len(), finding.problems.len()), (1, 0));
-    let (session, turns) = read_whole(&Pi, &finding.sessions[0]).unwrap();
+    let root = StoreRoot { source: TranscriptSource::Pi, product: "oh-my-pi".into(), folder: store.path().into() };
+    let listing = Pi.find(&root, Hints::Read);
+    assert_eq!((listing.sessions.len(), listing.problems.len()), (1, 0));
+    let (session, turns) = read_with_turns(&Pi, &listing.sessions[0]).unwrap();
     assert_eq!((session.source_id.as_str(), session.agent.as_deref(), turns.len()), ("s", Some("oh-my-pi"), 1));
     assert_eq!(everything(store.path()), before);
 }
@@ -162,7 +162,7 @@ fn sessions_of_pi_are_read_and_no_message_is_lost() {
         if !path.to_string_lossy().ends_with("input.jsonl") {
             continue;
         }
-        let (session, turns) = read_file(Source::Pi, &path);
+        let (session, turns) = read_file(TranscriptSource::Pi, &path);
         let all = serde_json::to_string(&turns).unwrap();
         for line in bytes.split(|byte| *byte == b'\n') {
             let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
@@ -177,10 +177,10 @@ fn sessions_of_pi_are_read_and_no_message_is_lost() {
         read += 1;
     }
     assert!(read > 20, "{read}");
-    let marks = |name: &str| read_file(Source::Pi, &fixtures.join(name).join("input.jsonl")).0.damage.marks;
-    assert_eq!(marks("13-torn-last-line"), [Mark::TornTail]);
-    assert_eq!(marks("16-empty-file"), [Mark::Empty]);
-    assert_eq!(marks("18-no-header"), [Mark::MissingStart]);
+    let marks = |name: &str| read_file(TranscriptSource::Pi, &fixtures.join(name).join("input.jsonl")).0.damage.marks;
+    assert_eq!(marks("13-torn-last-line"), [DamageKind::TornTail]);
+    assert_eq!(marks("16-empty-file"), [DamageKind::Empty]);
+    assert_eq!(marks("18-no-header"), [DamageKind::MissingStart]);
     assert_eq!(marks("01-linear"), []);
-    assert!(matches!(marks("27-future-version")[..], [Mark::NewerVersion { .. }]));
+    assert!(matches!(marks("27-future-version")[..], [DamageKind::NewerVersion { .. }]));
 }

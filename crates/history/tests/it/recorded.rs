@@ -8,14 +8,14 @@ use grove_fixtures::{both, outside};
 use grove_history::copilot_cli::CopilotCli;
 use grove_history::vscode::{index, replay, workspace_of};
 use grove_history::{
-    Approval, ForeignPart, ForeignSession, ForeignToolKind, ForeignTurn, Hints, Mark, Reader, Root, Source, ToolInput,
-    TurnOutcome, read_whole,
+    Approval, DamageKind, Hints, HistoryReader, StoreRoot, ToolInput, TranscriptPart, TranscriptSession,
+    TranscriptSource, TranscriptToolKind, TranscriptTurn, TurnOutcome, read_with_turns,
 };
 
 use crate::support::{calls, cases, everything, json, read_file};
 
-fn read(fixtures: &Path, name: &str) -> (ForeignSession, Vec<ForeignTurn>) {
-    read_file(Source::VsCode, &fixtures.join(name))
+fn read(fixtures: &Path, name: &str) -> (TranscriptSession, Vec<TranscriptTurn>) {
+    read_file(TranscriptSource::VsCode, &fixtures.join(name))
 }
 
 fn assert_replayed(log: &Path, expected: &Path) {
@@ -50,9 +50,9 @@ fn mutation_logs_come_to_the_state_that_vs_code_reads() {
 fn logs_that_vs_code_refuses_give_what_they_hold() {
     let fixtures = cases("vscode");
     let marks = |name: &str| read(&fixtures, &format!("{name}/session.jsonl")).0.damage.marks;
-    assert_eq!(marks("jsonl-missing-initial"), [Mark::MissingStart]);
-    assert_eq!(marks("jsonl-torn-last-line"), [Mark::TornTail]);
-    assert_eq!(marks("jsonl-empty"), [Mark::Empty]);
+    assert_eq!(marks("jsonl-missing-initial"), [DamageKind::MissingStart]);
+    assert_eq!(marks("jsonl-torn-last-line"), [DamageKind::TornTail]);
+    assert_eq!(marks("jsonl-empty"), [DamageKind::Empty]);
     assert!(marks("jsonl-stub-only-initial").is_empty());
     let (session, turns) = read(&fixtures, "jsonl-missing-initial/session.jsonl");
     let (whole, expected) = read(&fixtures, "jsonl-full-3-turns/f68e0cba-74ec-4bed-8256-b58925a6f40d.jsonl");
@@ -69,7 +69,7 @@ fn a_recorded_session_with_built_in_tools_is_read() {
     let (session, turns) = read(&fixtures, "copilot-chat-json/splitrail-f56f201a-v3-mcp-tools.json");
     assert_eq!(session.source_id, "f56f201a-672e-4cc5-ada9-4736258cc586");
     assert_eq!(session.title.as_deref(), Some("Adding a debug option to the application"));
-    assert!(session.answers_to("894031a7-b7e0-46d7-ae36-5d11c9cf0ac0"), "its agent's name for it");
+    assert!(session.has_id("894031a7-b7e0-46d7-ae36-5d11c9cf0ac0"), "its agent's name for it");
     assert_eq!((session.turns, session.turns_completed), (3, 3));
     assert_eq!(session.created_at, Some(Timestamp(1_762_883_109_992)));
     assert_eq!(session.models, ["litellm/anthropic/claude-haiku-4.5"]);
@@ -93,7 +93,7 @@ fn a_recorded_session_with_built_in_tools_is_read() {
     assert_eq!((agent.id.as_str(), agent.version.as_deref()), ("github.copilot.editsAgent", Some("0.33.2025111102")));
     let calls = calls(&first.parts);
     let told: Vec<_> = calls.iter().map(|call| (call.name.as_str(), call.kind)).collect();
-    let (search, read) = (("grep_search", ForeignToolKind::Search), ("read_file", ForeignToolKind::Read));
+    let (search, read) = (("grep_search", TranscriptToolKind::Search), ("read_file", TranscriptToolKind::Read));
     assert_eq!(told, [search, read, read, read, search]);
     for call in &calls {
         assert!(call.model_id.as_ref().unwrap().starts_with("toolu_"), "{call:?}");
@@ -123,7 +123,7 @@ fn every_recorded_tool_result_is_a_tree_and_none_is_empty_when_flattened() {
     let fixtures = outside("vscode");
     let mut seen = 0;
     for name in recorded(&fixtures) {
-        for turn in read_file(Source::VsCode, &name).1 {
+        for turn in read_file(TranscriptSource::VsCode, &name).1 {
             for call in turn.tool_calls().filter(|call| call.model_id.is_some()) {
                 let Some(output) = &call.output else { continue };
                 assert!(!output.text.trim().is_empty(), "{}: {call:?}", name.display());
@@ -152,9 +152,9 @@ fn a_recorded_session_of_mid_2025_is_read() {
     let calls = calls(&turns[0].parts);
     assert_eq!(calls.len(), 3);
     assert!(calls.iter().all(|call| call.approval == Approval::Person { button: None }), "a yes of before 1.104");
-    assert_eq!((calls[0].kind, calls[0].shown_name.as_deref()), (ForeignToolKind::Search, None));
+    assert_eq!((calls[0].kind, calls[0].shown_name.as_deref()), (TranscriptToolKind::Search, None));
     assert!(calls[1].model_id.is_some() && calls[2].model_id.is_none(), "the call is paired with the first that fits");
-    let edits = turns[0].parts.iter().filter(|part| matches!(part, ForeignPart::Edit(_))).count();
+    let edits = turns[0].parts.iter().filter(|part| matches!(part, TranscriptPart::Edit(_))).count();
     assert_eq!(edits, 1);
     assert!(turns[0].references.len() > 10);
 }
@@ -168,7 +168,7 @@ fn a_recorded_export_is_read() {
     assert_eq!((session.source_id.as_str(), session.turns, session.version), ("epics-p47-chat-export", 6, None));
     assert_eq!(session.workspace.folders.len(), 3, "a cache key of three folders, or what the prompt says");
     assert!(turns.iter().all(|turn| turn.outcome == TurnOutcome::Complete));
-    assert!(turns.iter().all(|turn| turn.parts.iter().any(|part| matches!(part, ForeignPart::Reasoning { .. }))));
+    assert!(turns.iter().all(|turn| turn.parts.iter().any(|part| matches!(part, TranscriptPart::Reasoning { .. }))));
     let last = turns.last().unwrap();
     let call = calls(&last.parts)[0];
     assert_eq!((call.name.as_str(), call.shown_name.as_deref()), ("create_file", Some("copilot_createFile")));
@@ -190,7 +190,7 @@ fn recorded_sessions_of_other_makers_are_read() {
 #[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn the_recorded_index_is_read_and_nothing_is_made_beside_it() {
     let fixtures = outside("vscode");
-    let store = crate::support::Store::new();
+    let store = crate::support::TestStore::new();
     store.put("state.vscdb", fs::read(fixtures.join("state-vscdb/codingame-state.vscdb")).unwrap());
     let before = everything(store.path());
     let index = index::read(store.path()).unwrap().unwrap();
@@ -228,7 +228,7 @@ fn recorded_sessions_of_the_copilot_cli_are_read() {
 }
 
 fn check_sessions_of_the_copilot_cli(fixtures: &Path) {
-    let read = |name: &str| read_file(Source::CopilotCli, &fixtures.join(name));
+    let read = |name: &str| read_file(TranscriptSource::CopilotCli, &fixtures.join(name));
     let (session, turns) = read("local-sdk-full-and-forks/11111111-1111-4111-8111-111111111111/events.jsonl");
     assert_eq!((session.title.as_deref(), session.turns), (Some("hello local"), 7));
     assert_eq!(session.workspace.branch.as_deref(), Some("master"));
@@ -237,7 +237,7 @@ fn check_sessions_of_the_copilot_cli(fixtures: &Path) {
     assert!(turns.iter().all(|turn| turn.outcome == TurnOutcome::Complete));
     assert!(!session.damage.is_recovered());
     let bash = calls(&turns[1].parts)[0];
-    assert_eq!((bash.kind, bash.exit_code), (ForeignToolKind::Shell, Some(0)));
+    assert_eq!((bash.kind, bash.exit_code), (TranscriptToolKind::Shell, Some(0)));
     assert!(matches!(&bash.input, ToolInput::Command { command, .. } if command == "echo hi-from-tool"));
     assert_eq!(bash.approval, Approval::Person { button: Some("approved".into()) });
     assert_eq!(turns[1].usage.as_ref().unwrap().input_tokens, Some(22_204), "two calls of the model");
@@ -285,13 +285,13 @@ fn recorded_logs_of_the_copilot_cli_by_other_makers_are_read() {
         ("vscode-agent-host/subagent-session.jsonl", 1, "complete"),
         ("vscode-agent-host/subagent-session-agentid.jsonl", 1, "complete"),
     ] {
-        let (session, read) = read_file(Source::CopilotCli, &fixtures.join(name));
+        let (session, read) = read_file(TranscriptSource::CopilotCli, &fixtures.join(name));
         assert_eq!((session.turns, read.len()), (turns, turns as usize), "{name}");
         assert_eq!(serde_json::to_value(session.state).unwrap(), state, "{name}");
         assert!(session.damage.places.is_empty(), "{name}: {:?}", session.damage);
     }
     for name in ["subagent-session.jsonl", "subagent-session-agentid.jsonl"] {
-        let (_, turns) = read_file(Source::CopilotCli, &fixtures.join("vscode-agent-host").join(name));
+        let (_, turns) = read_file(TranscriptSource::CopilotCli, &fixtures.join("vscode-agent-host").join(name));
         let calls = calls(&turns[0].parts);
         assert_eq!(calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), ["report_intent", "task"]);
         let chat = calls[1].subagent.as_ref().unwrap();
@@ -310,17 +310,18 @@ fn every_recorded_folder_of_the_copilot_cli_is_found_and_whole() {
 fn check_folders_of_the_copilot_cli(fixtures: &Path) {
     let mut found = Vec::new();
     for (folder, count) in [("local-acp-mode", 1), ("local-prompt-mode", 1), ("local-sdk-full-and-forks", 3)] {
-        let root = Root { source: Source::CopilotCli, product: "p".into(), folder: fixtures.join(folder) };
-        let finding = CopilotCli.find(&root, Hints::Read);
-        assert!(finding.problems.is_empty(), "{:?}", finding.problems);
-        assert_eq!(finding.sessions.len(), count, "{folder}");
-        found.extend(finding.sessions);
+        let root =
+            StoreRoot { source: TranscriptSource::CopilotCli, product: "p".into(), folder: fixtures.join(folder) };
+        let listing = CopilotCli.find(&root, Hints::Read);
+        assert!(listing.problems.is_empty(), "{:?}", listing.problems);
+        assert_eq!(listing.sessions.len(), count, "{folder}");
+        found.extend(listing.sessions);
     }
-    for located in found {
-        let (session, turns) = read_whole(&CopilotCli, &located).unwrap();
-        assert!(session.damage.marks.is_empty() && !turns.is_empty(), "{}", located.path.display());
-        assert_eq!(session.title, located.headline.title, "{}", located.path.display());
-        assert_eq!(session.workspace.folders, located.workspace.folders);
+    for location in found {
+        let (session, turns) = read_with_turns(&CopilotCli, &location).unwrap();
+        assert!(session.damage.marks.is_empty() && !turns.is_empty(), "{}", location.path.display());
+        assert_eq!(session.title, location.preview.title, "{}", location.path.display());
+        assert_eq!(session.workspace.folders, location.workspace.folders);
         assert!(turns.iter().all(|turn| turn.model.as_ref().is_some_and(|model| model.model == "fake-model")));
     }
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use grove_history::{
-    ForeignPart, ForeignSession, ForeignToolCall, ForeignTurn, Located, Source, read_whole, reader_of,
+    SessionLocation, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolCall, TranscriptTurn,
+    read_with_turns, reader_of,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -15,9 +16,9 @@ pub(crate) fn cases(folder: &str) -> PathBuf {
 }
 
 /// A folder with files in it, for one test.
-pub(crate) struct Store(TempDir);
+pub(crate) struct TestStore(TempDir);
 
-impl Store {
+impl TestStore {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -58,34 +59,34 @@ pub(crate) fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::Sys
     found
 }
 
-pub(crate) fn read_file(source: Source, path: &Path) -> (ForeignSession, Vec<ForeignTurn>) {
-    let located = Located::of_file(source, path).unwrap();
-    read_whole(reader_of(source), &located).unwrap()
+pub(crate) fn read_file(source: TranscriptSource, path: &Path) -> (TranscriptSession, Vec<TranscriptTurn>) {
+    let location = SessionLocation::of_file(source, path).unwrap();
+    read_with_turns(reader_of(source), &location).unwrap()
 }
 
 /// Reads a flat VS Code session.
-pub(crate) fn flat(session: &Value) -> (ForeignSession, Vec<ForeignTurn>) {
-    let store = Store::new();
+pub(crate) fn flat(session: &Value) -> (TranscriptSession, Vec<TranscriptTurn>) {
+    let store = TestStore::new();
     let path = store.put("s.json", session.to_string());
-    read_file(Source::VsCode, &path)
+    read_file(TranscriptSource::VsCode, &path)
 }
 
 /// Reads one request of a VS Code session.
-pub(crate) fn request(request: Value) -> ForeignTurn {
+pub(crate) fn request(request: Value) -> TranscriptTurn {
     let (_, mut turns) = flat(&serde_json::json!({"version": 3, "sessionId": "s", "requests": [request]}));
     turns.pop().unwrap()
 }
 
 /// Reads a response of a VS Code request.
-pub(crate) fn response(parts: Value) -> Vec<ForeignPart> {
+pub(crate) fn response(parts: Value) -> Vec<TranscriptPart> {
     request(serde_json::json!({"requestId": "r", "message": {"text": "x"}, "response": parts, "result": {}})).parts
 }
 
 /// Reads the events of a Copilot CLI session.
-pub(crate) fn events(log: &str) -> (ForeignSession, Vec<ForeignTurn>) {
-    let store = Store::new();
+pub(crate) fn events(log: &str) -> (TranscriptSession, Vec<TranscriptTurn>) {
+    let store = TestStore::new();
     let path = store.put("s/events.jsonl", log);
-    read_file(Source::CopilotCli, &path)
+    read_file(TranscriptSource::CopilotCli, &path)
 }
 
 /// A log of values, one a line.
@@ -93,9 +94,9 @@ pub(crate) fn lines(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-pub(crate) fn calls(parts: &[ForeignPart]) -> Vec<&ForeignToolCall> {
+pub(crate) fn calls(parts: &[TranscriptPart]) -> Vec<&TranscriptToolCall> {
     let calls = parts.iter().filter_map(|part| match part {
-        ForeignPart::ToolCall(call) => Some(&**call),
+        TranscriptPart::ToolCall(call) => Some(&**call),
         _ => None,
     });
     calls.collect()

@@ -2,8 +2,8 @@
 
 use grove_core::Timestamp;
 use grove_history::{
-    Approval, CallState, ChangeKind, ForeignPart, ForeignToolKind, ForeignTurn, Mark, SessionState, TodoStatus,
-    ToolInput, TurnOutcome,
+    Approval, CallState, DamageKind, EditKind, TodoStatus, ToolInput, TranscriptPart, TranscriptState,
+    TranscriptToolKind, TranscriptTurn, TurnOutcome,
 };
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ fn a_session_in_which_nothing_was_said_is_empty() {
     let (session, turns) = flat(&empty());
     assert!(turns.is_empty());
     assert_eq!(session.source_id, "0a0a0a0a-1111-4222-8333-444444444444");
-    assert_eq!((session.turns, session.state, session.title), (0, SessionState::Empty, None));
+    assert_eq!((session.turns, session.state, session.title), (0, TranscriptState::Empty, None));
     assert_eq!(session.first_message, "(No messages)");
     assert_eq!(session.created_at, Some(Timestamp(1_760_000_000_000)));
     assert_eq!(session.modified_at, Some(Timestamp(1_760_000_000_500)));
@@ -108,7 +108,7 @@ fn a_question_and_its_answer_are_a_turn_with_all_that_is_told_of_it() {
     let mut session = empty();
     session["requests"] = json!([answered()]);
     let (session, turns) = flat(&session);
-    assert_eq!((session.turns, session.turns_completed, session.state), (1, 1, SessionState::Complete));
+    assert_eq!((session.turns, session.turns_completed, session.state), (1, 1, TranscriptState::Complete));
     assert_eq!(
         (session.title.as_deref(), session.agent.as_deref()),
         (Some("Good morning, all well?"), Some("GitHub Copilot"))
@@ -144,7 +144,7 @@ fn a_command_that_was_run_is_a_call_with_its_command() {
     let call = calls(&parts)[0];
     assert_eq!(
         (call.name.as_str(), call.kind, call.state),
-        ("run_in_terminal", ForeignToolKind::Shell, CallState::Complete)
+        ("run_in_terminal", TranscriptToolKind::Shell, CallState::Complete)
     );
     assert_eq!(call.approval, Approval::NotNeeded { reason: None });
     assert_eq!((call.provider.as_deref(), call.id.as_str()), (Some("Built-In"), "u1"));
@@ -155,7 +155,7 @@ fn a_command_that_was_run_is_a_call_with_its_command() {
         background: false,
     };
     assert_eq!(call.input, expected);
-    assert!(matches!(parts.last(), Some(ForeignPart::Text(text)) if text.starts_with("It runs")));
+    assert!(matches!(parts.last(), Some(TranscriptPart::Text(text)) if text.starts_with("It runs")));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn versions_1_to_3_and_newer_ones_are_read() {
     newer["version"] = json!(4);
     newer["requests"] = json!([answered()]);
     let (newer, turns) = flat(&newer);
-    assert_eq!((newer.damage.marks.as_slice(), turns.len()), (&[Mark::NewerVersion { version: 4 }][..], 1));
+    assert_eq!((newer.damage.marks.as_slice(), turns.len()), (&[DamageKind::NewerVersion { version: 4 }][..], 1));
     assert!(!newer.damage.is_recovered());
 }
 
@@ -328,7 +328,7 @@ fn the_fences_around_an_edit_are_no_words() {
     let texts: Vec<&str> = parts
         .iter()
         .filter_map(|part| match part {
-            ForeignPart::Text(text) => Some(text.as_str()),
+            TranscriptPart::Text(text) => Some(text.as_str()),
             _ => None,
         })
         .collect();
@@ -354,7 +354,7 @@ fn thoughts_that_came_in_pieces_are_one() {
     let told: Vec<_> = parts
         .iter()
         .map(|part| match part {
-            ForeignPart::Reasoning { text, title, .. } => (text.as_str(), title.as_deref()),
+            TranscriptPart::Reasoning { text, title, .. } => (text.as_str(), title.as_deref()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -371,15 +371,15 @@ fn edits_tell_what_happened_to_which_file() {
     let edits: Vec<_> = parts
         .iter()
         .map(|part| match part {
-            ForeignPart::Edit(edit) => edit,
+            TranscriptPart::Edit(edit) => edit,
             other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(
         (edits[0].kind, edits[0].from.as_ref().unwrap().shown(), edits[0].place.shown()),
-        (ChangeKind::Rename, "/a", "/b")
+        (EditKind::Rename, "/a", "/b")
     );
-    assert_eq!((edits[1].kind, edits[1].removed), (ChangeKind::Delete, Some(9)));
+    assert_eq!((edits[1].kind, edits[1].removed), (EditKind::Delete, Some(9)));
     assert_eq!((edits[2].changes[0].text.as_str(), edits[2].changes[0].range.start.line), ("new", 2));
 }
 
@@ -400,7 +400,7 @@ fn the_data_of_every_kind_of_tool_is_understood() {
         language: Some("bash".into()),
         background: true,
     };
-    assert_eq!((ran.kind, ran.input, ran.state), (ForeignToolKind::Shell, expected, CallState::Failed));
+    assert_eq!((ran.kind, ran.input, ran.state), (TranscriptToolKind::Shell, expected, CallState::Failed));
     assert_eq!((ran.exit_code, ran.output.unwrap().text.as_str()), (Some(1), "removed"));
     assert_eq!(ran.raw["toolSpecificData"]["commandLine"]["original"], "rm x", "what was changed is kept");
     let old = call(json!({"kind": "terminal", "language": "sh", "command": "ls"}));
@@ -418,7 +418,7 @@ fn the_data_of_every_kind_of_tool_is_understood() {
     let agent = call(
         json!({"kind": "subagent", "description": "look", "agentName": "explore", "prompt": "p", "result": "found"}),
     );
-    assert_eq!((agent.kind, agent.output.unwrap().text.as_str()), (ForeignToolKind::Subagent, "found"));
+    assert_eq!((agent.kind, agent.output.unwrap().text.as_str()), (TranscriptToolKind::Subagent, "found"));
     let simple = call(json!({"kind": "simpleToolInvocation", "input": "{\"a\":1}", "output": "o"}));
     assert_eq!((simple.raw_input, simple.output.unwrap().text.as_str()), (Some(json!({"a": 1})), "o"));
     let resources =
@@ -465,14 +465,14 @@ fn messages_are_text_or_have_it_in_value() {
         ]));
         let call = calls(&parts)[0];
         assert_eq!((call.intention.as_deref(), call.summary.as_deref()), (Some("Running"), Some("Running")));
-        assert!(matches!(&parts[1], ForeignPart::Notice(notice) if notice.text == "Running"));
+        assert!(matches!(&parts[1], TranscriptPart::Notice(notice) if notice.text == "Running"));
         assert!(
-            matches!(&parts[2], ForeignPart::Question(question) if question.title == "Running" && question.message == "Running")
+            matches!(&parts[2], TranscriptPart::Question(question) if question.title == "Running" && question.message == "Running")
         );
     }
 }
 
-fn with_rounds(parts: Value, tool_calls: Value, results: Value) -> ForeignTurn {
+fn with_rounds(parts: Value, tool_calls: Value, results: Value) -> TranscriptTurn {
     request(json!({"requestId": "r", "message": {"text": "x"}, "response": parts, "result": {"metadata": {
         "toolCallRounds": [{"response": "", "toolCalls": tool_calls, "id": "1"}], "toolCallResults": results}}}))
 }
@@ -595,7 +595,7 @@ fn requests_without_an_id_or_with_one_twice_get_names_of_their_own() {
     let (_, turns) = flat(&json!({"sessionId": "s", "requests": [{"requestId": "a"}, {"requestId": "a"}, {}, 7]}));
     let ids: Vec<&str> = turns.iter().map(|turn| turn.id.as_str()).collect();
     assert_eq!(ids, ["a", "turn-2", "turn-3", "turn-4"]);
-    assert!(matches!(&turns[3].parts[0], ForeignPart::Raw(value) if *value == json!(7)));
+    assert!(matches!(&turns[3].parts[0], TranscriptPart::Raw(value) if *value == json!(7)));
 }
 
 #[test]

@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use grove_wire::jsonrpc::{self, ErrorObject, Id, Invalid, Message};
+use grove_wire::jsonrpc::{self, ErrorObject, Id, InvalidMessage, RpcMessage};
 use grove_wire::x_grove;
 use tokio::sync::oneshot;
 
-use super::queue::{Answer, Encode, Outgoing, Queue};
-use crate::dialect::Peer;
+use super::queue::{Encode, Outgoing, Queue, QueuedAnswer};
+use crate::dialect::ConnectionPeer;
 use crate::env::Spawn;
-use crate::sequencer::Reply;
+use crate::sequencer::ReplySink;
 
 /// The expected size of an answer, before it is known.
 pub(super) const ANSWER_BYTES: usize = 1 << 20;
@@ -26,7 +26,7 @@ const SMALL: usize = 4 << 10;
 const PLACED: [&str; 4] = ["initialize", "reconnect", "subscribe", "createResourceWatch"];
 
 /// How a message is answered.
-enum Kind {
+enum AnswerTiming {
     /// At its place among the events.
     Placed,
     /// Beside everything else: it may take long.
@@ -34,20 +34,20 @@ enum Kind {
     Other,
 }
 
-impl Kind {
-    fn of(message: &Result<Message<'_>, Invalid>) -> Self {
+impl AnswerTiming {
+    fn of(message: &Result<RpcMessage<'_>, InvalidMessage>) -> Self {
         match message {
-            Ok(Message::Request(request)) if PLACED.contains(&&*request.method) => Kind::Placed,
-            Ok(Message::Request(request)) if x_grove::Method::named(&request.method).is_some() => {
-                Kind::Slow(request.id.clone())
+            Ok(RpcMessage::Request(request)) if PLACED.contains(&&*request.method) => AnswerTiming::Placed,
+            Ok(RpcMessage::Request(request)) if x_grove::Method::named(&request.method).is_some() => {
+                AnswerTiming::Slow(request.id.clone())
             }
-            Ok(_) | Err(_) => Kind::Other,
+            Ok(_) | Err(_) => AnswerTiming::Other,
         }
     }
 }
 
 /// The answers of a batch, bounded together.
-struct Answers {
+struct BatchAnswers {
     texts: Vec<String>,
     bytes: usize,
     limit: usize,
@@ -55,7 +55,7 @@ struct Answers {
     is_full: bool,
 }
 
-impl Answers {
+impl BatchAnswers {
     fn new(limit: usize) -> Self {
         Self { texts: Vec::new(), bytes: 0, limit, is_full: false }
     }
@@ -86,9 +86,9 @@ impl Answers {
 
 /// Handles a batch. What takes its time in it is waited for in a task of its own.
 pub(super) async fn handle(
-    messages: Vec<Result<Message<'_>, Invalid>>,
+    messages: Vec<Result<RpcMessage<'_>, InvalidMessage>>,
     queue: &Arc<Queue>,
-    peer: &mut Peer,
+    peer: &mut ConnectionPeer,
     spawn: &dyn Spawn,
 ) {
     let limit = queue.answer_bytes();
@@ -96,21 +96,21 @@ pub(super) async fn handle(
     let most = BATCH_BYTES.min(limit / 4);
     let expected = ANSWER_BYTES.saturating_mul(messages.len()).min(most);
     let Some(permit) = queue.answer_permit(expected).await else { return };
-    let mut answers = Answers::new(limit);
-    let has_place = messages.iter().any(|message| matches!(Kind::of(message), Kind::Placed));
+    let mut answers = BatchAnswers::new(limit);
+    let has_place = messages.iter().any(|message| matches!(AnswerTiming::of(message), AnswerTiming::Placed));
     let mut place = None;
     let mut slow = Vec::new();
     for message in messages {
-        let kind = Kind::of(&message);
+        let kind = AnswerTiming::of(&message);
         let id = match &message {
-            Ok(Message::Request(request)) => Some(request.id.clone()),
-            Ok(Message::Notification { .. } | Message::Response { .. }) | Err(_) => None,
+            Ok(RpcMessage::Request(request)) => Some(request.id.clone()),
+            Ok(RpcMessage::Notification { .. } | RpcMessage::Response { .. }) | Err(_) => None,
         };
         if answers.is_full && id.is_some() {
             answers.refuse(id.as_ref());
             continue;
         }
-        let is_answered_there = id.is_some() && !matches!(kind, Kind::Slow(_));
+        let is_answered_there = id.is_some() && !matches!(kind, AnswerTiming::Slow(_));
         if has_place && is_answered_there && place.is_none() {
             let permit = queue.further_permit(ANSWER_BYTES.min(most)).await;
             let (sender, receiver) = oneshot::channel();
@@ -118,15 +118,15 @@ pub(super) async fn handle(
             place = Some((sender, permit));
         }
         let (sender, answer) = oneshot::channel::<Encode>();
-        let reply: Reply = Box::new(move |encode| {
+        let reply: ReplySink = Box::new(move |encode| {
             // Nobody waits for it once the connection is gone.
             sender.send(encode).ok();
         });
         peer.handle(message, reply).await;
         match kind {
-            Kind::Slow(id) => slow.push((id, answer)),
+            AnswerTiming::Slow(id) => slow.push((id, answer)),
             // A notification's reply is dropped unused, which ends this wait.
-            Kind::Placed | Kind::Other => {
+            AnswerTiming::Placed | AnswerTiming::Other => {
                 if let Ok(encode) = answer.await {
                     answers.push(id.as_ref(), encode.into_text());
                 }
@@ -134,9 +134,9 @@ pub(super) async fn handle(
         }
     }
     if let Some((place, permit)) = place {
-        let placed = std::mem::replace(&mut answers, Answers::new(limit));
+        let placed = std::mem::replace(&mut answers, BatchAnswers::new(limit));
         if let Some(frame) = placed.frame() {
-            place.send(Answer::new(Encode::Text(frame), permit)).ok();
+            place.send(QueuedAnswer::new(Encode::Text(frame), permit)).ok();
         }
     }
     let queue = queue.clone();
@@ -147,7 +147,7 @@ pub(super) async fn handle(
             }
         }
         if let Some(frame) = answers.frame() {
-            queue.push(Outgoing::Answer(Answer::new(Encode::Text(frame), permit)));
+            queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(Encode::Text(frame), permit)));
         }
     };
     spawn.spawn(Box::pin(answering));

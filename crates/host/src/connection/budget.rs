@@ -14,7 +14,7 @@ pub(crate) struct Budget {
 
 /// Bytes in use, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Reserved {
+pub(crate) struct ReservedBytes {
     budget: Arc<Budget>,
     bytes: usize,
 }
@@ -30,7 +30,7 @@ impl Budget {
 
     /// Waits until there are so many bytes left, or none is in use: something that is larger than the bound is let
     /// through by itself.
-    pub(crate) async fn reserve(self: &Arc<Self>, bytes: usize) -> Reserved {
+    pub(crate) async fn reserve(self: &Arc<Self>, bytes: usize) -> ReservedBytes {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
@@ -40,7 +40,7 @@ impl Budget {
                 let mut used = self.used();
                 if *used == 0 || used.saturating_add(bytes) <= self.limit {
                     *used += bytes;
-                    return Reserved { budget: self.clone(), bytes };
+                    return ReservedBytes { budget: self.clone(), bytes };
                 }
             }
             freed.await;
@@ -48,11 +48,11 @@ impl Budget {
     }
 
     /// The same without waiting; nothing where there are not so many left.
-    pub(crate) fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<Reserved> {
+    pub(crate) fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<ReservedBytes> {
         let mut used = self.used();
         (used.saturating_add(bytes) <= self.limit).then(|| {
             *used += bytes;
-            Reserved { budget: self.clone(), bytes }
+            ReservedBytes { budget: self.clone(), bytes }
         })
     }
 
@@ -62,9 +62,9 @@ impl Budget {
     }
 }
 
-impl Reserved {
+impl ReservedBytes {
     /// So many it is, whatever was expected.
-    pub(crate) fn become_exactly(&mut self, bytes: usize) {
+    pub(crate) fn resize_to(&mut self, bytes: usize) {
         let mut used = self.budget.used();
         *used = used.saturating_sub(self.bytes) + bytes;
         drop(used);
@@ -75,9 +75,9 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedBytes {
     fn drop(&mut self) {
-        self.become_exactly(0);
+        self.resize_to(0);
         self.budget.freed.notify_waiters();
     }
 }
@@ -96,10 +96,10 @@ mod tests {
         assert!(budget.reserve(1).now_or_never().is_none());
         drop(second);
         // It turned out to be larger.
-        first.become_exactly(50);
+        first.resize_to(50);
         let mut waiting = Box::pin(budget.reserve(1));
         assert!((&mut waiting).now_or_never().is_none());
-        first.become_exactly(9);
+        first.resize_to(9);
         let third = (&mut waiting).now_or_never().unwrap();
         assert!(budget.reserve(1).now_or_never().is_none());
         drop((first, third));

@@ -31,40 +31,40 @@ const BYTES: usize = 32 << 20;
 /// A file of frames. Clones are the same file.
 #[derive(Clone, Debug)]
 pub struct FrameLog {
-    entries: mpsc::Sender<Entry>,
-    waiting: Arc<Waiting>,
+    entries: mpsc::Sender<FrameLogEntry>,
+    waiting: Arc<FrameLogBacklog>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct FrameLogBacklog {
     bytes: AtomicUsize,
     /// Frames that were left out since it was last said.
     dropped: AtomicU64,
 }
 
 #[derive(Debug)]
-enum Entry {
-    Frame(Recorded),
+enum FrameLogEntry {
+    Frame(RecordedFrame),
     /// Told when everything before is in the file.
     Written(oneshot::Sender<()>),
 }
 
 #[derive(Debug)]
-struct Recorded {
+struct RecordedFrame {
     at: Timestamp,
-    direction: Direction,
+    direction: FrameDirection,
     connection: ConnectionId,
     text: Box<str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum FrameDirection {
     FromClient,
     ToClient,
 }
 
 /// The frames of one connection on their way into the log.
-pub(super) struct Tap {
+pub(super) struct FrameTap {
     log: FrameLog,
     connection: ConnectionId,
     clock: Arc<dyn Clock>,
@@ -77,8 +77,9 @@ impl FrameLog {
         // It may have been there before.
         file.set_permissions(Permissions::from_mode(0o600))?;
         let (entries, receiver) = mpsc::channel(FRAMES);
-        let waiting = Arc::new(Waiting::default());
-        let writer = Writer { entries: receiver, waiting: waiting.clone(), file: BufWriter::new(file), failed: false };
+        let waiting = Arc::new(FrameLogBacklog::default());
+        let writer =
+            FrameLogWriter { entries: receiver, waiting: waiting.clone(), file: BufWriter::new(file), failed: false };
         std::thread::Builder::new().name("frame-log".to_owned()).spawn(move || writer.run())?;
         Ok(Self { entries, waiting })
     }
@@ -87,38 +88,39 @@ impl FrameLog {
     pub async fn written(&self) {
         let (done, written) = oneshot::channel();
         // A writer that is gone has nothing left to write.
-        if self.entries.send(Entry::Written(done)).await.is_ok() {
+        if self.entries.send(FrameLogEntry::Written(done)).await.is_ok() {
             written.await.ok();
         }
     }
 
-    pub(super) fn tap(&self, connection: ConnectionId, clock: Arc<dyn Clock>) -> Tap {
-        Tap { log: self.clone(), connection, clock }
+    pub(super) fn tap(&self, connection: ConnectionId, clock: Arc<dyn Clock>) -> FrameTap {
+        FrameTap { log: self.clone(), connection, clock }
     }
 }
 
-impl Tap {
+impl FrameTap {
     /// Takes a copy of a frame, where there is room for it.
-    pub(super) fn record(&self, direction: Direction, text: &str) {
+    pub(super) fn record(&self, direction: FrameDirection, text: &str) {
         let FrameLog { entries, waiting } = &self.log;
         let fits = waiting.bytes.fetch_add(text.len(), Ordering::Relaxed) + text.len() <= BYTES;
-        let recorded = || Recorded { at: self.clock.now(), direction, connection: self.connection, text: text.into() };
-        if !fits || entries.try_send(Entry::Frame(recorded())).is_err() {
+        let recorded =
+            || RecordedFrame { at: self.clock.now(), direction, connection: self.connection, text: text.into() };
+        if !fits || entries.try_send(FrameLogEntry::Frame(recorded())).is_err() {
             waiting.bytes.fetch_sub(text.len(), Ordering::Relaxed);
             waiting.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-struct Writer {
-    entries: mpsc::Receiver<Entry>,
-    waiting: Arc<Waiting>,
+struct FrameLogWriter {
+    entries: mpsc::Receiver<FrameLogEntry>,
+    waiting: Arc<FrameLogBacklog>,
     file: BufWriter<File>,
     /// The file could not be written, and that was said.
     failed: bool,
 }
 
-impl Writer {
+impl FrameLogWriter {
     fn run(mut self) {
         loop {
             let entry = match self.entries.try_recv() {
@@ -136,7 +138,7 @@ impl Writer {
                 }
             };
             match entry {
-                Entry::Frame(recorded) => {
+                FrameLogEntry::Frame(recorded) => {
                     let dropped = self.waiting.dropped.swap(0, Ordering::Relaxed);
                     let mut lines = String::new();
                     if dropped > 0 {
@@ -146,7 +148,7 @@ impl Writer {
                     self.write(|file| file.write_all(lines.as_bytes()));
                     self.waiting.bytes.fetch_sub(recorded.text.len(), Ordering::Relaxed);
                 }
-                Entry::Written(done) => {
+                FrameLogEntry::Written(done) => {
                     self.write(|file| file.flush());
                     done.send(()).ok();
                 }
@@ -163,12 +165,12 @@ impl Writer {
     }
 }
 
-impl Recorded {
+impl RecordedFrame {
     /// Writes the frame as a line, a batch as a line for each of its messages.
     fn lines(&self, out: &mut String) {
         let direction = match self.direction {
-            Direction::FromClient => "c2s",
-            Direction::ToClient => "s2c",
+            FrameDirection::FromClient => "c2s",
+            FrameDirection::ToClient => "s2c",
         };
         let (at, connection) = (iso(self.at), self.connection.0);
         let about =
@@ -324,9 +326,9 @@ mod tests {
 
     fn lines(text: &str) -> Vec<Value> {
         let mut out = String::new();
-        let recorded = Recorded {
+        let recorded = RecordedFrame {
             at: Timestamp(1_700_000_000_123),
-            direction: Direction::ToClient,
+            direction: FrameDirection::ToClient,
             connection: ConnectionId(7),
             text: text.into(),
         };
@@ -410,9 +412,9 @@ mod tests {
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         let tap = log.tap(ConnectionId(1), Arc::new(crate::env::SystemClock));
         let large = format!("{{\"a\":\"{}\"}}", "x".repeat(BYTES));
-        tap.record(Direction::FromClient, &large);
-        tap.record(Direction::FromClient, &large);
-        tap.record(Direction::FromClient, "{\"id\":1}");
+        tap.record(FrameDirection::FromClient, &large);
+        tap.record(FrameDirection::FromClient, &large);
+        tap.record(FrameDirection::FromClient, "{\"id\":1}");
         log.written().await;
         let text = std::fs::read_to_string(&path).unwrap();
         let (before, rest) = text.split_once('\n').unwrap();

@@ -8,7 +8,7 @@ mod budget;
 mod frame;
 mod frame_log;
 mod queue;
-mod writing;
+mod write_buffer;
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,17 +25,19 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
-pub(crate) use budget::{Budget, Reserved};
+pub(crate) use budget::{Budget, ReservedBytes};
 pub use frame_log::FrameLog;
-pub(crate) use queue::{Answer, AnswerPermit, Close, DueAnswer, Encode, Events, Notice, Outgoing, Queue};
-pub(crate) use writing::{Texts, in_time};
+pub(crate) use queue::{
+    AnswerPermit, DisconnectReason, DueAnswer, Encode, EventFrames, Outgoing, Queue, QueuedAnswer, QueuedNotice,
+};
+pub(crate) use write_buffer::{Texts, in_time};
 
-use crate::dialect::Peer;
+use crate::dialect::ConnectionPeer;
 use crate::env::Stream;
 use crate::host::Host;
-use crate::sequencer::{Reply, ToSequencer};
-use frame_log::{Direction, Tap};
-use writing::Output;
+use crate::sequencer::{ReplySink, ToSequencer};
+use frame_log::{FrameDirection, FrameTap};
+use write_buffer::WriteBuffer;
 
 /// How many messages of a client may wait to be handled; with more, nothing is read from it.
 const INBOX: usize = 16;
@@ -68,7 +70,7 @@ pub(crate) async fn serve(host: Host, stream: impl Stream, first: Option<String>
     if let Some(first) = first {
         queue.push(Outgoing::Frame(first.into()));
     }
-    let mut peer = Peer::new(host.clone(), id, queue.clone());
+    let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone());
     let (inbox, messages) = mpsc::channel(INBOX);
     let tap = host.0.config.frame_log.as_ref().map(|log| log.tap(id, host.0.env.clock.clone()));
     // Both in one task: a request that takes its time does not hold up what streams out.
@@ -79,7 +81,12 @@ pub(crate) async fn serve(host: Host, stream: impl Stream, first: Option<String>
 }
 
 /// Handles a client's messages one after the other.
-async fn handle_all(host: &Host, mut messages: mpsc::Receiver<Utf8Bytes>, queue: &Arc<Queue>, peer: &mut Peer) {
+async fn handle_all(
+    host: &Host,
+    mut messages: mpsc::Receiver<Utf8Bytes>,
+    queue: &Arc<Queue>,
+    peer: &mut ConnectionPeer,
+) {
     let mut closed = pin!(queue.closed());
     loop {
         let step = async {
@@ -100,13 +107,14 @@ async fn handle_all(host: &Host, mut messages: mpsc::Receiver<Utf8Bytes>, queue:
 }
 
 /// Handles one frame to its end, so that what comes in one breath takes effect in its order.
-async fn handle(host: &Host, text: &str, queue: &Arc<Queue>, peer: &mut Peer) {
+async fn handle(host: &Host, text: &str, queue: &Arc<Queue>, peer: &mut ConnectionPeer) {
     match jsonrpc::parse(text) {
         Err(error) => queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into())),
         Ok(Frame::Single(message)) => {
             let Some(permit) = queue.answer_permit(batch::ANSWER_BYTES).await else { return };
             let queue = queue.clone();
-            let reply: Reply = Box::new(move |encode| queue.push(Outgoing::Answer(Answer::new(encode, permit))));
+            let reply: ReplySink =
+                Box::new(move |encode| queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(encode, permit))));
             peer.handle(message, reply).await;
         }
         Ok(Frame::Batch(messages)) => batch::handle(messages, queue, peer, host.0.env.spawn.as_ref()).await,
@@ -119,7 +127,7 @@ struct Io<'a, S> {
     socket: WebSocketStream<S>,
     queue: &'a Queue,
     inbox: mpsc::Sender<Utf8Bytes>,
-    tap: Option<Tap>,
+    tap: Option<FrameTap>,
 }
 
 impl<S: Stream> Io<'_, S> {
@@ -132,7 +140,7 @@ impl<S: Stream> Io<'_, S> {
         let mut alarm = clock.sleep(silence / 3);
         let mut silent_alarms = 0;
         let mut items = VecDeque::new();
-        let mut out = Output::default();
+        let mut out = WriteBuffer::default();
         let reason = loop {
             let full = self.inbox.capacity() == 0;
             let step = async {
@@ -158,7 +166,7 @@ impl<S: Stream> Io<'_, S> {
                         alarm = clock.sleep(silence / 3);
                         silent_alarms += 1;
                         if silent_alarms > 3 {
-                            return Ok(Some(Close::Silent));
+                            return Ok(Some(DisconnectReason::Silent));
                         }
                         let ping = self.socket.send(Message::Ping(Bytes::new()));
                         in_time(clock.as_ref(), limit, ping).await?;
@@ -171,9 +179,9 @@ impl<S: Stream> Io<'_, S> {
                 done = step => match done {
                     Ok(None) => {}
                     Ok(Some(reason)) => break reason,
-                    Err(SocketError::Capacity(_)) => break Close::TooBig,
-                    Err(SocketError::Io(error)) if error.kind() == io::ErrorKind::TimedOut => break Close::Silent,
-                    Err(_) => break Close::Gone,
+                    Err(SocketError::Capacity(_)) => break DisconnectReason::TooBig,
+                    Err(SocketError::Io(error)) if error.kind() == io::ErrorKind::TimedOut => break DisconnectReason::Silent,
+                    Err(_) => break DisconnectReason::Gone,
                 },
                 reason = &mut closed => break reason,
             }
@@ -201,12 +209,12 @@ fn received(
     message: Option<Result<Message, SocketError>>,
     inbox: &mpsc::Sender<Utf8Bytes>,
     queue: &Queue,
-    tap: Option<&Tap>,
-) -> Result<Option<Close>, SocketError> {
+    tap: Option<&FrameTap>,
+) -> Result<Option<DisconnectReason>, SocketError> {
     match message {
         Some(Ok(Message::Text(text))) => {
             if let Some(tap) = tap {
-                tap.record(Direction::FromClient, &text);
+                tap.record(FrameDirection::FromClient, &text);
             }
             // There is room, since nothing is read otherwise; where nobody listens any more, the connection is closed.
             inbox.try_send(text).ok();
@@ -218,7 +226,7 @@ fn received(
             Ok(None)
         }
         Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(None),
-        Some(Ok(Message::Close(_))) | None => Ok(Some(Close::Gone)),
+        Some(Ok(Message::Close(_))) | None => Ok(Some(DisconnectReason::Gone)),
         Some(Err(error)) => Err(error),
     }
 }

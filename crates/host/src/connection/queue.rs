@@ -9,43 +9,43 @@ use grove_core::{SessionId, Timestamp};
 use grove_wire::v1::close_code;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-use super::budget::{Budget, Reserved};
+use super::budget::{Budget, ReservedBytes};
 use super::frame;
 use crate::config::Limits;
 use crate::dialect::Dialect;
 use crate::env::{Clock, Task};
-use crate::sequencer::Sequenced;
+use crate::sequencer::SequencedEvent;
 
 /// Something that will be one frame, or several.
 pub(crate) enum Outgoing {
     Frame(Arc<str>),
     /// Events in a row, shared by all who hear of them in the same dialect.
-    Events(Arc<Events>),
+    EventFrames(Arc<EventFrames>),
     /// One of them, where they are told one by one.
-    Event(Arc<Sequenced>, Arc<str>),
+    Event(Arc<SequencedEvent>, Arc<str>),
     /// Deltas of one part in a row, told as one.
-    Merged(Merged),
+    MergedDelta(MergedDelta),
     /// Something that is told beside the events, of which only so much waits.
-    Notice(Notice),
+    QueuedNotice(QueuedNotice),
     /// An answer whose place is here and whose bytes are made when it is written.
-    Answer(Answer),
+    QueuedAnswer(QueuedAnswer),
     /// A place for an answer that is still being made.
-    Slot(oneshot::Receiver<Answer>),
+    Slot(oneshot::Receiver<QueuedAnswer>),
     /// Nothing more follows: the connection is closed when this is reached.
-    Last(Close),
+    Last(DisconnectReason),
 }
 
 /// Events of one resource that were published together, with their frames in one dialect.
-pub(crate) struct Events {
+pub(crate) struct EventFrames {
     pub(crate) dialect: Dialect,
-    pub(crate) frames: Vec<(Arc<Sequenced>, Arc<str>)>,
+    pub(crate) frames: Vec<(Arc<SequencedEvent>, Arc<str>)>,
     /// All of them as they go over the socket. A server's frames are the same for every client, so they are made once
     /// and written as they are.
     pub(crate) framed: Bytes,
 }
 
-impl Events {
-    pub(crate) fn new(dialect: Dialect, frames: Vec<(Arc<Sequenced>, Arc<str>)>) -> Self {
+impl EventFrames {
+    pub(crate) fn new(dialect: Dialect, frames: Vec<(Arc<SequencedEvent>, Arc<str>)>) -> Self {
         let mut framed = Vec::with_capacity(frames.iter().map(|(_, text)| text.len() + frame::MAX_HEAD).sum());
         frames.iter().for_each(|(_, text)| frame::text(text, &mut framed));
         Self { dialect, frames, framed: framed.into() }
@@ -56,7 +56,7 @@ impl Events {
 pub(crate) struct AnswerPermit {
     /// One of the answers that a connection may have under way; a frame that is one of several has none of its own.
     _count: Option<OwnedSemaphorePermit>,
-    bytes: Reserved,
+    bytes: ReservedBytes,
 }
 
 /// What a message counts beside its bytes, so that many small ones count as well.
@@ -83,16 +83,16 @@ impl Encode {
 }
 
 /// An answer that waits to be written.
-pub(crate) struct Answer {
+pub(crate) struct QueuedAnswer {
     encode: Encode,
     /// Held until the answer is written: a client that does not read its answers waits with its questions.
     permit: AnswerPermit,
 }
 
-impl Answer {
+impl QueuedAnswer {
     pub(crate) fn new(encode: Encode, mut permit: AnswerPermit) -> Self {
         if let Encode::Text(text) = &encode {
-            permit.bytes.become_exactly(text.len());
+            permit.bytes.resize_to(text.len());
         }
         Self { encode, permit }
     }
@@ -101,20 +101,20 @@ impl Answer {
     pub(crate) fn into_text(self) -> (String, AnswerPermit) {
         let mut permit = self.permit;
         let text = self.encode.into_text();
-        permit.bytes.become_exactly(text.len());
+        permit.bytes.resize_to(text.len());
         (text, permit)
     }
 }
 
 /// What is told beside the events.
-pub(crate) struct Notice {
+pub(crate) struct QueuedNotice {
     pub(crate) frame: Arc<str>,
     /// Held until it is written: a client that does not read waits for the next one.
     pub(crate) _permit: OwnedSemaphorePermit,
 }
 
-pub(crate) struct Merged {
-    pub(crate) first: Arc<Sequenced>,
+pub(crate) struct MergedDelta {
+    pub(crate) first: Arc<SequencedEvent>,
     pub(crate) text: String,
     pub(crate) last_seq: u64,
     pub(crate) dialect: Dialect,
@@ -124,16 +124,16 @@ impl Outgoing {
     fn weight(&self) -> usize {
         match self {
             Outgoing::Frame(frame) | Outgoing::Event(_, frame) => ENTRY + frame.len(),
-            Outgoing::Notice(notice) => ENTRY + notice.frame.len(),
-            Outgoing::Events(events) => events.framed.len() + ENTRY * events.frames.len(),
-            Outgoing::Merged(merged) => ENTRY + merged.text.len(),
-            Outgoing::Answer(_) | Outgoing::Slot(_) | Outgoing::Last(_) => ENTRY,
+            Outgoing::QueuedNotice(notice) => ENTRY + notice.frame.len(),
+            Outgoing::EventFrames(events) => events.framed.len() + ENTRY * events.frames.len(),
+            Outgoing::MergedDelta(merged) => ENTRY + merged.text.len(),
+            Outgoing::QueuedAnswer(_) | Outgoing::Slot(_) | Outgoing::Last(_) => ENTRY,
         }
     }
 
     fn messages(&self) -> usize {
         match self {
-            Outgoing::Events(events) => events.frames.len(),
+            Outgoing::EventFrames(events) => events.frames.len(),
             _ => 1,
         }
     }
@@ -141,7 +141,7 @@ impl Outgoing {
 
 /// Why a connection is closed by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Close {
+pub(crate) enum DisconnectReason {
     /// The client is gone, or the socket failed: there is nobody to tell.
     Gone,
     Behind,
@@ -157,19 +157,25 @@ pub(crate) enum Close {
     Moved,
 }
 
-impl Close {
+impl DisconnectReason {
     /// The code and reason to close the WebSocket with.
     pub(crate) fn code(self) -> Option<(u16, &'static str)> {
         match self {
-            Close::Gone => None,
-            Close::Behind => Some((close_code::BEHIND, "too far behind: reconnect")),
-            Close::TakenOver => Some((close_code::TAKEN_OVER, "taken over by a newer connection of this client")),
-            Close::Stopping => Some((close_code::GOING_AWAY, "the host stops")),
-            Close::StorageLost => Some((close_code::GOING_AWAY, "the host stops: its data folder was deleted")),
-            Close::TooBig => Some((close_code::TOO_BIG, "the message is larger than this host takes")),
-            Close::Silent => Some((close_code::BEHIND, "no sign of life: reconnect")),
-            Close::Unspoken => Some((close_code::UNSPOKEN, "no version in common")),
-            Close::Moved => Some((close_code::RESYNCHRONIZE, "version 1 cannot say what has changed: reconnect")),
+            DisconnectReason::Gone => None,
+            DisconnectReason::Behind => Some((close_code::TOO_FAR_BEHIND, "too far behind: reconnect")),
+            DisconnectReason::TakenOver => {
+                Some((close_code::TAKEN_OVER, "taken over by a newer connection of this client"))
+            }
+            DisconnectReason::Stopping => Some((close_code::GOING_AWAY, "the host stops")),
+            DisconnectReason::StorageLost => {
+                Some((close_code::GOING_AWAY, "the host stops: its data folder was deleted"))
+            }
+            DisconnectReason::TooBig => Some((close_code::TOO_BIG, "the message is larger than this host takes")),
+            DisconnectReason::Silent => Some((close_code::TOO_FAR_BEHIND, "no sign of life: reconnect")),
+            DisconnectReason::Unspoken => Some((close_code::NO_COMMON_VERSION, "no version in common")),
+            DisconnectReason::Moved => {
+                Some((close_code::RESYNCHRONIZE, "version 1 cannot say what has changed: reconnect"))
+            }
         }
     }
 }
@@ -178,15 +184,15 @@ impl Close {
 pub(crate) struct Queue {
     max_messages: usize,
     max_bytes: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueueState>,
     filled: Notify,
-    close: watch::Sender<Option<Close>>,
+    close: watch::Sender<Option<DisconnectReason>>,
     answers: Arc<Semaphore>,
     answer_bytes: Arc<Budget>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueueState {
     items: VecDeque<Outgoing>,
     /// What waits and what is being written, together.
     messages: usize,
@@ -198,11 +204,11 @@ struct Waiting {
     /// The writer waits for something to write.
     idle: bool,
     /// All that waits may wait for a while, so that more of it can be told as one.
-    patience: Option<Patience>,
+    patience: Option<MergeDelay>,
     /// The sessions of requests whose answers are still being made, one entry a request.
     due: Vec<SessionId>,
     /// Closes the connection once the answers that are due about this session are in the queue.
-    last: Option<(SessionId, Close)>,
+    last: Option<(SessionId, DisconnectReason)>,
 }
 
 /// A request about a session whose answer is still being made. Dropping it says that the answer is in the queue.
@@ -218,9 +224,9 @@ impl Drop for DueAnswer {
 }
 
 #[derive(Clone, Copy)]
-enum Patience {
+enum MergeDelay {
     /// For this long from when the writer sees it.
-    Lasting(Duration),
+    For(Duration),
     Until(Timestamp),
 }
 
@@ -249,7 +255,7 @@ impl Queue {
             let crowded = waiting.messages >= self.max_messages / 2 || waiting.bytes >= self.max_bytes / 2;
             match item {
                 _ if full => {}
-                Outgoing::Events(events) if crowded => waiting.push_merging(&events),
+                Outgoing::EventFrames(events) if crowded => waiting.push_merging(&events),
                 item => waiting.push(item),
             }
             // What goes at once takes along what could have waited: the order stays.
@@ -257,17 +263,17 @@ impl Queue {
             (full, std::mem::take(&mut waiting.idle) || was_patient)
         };
         if full {
-            self.close(Close::Behind);
+            self.close(DisconnectReason::Behind);
         } else if wake {
             self.filled.notify_one();
         }
     }
 
     /// Puts events at the end that may wait for a while, merged with what waits already where they are deltas.
-    pub(crate) fn push_patiently(&self, events: &Arc<Events>, patience: Duration) {
-        let is_delta = |(event, _): &(Arc<Sequenced>, Arc<str>)| event.delta().is_some();
+    pub(crate) fn push_patiently(&self, events: &Arc<EventFrames>, patience: Duration) {
+        let is_delta = |(event, _): &(Arc<SequencedEvent>, Arc<str>)| event.delta().is_some();
         if patience.is_zero() || !events.frames.iter().all(is_delta) {
-            return self.push(Outgoing::Events(events.clone()));
+            return self.push(Outgoing::EventFrames(events.clone()));
         }
         let (full, wake) = {
             let mut waiting = self.waiting();
@@ -281,12 +287,12 @@ impl Queue {
             }
             // What was there before is in a hurry, or its time runs already.
             if first {
-                waiting.patience = Some(Patience::Lasting(patience));
+                waiting.patience = Some(MergeDelay::For(patience));
             }
             (full, first && std::mem::take(&mut waiting.idle))
         };
         if full {
-            self.close(Close::Behind);
+            self.close(DisconnectReason::Behind);
         } else if wake {
             self.filled.notify_one();
         }
@@ -304,10 +310,10 @@ impl Queue {
                     // The writer may be called away meanwhile, so the end is kept, and not how long it takes.
                     let now = clock.now();
                     let until = match patience {
-                        Patience::Lasting(time) => Timestamp(now.0 + time.as_millis() as u64),
-                        Patience::Until(until) => until,
+                        MergeDelay::For(time) => Timestamp(now.0 + time.as_millis() as u64),
+                        MergeDelay::Until(until) => until,
                     };
-                    waiting.patience = Some(Patience::Until(until));
+                    waiting.patience = Some(MergeDelay::Until(until));
                     let left = Duration::from_millis(until.0.saturating_sub(now.0));
                     alarm.get_or_insert_with(|| clock.sleep(left));
                 } else if !waiting.items.is_empty() {
@@ -330,7 +336,7 @@ impl Queue {
     }
 
     /// Closes the connection, for the first reason given.
-    pub(crate) fn close(&self, reason: Close) {
+    pub(crate) fn close(&self, reason: DisconnectReason) {
         let first = self.close.send_if_modified(|close| match close {
             None => {
                 *close = Some(reason);
@@ -340,7 +346,7 @@ impl Queue {
         });
         if first {
             let mut waiting = self.waiting();
-            *waiting = Waiting { closed: true, ..Waiting::default() };
+            *waiting = QueueState { closed: true, ..QueueState::default() };
         }
     }
 
@@ -352,7 +358,7 @@ impl Queue {
 
     /// Closes the connection behind what waits, and behind the answers to its own requests about this session: a client
     /// whose request moved the leaf hears where it moved before it has to reconnect.
-    pub(crate) fn close_behind_answers(&self, session: &SessionId, reason: Close) {
+    pub(crate) fn close_behind_answers(&self, session: &SessionId, reason: DisconnectReason) {
         let is_due = {
             let mut waiting = self.waiting();
             let is_due = waiting.due.contains(session);
@@ -381,11 +387,11 @@ impl Queue {
     }
 
     /// Waits until the connection is to be closed.
-    pub(crate) async fn closed(&self) -> Close {
+    pub(crate) async fn closed(&self) -> DisconnectReason {
         let mut close = self.close.subscribe();
         match close.wait_for(Option::is_some).await {
-            Ok(reason) => reason.unwrap_or(Close::Gone),
-            Err(_) => Close::Gone,
+            Ok(reason) => reason.unwrap_or(DisconnectReason::Gone),
+            Err(_) => DisconnectReason::Gone,
         }
     }
 
@@ -407,12 +413,12 @@ impl Queue {
     }
 
     // Nothing in here can panic half-way, so a poisoned lock still guards a whole queue.
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl QueueState {
     fn push(&mut self, item: Outgoing) {
         self.messages += item.messages();
         self.bytes += item.weight();
@@ -421,7 +427,7 @@ impl Waiting {
 
     /// Puts events at the end one by one, each delta merged into the item before it where both fill the same part. Only
     /// neighbours are merged: moving text past another resource's event would let a client's watermark skip it.
-    fn push_merging(&mut self, events: &Events) {
+    fn push_merging(&mut self, events: &EventFrames) {
         for (event, frame) in &events.frames {
             if !self.merge(event, events.dialect) {
                 self.push(Outgoing::Event(event.clone(), frame.clone()));
@@ -429,17 +435,18 @@ impl Waiting {
         }
     }
 
-    fn merge(&mut self, event: &Arc<Sequenced>, dialect: Dialect) -> bool {
+    fn merge(&mut self, event: &Arc<SequencedEvent>, dialect: Dialect) -> bool {
         let (Some(delta), Some(last)) = (event.delta(), self.items.back_mut()) else { return false };
         let before = last.weight();
         match last {
-            Outgoing::Merged(merged) if event.continues(&merged.first) => {
+            Outgoing::MergedDelta(merged) if event.continues(&merged.first) => {
                 merged.text.push_str(delta);
                 merged.last_seq = event.seq;
             }
             Outgoing::Event(earlier, _) if event.continues(earlier) => {
                 let text = [earlier.delta().unwrap_or_default(), delta].concat();
-                *last = Outgoing::Merged(Merged { first: earlier.clone(), text, last_seq: event.seq, dialect });
+                *last =
+                    Outgoing::MergedDelta(MergedDelta { first: earlier.clone(), text, last_seq: event.seq, dialect });
             }
             _ => return false,
         }

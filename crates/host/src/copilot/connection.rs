@@ -11,23 +11,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_wire::copilot::error;
 use grove_wire::copilot::framing::{self, Decoder};
-use grove_wire::jsonrpc::{self, Calls, ErrorObject, Frame, Id, Message};
+use grove_wire::jsonrpc::{self, CallTable, ErrorObject, Frame, Id, RpcMessage};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use super::endpoint::Endpoint;
-use super::peer::Peer;
+use super::endpoint::CopilotEndpoint;
+use super::peer::CopilotPeer;
 use crate::config::Limits;
-use crate::connection::{AnswerPermit, Budget, Close, Outgoing, Queue, Reserved, Texts, in_time};
+use crate::connection::{AnswerPermit, Budget, DisconnectReason, Outgoing, Queue, ReservedBytes, Texts, in_time};
 use crate::env::Stream;
 use crate::host::Host;
 use crate::sequencer::ConnectionId;
-use crate::server::{Guest, ShownOut};
+use crate::server::{Admission, Rejected};
 
 /// How many messages of a client may wait. Reading goes on meanwhile, since an answer may stand behind them; past this the
 /// connection is closed.
-const WAITING: usize = 1_024;
+const MAX_QUEUED_CALLS: usize = 1_024;
 /// How many calls to a client may be open.
 const CALLS: usize = 1_024;
 /// How much is read at once.
@@ -35,13 +35,13 @@ const READ: usize = 16 << 10;
 /// How much is framed before it is written: answers are put together one by one.
 const FRAMED: usize = 1 << 20;
 /// How many bytes of a client's messages may wait. Past this the connection is closed.
-const WAITING_BYTES: usize = 32 << 20;
+const MAX_QUEUED_BYTES: usize = 32 << 20;
 
 /// The connections of SDKs, over all endpoints: a host that stops ends them.
 #[derive(Default)]
-pub(crate) struct Lines(Mutex<HashMap<ConnectionId, Arc<Queue>>>);
+pub(crate) struct CopilotConnections(Mutex<HashMap<ConnectionId, Arc<Queue>>>);
 
-impl Lines {
+impl CopilotConnections {
     fn begun(&self, id: ConnectionId, queue: Arc<Queue>) {
         self.all().insert(id, queue);
     }
@@ -52,7 +52,7 @@ impl Lines {
 
     /// Ends them all, behind what waits to be written.
     pub(crate) fn end(&self) {
-        self.all().values().for_each(|queue| queue.push(Outgoing::Last(Close::Stopping)));
+        self.all().values().for_each(|queue| queue.push(Outgoing::Last(DisconnectReason::Stopping)));
     }
 
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
@@ -62,22 +62,22 @@ impl Lines {
 }
 
 /// A message of a client that asks for something.
-pub(super) struct Wanted {
+pub(super) struct IncomingCall {
     /// Without one nobody waits for an answer.
     pub(super) id: Option<Id>,
     pub(super) method: String,
     pub(super) params: Option<Box<RawValue>>,
     /// Counts while the message waits.
-    _waits: Option<Reserved>,
+    _waits: Option<ReservedBytes>,
 }
 
-impl Wanted {
+impl IncomingCall {
     fn bytes(&self) -> usize {
         self.method.len() + self.params.as_ref().map_or(0, |params| params.get().len())
     }
 }
 
-impl Endpoint {
+impl CopilotEndpoint {
     /// Serves one connection whose transport has authenticated the client, as pipes between two programs do, until either
     /// side ends it.
     pub async fn serve_pipes(&self, stream: impl Stream + 'static) {
@@ -86,20 +86,25 @@ impl Endpoint {
 
     /// Serves one connection of a client that has to send the endpoint's secret first. Until then it may be closed at any
     /// time, and is after [`Limits::unauthenticated_time`](crate::Limits::unauthenticated_time).
-    pub(crate) async fn serve_guest(&self, stream: impl Stream + 'static, guest: Guest, shown_out: ShownOut) {
-        self.serve(stream, Some((guest, shown_out))).await;
+    pub(crate) async fn serve_guest(
+        &self,
+        stream: impl Stream + 'static,
+        client_admission: Admission,
+        rejected: Rejected,
+    ) {
+        self.serve(stream, Some((client_admission, rejected))).await;
     }
 
-    async fn serve(&self, stream: impl Stream + 'static, guest: Option<(Guest, ShownOut)>) {
-        let (guest, mut shown_out) = guest.unzip();
+    async fn serve(&self, stream: impl Stream + 'static, client_admission: Option<(Admission, Rejected)>) {
+        let (client_admission, mut rejected) = client_admission.unzip();
         let limits = &self.host().0.config.limits;
         let id = self.host().next_connection();
         let queue = Arc::new(Queue::new(limits));
-        let calls = Arc::new(Calls::new(CALLS));
-        let peer = Peer::new(self.clone(), id, queue.clone(), calls.clone(), guest);
-        let (inbox, messages) = mpsc::channel(WAITING);
+        let calls = Arc::new(CallTable::new(CALLS));
+        let peer = CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), client_admission);
+        let (inbox, messages) = mpsc::channel(MAX_QUEUED_CALLS);
         let (reading, writing) = tokio::io::split(stream);
-        self.host().0.lines.begun(id, queue.clone());
+        self.host().0.copilot_connections.begun(id, queue.clone());
         let clock = self.host().0.env.clock.clone();
         let talking = async {
             tokio::join!(
@@ -109,8 +114,8 @@ impl Endpoint {
             )
         };
         let must_go = async {
-            match &mut shown_out {
-                Some(shown_out) => shown_out.told().await,
+            match &mut rejected {
+                Some(rejected) => rejected.signaled().await,
                 None => std::future::pending().await,
             }
         };
@@ -122,20 +127,20 @@ impl Endpoint {
         };
         tokio::select! {
             _ = talking => {}
-            () = must_go => queue.close(Close::Gone),
+            () = must_go => queue.close(DisconnectReason::Gone),
             () = too_late => {
                 tracing::debug!("a client of the SDK's wire did not authenticate in time");
-                queue.close(Close::Gone);
+                queue.close(DisconnectReason::Gone);
             }
         }
-        self.host().0.lines.ended(id);
+        self.host().0.copilot_connections.ended(id);
         calls.close();
         peer.ended().await;
     }
 }
 
 /// Handles a client's messages one after the other.
-async fn handle_all(mut messages: mpsc::Receiver<Wanted>, queue: &Arc<Queue>, peer: &Peer) {
+async fn handle_all(mut messages: mpsc::Receiver<IncomingCall>, queue: &Arc<Queue>, peer: &CopilotPeer) {
     let mut closed = pin!(queue.closed());
     loop {
         tokio::select! {
@@ -148,30 +153,30 @@ async fn handle_all(mut messages: mpsc::Receiver<Wanted>, queue: &Arc<Queue>, pe
         }
     }
     // The client says nothing more. What was done for it is answered, then the connection is over.
-    queue.push(Outgoing::Last(Close::Gone));
+    queue.push(Outgoing::Last(DisconnectReason::Gone));
 }
 
 /// Reads what a client says, until its end.
 async fn read_all(
     mut stream: impl AsyncRead + Unpin,
     limits: &Limits,
-    inbox: mpsc::Sender<Wanted>,
+    inbox: mpsc::Sender<IncomingCall>,
     queue: &Queue,
-    calls: &Calls,
-    peer: &Peer,
+    calls: &CallTable,
+    peer: &CopilotPeer,
 ) {
     let mut closed = pin!(queue.closed());
     let mut buffer = vec![0; READ];
     let mut decoder = Decoder::new(limits.unauthenticated_bytes);
     let mut unauthenticated_bytes = 0;
-    let waiting = Arc::new(Budget::new(WAITING_BYTES));
+    let waiting = Arc::new(Budget::new(MAX_QUEUED_BYTES));
     loop {
         let read = tokio::select! {
             biased;
             _ = &mut closed => return,
             read = stream.read(&mut buffer) => read,
         };
-        let Ok(length) = read else { return queue.close(Close::Gone) };
+        let Ok(length) = read else { return queue.close(DisconnectReason::Gone) };
         if length == 0 {
             return;
         }
@@ -203,7 +208,7 @@ async fn read_all(
 /// Says why the connection is closed, behind what waits to be written.
 fn end(queue: &Queue, error: ErrorObject) {
     queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
-    queue.push(Outgoing::Last(Close::TooBig));
+    queue.push(Outgoing::Last(DisconnectReason::TooBig));
 }
 
 /// Takes one frame. Gives the reason to close, where it is one.
@@ -212,12 +217,12 @@ fn end(queue: &Queue, error: ErrorObject) {
 /// and what follows `connect` is read with the bounds of a client that is authenticated.
 async fn received(
     text: &str,
-    inbox: &mpsc::Sender<Wanted>,
+    inbox: &mpsc::Sender<IncomingCall>,
     queue: &Queue,
-    calls: &Calls,
-    peer: &Peer,
+    calls: &CallTable,
+    peer: &CopilotPeer,
     waiting: &Arc<Budget>,
-) -> Result<(), Close> {
+) -> Result<(), DisconnectReason> {
     let frame = match jsonrpc::parse(text) {
         Ok(frame) => frame,
         Err(error) => {
@@ -231,20 +236,23 @@ async fn received(
     };
     for message in messages {
         let mut wanted = match message {
-            Ok(Message::Response { id, outcome }) => {
+            Ok(RpcMessage::Response { id, outcome }) => {
                 // Whoever asked may not wait any longer.
                 calls.settle(&id, outcome);
                 continue;
             }
-            Ok(Message::Request(request)) => Wanted {
+            Ok(RpcMessage::Request(request)) => IncomingCall {
                 id: Some(request.id.clone()),
                 method: request.method.to_string(),
                 params: request.params.map(ToOwned::to_owned),
                 _waits: None,
             },
-            Ok(Message::Notification { method, params }) => {
-                Wanted { id: None, method: method.to_string(), params: params.map(ToOwned::to_owned), _waits: None }
-            }
+            Ok(RpcMessage::Notification { method, params }) => IncomingCall {
+                id: None,
+                method: method.to_string(),
+                params: params.map(ToOwned::to_owned),
+                _waits: None,
+            },
             Err(invalid) => {
                 queue.push(Outgoing::Frame(jsonrpc::error(invalid.id.as_ref(), &invalid.error).into()));
                 continue;
@@ -254,12 +262,12 @@ async fn received(
             peer.handle(wanted).await;
             continue;
         }
-        let Some(waits) = waiting.try_reserve(wanted.bytes()) else { return Err(Close::Behind) };
+        let Some(waits) = waiting.try_reserve(wanted.bytes()) else { return Err(DisconnectReason::Behind) };
         wanted._waits = Some(waits);
         match inbox.try_send(wanted) {
             Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(_)) => return Err(Close::Behind),
-            Err(mpsc::error::TrySendError::Closed(_)) => return Err(Close::Gone),
+            Err(mpsc::error::TrySendError::Full(_)) => return Err(DisconnectReason::Behind),
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(DisconnectReason::Gone),
         }
     }
     Ok(())
@@ -303,14 +311,14 @@ async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, host: &Ho
             }
         }
     }
-    queue.close(Close::Gone);
+    queue.close(DisconnectReason::Gone);
     // The SDK waits for the end of the connection after it has ended its half.
     in_time(clock, limit, stream.shutdown()).await.ok();
 }
 
 /// Frames that are written together.
 #[derive(Default)]
-struct Framed {
+struct FrameBatch {
     bytes: Vec<u8>,
     /// Held until they are written.
     permits: Vec<AnswerPermit>,
@@ -318,19 +326,19 @@ struct Framed {
 }
 
 /// Frames what was taken from the queue, as much of it as is written at once.
-async fn frame_some(items: &mut VecDeque<Outgoing>, host: &Host) -> Framed {
-    let mut framed = Framed::default();
+async fn frame_some(items: &mut VecDeque<Outgoing>, host: &Host) -> FrameBatch {
+    let mut framed = FrameBatch::default();
     while framed.bytes.len() < FRAMED
         && let Some(item) = items.pop_front()
     {
         match Texts::of(item, host).await {
             Texts::None => {}
             Texts::One(text) => framed.bytes.extend(framing::frame(&text)),
-            Texts::Answer(text, permit) => {
+            Texts::QueuedAnswer(text, permit) => {
                 framed.bytes.extend(framing::frame(&text));
                 framed.permits.push(permit);
             }
-            Texts::Events(events) => {
+            Texts::EventFrames(events) => {
                 events.frames.iter().for_each(|(_, text)| framed.bytes.extend(framing::frame(text)));
             }
             Texts::Last(_) => {

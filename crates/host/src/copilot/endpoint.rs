@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use grove_core::{SessionId, StoreName};
 use subtle::ConstantTimeEq;
 
-use super::provider::Seat;
+use super::storage::EndpointStorageClient;
 use crate::connection::Queue;
 use crate::host::Host;
 use crate::sequencer::ConnectionId;
@@ -18,7 +18,7 @@ pub struct EndpointConfig {
     /// The name of the store for sessions of a client that brings its own storage.
     pub store: StoreName,
     /// The secret that a client must send in `connect`. Without one, the endpoint accepts pipes alone
-    /// ([`Endpoint::serve_pipes`]): nobody who reaches an address gets in.
+    /// ([`CopilotEndpoint::serve_pipes`]): nobody who reaches an address gets in.
     pub secret: Option<String>,
     /// Whether the temporary files of its sessions stay.
     pub keeps_temp_files: bool,
@@ -32,15 +32,15 @@ impl fmt::Debug for EndpointConfig {
 
 /// An address or a pair of pipes at which SDKs find a server. Clones are the same endpoint.
 #[derive(Clone)]
-pub struct Endpoint(Arc<Inner>);
+pub struct CopilotEndpoint(Arc<EndpointInner>);
 
-struct Inner {
+struct EndpointInner {
     host: Host,
     config: EndpointConfig,
-    state: Mutex<State>,
+    state: Mutex<EndpointState>,
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for CopilotEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Endpoint").field(&self.0.config).finish()
     }
@@ -48,20 +48,20 @@ impl fmt::Debug for Endpoint {
 
 /// What is going on at an endpoint.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct EndpointState {
     /// Those who are let in, to be told of sessions that come and go.
     pub(super) connections: HashMap<ConnectionId, Arc<Queue>>,
     /// The sessions that were made or taken up here, and by how many connections they are open.
     pub(super) open: HashMap<SessionId, HashSet<ConnectionId>>,
     /// Whose storage it is, once a client brought its own.
-    pub(super) seat: Option<Seat>,
+    pub(super) storage_client: Option<EndpointStorageClient>,
     /// The session that a person looks at.
     pub(super) foreground: Option<SessionId>,
 }
 
-impl Endpoint {
+impl CopilotEndpoint {
     pub fn new(host: Host, config: EndpointConfig) -> Self {
-        let endpoint = Self(Arc::new(Inner { host, config, state: Mutex::default() }));
+        let endpoint = Self(Arc::new(EndpointInner { host, config, state: Mutex::default() }));
         endpoint.announce();
         endpoint
     }
@@ -87,7 +87,7 @@ impl Endpoint {
     }
 
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, EndpointState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,10 +97,10 @@ impl Endpoint {
 }
 
 /// An endpoint, as long as somebody else holds it.
-pub(super) struct WeakEndpoint(std::sync::Weak<Inner>);
+pub(super) struct WeakEndpoint(std::sync::Weak<EndpointInner>);
 
 impl WeakEndpoint {
-    pub(super) fn upgrade(&self) -> Option<Endpoint> {
-        self.0.upgrade().map(Endpoint)
+    pub(super) fn upgrade(&self) -> Option<CopilotEndpoint> {
+        self.0.upgrade().map(CopilotEndpoint)
     }
 }

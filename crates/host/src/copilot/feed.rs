@@ -10,15 +10,15 @@ use grove_wire::copilot::{Event, EventData};
 use grove_wire::jsonrpc;
 use tokio::sync::{mpsc, watch};
 
-use super::peer::Peer;
+use super::peer::CopilotPeer;
 use crate::connection::{Outgoing, Queue};
 use crate::host::Host;
-use crate::sequencer::{ConnectionId, Heard, Published, Sequenced, Stopped};
+use crate::sequencer::{ConnectionId, HostStopped, ListenScope, PublishedState, SequencedEvent};
 
 /// How many things that the door itself has to say may wait; past it they are left out.
-const ASIDES: usize = 64;
+const ENDPOINT_EVENT_BUFFER: usize = 64;
 /// How far a session may run ahead of its feed. Past it the feed begins anew with what the session is then.
-const AHEAD: usize = 4_096;
+const FEED_BUFFER: usize = 4_096;
 
 /// The feeds of the sessions that SDKs have open.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Feeds(Mutex<HashMap<SessionId, Arc<Feed>>>);
 /// What one session's hearers are told.
 pub(super) struct Feed {
     session: SessionId,
-    hearers: Mutex<HashMap<ConnectionId, Hearer>>,
+    subscribers: Mutex<HashMap<ConnectionId, FeedSubscriber>>,
     /// How many persisted events were told, for those who wait for more of them.
     told: watch::Sender<u64>,
     /// What the door itself has to say, in its place among the others.
@@ -42,12 +42,12 @@ impl std::fmt::Debug for Feed {
 
 /// Somebody who hears of a session.
 #[derive(Clone)]
-pub(super) struct Hearer {
+pub(super) struct FeedSubscriber {
     pub(super) queue: Arc<Queue>,
     /// Whether text is told as it is written, and not only when it is whole.
     pub(super) streaming: bool,
     /// Who answers an agent's questions, where that one does.
-    pub(super) answers: Option<Peer>,
+    pub(super) answers: Option<CopilotPeer>,
 }
 
 impl Feeds {
@@ -62,13 +62,13 @@ impl Feeds {
         host: &Host,
         session: &SessionId,
         connection: ConnectionId,
-        hearer: Hearer,
-    ) -> Result<(), Stopped> {
-        if let Some((feed, asides)) = self.add(session, connection, hearer.clone()) {
+        subscriber: FeedSubscriber,
+    ) -> Result<(), HostStopped> {
+        if let Some((feed, asides)) = self.add(session, connection, subscriber.clone()) {
             let begun = begin(host, session).await?;
             host.0.env.spawn.spawn(Box::pin(run(host.clone(), feed, begun, asides)));
         }
-        self.tell_what_waits(host, session, &hearer).await
+        self.send_pending_requests(host, session, &subscriber).await
     }
 
     /// Adds somebody who hears of a session. The feed is given where it is new, and has to begin.
@@ -76,31 +76,36 @@ impl Feeds {
         &self,
         session: &SessionId,
         connection: ConnectionId,
-        hearer: Hearer,
+        subscriber: FeedSubscriber,
     ) -> Option<(Arc<Feed>, mpsc::Receiver<EventData>)> {
         let mut all = self.all();
         if let Some(feed) = all.get(session) {
-            feed.hearers().insert(connection, hearer);
+            feed.subscribers().insert(connection, subscriber);
             return None;
         }
-        let hearers = Mutex::new(HashMap::from([(connection, hearer)]));
-        let (asides, said) = mpsc::channel(ASIDES);
-        let feed = Arc::new(Feed { session: session.clone(), hearers, told: watch::Sender::new(0), asides });
+        let subscribers = Mutex::new(HashMap::from([(connection, subscriber)]));
+        let (asides, said) = mpsc::channel(ENDPOINT_EVENT_BUFFER);
+        let feed = Arc::new(Feed { session: session.clone(), subscribers, told: watch::Sender::new(0), asides });
         all.insert(session.clone(), feed.clone());
         Some((feed, said))
     }
 
     /// Tells somebody who comes in the middle what waits for an answer.
-    async fn tell_what_waits(&self, host: &Host, session: &SessionId, hearer: &Hearer) -> Result<(), Stopped> {
+    async fn send_pending_requests(
+        &self,
+        host: &Host,
+        session: &SessionId,
+        subscriber: &FeedSubscriber,
+    ) -> Result<(), HostStopped> {
         let (id, now) = (session.clone(), host.0.env.clock.now());
-        let look = move |published: &Published, _: _| {
+        let look = move |published: &PublishedState, _: _| {
             let session = published.state.sessions.get(&id)?;
             session.main_chat()?.active.as_ref()?;
             Some(Projector::new(session).waiting(now))
         };
         for event in host.0.sequencer.read(look).await?.into_iter().flatten() {
             if let Some(text) = frame(session, event) {
-                hearer.queue.push(Outgoing::Frame(text));
+                subscriber.queue.push(Outgoing::Frame(text));
             }
         }
         Ok(())
@@ -110,10 +115,10 @@ impl Feeds {
     pub(super) fn detach(&self, session: &SessionId, connection: ConnectionId) {
         let mut all = self.all();
         if let Some(feed) = all.get(session) {
-            let mut hearers = feed.hearers();
-            hearers.remove(&connection);
-            if hearers.is_empty() {
-                drop(hearers);
+            let mut subscribers = feed.subscribers();
+            subscribers.remove(&connection);
+            if subscribers.is_empty() {
+                drop(subscribers);
                 all.remove(session);
             }
         }
@@ -126,8 +131,8 @@ impl Feeds {
 }
 
 impl Feed {
-    fn hearers(&self) -> MutexGuard<'_, HashMap<ConnectionId, Hearer>> {
-        self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn subscribers(&self) -> MutexGuard<'_, HashMap<ConnectionId, FeedSubscriber>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes whenever something was told that stays.
@@ -145,8 +150,8 @@ impl Feed {
     fn tell(&self, event: Event) {
         let (streamed, kept) = (is_streamed(&event), !event.ephemeral);
         let Some(text) = frame(&self.session, event) else { return };
-        for hearer in self.hearers().values().filter(|hearer| hearer.streaming || !streamed) {
-            hearer.queue.push(Outgoing::Frame(text.clone()));
+        for subscriber in self.subscribers().values().filter(|subscriber| subscriber.streaming || !streamed) {
+            subscriber.queue.push(Outgoing::Frame(text.clone()));
         }
         if kept {
             self.told.send_modify(|told| *told += 1);
@@ -155,7 +160,8 @@ impl Feed {
 
     /// Asks those who answer questions. Of several the first answer counts.
     fn ask(&self, request: &InputRequest) {
-        let answering: Vec<Peer> = self.hearers().values().filter_map(|hearer| hearer.answers.clone()).collect();
+        let answering: Vec<CopilotPeer> =
+            self.subscribers().values().filter_map(|subscriber| subscriber.answers.clone()).collect();
         for peer in answering {
             peer.ask(&self.session, request.clone());
         }
@@ -163,19 +169,19 @@ impl Feed {
 }
 
 /// A session as it is now, and what happens from now on.
-type Begun = (Option<Projector>, mpsc::Receiver<Arc<Sequenced>>);
+type FeedStart = (Option<Projector>, mpsc::Receiver<Arc<SequencedEvent>>);
 
-async fn begin(host: &Host, session: &SessionId) -> Result<Begun, Stopped> {
+async fn begin(host: &Host, session: &SessionId) -> Result<FeedStart, HostStopped> {
     let id = session.clone();
-    let look = move |published: &Published| {
+    let look = move |published: &PublishedState| {
         let session: Option<&Session> = published.state.sessions.get(&id);
         session.map(Projector::new)
     };
-    host.0.sequencer.listen(Heard::Session(session.clone()), AHEAD, look).await
+    host.0.sequencer.listen(ListenScope::Session(session.clone()), FEED_BUFFER, look).await
 }
 
 /// Tells what happens until nobody hears it or the session is gone.
-async fn run(host: Host, feed: Arc<Feed>, mut begun: Begun, mut asides: mpsc::Receiver<EventData>) {
+async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc::Receiver<EventData>) {
     loop {
         let (Some(mut projector), mut heard) = begun else { break };
         loop {
@@ -202,7 +208,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: Begun, mut asides: mpsc::Re
                 Change::Session(_, SessionEvent::Removed) => return forget(&host, &feed),
                 _ => {}
             }
-            if feed.hearers().is_empty() {
+            if feed.subscribers().is_empty() {
                 return;
             }
         }
@@ -210,7 +216,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: Begun, mut asides: mpsc::Re
         tracing::warn!(session = %feed.session, "what happens in a session is told anew from here on");
         match begin(&host, &feed.session).await {
             Ok(anew) => begun = anew,
-            Err(Stopped) => return,
+            Err(HostStopped) => return,
         }
     }
     forget(&host, &feed);
@@ -218,7 +224,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: Begun, mut asides: mpsc::Re
 
 /// The session is gone: nobody hears of it any more.
 fn forget(host: &Host, feed: &Feed) {
-    feed.hearers().clear();
+    feed.subscribers().clear();
     host.0.feeds.all().remove(&feed.session);
 }
 

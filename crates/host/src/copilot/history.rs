@@ -8,11 +8,11 @@ use grove_wire::copilot::events::{CompactionStart, SnapshotRewind};
 use grove_wire::copilot::methods::*;
 use grove_wire::copilot::{Event, EventData, project};
 
-use super::peer::{Named, Peer, Refused};
-use crate::branch::TreePlace;
+use super::peer::{CopilotError, CopilotPeer, SessionRef};
+use crate::branch::ChatAddress;
 use crate::dialect::turns;
-use crate::sequencer::Wanted;
-use crate::session::{NavigateWishes, TreeAnswer, TreeRequest};
+use crate::sequencer::SubscriptionTarget;
+use crate::session::{NavigateOptions, TreeAnswer, TreeRequest};
 
 /// How many turns are read at once.
 const TURNS: usize = 1_000;
@@ -21,26 +21,26 @@ const TURNS: usize = 1_000;
 const READS: usize = 8;
 
 /// The turns of a session, and the session.
-struct Told {
+struct SessionTranscript {
     session: Session,
     turns: Vec<Arc<Turn>>,
 }
 
-impl Told {
+impl SessionTranscript {
     fn events(&self) -> impl Iterator<Item = Event> + '_ {
         project::history(&self.session, self.turns.iter().map(Arc::as_ref))
     }
 }
 
-impl Peer {
-    pub(super) async fn messages(&self, params: &SessionParams) -> Result<GetMessagesResult, Refused> {
+impl CopilotPeer {
+    pub(super) async fn messages(&self, params: &SessionParams) -> Result<GetMessagesResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         Ok(GetMessagesResult { events: self.told(&session).await?.events().collect() })
     }
 
     /// What was said in a session's main chat.
-    async fn told(&self, session: &Named) -> Result<Told, Refused> {
-        let wanted = || Wanted::Whole(session.uri.clone());
+    async fn told(&self, session: &SessionRef) -> Result<SessionTranscript, CopilotError> {
+        let wanted = || SubscriptionTarget::SessionWithMainChat(session.uri.clone());
         let mut parts: Vec<Vec<Arc<Turn>>> = Vec::new();
         for _ in 0..READS {
             let first = parts.last().and_then(|part| part.first()).map(|turn| turn.id.clone());
@@ -54,11 +54,11 @@ impl Peer {
         let turns = parts.into_iter().rev().flatten().collect();
         // The turns of a session are shared: a copy of it costs little.
         let session = self.look(session, Session::clone).await?;
-        Ok(Told { session, turns })
+        Ok(SessionTranscript { session, turns })
     }
 
     /// Reads events on from a cursor, and waits for more where there are none and somebody wants to.
-    pub(super) async fn read_events(&self, params: ReadEventsParams) -> Result<ReadEventsResult, Refused> {
+    pub(super) async fn read_events(&self, params: ReadEventsParams) -> Result<ReadEventsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let feed = self.host().0.feeds.of(&session.id);
         let mut news = feed.map(|feed| feed.told());
@@ -76,13 +76,13 @@ impl Peer {
         }
     }
 
-    pub(super) async fn tail(&self, params: &SessionParams) -> Result<TailResult, Refused> {
+    pub(super) async fn tail(&self, params: &SessionParams) -> Result<TailResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let last = self.told(&session).await?.events().last();
         Ok(TailResult { cursor: last.map(|event| event.id.to_string()).unwrap_or_default() })
     }
 
-    pub(super) async fn compact(&self, params: CompactParams) -> Result<CompactResult, Refused> {
+    pub(super) async fn compact(&self, params: CompactParams) -> Result<CompactResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         // Who asks for it means the whole conversation, however short it is.
         let instructions = params.custom_instructions.filter(|text| !text.is_empty());
@@ -91,8 +91,8 @@ impl Peer {
         }
         let asked =
             self.host().ask_tree(&place(&session), TreeRequest::Compact { instructions, keep: Some(0) }).await?;
-        let TreeAnswer::Compacted(compacted) = asked.answer().await? else {
-            return Err(Refused::Failed("the session answered something else".to_owned()));
+        let TreeAnswer::CompactionOutcome(compacted) = asked.answer().await? else {
+            return Err(CopilotError::Failed("the session answered something else".to_owned()));
         };
         Ok(CompactResult {
             success: true,
@@ -103,13 +103,13 @@ impl Peer {
         })
     }
 
-    pub(super) async fn truncate(&self, params: TruncateParams) -> Result<TruncateResult, Refused> {
+    pub(super) async fn truncate(&self, params: TruncateParams) -> Result<TruncateResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        let removed = self.go_before(&session, &params.event_id).await?;
+        let removed = self.rewind_before(&session, &params.event_id).await?;
         Ok(TruncateResult { events_removed: removed, ..TruncateResult::default() })
     }
 
-    pub(super) async fn rewind(&self, params: RewindParams) -> Result<RewindResult, Refused> {
+    pub(super) async fn rewind(&self, params: RewindParams) -> Result<RewindResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let result = |outcome, events_removed, error| RewindResult {
             outcome,
@@ -122,14 +122,14 @@ impl Peer {
             let reason = "Grove keeps no file snapshots for this session".to_owned();
             return Ok(result(RewindOutcome::FileChangeTrackingDisabled, None, Some(reason)));
         }
-        match self.go_before(&session, &params.event_id).await {
+        match self.rewind_before(&session, &params.event_id).await {
             Ok(removed) => Ok(result(RewindOutcome::Success, Some(removed), None)),
-            Err(Refused::Failed(reason)) => Ok(result(RewindOutcome::TruncationFailed, None, Some(reason))),
+            Err(CopilotError::Failed(reason)) => Ok(result(RewindOutcome::TruncationFailed, None, Some(reason))),
             Err(error) => Err(error),
         }
     }
 
-    pub(super) async fn rewind_points(&self, params: &SessionParams) -> Result<RewindPointsResult, Refused> {
+    pub(super) async fn rewind_points(&self, params: &SessionParams) -> Result<RewindPointsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let told = self.told(&session).await?;
         let points = told.events().filter_map(rewind_point).collect();
@@ -142,11 +142,11 @@ impl Peer {
 
     /// Moves the leaf before the turn of an event, and gives how many events are not on the branch any more. The log keeps
     /// them all.
-    async fn go_before(&self, session: &Named, event: &str) -> Result<u64, Refused> {
+    async fn rewind_before(&self, session: &SessionRef, event: &str) -> Result<u64, CopilotError> {
         let told = self.told(session).await?;
         let (entry, kept) = self.entry_of(session, &told, event).await?;
         let before = told.events().count();
-        let request = TreeRequest::Navigate { target: Some(entry), wishes: NavigateWishes::default() };
+        let request = TreeRequest::Navigate { target: Some(entry), navigate_options: NavigateOptions::default() };
         self.host().ask_tree(&place(session), request).await?.answer().await?;
         let events_removed = before.saturating_sub(kept) as u64;
         if let Some(feed) = self.host().0.feeds.of(&session.id) {
@@ -157,12 +157,17 @@ impl Peer {
 
     /// The message of the user that begins the turn of an event, and how many events there are before it. A turn is a
     /// whole: what is cut off in it goes with all of it.
-    async fn entry_of(&self, session: &Named, told: &Told, event: &str) -> Result<(String, usize), Refused> {
+    async fn entry_of(
+        &self,
+        session: &SessionRef,
+        told: &SessionTranscript,
+        event: &str,
+    ) -> Result<(String, usize), CopilotError> {
         let turns = told.turns.iter().map(Arc::as_ref);
-        let unknown = || Refused::Failed(format!("Event {event} not found in session {}", session.id));
+        let unknown = || CopilotError::Failed(format!("Event {event} not found in session {}", session.id));
         let place_of = project::locate(&told.session, turns, event).ok_or_else(unknown)?;
         let turn = told.turns.get(place_of.turn).ok_or_else(unknown)?.id.clone();
-        let kept = Told { session: told.session.clone(), turns: told.turns[..place_of.turn].to_vec() };
+        let kept = SessionTranscript { session: told.session.clone(), turns: told.turns[..place_of.turn].to_vec() };
         let kept = kept.events().count();
         let asked = self.host().ask_tree(&place(session), TreeRequest::BeginningOf(turn)).await?;
         match asked.answer().await? {
@@ -171,7 +176,7 @@ impl Peer {
         }
     }
 
-    pub(super) async fn fork(&self, params: ForkParams) -> Result<ForkResult, Refused> {
+    pub(super) async fn fork(&self, params: ForkParams) -> Result<ForkResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let before = match &params.to_event_id {
             None => None,
@@ -181,17 +186,17 @@ impl Peer {
             }
         };
         let name = params.name.filter(|name| !name.is_empty());
-        if let Some(forked) = self.fork_entrusted(&session, before.clone(), name.clone()).await? {
+        if let Some(forked) = self.fork_client_stored(&session, before.clone(), name.clone()).await? {
             return Ok(forked);
         }
         let said_nothing = |session: &Session| session.main_chat().is_none_or(|chat| chat.turns.is_empty());
         if self.look(&session, said_nothing).await? {
             let id = &session.id;
-            return Err(Refused::Failed(format!(
+            return Err(CopilotError::Failed(format!(
                 "Cannot fork session {id}: it was not found or has no persisted events"
             )));
         }
-        let asked = self.host().ask_tree(&place(&session), TreeRequest::Cut { before }).await?;
+        let asked = self.host().ask_tree(&place(&session), TreeRequest::PlanFork { before }).await?;
         let uri = self.host().fork_off(name, None, asked).await?;
         let id = uri.id().map(|id| id.to_string()).unwrap_or_default();
         let forked = self.find(&id).await?;
@@ -200,7 +205,7 @@ impl Peer {
     }
 }
 
-fn place(session: &Named) -> TreePlace {
+fn place(session: &SessionRef) -> ChatAddress {
     (session.uri.clone(), ChatId::from(Session::MAIN_CHAT))
 }
 

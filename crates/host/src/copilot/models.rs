@@ -3,9 +3,9 @@
 use grove_core::{AgentInfo, ModelId, ProviderId};
 use grove_wire::copilot::methods::Model;
 
-use super::peer::{Peer, Refused};
+use super::peer::{CopilotError, CopilotPeer};
 
-impl Peer {
+impl CopilotPeer {
     /// Every model of every agent, under the name by which a session asks for it. An agent of which no model is known yet
     /// is asked for by its own name.
     pub(super) fn models(&self) -> Vec<Model> {
@@ -19,9 +19,9 @@ impl Peer {
 
     /// The agent and the model that a client asks for: `<agent>`, `<agent>/<model>`, or a model that an agent has. The
     /// default agent comes first.
-    pub(super) fn agent_for(&self, model: Option<&str>) -> Result<(ProviderId, Option<ModelId>), Refused> {
+    pub(super) fn agent_for(&self, model: Option<&str>) -> Result<(ProviderId, Option<ModelId>), CopilotError> {
         let default = self.host().default_provider();
-        let default = default.ok_or_else(|| Refused::Failed("this host has no agent".to_owned()))?;
+        let default = default.ok_or_else(|| CopilotError::Failed("this host has no agent".to_owned()))?;
         let Some(wanted) = model.filter(|model| !model.is_empty()) else { return Ok((default, None)) };
         let agents = self.host().agent_infos();
         let known = |name: &str| agents.iter().find(|agent| agent.provider.as_str() == name);
@@ -41,7 +41,7 @@ impl Peer {
             None => {
                 let agents: Vec<&str> = agents.iter().map(|agent| agent.provider.as_str()).collect();
                 let agents = agents.join(", ");
-                Err(Refused::Failed(format!(
+                Err(CopilotError::Failed(format!(
                     "Unknown model {wanted:?}: a model is named <agent> or <agent>/<model>, the agents being {agents}"
                 )))
             }

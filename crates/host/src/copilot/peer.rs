@@ -7,38 +7,38 @@ use futures_util::future::BoxFuture;
 use grove_core::{ClientId, SessionId, SessionUri};
 use grove_wire::copilot::error;
 use grove_wire::copilot::methods::{self, *};
-use grove_wire::jsonrpc::{self, Calls, ErrorObject};
+use grove_wire::jsonrpc::{self, CallTable, ErrorObject};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::connection::Wanted;
-use super::endpoint::Endpoint;
+use super::connection::IncomingCall;
+use super::endpoint::CopilotEndpoint;
 use super::permissions::no_locations;
-use crate::connection::{Answer, Encode, Outgoing, Queue};
+use crate::connection::{Encode, Outgoing, Queue, QueuedAnswer};
 use crate::host::Host;
-use crate::sequencer::{ConnectionId, Published};
-use crate::server::{Guest, TokenId};
+use crate::sequencer::{ConnectionId, PublishedState};
+use crate::server::{Admission, TokenId};
 use crate::session::{SessionHandle, ToSession};
 
 /// The host's end of a connection. Clones are the same one.
 #[derive(Clone)]
-pub(super) struct Peer(Arc<Inner>);
+pub(super) struct CopilotPeer(Arc<CopilotPeerInner>);
 
-struct Inner {
-    endpoint: Endpoint,
+struct CopilotPeerInner {
+    endpoint: CopilotEndpoint,
     id: ConnectionId,
     queue: Arc<Queue>,
-    calls: Arc<Calls>,
+    calls: Arc<CallTable>,
     /// Who this is to the sessions that it takes part in.
     client: ClientId,
     /// The listener's record of a client that has to authenticate; none for pipes.
-    guest: Option<Guest>,
-    state: Mutex<State>,
+    client_admission: Option<Admission>,
+    state: Mutex<CopilotPeerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CopilotPeerState {
     /// Whether the client was let in.
     is_in: bool,
     /// The sessions that it has open.
@@ -46,45 +46,45 @@ struct State {
 }
 
 /// An answer, or why there is none.
-pub(super) type Answered = Result<Box<RawValue>, Refused>;
+pub(super) type CopilotResult = Result<Box<RawValue>, CopilotError>;
 
 /// Why a request is not done.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum CopilotError {
     /// It was understood, and failed.
     Failed(String),
     Error(ErrorObject),
 }
 
-impl<E: std::error::Error> From<E> for Refused {
+impl<E: std::error::Error> From<E> for CopilotError {
     fn from(error: E) -> Self {
-        Refused::Failed(error.to_string())
+        CopilotError::Failed(error.to_string())
     }
 }
 
 /// A session, as a request names it.
-pub(super) struct Named {
+pub(super) struct SessionRef {
     pub(super) uri: SessionUri,
     pub(super) id: SessionId,
 }
 
-impl Peer {
+impl CopilotPeer {
     pub(super) fn new(
-        endpoint: Endpoint,
+        endpoint: CopilotEndpoint,
         id: ConnectionId,
         queue: Arc<Queue>,
-        calls: Arc<Calls>,
-        guest: Option<Guest>,
+        calls: Arc<CallTable>,
+        client_admission: Option<Admission>,
     ) -> Self {
-        let is_in = guest.is_none();
+        let is_in = client_admission.is_none();
         let mut bytes = [0; 8];
         // Without randomness the connection's own number must do.
         endpoint.host().0.env.random.fill(&mut bytes).ok();
         let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
-        let state = Mutex::new(State { is_in, open: HashMap::new() });
-        let peer = Self(Arc::new(Inner { endpoint, id, queue, calls, client, guest, state }));
+        let state = Mutex::new(CopilotPeerState { is_in, open: HashMap::new() });
+        let peer = Self(Arc::new(CopilotPeerInner { endpoint, id, queue, calls, client, client_admission, state }));
         if is_in {
-            peer.let_in();
+            peer.admit();
         }
         peer
     }
@@ -94,7 +94,7 @@ impl Peer {
         self.state().is_in
     }
 
-    pub(super) fn endpoint(&self) -> &Endpoint {
+    pub(super) fn endpoint(&self) -> &CopilotEndpoint {
         &self.0.endpoint
     }
 
@@ -110,7 +110,7 @@ impl Peer {
         &self.0.queue
     }
 
-    pub(super) fn calls(&self) -> &Arc<Calls> {
+    pub(super) fn calls(&self) -> &Arc<CallTable> {
         &self.0.calls
     }
 
@@ -119,13 +119,13 @@ impl Peer {
     }
 
     /// The client may ask for things, and is told of sessions that come and go.
-    pub(super) fn let_in(&self) {
+    pub(super) fn admit(&self) {
         self.state().is_in = true;
         self.endpoint().state().connections.insert(self.0.id, self.0.queue.clone());
     }
 
     /// The client has this session open from now on.
-    pub(super) fn opened(&self, session: &Named) {
+    pub(super) fn opened(&self, session: &SessionRef) {
         self.state().open.insert(session.id.clone(), session.uri.clone());
         self.endpoint().state().open.entry(session.id.clone()).or_default().insert(self.0.id);
     }
@@ -165,13 +165,13 @@ impl Peer {
     }
 
     /// Does what a client asks for. What takes its time is done beside what comes next.
-    pub(super) async fn handle(&self, wanted: Wanted) {
-        let Wanted { id, method, params, .. } = wanted;
+    pub(super) async fn handle(&self, wanted: IncomingCall) {
+        let IncomingCall { id, method, params, .. } = wanted;
         let peer = self.clone();
-        let doing: BoxFuture<'static, Answered> = match Method::named(&method) {
+        let doing: BoxFuture<'static, CopilotResult> = match Method::named(&method) {
             None => {
                 let error = if self.is_in() { error::unhandled(&method) } else { error::authentication_required() };
-                Box::pin(async move { Err(Refused::Error(error)) })
+                Box::pin(async move { Err(CopilotError::Error(error)) })
             }
             Some(known) => Box::pin(async move { peer.request(known, params.as_deref()).await }),
         };
@@ -186,10 +186,10 @@ impl Peer {
         let answering = async move {
             let text = match doing.await {
                 Ok(result) => jsonrpc::response_raw(&id, result.get()),
-                Err(Refused::Failed(reason)) => jsonrpc::error(Some(&id), &error::failed(&method, reason)),
-                Err(Refused::Error(error)) => jsonrpc::error(Some(&id), &error),
+                Err(CopilotError::Failed(reason)) => jsonrpc::error(Some(&id), &error::failed(&method, reason)),
+                Err(CopilotError::Error(error)) => jsonrpc::error(Some(&id), &error),
             };
-            queue.push(Outgoing::Answer(Answer::new(Encode::Text(text), permit)));
+            queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(Encode::Text(text), permit)));
         };
         match takes_time {
             true => self.host().0.env.spawn.spawn(Box::pin(answering)),
@@ -197,12 +197,12 @@ impl Peer {
         }
     }
 
-    async fn request(&self, method: Method, params: Option<&RawValue>) -> Answered {
+    async fn request(&self, method: Method, params: Option<&RawValue>) -> CopilotResult {
         if method == Method::Connect {
             return self.connect(read(method, params)?);
         }
         if !self.is_in() {
-            return Err(Refused::Error(error::authentication_required()));
+            return Err(CopilotError::Error(error::authentication_required()));
         }
         match method {
             // It is answered above.
@@ -323,59 +323,63 @@ impl Peer {
         }
     }
 
-    fn connect(&self, params: ConnectParams) -> Answered {
+    fn connect(&self, params: ConnectParams) -> CopilotResult {
         // Without a guest the transport has authenticated the client.
-        if let Some(guest) = &self.0.guest {
+        if let Some(client_admission) = &self.0.client_admission {
             if !self.endpoint().opens(params.token.as_deref()) {
-                return Err(Refused::Error(error::authentication_failed()));
+                return Err(CopilotError::Error(error::authentication_failed()));
             }
             // A port's own secret counts as the host's token: programs that carry ports hold that one.
-            guest.let_in(TokenId::Host)?;
+            client_admission.admit(TokenId::Host)?;
         }
-        self.let_in();
+        self.admit();
         answer(&ConnectResult::of(env!("CARGO_PKG_VERSION")))
     }
 
     /// The session that a request is about, loaded.
-    pub(super) async fn find(&self, id: &str) -> Result<Named, Refused> {
+    pub(super) async fn find(&self, id: &str) -> Result<SessionRef, CopilotError> {
         let id = SessionId::from(id);
         self.host().load(&id).await?;
         let wanted = id.clone();
-        let look = move |published: &Published, _: _| {
+        let look = move |published: &PublishedState, _: _| {
             published.state.sessions.get(&wanted).map(|session| (session.uri.clone(), session.store.clone()))
         };
         match self.host().0.sequencer.read(look).await? {
-            Some((uri, store)) if self.may_see(&store) => Ok(Named { uri, id }),
-            Some(_) | None => Err(Refused::Failed(format!("Session not found: {id}"))),
+            Some((uri, store)) if self.may_see(&store) => Ok(SessionRef { uri, id }),
+            Some(_) | None => Err(CopilotError::Failed(format!("Session not found: {id}"))),
         }
     }
 
     /// Looks at a session, which is loaded.
     pub(super) async fn look<T: Send + 'static>(
         &self,
-        session: &Named,
+        session: &SessionRef,
         look: impl FnOnce(&grove_core::Session) -> T + Send + 'static,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, CopilotError> {
         let id = session.id.clone();
-        let seen = move |published: &Published, _: _| published.state.sessions.get(&id).map(look);
+        let seen = move |published: &PublishedState, _: _| published.state.sessions.get(&id).map(look);
         let seen = self.host().0.sequencer.read(seen).await?;
-        seen.ok_or_else(|| Refused::Failed(format!("Session not found: {}", session.id)))
+        seen.ok_or_else(|| CopilotError::Failed(format!("Session not found: {}", session.id)))
     }
 
     /// The task of a session.
-    pub(super) async fn task(&self, session: &Named) -> Result<SessionHandle, Refused> {
+    pub(super) async fn task(&self, session: &SessionRef) -> Result<SessionHandle, CopilotError> {
         let task = self.host().session(&session.uri).await?;
-        task.ok_or_else(|| Refused::Failed(format!("Session not found: {}", session.id)))
+        task.ok_or_else(|| CopilotError::Failed(format!("Session not found: {}", session.id)))
     }
 
     /// Has a session do something.
-    pub(super) async fn carry_out(&self, session: &Named, command: grove_core::Command) -> Result<(), Refused> {
+    pub(super) async fn carry_out(
+        &self,
+        session: &SessionRef,
+        command: grove_core::Command,
+    ) -> Result<(), CopilotError> {
         let task = self.task(session).await?;
-        self.host().carry_out(&task, command).await?.map_err(|refusal| Refused::Failed(refusal.to_string()))
+        self.host().carry_out(&task, command).await?.map_err(|refusal| CopilotError::Failed(refusal.to_string()))
     }
 
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CopilotPeerState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -424,10 +428,10 @@ fn takes_time(method: Method) -> bool {
     )
 }
 
-fn read<T: DeserializeOwned>(method: Method, params: Option<&RawValue>) -> Result<T, Refused> {
-    methods::params(method.as_str(), params).map_err(Refused::Error)
+fn read<T: DeserializeOwned>(method: Method, params: Option<&RawValue>) -> Result<T, CopilotError> {
+    methods::params(method.as_str(), params).map_err(CopilotError::Error)
 }
 
-fn answer<R: Serialize>(result: &R) -> Answered {
+fn answer<R: Serialize>(result: &R) -> CopilotResult {
     Ok(serde_json::value::to_raw_value(result)?)
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use grove_core::*;
 use grove_wire::copilot::methods::*;
 
-use super::peer::{Named, Peer, Refused};
+use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
-impl Peer {
-    pub(super) async fn permission_mode(&self, params: &SessionParams) -> Result<PermissionModeResult, Refused> {
+impl CopilotPeer {
+    pub(super) async fn permission_mode(&self, params: &SessionParams) -> Result<PermissionModeResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         Ok(PermissionModeResult { mode: self.mode_now(&session).await? })
     }
@@ -20,24 +20,27 @@ impl Peer {
     pub(super) async fn set_permission_mode(
         &self,
         params: SetPermissionModeParams,
-    ) -> Result<SetPermissionModeResult, Refused> {
+    ) -> Result<SetPermissionModeResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let success = match params.mode.as_str() {
             MANUAL => self.allow_all(&session, false).await.map(|()| true)?,
             ALLOW_ALL => self.allow_all(&session, true).await.map(|()| true)?,
             "assisted" => false,
-            other => return Err(Refused::Failed(format!("{other:?} is none of the modes {MANUAL}, {ALLOW_ALL}"))),
+            other => return Err(CopilotError::Failed(format!("{other:?} is none of the modes {MANUAL}, {ALLOW_ALL}"))),
         };
         Ok(SetPermissionModeResult { success, mode: self.mode_now(&session).await? })
     }
 
-    pub(super) async fn set_approve_all(&self, params: SetApproveAllParams) -> Result<Success, Refused> {
+    pub(super) async fn set_approve_all(&self, params: SetApproveAllParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.allow_all(&session, params.enabled).await?;
         Ok(Success::YES)
     }
 
-    pub(super) async fn configure_permissions(&self, params: ConfigurePermissionsParams) -> Result<Success, Refused> {
+    pub(super) async fn configure_permissions(
+        &self,
+        params: ConfigurePermissionsParams,
+    ) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let ConfigurePermissionsParams { rules: set, paths, urls, .. } = params;
         let mut policy = self.policy(&session).await?;
@@ -65,12 +68,12 @@ impl Peer {
         self.change_permissions(&session, change).await
     }
 
-    pub(super) async fn modify_rules(&self, params: ModifyRulesParams) -> Result<Success, Refused> {
+    pub(super) async fn modify_rules(&self, params: ModifyRulesParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         match params.scope.as_str() {
             "session" => {}
             "location" => return Err(no_locations()),
-            other => return Err(Refused::Failed(format!("{other:?} is none of the scopes session, location"))),
+            other => return Err(CopilotError::Failed(format!("{other:?} is none of the scopes session, location"))),
         }
         let add = rules(params.add.unwrap_or_default())?;
         let remove = rules(params.remove.unwrap_or_default())?;
@@ -78,50 +81,50 @@ impl Peer {
         self.change_permissions(&session, PermissionsChange::Rules { add, remove, remove_all }).await
     }
 
-    pub(super) async fn reset_approvals(&self, params: &SessionParams) -> Result<Success, Refused> {
+    pub(super) async fn reset_approvals(&self, params: &SessionParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.change_permissions(&session, PermissionsChange::Forget).await
     }
 
-    pub(super) async fn unrestrict_urls(&self, params: SetApproveAllParams) -> Result<Success, Refused> {
+    pub(super) async fn unrestrict_urls(&self, params: SetApproveAllParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let rule = vec![PermissionRule { kind: PermissionKind::Url, argument: None }];
         let (add, remove) = if params.enabled { (rule, vec![]) } else { (vec![], rule) };
         self.change_permissions(&session, PermissionsChange::Rules { add, remove, remove_all: false }).await
     }
 
-    pub(super) async fn allowed_paths(&self, params: &SessionParams) -> Result<AllowedPaths, Refused> {
+    pub(super) async fn allowed_paths(&self, params: &SessionParams) -> Result<AllowedPaths, CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.look(&session, allowed_paths).await
     }
 
-    pub(super) async fn allow_path(&self, params: PathParams) -> Result<Success, Refused> {
+    pub(super) async fn allow_path(&self, params: PathParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         must_be_absolute(&params.path)?;
         self.change_permissions(&session, PermissionsChange::AddDirectory(params.path)).await
     }
 
-    pub(super) async fn set_primary_path(&self, params: PathParams) -> Result<Success, Refused> {
+    pub(super) async fn set_primary_path(&self, params: PathParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         must_be_absolute(&params.path)?;
         self.change_permissions(&session, PermissionsChange::Primary(params.path)).await
     }
 
-    pub(super) async fn is_allowed_path(&self, params: PathParams) -> Result<AllowedResult, Refused> {
+    pub(super) async fn is_allowed_path(&self, params: PathParams) -> Result<AllowedResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let paths = self.look(&session, allowed_paths).await?;
         let mut folders = paths.directories.iter();
         Ok(AllowedResult { allowed: folders.any(|folder| is_within(&params.path, folder)) })
     }
 
-    pub(super) async fn is_workspace_path(&self, params: PathParams) -> Result<AllowedResult, Refused> {
+    pub(super) async fn is_workspace_path(&self, params: PathParams) -> Result<AllowedResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let primary = self.look(&session, allowed_paths).await?.primary;
         Ok(AllowedResult { allowed: !primary.is_empty() && is_within(&params.path, &primary) })
     }
 
     /// The repository of a folder, or the folder itself where it is in none.
-    pub(super) async fn location(&self, params: LocationParams) -> Result<Location, Refused> {
+    pub(super) async fn location(&self, params: LocationParams) -> Result<Location, CopilotError> {
         self.find(&params.session_id).await?;
         must_be_absolute(&params.working_directory)?;
         let folder = PathBuf::from(params.working_directory);
@@ -134,7 +137,7 @@ impl Peer {
     }
 
     /// Nothing is kept for a location, so nothing of it applies.
-    pub(super) async fn apply_location(&self, params: LocationParams) -> Result<AppliedLocation, Refused> {
+    pub(super) async fn apply_location(&self, params: LocationParams) -> Result<AppliedLocation, CopilotError> {
         let Location { location_key, location_type } = self.location(params).await?;
         Ok(AppliedLocation { location_key, location_type, ..AppliedLocation::default() })
     }
@@ -144,39 +147,43 @@ impl Peer {
         TrustedResult { trusted }
     }
 
-    pub(super) fn add_trusted(&self, params: &PathParams) -> Result<Success, Refused> {
+    pub(super) fn add_trusted(&self, params: &PathParams) -> Result<Success, CopilotError> {
         must_be_absolute(&params.path)?;
         match self.host().trust() {
-            Some(trust) => trust.trust(Path::new(&params.path)).map_err(Refused::Failed)?,
-            None => return Err(Refused::Failed("this host keeps no list of trusted folders".to_owned())),
+            Some(trust) => trust.trust(Path::new(&params.path)).map_err(CopilotError::Failed)?,
+            None => return Err(CopilotError::Failed("this host keeps no list of trusted folders".to_owned())),
         }
         Ok(Success::YES)
     }
 
-    async fn allow_all(&self, session: &Named, allow: bool) -> Result<(), Refused> {
+    async fn allow_all(&self, session: &SessionRef, allow: bool) -> Result<(), CopilotError> {
         let change =
             PermissionsChange::Configure { allow_all: Some(allow), approved: None, denied: None, directories: None };
         self.change_permissions(session, change).await.map(|_| ())
     }
 
-    async fn mode_now(&self, session: &Named) -> Result<String, Refused> {
+    async fn mode_now(&self, session: &SessionRef) -> Result<String, CopilotError> {
         let mode = if self.policy(session).await?.allow_all { ALLOW_ALL } else { MANUAL };
         Ok(mode.to_owned())
     }
 
-    async fn policy(&self, session: &Named) -> Result<Permissions, Refused> {
+    async fn policy(&self, session: &SessionRef) -> Result<Permissions, CopilotError> {
         self.look(session, |session| session.details.permissions.clone().unwrap_or_default()).await
     }
 
     /// Changes what may happen, and answers what waits where the answer is known now.
-    async fn change_permissions(&self, session: &Named, change: PermissionsChange) -> Result<Success, Refused> {
+    async fn change_permissions(
+        &self,
+        session: &SessionRef,
+        change: PermissionsChange,
+    ) -> Result<Success, CopilotError> {
         self.carry_out(session, Command::ChangePermissions(change)).await?;
         let answered = self.look(session, |session| {
             let policy = session.details.permissions.as_ref()?;
             let turn = session.main_chat()?.active.as_deref()?;
             let answered = super::turns::asked_permissions(turn).filter_map(|(_, request)| {
                 let verdict = Verdict::by_rule(policy.answer(request)?, request);
-                let (chat, question) = (Session::MAIN_CHAT.into(), PermissionQuestion::Request(request.id.clone()));
+                let (chat, question) = (Session::MAIN_CHAT.into(), PermissionTarget::Request(request.id.clone()));
                 Some(Command::ResolvePermission { chat, turn: turn.id.clone(), question, verdict })
             });
             Some(answered.collect::<Vec<_>>())
@@ -189,14 +196,14 @@ impl Peer {
     }
 }
 
-pub(super) fn no_locations() -> Refused {
-    Refused::Failed("Grove keeps rules with a session, not with a folder: use the scope \"session\"".to_owned())
+pub(super) fn no_locations() -> CopilotError {
+    CopilotError::Failed("Grove keeps rules with a session, not with a folder: use the scope \"session\"".to_owned())
 }
 
-fn must_be_absolute(path: &str) -> Result<(), Refused> {
+fn must_be_absolute(path: &str) -> Result<(), CopilotError> {
     match Path::new(path).is_absolute() {
         true => Ok(()),
-        false => Err(Refused::Failed(format!("{path:?} is no absolute path"))),
+        false => Err(CopilotError::Failed(format!("{path:?} is no absolute path"))),
     }
 }
 
@@ -219,11 +226,11 @@ fn path_of(folder: &str) -> String {
     grove_work::local_path(folder).map_or_else(|_| folder.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-fn rules(said: Vec<Rule>) -> Result<Vec<PermissionRule>, Refused> {
+fn rules(said: Vec<Rule>) -> Result<Vec<PermissionRule>, CopilotError> {
     said.into_iter().map(rule).collect()
 }
 
-fn rule(said: Rule) -> Result<PermissionRule, Refused> {
+fn rule(said: Rule) -> Result<PermissionRule, CopilotError> {
     let kind = match said.kind.to_ascii_lowercase().as_str() {
         "shell" | "commands" => PermissionKind::Shell,
         "write" => PermissionKind::Write,
@@ -232,7 +239,7 @@ fn rule(said: Rule) -> Result<PermissionRule, Refused> {
         "mcp" => PermissionKind::Mcp,
         other => {
             let kinds = "shell, write, read, url, mcp";
-            return Err(Refused::Failed(format!("{other:?} is no kind of rule: they are {kinds}")));
+            return Err(CopilotError::Failed(format!("{other:?} is no kind of rule: they are {kinds}")));
         }
     };
     Ok(PermissionRule { kind, argument: said.argument.0 })

@@ -11,23 +11,23 @@ use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSI
 use grove_wire::copilot::methods::*;
 use grove_wire::copilot::project;
 use grove_wire::jsonrpc;
-use grove_work::Repository;
+use grove_work::GitRepository;
 
-use super::endpoint::Endpoint;
-use super::feed::Hearer;
-use super::peer::{Named, Peer, Refused};
+use super::endpoint::CopilotEndpoint;
+use super::feed::FeedSubscriber;
+use super::peer::{CopilotError, CopilotPeer, SessionRef};
 use crate::connection::Outgoing;
 use crate::host::CreateSession;
-use crate::sequencer::{Heard, Published};
+use crate::sequencer::{ListenScope, PublishedState};
 use crate::session::{THINKING_SETTINGS, WorkspaceAnswer, WorkspaceRequest};
 
 /// How many sessions that came, changed or went may wait to be told of.
-const NEWS: usize = 1_024;
+const NEWS_BUFFER: usize = 1_024;
 /// The settings of agents that say how much they do by themselves.
 const MODE: &str = "mode";
 
-impl Peer {
-    pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, Refused> {
+impl CopilotPeer {
+    pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, CopilotError> {
         refuse_hooks(&params)?;
         let id = match &params.session_id {
             Some(id) => id.clone(),
@@ -35,7 +35,7 @@ impl Peer {
         };
         // A session that is there already is taken up.
         if self.find(&id).await.is_ok() {
-            return self.take_up(&id, params).await;
+            return self.open_for_client(&id, params).await;
         }
         self.note_temp_files(&id);
         let (provider, model) = self.agent_for(params.model.as_deref())?;
@@ -49,10 +49,10 @@ impl Peer {
             store: self.storage()?,
         };
         self.host().create_session(wanted).await?;
-        self.take_up(&id, params).await
+        self.open_for_client(&id, params).await
     }
 
-    pub(super) async fn resume(&self, params: OpenParams) -> Result<OpenResult, Refused> {
+    pub(super) async fn resume(&self, params: OpenParams) -> Result<OpenResult, CopilotError> {
         refuse_hooks(&params)?;
         let id = params.session_id.clone().unwrap_or_default();
         self.note_temp_files(&id);
@@ -60,13 +60,13 @@ impl Peer {
         let folders = folders.map(|folder| folder_uri(folder)).collect();
         self.fetch(&SessionId::from(id.as_str()), folders).await?;
         if self.find(&id).await.is_err() {
-            return Err(Refused::Failed(format!("Failed to load session events: Session not found: {id}")));
+            return Err(CopilotError::Failed(format!("Failed to load session events: Session not found: {id}")));
         }
         let model = params.model.clone();
         let is_told = !params.disable_resume.unwrap_or(false);
-        let opened = self.take_up(&id, params).await?;
+        let opened = self.open_for_client(&id, params).await?;
         if is_told {
-            self.tell_resumed(&id).await?;
+            self.announce_resumed(&id).await?;
         }
         if let Some(model) = model {
             let session = self.find(&id).await?;
@@ -76,7 +76,7 @@ impl Peer {
     }
 
     /// Tells everybody who has a session open that one more has.
-    async fn tell_resumed(&self, id: &str) -> Result<(), Refused> {
+    async fn announce_resumed(&self, id: &str) -> Result<(), CopilotError> {
         let session = self.find(id).await?;
         let now = self.host().0.env.clock.now();
         let resumed = self.look(&session, move |session| SessionResume::of(session, now)).await?;
@@ -94,15 +94,15 @@ impl Peer {
     }
 
     /// Has the client hear of a session and take part in it.
-    async fn take_up(&self, id: &str, params: OpenParams) -> Result<OpenResult, Refused> {
+    async fn open_for_client(&self, id: &str, params: OpenParams) -> Result<OpenResult, CopilotError> {
         let session = self.find(id).await?;
-        let hearer = Hearer {
+        let subscriber = FeedSubscriber {
             queue: self.queue().clone(),
             streaming: params.streaming.unwrap_or(false),
             answers: params.request_user_input.unwrap_or(false).then(|| self.clone()),
         };
-        let answers = hearer.answers.is_some();
-        self.host().0.feeds.attach(self.host(), &session.id, self.id(), hearer).await?;
+        let answers = subscriber.answers.is_some();
+        self.host().0.feeds.attach(self.host(), &session.id, self.id(), subscriber).await?;
         self.opened(&session);
         let tools: Vec<ClientTool> = params.tools.unwrap_or_default().into_iter().map(decode::tool).collect();
         if !tools.is_empty() {
@@ -111,7 +111,7 @@ impl Peer {
             self.carry_out(&session, Command::SetActiveClient(client)).await?;
         }
         if answers {
-            self.ask_what_waits(&session).await?;
+            self.ask_pending_requests(&session).await?;
         }
         Ok(OpenResult {
             session_id: session.id.to_string(),
@@ -121,15 +121,15 @@ impl Peer {
     }
 
     /// The session's folder, as it is spelled where it lies.
-    pub(super) async fn workspace_path(&self, session: &Named) -> Option<String> {
+    pub(super) async fn workspace_path(&self, session: &SessionRef) -> Option<String> {
         let fs = self.host().store_of(&session.id).await?;
         fs.location(&crate::store::paths::folder(&session.id)).ok()
     }
 
-    pub(super) async fn detach(&self, params: &SessionParams) -> Result<Success, Refused> {
+    pub(super) async fn detach(&self, params: &SessionParams) -> Result<Success, CopilotError> {
         let id = SessionId::from(params.session_id.as_str());
         if !self.closed(&id) {
-            return Err(Refused::Failed(format!("Session not found: {id}")));
+            return Err(CopilotError::Failed(format!("Session not found: {id}")));
         }
         if let Ok(session) = self.find(&params.session_id).await {
             self.leave(&session.uri).await;
@@ -137,11 +137,11 @@ impl Peer {
         Ok(Success::YES)
     }
 
-    pub(super) async fn delete(&self, params: &SessionParams) -> Result<Success, Refused> {
+    pub(super) async fn delete(&self, params: &SessionParams) -> Result<Success, CopilotError> {
         let id = SessionId::from(params.session_id.as_str());
         let found = self.find(&params.session_id).await;
         self.closed(&id);
-        if self.delete_entrusted(&id).await? {
+        if self.delete_client_stored(&id).await? {
             return Ok(Success::YES);
         }
         match found {
@@ -150,7 +150,7 @@ impl Peer {
         }
     }
 
-    pub(super) async fn list(&self, params: ListParams) -> Result<ListResult, Refused> {
+    pub(super) async fn list(&self, params: ListParams) -> Result<ListResult, CopilotError> {
         let filter = params.filter.unwrap_or_default();
         let rows = self.rows().await?;
         let mut sessions = tokio::task::spawn_blocking(move || with_repositories(rows)).await?;
@@ -159,9 +159,9 @@ impl Peer {
     }
 
     /// The sessions that clients of this endpoint can open, the one that changed last first.
-    async fn rows(&self) -> Result<Vec<SessionMetadata>, Refused> {
+    async fn rows(&self) -> Result<Vec<SessionMetadata>, CopilotError> {
         let peer = self.clone();
-        let look = move |published: &Published, _: _| {
+        let look = move |published: &PublishedState, _: _| {
             let listed = published.listed().map(|(session, _)| session);
             let mine = listed.filter(|session| peer.may_see(&session.store));
             let mut rows: Vec<_> = mine.map(|session| (session.modified_at, SessionMetadata::of(session))).collect();
@@ -169,15 +169,15 @@ impl Peer {
             rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>()
         };
         let rows = self.host().0.sequencer.read(look).await?;
-        self.with_entrusted(rows).await
+        self.with_client_stored(rows).await
     }
 
-    pub(super) async fn last_id(&self) -> Result<MaybeSession, Refused> {
+    pub(super) async fn last_id(&self) -> Result<MaybeSession, CopilotError> {
         let last = self.rows().await?.into_iter().next().map(|row| row.session_id);
         Ok(MaybeSession { session_id: last, workspace_path: None })
     }
 
-    pub(super) async fn metadata(&self, params: &SessionParams) -> Result<GetMetadataResult, Refused> {
+    pub(super) async fn metadata(&self, params: &SessionParams) -> Result<GetMetadataResult, CopilotError> {
         let session = self.rows().await?.into_iter().find(|row| row.session_id == params.session_id);
         Ok(GetMetadataResult { session })
     }
@@ -187,7 +187,7 @@ impl Peer {
         MaybeSession { session_id: session.map(|session| session.to_string()), workspace_path: None }
     }
 
-    pub(super) async fn set_foreground(&self, params: &SessionParams) -> Result<Success, Refused> {
+    pub(super) async fn set_foreground(&self, params: &SessionParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let before = self.endpoint().state().foreground.replace(session.id.clone());
         let told = self.look(&session, |session| LifecycleParams::of(LifecycleKind::Foreground, session)).await?;
@@ -201,40 +201,40 @@ impl Peer {
         Ok(Success::YES)
     }
 
-    pub(super) async fn name(&self, params: &SessionParams) -> Result<NameGetResult, Refused> {
+    pub(super) async fn name(&self, params: &SessionParams) -> Result<NameGetResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let title = self.look(&session, |session| session.title.clone()).await?;
         Ok(NameGetResult { name: Some(title).filter(|title| title != Session::UNTITLED).into() })
     }
 
-    pub(super) async fn set_name(&self, params: NameSetParams) -> Result<(), Refused> {
+    pub(super) async fn set_name(&self, params: NameSetParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.carry_out(&session, Command::ChangeTitle(params.name)).await
     }
 
-    pub(super) async fn model(&self, params: &SessionParams) -> Result<CurrentModel, Refused> {
+    pub(super) async fn model(&self, params: &SessionParams) -> Result<CurrentModel, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let (model, effort) = self.look(&session, |session| (named_model(session), effort(session))).await?;
         Ok(CurrentModel { model_id: Some(model), reasoning_effort: effort.and_then(|(_, chosen)| chosen) })
     }
 
-    pub(super) async fn set_effort(&self, params: SetEffortParams) -> Result<SetEffortResult, Refused> {
+    pub(super) async fn set_effort(&self, params: SetEffortParams) -> Result<SetEffortResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.change_effort(&session, &params.reasoning_effort).await?;
         Ok(SetEffortResult { reasoning_effort: params.reasoning_effort })
     }
 
     /// Has the agent think more or less, where that can be set.
-    async fn change_effort(&self, session: &Named, wanted: &str) -> Result<(), Refused> {
+    async fn change_effort(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
         let (agent, effort) = self.look(session, |session| (session.provider.clone(), effort(session))).await?;
         let Some((setting, _)) = effort else {
-            return Err(Refused::Failed(format!("agent {agent} has no reasoning effort that could be set")));
+            return Err(CopilotError::Failed(format!("agent {agent} has no reasoning effort that could be set")));
         };
         let values = Extra::from_iter([(setting, wanted.into())]);
         self.carry_out(session, Command::ChangeConfig { values, replace: false }).await
     }
 
-    pub(super) async fn switch_model(&self, params: SwitchModelParams) -> Result<SwitchModelResult, Refused> {
+    pub(super) async fn switch_model(&self, params: SwitchModelParams) -> Result<SwitchModelResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.change_model(&session, &params.model_id).await?;
         if let Some(effort) = &params.reasoning_effort {
@@ -247,11 +247,11 @@ impl Peer {
     }
 
     /// Has a session go on with another model of its agent. Its agent stays.
-    async fn change_model(&self, session: &Named, wanted: &str) -> Result<(), Refused> {
+    async fn change_model(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
         let (mine, now) = self.look(session, |session| (session.provider.clone(), session.model.clone())).await?;
         let (agent, model) = self.agent_for(Some(wanted))?;
         if agent != mine {
-            return Err(Refused::Failed(format!(
+            return Err(CopilotError::Failed(format!(
                 "session {} is {mine}'s: a model of {agent} needs a session of its own",
                 session.id
             )));
@@ -262,7 +262,7 @@ impl Peer {
         }
     }
 
-    pub(super) async fn mode(&self, params: &SessionParams) -> Result<String, Refused> {
+    pub(super) async fn mode(&self, params: &SessionParams) -> Result<String, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let set = self.look(&session, |session| {
             let values = session.config.as_ref().map(|config| &config.values);
@@ -271,14 +271,14 @@ impl Peer {
         Ok(set.await?.unwrap_or_else(|| "interactive".to_owned()))
     }
 
-    pub(super) async fn set_mode(&self, params: SetModeParams) -> Result<SetModeResult, Refused> {
+    pub(super) async fn set_mode(&self, params: SetModeParams) -> Result<SetModeResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let values = Extra::from_iter([(MODE.to_owned(), params.mode.into())]);
         self.carry_out(&session, Command::ChangeConfig { values, replace: false }).await?;
         Ok(SetModeResult { status: "ok".to_owned(), model_changed: false, mode_applied: Some(true), message: None })
     }
 
-    pub(super) async fn update_options(&self, params: UpdateOptionsParams) -> Result<Success, Refused> {
+    pub(super) async fn update_options(&self, params: UpdateOptionsParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         if let Some(model) = &params.model {
             self.change_model(&session, model).await?;
@@ -289,14 +289,14 @@ impl Peer {
         Ok(Success::YES)
     }
 
-    pub(super) async fn is_processing(&self, params: &SessionParams) -> Result<IsProcessingResult, Refused> {
+    pub(super) async fn is_processing(&self, params: &SessionParams) -> Result<IsProcessingResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let busy = |session: &Session| session.main_chat().is_some_and(|chat| chat.active.is_some());
         Ok(IsProcessingResult { processing: self.look(&session, busy).await? })
     }
 }
 
-impl Endpoint {
+impl CopilotEndpoint {
     /// Tells all clients of a session that came, changed or went.
     pub(super) fn tell(&self, told: &LifecycleParams) {
         let Ok(text) = jsonrpc::notification(SESSION_LIFECYCLE, told) else { return };
@@ -311,7 +311,7 @@ impl Endpoint {
         let (endpoint, host) = (self.downgrade(), self.host().clone());
         let spawn = host.0.env.spawn.clone();
         spawn.spawn(Box::pin(async move {
-            while let Ok(((), mut heard)) = host.0.sequencer.listen(Heard::News, NEWS, |_| ()).await {
+            while let Ok(((), mut heard)) = host.0.sequencer.listen(ListenScope::News, NEWS_BUFFER, |_| ()).await {
                 while let Some(event) = heard.recv().await {
                     let Some(endpoint) = endpoint.upgrade() else { return };
                     let Change::Session(id, change) = &event.event.change else { continue };
@@ -320,7 +320,7 @@ impl Endpoint {
                         continue;
                     }
                     let (wanted, change) = (id.clone(), change.clone());
-                    let look = move |published: &Published, _: _| {
+                    let look = move |published: &PublishedState, _: _| {
                         let session = published.state.sessions.get(&wanted)?;
                         Some((session.store.clone(), project::lifecycle(&change, session)?))
                     };
@@ -339,9 +339,9 @@ impl Endpoint {
 }
 
 /// A hook that is never invoked would deny nothing: the session must not begin as if it could.
-fn refuse_hooks(params: &OpenParams) -> Result<(), Refused> {
+fn refuse_hooks(params: &OpenParams) -> Result<(), CopilotError> {
     match params.hooks {
-        Some(true) => Err(Refused::Failed(
+        Some(true) => Err(CopilotError::Failed(
             "Grove does not invoke the SDK's hooks yet, so a preToolUse hook that denies would not stop its tool: \
              open the session without `hooks`, and deny in `onPermissionRequest`"
                 .to_owned(),
@@ -352,9 +352,9 @@ fn refuse_hooks(params: &OpenParams) -> Result<(), Refused> {
 
 /// The same rows, with the repositories that their folders belong to.
 fn with_repositories(mut rows: Vec<SessionMetadata>) -> Vec<SessionMetadata> {
-    let mut known: HashMap<String, Option<Repository>> = HashMap::new();
+    let mut known: HashMap<String, Option<GitRepository>> = HashMap::new();
     for context in rows.iter_mut().filter_map(|row| row.context.as_mut()) {
-        let looked = || Repository::of(Path::new(&context.cwd));
+        let looked = || GitRepository::of(Path::new(&context.cwd));
         if let Some(repository) = known.entry(context.cwd.clone()).or_insert_with(looked) {
             context.git_root = Some(repository.root.display().to_string());
             context.branch = repository.branch.clone();
@@ -388,13 +388,13 @@ fn folder_uri(folder: &str) -> String {
 }
 
 /// Asks a session's workspace something.
-impl Peer {
+impl CopilotPeer {
     pub(super) async fn ask_workspace(
         &self,
-        session: &Named,
+        session: &SessionRef,
         request: WorkspaceRequest,
-    ) -> Result<WorkspaceAnswer, Refused> {
+    ) -> Result<WorkspaceAnswer, CopilotError> {
         let told = self.host().ask_workspace(&session.uri, request).await?;
-        Ok(told.await.map_err(|_| Refused::Failed(format!("Session not found: {}", session.id)))??)
+        Ok(told.await.map_err(|_| CopilotError::Failed(format!("Session not found: {}", session.id)))??)
     }
 }

@@ -6,12 +6,12 @@ use grove_wire::copilot::methods::server::{USER_INPUT_REQUEST, UserInputParams};
 use grove_wire::copilot::methods::*;
 use grove_wire::copilot::project;
 
-use super::peer::{Named, Peer, Refused};
+use super::peer::{CopilotError, CopilotPeer, SessionRef};
 use crate::connection::Outgoing;
 
-impl Peer {
+impl CopilotPeer {
     /// Begins a turn. While one runs, the prompt waits for it, or goes into it.
-    pub(super) async fn send(&self, params: SendParams) -> Result<SendResult, Refused> {
+    pub(super) async fn send(&self, params: SendParams) -> Result<SendResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let message_id = self.host().new_id()?;
         let SendParams { prompt, attachments, mode, .. } = params;
@@ -31,20 +31,20 @@ impl Peer {
     }
 
     /// Ends the running turn. Without one there is nothing to do.
-    pub(super) async fn abort(&self, params: AbortParams) -> Result<Success, Refused> {
+    pub(super) async fn abort(&self, params: AbortParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let active = |session: &Session| Some(session.main_chat()?.active.as_deref()?.id.clone());
         if let Some(turn) = self.look(&session, active).await? {
             let command = Command::CancelTurn { chat: Session::MAIN_CHAT.into(), turn };
             // It may have ended by itself meanwhile.
-            if let Err(Refused::Failed(reason)) = self.carry_out(&session, command).await {
+            if let Err(CopilotError::Failed(reason)) = self.carry_out(&session, command).await {
                 return Ok(Success::failed(reason));
             }
         }
         Ok(Success::YES)
     }
 
-    pub(super) async fn answer_permission(&self, params: HandlePermissionParams) -> Result<Success, Refused> {
+    pub(super) async fn answer_permission(&self, params: HandlePermissionParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let wanted = RequestId::from(params.request_id);
         let asked = wanted.clone();
@@ -54,15 +54,15 @@ impl Peer {
             Some((turn.id.clone(), request.clone()))
         });
         let Some((turn, request)) = found.await? else { return Ok(Success::NO) };
-        let verdict = decode::verdict(params.result, &request).map_err(Refused::Failed)?;
-        let (chat, question) = (Session::MAIN_CHAT.into(), PermissionQuestion::Request(wanted));
-        self.first_wins(&session, Command::ResolvePermission { chat, turn, question, verdict }).await
+        let verdict = decode::verdict(params.result, &request).map_err(CopilotError::Failed)?;
+        let (chat, question) = (Session::MAIN_CHAT.into(), PermissionTarget::Request(wanted));
+        self.answer_if_pending(&session, Command::ResolvePermission { chat, turn, question, verdict }).await
     }
 
     pub(super) async fn pending_permissions(
         &self,
         params: &SessionParams,
-    ) -> Result<PendingPermissionsResult, Refused> {
+    ) -> Result<PendingPermissionsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let items = self.look(&session, |session| {
             let turn = session.main_chat().and_then(|chat| chat.active.as_deref());
@@ -76,7 +76,7 @@ impl Peer {
         Ok(PendingPermissionsResult { items: items.await? })
     }
 
-    pub(super) async fn answer_tool(&self, params: HandleToolCallParams) -> Result<Success, Refused> {
+    pub(super) async fn answer_tool(&self, params: HandleToolCallParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let (call, chat) = (ToolCallId::from(params.request_id), ChatId::from(Session::MAIN_CHAT));
         let wanted = call.clone();
@@ -87,10 +87,10 @@ impl Peer {
         });
         let Some((turn, name)) = found.await? else { return Ok(Success::NO) };
         let result = decode::tool_result(&name, params.result, params.error);
-        self.first_wins(&session, Command::CompleteClientCall { chat, turn, call, result, ask: false }).await
+        self.answer_if_pending(&session, Command::CompleteClientCall { chat, turn, call, result, ask: false }).await
     }
 
-    pub(super) async fn answer_input(&self, params: HandleUserInputParams) -> Result<Success, Refused> {
+    pub(super) async fn answer_input(&self, params: HandleUserInputParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let wanted = params.request_id.clone();
         let request = self.look(&session, move |session| {
@@ -99,7 +99,7 @@ impl Peer {
         });
         let Some(request) = request.await? else { return Ok(Success::NO) };
         let Some(question) = request.questions.first() else { return Ok(Success::NO) };
-        let answer = fitting(question, &params.response).map_err(Refused::Failed)?;
+        let answer = fitting(question, &params.response).map_err(CopilotError::Failed)?;
         let answers = Answers::from([(question.id.clone(), answer)]);
         self.accept_input(&session, &request, answers).await
     }
@@ -130,7 +130,7 @@ impl Peer {
     }
 
     /// Asks the client what has been waiting for an answer since before it came.
-    pub(super) async fn ask_what_waits(&self, session: &Named) -> Result<(), Refused> {
+    pub(super) async fn ask_pending_requests(&self, session: &SessionRef) -> Result<(), CopilotError> {
         let waiting = self.look(session, |session| {
             let active = session.main_chat().and_then(|chat| chat.active.as_deref());
             let parts = active.into_iter().flat_map(ActiveTurn::parts);
@@ -148,24 +148,24 @@ impl Peer {
 
     async fn accept_input(
         &self,
-        session: &Named,
+        session: &SessionRef,
         request: &InputRequest,
         answers: Answers,
-    ) -> Result<Success, Refused> {
+    ) -> Result<Success, CopilotError> {
         let command = Command::AnswerInput {
             chat: Session::MAIN_CHAT.into(),
             request: request.id.clone(),
             outcome: InputOutcome::Accepted,
             answers,
         };
-        self.first_wins(session, command).await
+        self.answer_if_pending(session, command).await
     }
 
     /// Answers something that others may have answered meanwhile.
-    async fn first_wins(&self, session: &Named, command: Command) -> Result<Success, Refused> {
+    async fn answer_if_pending(&self, session: &SessionRef, command: Command) -> Result<Success, CopilotError> {
         match self.carry_out(session, command).await {
             Ok(()) => Ok(Success::YES),
-            Err(Refused::Failed(reason)) => {
+            Err(CopilotError::Failed(reason)) => {
                 tracing::debug!(session = %session.id, reason, "an answer of an SDK came too late");
                 Ok(Success::NO)
             }
@@ -177,11 +177,11 @@ impl Peer {
 /// The answer to a question, where it is one.
 fn fitting(question: &Question, response: &UserInputResponse) -> Result<Answer, String> {
     let answer = decode::answer(question, response)?;
-    let misfit = match &answer {
-        Answer::Submitted(value) => question.misfit(value),
+    let answer_error = match &answer {
+        Answer::Submitted(value) => question.answer_error(value),
         Answer::Draft(_) | Answer::Skipped { .. } => None,
     };
-    misfit.map_or(Ok(answer), |why| Err(format!("the answer does not fit: it {why}")))
+    answer_error.map_or(Ok(answer), |why| Err(format!("the answer does not fit: it {why}")))
 }
 
 fn calls(turn: &ActiveTurn) -> impl Iterator<Item = &ToolCall> {

@@ -1,17 +1,17 @@
 //! Plan, files and checkpoints of a session, as the SDK names them.
 
 use grove_fs::FsError;
-use grove_fs::workspace::{self as fs, Shelf, WorkspaceError};
+use grove_fs::workspace::{self as fs, FilesFolder, WorkspaceError};
 use grove_wire::copilot::methods::*;
 
-use super::peer::{Named, Peer, Refused};
+use super::peer::{CopilotError, CopilotPeer, SessionRef};
 use crate::session::{WorkspaceAnswer, WorkspaceRequest};
 
 /// The largest file that is given in one piece.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_FILE_BYTES: usize = 8 << 20;
 
-impl Peer {
-    pub(super) async fn plan(&self, params: &SessionParams) -> Result<PlanReadResult, Refused> {
+impl CopilotPeer {
+    pub(super) async fn plan(&self, params: &SessionParams) -> Result<PlanReadResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Plan(content) = self.ask_workspace(&session, WorkspaceRequest::Plan).await? else {
             return Err(unexpected());
@@ -20,24 +20,24 @@ impl Peer {
         Ok(PlanReadResult { exists: content.is_some(), content: content.into(), path: path.into() })
     }
 
-    pub(super) async fn update_plan(&self, params: PlanUpdateParams) -> Result<(), Refused> {
+    pub(super) async fn update_plan(&self, params: PlanUpdateParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.ask_workspace(&session, WorkspaceRequest::SetPlan(Some(params.content))).await.map(|_| ())
     }
 
-    pub(super) async fn delete_plan(&self, params: &SessionParams) -> Result<(), Refused> {
+    pub(super) async fn delete_plan(&self, params: &SessionParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.ask_workspace(&session, WorkspaceRequest::SetPlan(None)).await.map(|_| ())
     }
 
-    pub(super) async fn workspace(&self, params: &SessionParams) -> Result<WorkspaceResult, Refused> {
+    pub(super) async fn workspace(&self, params: &SessionParams) -> Result<WorkspaceResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Manifest { manifest, path } =
             self.ask_workspace(&session, WorkspaceRequest::Manifest).await?
         else {
             return Err(unexpected());
         };
-        let text = |field| Ok::<_, Refused>(manifest.text(field)?.map(str::to_owned));
+        let text = |field| Ok::<_, CopilotError>(manifest.text(field)?.map(str::to_owned));
         let workspace = Workspace {
             id: text(fs::Field::Id)?.unwrap_or_default(),
             cwd: text(fs::Field::Cwd)?,
@@ -54,41 +54,43 @@ impl Peer {
         Ok(WorkspaceResult { workspace: Some(workspace).into(), path: Some(path) })
     }
 
-    pub(super) async fn list_files(&self, params: &SessionParams) -> Result<ListFilesResult, Refused> {
+    pub(super) async fn list_files(&self, params: &SessionParams) -> Result<ListFilesResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Files(listing) =
-            self.ask_workspace(&session, WorkspaceRequest::Files(Shelf::Files)).await?
+            self.ask_workspace(&session, WorkspaceRequest::Files(FilesFolder::Files)).await?
         else {
             return Err(unexpected());
         };
         Ok(ListFilesResult { files: listing.files.into_iter().map(|file| file.name).collect() })
     }
 
-    pub(super) async fn read_file(&self, params: WorkspacePathParams) -> Result<ReadFileResult, Refused> {
+    pub(super) async fn read_file(&self, params: WorkspacePathParams) -> Result<ReadFileResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let bytes = self.bytes(&session, params.path).await?;
         let text = String::from_utf8(bytes);
-        let content = text.map_err(|_| Refused::Failed("the file is no text".to_owned()))?;
+        let content = text.map_err(|_| CopilotError::Failed("the file is no text".to_owned()))?;
         Ok(ReadFileResult { content })
     }
 
-    pub(super) async fn create_file(&self, params: CreateFileParams) -> Result<(), Refused> {
+    pub(super) async fn create_file(&self, params: CreateFileParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         let (name, bytes) = (params.path, params.content.into_bytes());
-        self.ask_workspace(&session, WorkspaceRequest::WriteFile { shelf: Shelf::Files, name, bytes }).await.map(|_| ())
+        self.ask_workspace(&session, WorkspaceRequest::WriteFile { shelf: FilesFolder::Files, name, bytes })
+            .await
+            .map(|_| ())
     }
 
     /// Folders are there as soon as something is in them, so there is nothing to do but to look at the name.
-    pub(super) async fn create_directory(&self, session: &str, path: &str) -> Result<(), Refused> {
+    pub(super) async fn create_directory(&self, session: &str, path: &str) -> Result<(), CopilotError> {
         self.find(session).await?;
         grove_fs::RelativeName::parse(path)?;
         Ok(())
     }
 
-    pub(super) async fn stat_file(&self, params: WorkspacePathParams) -> Result<StatFileResult, Refused> {
+    pub(super) async fn stat_file(&self, params: WorkspacePathParams) -> Result<StatFileResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Files(listing) =
-            self.ask_workspace(&session, WorkspaceRequest::Files(Shelf::Files)).await?
+            self.ask_workspace(&session, WorkspaceRequest::Files(FilesFolder::Files)).await?
         else {
             return Err(unexpected());
         };
@@ -110,10 +112,10 @@ impl Peer {
         }
     }
 
-    pub(super) async fn remove_path(&self, params: RemovePathParams) -> Result<(), Refused> {
+    pub(super) async fn remove_path(&self, params: RemovePathParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         let name = params.path;
-        let request = WorkspaceRequest::RemoveFile { shelf: Shelf::Files, name: name.clone() };
+        let request = WorkspaceRequest::RemoveFile { shelf: FilesFolder::Files, name: name.clone() };
         match self.ask_workspace(&session, request).await? {
             WorkspaceAnswer::Changed(false) if params.force != Some(true) => {
                 Err(FsError::NotFound { path: name }.into())
@@ -122,17 +124,19 @@ impl Peer {
         }
     }
 
-    pub(super) async fn rename_path(&self, params: RenamePathParams) -> Result<(), Refused> {
+    pub(super) async fn rename_path(&self, params: RenamePathParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         let (from, to) = (params.source, params.destination);
         let bytes = self.bytes(&session, from.clone()).await?;
-        let written = WorkspaceRequest::WriteFile { shelf: Shelf::Files, name: to, bytes };
+        let written = WorkspaceRequest::WriteFile { shelf: FilesFolder::Files, name: to, bytes };
         self.ask_workspace(&session, written).await?;
-        self.ask_workspace(&session, WorkspaceRequest::RemoveFile { shelf: Shelf::Files, name: from }).await.map(|_| ())
+        self.ask_workspace(&session, WorkspaceRequest::RemoveFile { shelf: FilesFolder::Files, name: from })
+            .await
+            .map(|_| ())
     }
 
     /// Puts a long text aside, as the host does with what is too long for a message.
-    pub(super) async fn save_paste(&self, params: SaveLargePasteParams) -> Result<SaveLargePasteResult, Refused> {
+    pub(super) async fn save_paste(&self, params: SaveLargePasteParams) -> Result<SaveLargePasteResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let size = params.content.len();
         if size <= self.host().0.config.limits.spill_bytes {
@@ -140,14 +144,14 @@ impl Peer {
         }
         let name = format!("paste-{}.txt", self.host().0.env.clock.now().0);
         let bytes = params.content.into_bytes();
-        let request = WorkspaceRequest::WriteFile { shelf: Shelf::Files, name: name.clone(), bytes };
+        let request = WorkspaceRequest::WriteFile { shelf: FilesFolder::Files, name: name.clone(), bytes };
         self.ask_workspace(&session, request).await?;
         let file_path = self.path_of(&session, &format!("files/{name}")).await.unwrap_or_else(|| name.clone());
         let saved = SavedPaste { file_path, filename: name, size_bytes: size as u64 };
         Ok(SaveLargePasteResult { saved: Some(saved).into() })
     }
 
-    pub(super) async fn list_checkpoints(&self, params: &SessionParams) -> Result<ListCheckpointsResult, Refused> {
+    pub(super) async fn list_checkpoints(&self, params: &SessionParams) -> Result<ListCheckpointsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Checkpoints(checkpoints) =
             self.ask_workspace(&session, WorkspaceRequest::Checkpoints).await?
@@ -162,38 +166,45 @@ impl Peer {
         Ok(ListCheckpointsResult { checkpoints: checkpoints.into_iter().map(named).collect() })
     }
 
-    pub(super) async fn read_checkpoint(&self, params: ReadCheckpointParams) -> Result<ReadCheckpointResult, Refused> {
+    pub(super) async fn read_checkpoint(
+        &self,
+        params: ReadCheckpointParams,
+    ) -> Result<ReadCheckpointResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let number = u32::try_from(params.number)?;
         let told = self.host().ask_workspace(&session.uri, WorkspaceRequest::Checkpoint(number)).await?;
         let content = match told.await {
             Ok(Ok(WorkspaceAnswer::Checkpoint(text))) => Some(text),
-            Ok(Err(crate::session::NoAnswer::Workspace(WorkspaceError::NoCheckpoint { .. }))) => None,
+            Ok(Err(crate::session::WorkspaceRequestError::Workspace(WorkspaceError::NoCheckpoint { .. }))) => None,
             Ok(Err(error)) => return Err(error.into()),
             Ok(Ok(_)) | Err(_) => return Err(unexpected()),
         };
         Ok(ReadCheckpointResult { content: content.into() })
     }
 
-    async fn bytes(&self, session: &Named, name: String) -> Result<Vec<u8>, Refused> {
-        let request =
-            WorkspaceRequest::ReadFile { shelf: Shelf::Files, name: name.clone(), offset: 0, length: MOST_BYTES };
+    async fn bytes(&self, session: &SessionRef, name: String) -> Result<Vec<u8>, CopilotError> {
+        let request = WorkspaceRequest::ReadFile {
+            shelf: FilesFolder::Files,
+            name: name.clone(),
+            offset: 0,
+            length: MAX_FILE_BYTES,
+        };
         match self.ask_workspace(session, request).await? {
             WorkspaceAnswer::File { bytes, more: false } => Ok(bytes),
-            WorkspaceAnswer::File { .. } => Err(FsError::TooLarge { path: name, limit: MOST_BYTES as u64 }.into()),
+            WorkspaceAnswer::File { .. } => Err(FsError::TooLarge { path: name, limit: MAX_FILE_BYTES as u64 }.into()),
             _ => Err(unexpected()),
         }
     }
 
     /// Something in a session's folder, as it is spelled where it lies.
-    async fn path_of(&self, session: &Named, name: &str) -> Option<String> {
+    async fn path_of(&self, session: &SessionRef, name: &str) -> Option<String> {
         let fs = self.host().store_of(&session.id).await?;
         fs.location(&format!("{}/{name}", crate::store::paths::folder(&session.id))).ok()
     }
 }
 
-fn unexpected() -> Refused {
-    Refused::Failed("the session answered something else".to_owned())
+fn unexpected() -> CopilotError {
+    CopilotError::Failed("the session answered something else".to_owned())
 }
 
 fn millis(time: std::time::SystemTime) -> u64 {

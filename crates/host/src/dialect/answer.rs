@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::sequencer::Stopped;
+use crate::sequencer::HostStopped;
 
 pub(super) fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
     let params = params.ok_or_else(|| ErrorObject::invalid_params("params are missing"))?;
@@ -25,7 +25,7 @@ pub(super) fn not_initialized() -> ErrorObject {
     ErrorObject::invalid_request("send `initialize` or `reconnect` first")
 }
 
-pub(super) fn stopped(stopped: Stopped) -> ErrorObject {
+pub(super) fn stopped(stopped: HostStopped) -> ErrorObject {
     ErrorObject::internal(stopped.to_string())
 }
 

@@ -9,25 +9,25 @@ use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
 use super::x_grove::refusal;
-use crate::branch::{HandingOver, TreePlace};
+use crate::branch::{ChatAddress, PendingHandover};
 use crate::host::Host;
-use crate::session::{HandedOver, HandoverAnswer, HandoverRequest};
+use crate::session::{HandoverAnswer, HandoverManifest, HandoverRequest};
 
 /// Something that a session was asked for whoever moves it.
-pub(crate) struct Begun {
+pub(crate) struct PendingHandoverCall {
     id: Id,
-    asked: HandingOver,
+    asked: PendingHandover,
 }
 
 /// Understands a request.
-pub(super) fn read(method: Method, params: Option<&RawValue>) -> Result<HandoverRequest, ErrorObject> {
+pub(super) fn read(method: HandoverMethod, params: Option<&RawValue>) -> Result<HandoverRequest, ErrorObject> {
     Ok(match method {
-        Method::Files => HandoverRequest::Files,
-        Method::Read => {
+        HandoverMethod::Files => HandoverRequest::Files,
+        HandoverMethod::Read => {
             let ReadParams { path, offset } = read_params(params)?;
-            HandoverRequest::Read { path, offset, length: MOST_BYTES }
+            HandoverRequest::Read { path, offset, length: MAX_READ_BYTES }
         }
-        Method::Leave => {
+        HandoverMethod::Leave => {
             let LeaveParams { to, seal } = read_params(params)?;
             HandoverRequest::Leave(to_core(to), seal)
         }
@@ -39,13 +39,13 @@ pub(super) async fn begin(
     host: &Host,
     id: Id,
     request: HandoverRequest,
-    (session, _): TreePlace,
-) -> Result<Begun, ErrorObject> {
+    (session, _): ChatAddress,
+) -> Result<PendingHandoverCall, ErrorObject> {
     let asked = host.ask_to_hand_over(&session, request).await.map_err(|error| refusal(&error))?;
-    Ok(Begun { id, asked })
+    Ok(PendingHandoverCall { id, asked })
 }
 
-impl Begun {
+impl PendingHandoverCall {
     /// Waits until it is done.
     pub(super) async fn answer(self) -> String {
         let Self { id, asked } = self;
@@ -59,10 +59,10 @@ impl Begun {
     }
 }
 
-fn files(found: HandedOver) -> FilesResult {
-    let HandedOver { provider, inventory, moved_to, moved_from, working_directory } = found;
+fn files(found: HandoverManifest) -> FilesResult {
+    let HandoverManifest { provider, inventory, moved_to, moved_from, working_directory } = found;
     let (stamp, seal) = (inventory.stamp(), Some(inventory.seal()));
-    let file = |held: grove_fs::copy::Held| File { path: held.path, size: held.size, sha256: held.sha256 };
+    let file = |held: grove_fs::copy::InventoryFile| File { path: held.path, size: held.size, sha256: held.sha256 };
     FilesResult {
         provider: provider.to_string(),
         files: inventory.files.into_iter().map(file).collect(),
@@ -75,12 +75,12 @@ fn files(found: HandedOver) -> FilesResult {
 }
 
 /// Where a session is, as it is kept.
-pub(super) fn to_core(at: Whereabouts) -> core::Whereabouts {
-    let Whereabouts { host, address, session, stamp } = at;
-    core::Whereabouts { host, address, session, stamp }
+pub(super) fn to_core(at: RemoteSession) -> core::RemoteSession {
+    let RemoteSession { host, address, session, stamp } = at;
+    core::RemoteSession { host, address, session, stamp }
 }
 
-fn of_core(at: core::Whereabouts) -> Whereabouts {
-    let core::Whereabouts { host, address, session, stamp } = at;
-    Whereabouts { host, address, session, stamp }
+fn of_core(at: core::RemoteSession) -> RemoteSession {
+    let core::RemoteSession { host, address, session, stamp } = at;
+    RemoteSession { host, address, session, stamp }
 }

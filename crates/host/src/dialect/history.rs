@@ -2,30 +2,32 @@
 
 use grove_core::{SessionId, Timestamp};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
-use grove_wire::x_grove::history::{ListParams, ListResult, Method, Row, ScanParams, ScanResult};
+use grove_wire::x_grove::history::{
+    HistoryListParams, HistoryListResult, HistoryListRow, HistoryMethod, ScanParams, ScanResult,
+};
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
 use crate::connection::Encode;
-use crate::history::{self, OpenError, Query, Scan, Unavailable};
+use crate::history::{self, HistoryOpenError, HistoryQuery, HistoryUnavailable, Scan};
 use crate::host::Host;
-use crate::sequencer::Reply;
+use crate::sequencer::ReplySink;
 
 /// How many sessions a page has when nothing is said, and at most.
 const ROWS: usize = 100;
-const MOST_ROWS: usize = 10_000;
+const MAX_HISTORY_ROWS: usize = 10_000;
 
 /// Answers a request. A list may have to wait for the disk: what the client says meanwhile is not held up.
-pub(super) fn handle(host: &Host, id: Id, method: Method, params: Option<&RawValue>, reply: Reply) {
+pub(super) fn handle(host: &Host, id: Id, method: HistoryMethod, params: Option<&RawValue>, reply: ReplySink) {
     let query = match method {
-        Method::Scan => {
+        HistoryMethod::Scan => {
             let answer = match read_params::<ScanParams>(params) {
                 Ok(params) => encode(&id, &scan(host, &params)),
                 Err(error) => jsonrpc::error(Some(&id), &error),
             };
             return reply(Encode::Text(answer));
         }
-        Method::List => read_params(params).and_then(query),
+        HistoryMethod::List => read_params(params).and_then(query),
     };
     let query = match query {
         Ok(query) => query,
@@ -41,40 +43,40 @@ pub(super) fn handle(host: &Host, id: Id, method: Method, params: Option<&RawVal
     }));
 }
 
-pub(super) fn unavailable(error: &Unavailable) -> ErrorObject {
+pub(super) fn unavailable(error: &HistoryUnavailable) -> ErrorObject {
     ErrorObject::new(code::INTERNAL, error.to_string())
 }
 
 /// Why a session is not shown, to whoever wants to see it.
-pub(super) fn not_opened(error: &OpenError) -> ErrorObject {
+pub(super) fn not_opened(error: &HistoryOpenError) -> ErrorObject {
     match error {
-        OpenError::Unavailable(error) => unavailable(error),
-        OpenError::NoTurn(_) => ErrorObject::invalid_params(error.to_string()),
+        HistoryOpenError::HistoryUnavailable(error) => unavailable(error),
+        HistoryOpenError::NoTurn(_) => ErrorObject::invalid_params(error.to_string()),
     }
 }
 
 /// A host without a history has looked at nothing, and is done with that.
 fn scan(host: &Host, params: &ScanParams) -> ScanResult {
-    let scan = if params.start { Scan::Start } else { Scan::Look };
+    let scan = if params.start { Scan::Start } else { Scan::Poll };
     host.history().map_or_else(ScanResult::default, |history| history.scan(scan))
 }
 
-fn query(params: ListParams) -> Result<Query, ErrorObject> {
-    let ListParams { source, repository, since, text, cursor, limit } = params;
+fn query(params: HistoryListParams) -> Result<HistoryQuery, ErrorObject> {
+    let HistoryListParams { source, repository, since, text, cursor, limit } = params;
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
-    Ok(Query {
+    Ok(HistoryQuery {
         source: filled(source),
         repository: filled(repository),
         since: since.map(Timestamp),
         text: filled(text),
         after: cursor.as_deref().map(read_cursor).transpose()?,
         // One more tells whether there is a next page.
-        limit: limit.unwrap_or(ROWS).clamp(1, MOST_ROWS) + 1,
+        limit: limit.unwrap_or(ROWS).clamp(1, MAX_HISTORY_ROWS) + 1,
     })
 }
 
-async fn list(host: &Host, query: Query) -> Result<ListResult, Unavailable> {
-    let Some(history) = host.history() else { return Ok(ListResult::default()) };
+async fn list(host: &Host, query: HistoryQuery) -> Result<HistoryListResult, HistoryUnavailable> {
+    let Some(history) = host.history() else { return Ok(HistoryListResult::default()) };
     let limit = query.limit - 1;
     let mut rows = history.list(query).await?;
     let has_more = rows.len() > limit;
@@ -83,7 +85,7 @@ async fn list(host: &Host, query: Query) -> Result<ListResult, Unavailable> {
         let (at, id) = (row.session.modified_at.0, &row.session.id);
         format!("{at}:{id}")
     });
-    let sessions = rows.into_iter().map(|history::Row { session, about }| Row {
+    let sessions = rows.into_iter().map(|history::HistoryRow { session, about }| HistoryListRow {
         resource: session.uri.to_string(),
         title: session.title,
         created_at: session.created_at.0,
@@ -91,7 +93,7 @@ async fn list(host: &Host, query: Query) -> Result<ListResult, Unavailable> {
         working_directory: session.working_directories.into_iter().next(),
         about,
     });
-    Ok(ListResult { sessions: sessions.collect(), next_cursor })
+    Ok(HistoryListResult { sessions: sessions.collect(), next_cursor })
 }
 
 fn read_cursor(cursor: &str) -> Result<(Timestamp, SessionId), ErrorObject> {

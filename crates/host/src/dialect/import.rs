@@ -15,32 +15,32 @@ use serde_json::value::RawValue;
 use super::answer::{encode, read_params};
 use crate::connection::Encode;
 use crate::host::{CreateError, Host};
-use crate::import::{Import, ImportError, NewImport};
-use crate::sequencer::Reply;
+use crate::import::{ImportError, ImportJob, ImportRequest};
+use crate::sequencer::ReplySink;
 use crate::store::session_file::LoadError;
 
 /// What a connection is taking in. It is removed with the connection.
-pub(super) struct Imports {
+pub(super) struct ImportJobs {
     host: Host,
-    open: BTreeMap<u64, Import>,
+    open: BTreeMap<u64, ImportJob>,
     last: u64,
 }
 
-impl Imports {
+impl ImportJobs {
     pub(super) fn new(host: Host) -> Self {
         Self { host, open: BTreeMap::new(), last: 0 }
     }
 
     /// Does what is asked. Files are put in the order in which they come.
-    pub(super) async fn handle(&mut self, id: Id, method: Method, params: Option<&RawValue>, reply: Reply) {
+    pub(super) async fn handle(&mut self, id: Id, method: ImportMethod, params: Option<&RawValue>, reply: ReplySink) {
         let answer = match method {
-            Method::Begin => self.begin(params).await.map(|result| encode(&id, &result)),
-            Method::Put => self.put(params).await.map(|result| encode(&id, &result)),
-            Method::Commit => match self.take(params) {
+            ImportMethod::Begin => self.begin(params).await.map(|result| encode(&id, &result)),
+            ImportMethod::Put => self.put(params).await.map(|result| encode(&id, &result)),
+            ImportMethod::Commit => match self.take(params) {
                 Ok(import) => return self.commit(id, import, reply),
                 Err(error) => Err(error),
             },
-            Method::Abort => self.abort(params).await.map(|result| encode(&id, &result)),
+            ImportMethod::Abort => self.abort(params).await.map(|result| encode(&id, &result)),
         };
         let answer = answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error));
         reply(Encode::Text(answer));
@@ -67,7 +67,7 @@ impl Imports {
             let why = format!("{most} imports are open on this connection: commit or abort one of them first");
             return Err(ErrorObject::invalid_params(why));
         }
-        let wanted = NewImport {
+        let wanted = ImportRequest {
             id: id.map(Into::into),
             provider: provider.map(Into::into),
             preferred_provider: preferred_provider.map(Into::into),
@@ -93,20 +93,20 @@ impl Imports {
         let bytes = STANDARD
             .decode(data)
             .map_err(|error| ErrorObject::invalid_params(format!("`data` is no base64: {error}")))?;
-        if bytes.len() > MOST_BYTES {
-            return Err(ErrorObject::invalid_params(format!("at most {MOST_BYTES} bytes are put at once")));
+        if bytes.len() > MAX_PUT_BYTES {
+            return Err(ErrorObject::invalid_params(format!("at most {MAX_PUT_BYTES} bytes are put at once")));
         }
         let size = import.put(&path, offset, &bytes).await.map_err(|error| refusal(&error))?;
         Ok(PutResult { size })
     }
 
-    fn take(&mut self, params: Option<&RawValue>) -> Result<Import, ErrorObject> {
+    fn take(&mut self, params: Option<&RawValue>) -> Result<ImportJob, ErrorObject> {
         let CommitParams { import } = read_params(params)?;
         self.open.remove(&import).ok_or_else(|| unknown(import))
     }
 
     /// Beside the connection, so that one that goes away does not leave half of it.
-    fn commit(&self, id: Id, import: Import, reply: Reply) {
+    fn commit(&self, id: Id, import: ImportJob, reply: ReplySink) {
         self.host.0.env.spawn.spawn(Box::pin(async move {
             let answer = match import.commit().await {
                 Ok(imported) => encode(

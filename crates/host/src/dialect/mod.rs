@@ -21,8 +21,8 @@ use grove_wire::ahp::Version;
 use grove_wire::ahp::uri::Spelling;
 use grove_wire::registry::Registry;
 
-pub(crate) use self::peer::Peer;
-use crate::journal::Spoken;
+pub(crate) use self::peer::ConnectionPeer;
+use crate::journal::ClientVersion;
 
 /// What a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,18 +39,20 @@ pub(crate) enum Dialect {
 
 impl Dialect {
     /// What a client spoke that the journal remembers.
-    pub(crate) fn of(spoken: &Spoken) -> Option<Self> {
-        match spoken {
-            Spoken::V1(version) => Some(Dialect::V1 { version: *version }),
-            Spoken::Ahp(version) => Some(Dialect::Ahp { version: version.parse().ok()?, spelling: Spelling::Computed }),
+    pub(crate) fn of(journal_version: &ClientVersion) -> Option<Self> {
+        match journal_version {
+            ClientVersion::V1(version) => Some(Dialect::V1 { version: *version }),
+            ClientVersion::Ahp(version) => {
+                Some(Dialect::Ahp { version: version.parse().ok()?, spelling: Spelling::Computed })
+            }
         }
     }
 
     /// The version, as the journal remembers it.
-    pub(crate) fn spoken(self) -> Spoken {
+    pub(crate) fn journal_version(self) -> ClientVersion {
         match self {
-            Dialect::V1 { version } => Spoken::V1(version),
-            Dialect::Ahp { version, .. } => Spoken::Ahp(version.to_string()),
+            Dialect::V1 { version } => ClientVersion::V1(version),
+            Dialect::Ahp { version, .. } => ClientVersion::Ahp(version.to_string()),
         }
     }
 

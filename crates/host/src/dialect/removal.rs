@@ -9,9 +9,9 @@ use super::answer::{encode, read_params};
 use crate::host::Host;
 
 /// Answers a request.
-pub(super) async fn answer(host: &Host, id: &Id, method: Method, params: Option<&RawValue>) -> String {
+pub(super) async fn answer(host: &Host, id: &Id, method: RemovalMethod, params: Option<&RawValue>) -> String {
     match method {
-        Method::Disposed => {
+        RemovalMethod::Disposed => {
             let sessions = host.disposed().await.into_iter().map(|session| DisposedSession {
                 session: session.uri.to_string(),
                 title: session.title,
@@ -20,7 +20,7 @@ pub(super) async fn answer(host: &Host, id: &Id, method: Method, params: Option<
             });
             encode(id, &DisposedResult { sessions: sessions.collect() })
         }
-        Method::Erase => {
+        RemovalMethod::Erase => {
             let erased = match read_params::<EraseParams>(params) {
                 Ok(params) => host.erase(&SessionUri::from(params.session)).await,
                 Err(error) => return jsonrpc::error(Some(id), &error),

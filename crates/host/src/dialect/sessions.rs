@@ -8,31 +8,31 @@ use futures_util::stream::BoxStream;
 use grove_core::ClientId;
 use grove_wire::ahp::error_code;
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
-use grove_wire::x_grove::sessions::{Call, Method, Outcome};
+use grove_wire::x_grove::sessions::{SessionsCall, SessionsMethod, SessionsOutcome};
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::answer::encode;
-use crate::connection::{Encode, Notice, Outgoing, Queue};
+use crate::connection::{Encode, Outgoing, Queue, QueuedNotice};
 use crate::host::Host;
-use crate::sequencer::Reply;
-use crate::sessions::{Refusal, Visit, Why};
+use crate::sequencer::ReplySink;
+use crate::session_hub::{SessionHubConnection, SessionHubRefusal, SessionHubRefusalKind};
 
 /// How many notices wait to be written. Past that the next ones wait where they come from, and are lost there when they are
 /// too many: then the client is told to list anew.
 const WINDOW: usize = 64;
 
 /// What one connection does with them.
-pub(super) struct Layer {
+pub(super) struct SessionHubClient {
     host: Host,
     queue: Arc<Queue>,
     /// Begun with the first call.
-    visit: Option<Arc<dyn Visit>>,
+    visit: Option<Arc<dyn SessionHubConnection>>,
     /// Dropping it ends the subscription.
     subscribed: Option<oneshot::Sender<()>>,
 }
 
-impl Layer {
+impl SessionHubClient {
     pub(super) fn new(host: Host, queue: Arc<Queue>) -> Self {
         Self { host, queue, visit: None, subscribed: None }
     }
@@ -42,9 +42,9 @@ impl Layer {
         &mut self,
         client: &ClientId,
         id: Id,
-        method: Method,
+        method: SessionsMethod,
         params: Option<&RawValue>,
-        reply: Reply,
+        reply: ReplySink,
     ) {
         let begun = self.begin(client, method, params);
         let (visit, call) = match begun {
@@ -52,36 +52,36 @@ impl Layer {
             Err(error) => return reply(Encode::later(move || jsonrpc::error(Some(&id), &error))),
         };
         match call {
-            Call::Subscribe => self.subscribe(visit.as_ref(), &id, reply),
-            Call::Unsubscribe => {
+            SessionsCall::Subscribe => self.subscribe(visit.as_ref(), &id, reply),
+            SessionsCall::Unsubscribe => {
                 self.subscribed = None;
-                answer(&id, Ok(Outcome::Done {}), reply);
+                answer(&id, Ok(SessionsOutcome::Done {}), reply);
             }
             // What only chooses takes effect in its order.
-            Call::List(_)
-            | Call::Providers
-            | Call::Types(_)
-            | Call::Open(_)
-            | Call::OpenChat(_)
-            | Call::OpenNewSessionView
-            | Call::Restore
-            | Call::SetActiveProvider(_)
-            | Call::BrowseActions
-            | Call::AnswerTrust(_) => answer(&id, visit.call(call).await, reply),
-            Call::TypesForFolder(_)
-            | Call::Create(_)
-            | Call::SetSessionType(_)
-            | Call::UnsetNewSession
-            | Call::SendAndCreateChat(_)
-            | Call::SendRequest(_)
-            | Call::SetModel(_)
-            | Call::RenameChat(_)
-            | Call::Archive(_)
-            | Call::Unarchive(_)
-            | Call::Delete(_)
-            | Call::DeleteChat(_)
-            | Call::SetRead(_)
-            | Call::Browse(_) => {
+            SessionsCall::List(_)
+            | SessionsCall::Providers
+            | SessionsCall::Types(_)
+            | SessionsCall::Open(_)
+            | SessionsCall::OpenChat(_)
+            | SessionsCall::OpenNewSessionView
+            | SessionsCall::Restore
+            | SessionsCall::SetActiveProvider(_)
+            | SessionsCall::BrowseActions
+            | SessionsCall::AnswerTrust(_) => answer(&id, visit.call(call).await, reply),
+            SessionsCall::TypesForFolder(_)
+            | SessionsCall::Create(_)
+            | SessionsCall::SetSessionType(_)
+            | SessionsCall::UnsetNewSession
+            | SessionsCall::SendAndCreateChat(_)
+            | SessionsCall::SendRequest(_)
+            | SessionsCall::SetModel(_)
+            | SessionsCall::RenameChat(_)
+            | SessionsCall::Archive(_)
+            | SessionsCall::Unarchive(_)
+            | SessionsCall::Delete(_)
+            | SessionsCall::DeleteChat(_)
+            | SessionsCall::SetRead(_)
+            | SessionsCall::Browse(_) => {
                 self.host.0.env.spawn.spawn(Box::pin(async move { answer(&id, visit.call(call).await, reply) }));
             }
         }
@@ -90,13 +90,14 @@ impl Layer {
     fn begin(
         &mut self,
         client: &ClientId,
-        method: Method,
+        method: SessionsMethod,
         params: Option<&RawValue>,
-    ) -> Result<(Arc<dyn Visit>, Call), ErrorObject> {
-        let Some(layer) = self.host.sessions_layer() else {
+    ) -> Result<(Arc<dyn SessionHubConnection>, SessionsCall), ErrorObject> {
+        let Some(layer) = self.host.session_hub() else {
             return Err(ErrorObject::unknown_method(method.as_str()));
         };
-        let call = Call::read(method, params).map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
+        let call =
+            SessionsCall::read(method, params).map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
         let visit = match &self.visit {
             Some(visit) => visit.clone(),
             None => {
@@ -109,9 +110,9 @@ impl Layer {
     }
 
     /// Begins the subscription, or begins it anew. The answer comes before everything that is told.
-    fn subscribe(&mut self, visit: &dyn Visit, id: &Id, reply: Reply) {
+    fn subscribe(&mut self, visit: &dyn SessionHubConnection, id: &Id, reply: ReplySink) {
         let (result, frames) = visit.subscribe();
-        answer(id, Ok(Outcome::Subscribed(Box::new(result))), reply);
+        answer(id, Ok(SessionsOutcome::Subscribed(Box::new(result))), reply);
         let (stop, stopped) = oneshot::channel();
         self.subscribed = Some(stop);
         self.host.0.env.spawn.spawn(Box::pin(tell(frames, self.queue.clone(), stopped)));
@@ -131,14 +132,14 @@ async fn tell(mut frames: BoxStream<'static, Arc<str>>, queue: Arc<Queue>, mut s
             _ = &mut stopped => return,
             _ = &mut closed => return,
             next = next => match next {
-                Some((frame, permit)) => queue.push(Outgoing::Notice(Notice { frame, _permit: permit })),
+                Some((frame, permit)) => queue.push(Outgoing::QueuedNotice(QueuedNotice { frame, _permit: permit })),
                 None => return,
             },
         }
     }
 }
 
-fn answer(id: &Id, outcome: Result<Outcome, Refusal>, reply: Reply) {
+fn answer(id: &Id, outcome: Result<SessionsOutcome, SessionHubRefusal>, reply: ReplySink) {
     let answer = match outcome {
         Ok(outcome) => encode(id, &outcome),
         Err(refusal) => jsonrpc::error(Some(id), &refused(refusal)),
@@ -146,17 +147,19 @@ fn answer(id: &Id, outcome: Result<Outcome, Refusal>, reply: Reply) {
     reply(Encode::Text(answer));
 }
 
-fn refused(refusal: Refusal) -> ErrorObject {
-    let Refusal { why, words } = refusal;
+fn refused(refusal: SessionHubRefusal) -> ErrorObject {
+    let SessionHubRefusal { why, words } = refusal;
     let (code, data) = match why {
-        Why::NoSession => (error_code::SESSION_NOT_FOUND, None),
-        Why::NoProvider => (error_code::PROVIDER_NOT_FOUND, None),
-        Why::NotFound => (error_code::NOT_FOUND, None),
-        Why::Unfit => (code::INVALID_PARAMS, None),
+        SessionHubRefusalKind::NoSession => (error_code::SESSION_NOT_FOUND, None),
+        SessionHubRefusalKind::NoProvider => (error_code::PROVIDER_NOT_FOUND, None),
+        SessionHubRefusalKind::NotFound => (error_code::NOT_FOUND, None),
+        SessionHubRefusalKind::Unfit => (code::INVALID_PARAMS, None),
         // A text and a text make an object in every case.
-        Why::TrustNeeded(needed) => (error_code::PERMISSION_DENIED, serde_json::to_value(needed).ok()),
-        Why::Untrusted => (error_code::PERMISSION_DENIED, None),
-        Why::Failed => (code::INTERNAL, None),
+        SessionHubRefusalKind::TrustNeeded(needed) => {
+            (error_code::PERMISSION_DENIED, serde_json::to_value(needed).ok())
+        }
+        SessionHubRefusalKind::Untrusted => (error_code::PERMISSION_DENIED, None),
+        SessionHubRefusalKind::Failed => (code::INTERNAL, None),
     };
     ErrorObject { code, message: words, data }
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use grove_core::*;
-use grove_tree::turns::Limit;
+use grove_tree::turns::TurnLimit;
 
-use crate::history::{OlderTurns, OpenError, Unavailable, Window};
+use crate::history::{HistoryOpenError, HistoryUnavailable, HistoryWindow, OlderTurns};
 use crate::host::Host;
-use crate::sequencer::{Found, Published, Stopped, Wanted};
+use crate::sequencer::{HostStopped, PublishedState, ResolvedTarget, SubscriptionTarget};
 use crate::store::session_file::{self, LoadError};
 
 /// Turns that were asked for.
-pub(crate) struct FoundTurns {
+pub(crate) struct TurnPage {
     pub(crate) session: SessionId,
     pub(crate) turns: Vec<Arc<Turn>>,
     /// Whether there are older ones.
@@ -27,14 +27,14 @@ pub(crate) enum TurnsError {
     #[error(transparent)]
     Unreadable(#[from] LoadError),
     #[error(transparent)]
-    History(#[from] Unavailable),
+    History(#[from] HistoryUnavailable),
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    HostStopped(#[from] HostStopped),
 }
 
 /// Where they are.
-enum Turns {
-    Here(FoundTurns),
+enum TurnLocation {
+    Here(TurnPage),
     /// In the chat's log, before a turn; `here` are those that come behind them.
     Stored {
         session: SessionId,
@@ -48,24 +48,24 @@ enum Turns {
 /// The `most` turns before a turn, or the last ones. The session is loaded already.
 pub(crate) async fn find(
     host: &Host,
-    wanted: Wanted,
+    wanted: SubscriptionTarget,
     before: Option<TurnId>,
     most: usize,
-) -> Result<FoundTurns, TurnsError> {
+) -> Result<TurnPage, TurnsError> {
     let here = {
         let (wanted, before) = (wanted.clone(), before.clone());
-        move |published: &Published, _| look(published, &wanted, before.as_ref(), most)
+        move |published: &PublishedState, _| look(published, &wanted, before.as_ref(), most)
     };
     let found = match host.0.sequencer.read(here).await? {
         Err(TurnsError::NoChat) => return find_history(host, &wanted, before, most).await,
         found => found?,
     };
     match found {
-        Turns::Here(found) => Ok(found),
-        Turns::Stored { session, chat, origin, before, here } => {
+        TurnLocation::Here(found) => Ok(found),
+        TurnLocation::Stored { session, chat, origin, before, here } => {
             // A log that is still being made has not all of them.
             host.0.copies.none_into(&session).await;
-            let limit = Limit { turns: most - here.len(), bytes: host.0.config.limits.snapshot_bytes as u64 };
+            let limit = TurnLimit { turns: most - here.len(), bytes: host.0.config.limits.snapshot_bytes as u64 };
             let window = loop {
                 let fs = host.store_of(&session).await.ok_or(TurnsError::NoChat)?;
                 let read =
@@ -78,7 +78,7 @@ pub(crate) async fn find(
                 }
             };
             let turns = window.turns.into_iter().chain(here).collect();
-            Ok(FoundTurns { session, turns, older: window.older })
+            Ok(TurnPage { session, turns, older: window.older })
         }
     }
 }
@@ -86,24 +86,31 @@ pub(crate) async fn find(
 /// Turns of a session that another tool left.
 async fn find_history(
     host: &Host,
-    wanted: &Wanted,
+    wanted: &SubscriptionTarget,
     before: Option<TurnId>,
     most: usize,
-) -> Result<FoundTurns, TurnsError> {
-    let window = Window { before, turns: most, bytes: host.0.config.limits.snapshot_bytes };
+) -> Result<TurnPage, TurnsError> {
+    let window = HistoryWindow { before, turns: most, bytes: host.0.config.limits.snapshot_bytes };
     let found = host.older_history(wanted, window).await.map_err(|error| match error {
-        OpenError::Unavailable(error) => TurnsError::History(error),
-        OpenError::NoTurn(turn) => TurnsError::NoTurn(turn),
+        HistoryOpenError::HistoryUnavailable(error) => TurnsError::History(error),
+        HistoryOpenError::NoTurn(turn) => TurnsError::NoTurn(turn),
     })?;
     let OlderTurns { session, turns, older } = found.ok_or(TurnsError::NoChat)?;
-    Ok(FoundTurns { session, turns, older })
+    Ok(TurnPage { session, turns, older })
 }
 
-fn look(published: &Published, wanted: &Wanted, before: Option<&TurnId>, most: usize) -> Result<Turns, TurnsError> {
+fn look(
+    published: &PublishedState,
+    wanted: &SubscriptionTarget,
+    before: Option<&TurnId>,
+    most: usize,
+) -> Result<TurnLocation, TurnsError> {
     let (session, chat) = match published.find(wanted).ok_or(TurnsError::NoChat)? {
-        Found::Root => return Err(TurnsError::NoChat),
-        Found::Whole(session) | Found::Session(session) => (session, session.main_chat().ok_or(TurnsError::NoChat)?),
-        Found::Chat(session, chat) => (session, chat),
+        ResolvedTarget::Root => return Err(TurnsError::NoChat),
+        ResolvedTarget::SessionWithMainChat(session) | ResolvedTarget::Session(session) => {
+            (session, session.main_chat().ok_or(TurnsError::NoChat)?)
+        }
+        ResolvedTarget::Chat(session, chat) => (session, chat),
     };
     let (id, chat_id, origin) = (session.id.clone(), chat.id.clone(), chat.origin.clone());
     let end = match before {
@@ -116,15 +123,15 @@ fn look(published: &Published, wanted: &Wanted, before: Option<&TurnId>, most: u
         Some(end) if end >= most || !chat.has_older_turns => {
             let start = end.saturating_sub(most);
             let older = start > 0 || chat.has_older_turns;
-            Ok(Turns::Here(FoundTurns { session: id, turns: chat.turns[start..end].to_vec(), older }))
+            Ok(TurnLocation::Here(TurnPage { session: id, turns: chat.turns[start..end].to_vec(), older }))
         }
         // Where older turns are stored, the first one here was read from there.
         Some(end) => {
             let before = chat.turns.first().map(|turn| turn.id.clone());
-            Ok(Turns::Stored { session: id, chat: chat_id, origin, before, here: chat.turns[..end].to_vec() })
+            Ok(TurnLocation::Stored { session: id, chat: chat_id, origin, before, here: chat.turns[..end].to_vec() })
         }
         None if chat.has_older_turns => {
-            Ok(Turns::Stored { session: id, chat: chat_id, origin, before: before.cloned(), here: Vec::new() })
+            Ok(TurnLocation::Stored { session: id, chat: chat_id, origin, before: before.cloned(), here: Vec::new() })
         }
         None => Err(TurnsError::NoTurn(before.cloned().unwrap_or_else(|| "".into()))),
     }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use grove_core::ClientId;
+use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::ErrorObject;
-use grove_wire::unnumbered::UnnumberedAction;
 use serde_json::value::RawValue;
 
 use super::answer::stopped;
 use crate::host::Host;
-use crate::sequencer::{Aside, ConnectionId, ToSequencer};
+use crate::sequencer::{ConnectionId, DirectReply, ToSequencer};
 
 /// Refuses an action that could not be read for its number. Gives the error back where something else is wrong with it.
 /// `refusal` makes the frame as the client's dialect has it.
@@ -19,10 +19,10 @@ pub(super) async fn refuse(
     client: ClientId,
     params: Option<&RawValue>,
     error: ErrorObject,
-    refusal: fn(&UnnumberedAction, &str, u64) -> Option<String>,
+    refusal: fn(&InvalidSeqAction, &str, u64) -> Option<String>,
 ) -> Result<(), ErrorObject> {
-    let Some(action) = params.and_then(UnnumberedAction::read) else { return Err(error) };
+    let Some(action) = params.and_then(InvalidSeqAction::read) else { return Err(error) };
     let frame = move |seq| refusal(&action, client.as_str(), seq).map(Arc::from);
-    let refused = Aside { connection, frame: Box::new(frame), answer: None };
-    host.0.sequencer.tell(ToSequencer::Tell(refused)).await.map_err(stopped)
+    let refused = DirectReply { connection, frame: Box::new(frame), answer: None };
+    host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)
 }

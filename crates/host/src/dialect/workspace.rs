@@ -15,48 +15,48 @@ use tokio::sync::oneshot;
 
 use super::answer::{encode, read_params};
 use super::x_grove::refusal;
-use crate::branch::{AskError, TreePlace};
+use crate::branch::{ChatAddress, SessionRequestError};
 use crate::host::Host;
-use crate::session::{NoAnswer, WorkspaceAnswer, WorkspaceRequest};
+use crate::session::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError};
 
 /// How large a plan or a summary may be to be given. A message holds it, whatever must be escaped in it.
-const MOST_TEXT: usize = 4 << 20;
+const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Something that a session's workspace was asked.
-pub(crate) struct Begun {
+pub(crate) struct PendingWorkspaceCall {
     id: Id,
     session: SessionUri,
-    request: Kind,
-    told: oneshot::Receiver<Result<WorkspaceAnswer, NoAnswer>>,
+    request: AnswerShape,
+    reply: oneshot::Receiver<Result<WorkspaceAnswer, WorkspaceRequestError>>,
 }
 
 /// What of a request its answer says again, or decides its shape.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum AnswerShape {
     Checkpoint(u32),
     RemoveFile,
     Other,
 }
 
 /// Understands a request.
-pub(super) fn read(method: Method, params: Option<&RawValue>) -> Result<WorkspaceRequest, ErrorObject> {
+pub(super) fn read(method: WorkspaceMethod, params: Option<&RawValue>) -> Result<WorkspaceRequest, ErrorObject> {
     Ok(match method {
-        Method::Manifest => WorkspaceRequest::Manifest,
-        Method::Plan => WorkspaceRequest::Plan,
-        Method::SetPlan => {
+        WorkspaceMethod::Manifest => WorkspaceRequest::Manifest,
+        WorkspaceMethod::Plan => WorkspaceRequest::Plan,
+        WorkspaceMethod::SetPlan => {
             let SetPlanParams { text } = read_params(params)?;
-            if text.as_ref().is_some_and(|text| text.len() > MOST_TEXT) {
-                return Err(ErrorObject::invalid_params(format!("a plan may have {MOST_TEXT} bytes")));
+            if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES) {
+                return Err(ErrorObject::invalid_params(format!("a plan may have {MAX_TEXT_BYTES} bytes")));
             }
             WorkspaceRequest::SetPlan(text)
         }
-        Method::Files => WorkspaceRequest::Files(shelf(params_or_default::<FilesParams>(params)?.shelf)),
-        Method::ReadFile => {
+        WorkspaceMethod::Files => WorkspaceRequest::Files(shelf(params_or_default::<FilesParams>(params)?.shelf)),
+        WorkspaceMethod::ReadFile => {
             let ReadFileParams { name, shelf: on, offset, length } = read_params(params)?;
-            let length = length.unwrap_or(MOST_BYTES).clamp(1, MOST_BYTES);
+            let length = length.unwrap_or(MAX_FILE_BYTES).clamp(1, MAX_FILE_BYTES);
             WorkspaceRequest::ReadFile { shelf: shelf(on), name, offset, length }
         }
-        Method::WriteFile => {
+        WorkspaceMethod::WriteFile => {
             let WriteFileParams { name, shelf: on, data, encoding } = read_params(params)?;
             let bytes = match encoding {
                 Encoding::Utf8 => data.into_bytes(),
@@ -64,19 +64,19 @@ pub(super) fn read(method: Method, params: Option<&RawValue>) -> Result<Workspac
                     .decode(data)
                     .map_err(|error| ErrorObject::invalid_params(format!("`data` is no base64: {error}")))?,
             };
-            if bytes.len() > MOST_BYTES {
-                let most = format!("a file that is written at once may have {MOST_BYTES} bytes");
+            if bytes.len() > MAX_FILE_BYTES {
+                let most = format!("a file that is written at once may have {MAX_FILE_BYTES} bytes");
                 return Err(ErrorObject::invalid_params(most));
             }
             WorkspaceRequest::WriteFile { shelf: shelf(on), name, bytes }
         }
-        Method::RemoveFile => {
+        WorkspaceMethod::RemoveFile => {
             let RemoveFileParams { name, shelf: on } = read_params(params)?;
             WorkspaceRequest::RemoveFile { shelf: shelf(on), name }
         }
-        Method::Checkpoints => WorkspaceRequest::Checkpoints,
-        Method::Checkpoint => WorkspaceRequest::Checkpoint(read_params::<CheckpointParams>(params)?.number),
-        Method::Todos => WorkspaceRequest::Todos,
+        WorkspaceMethod::Checkpoints => WorkspaceRequest::Checkpoints,
+        WorkspaceMethod::Checkpoint => WorkspaceRequest::Checkpoint(read_params::<CheckpointParams>(params)?.number),
+        WorkspaceMethod::Todos => WorkspaceRequest::Todos,
     })
 }
 
@@ -85,31 +85,31 @@ pub(super) async fn begin(
     host: &Host,
     id: Id,
     request: WorkspaceRequest,
-    (session, _): TreePlace,
-) -> Result<Begun, ErrorObject> {
+    (session, _): ChatAddress,
+) -> Result<PendingWorkspaceCall, ErrorObject> {
     let kind = match &request {
-        WorkspaceRequest::Checkpoint(number) => Kind::Checkpoint(*number),
-        WorkspaceRequest::RemoveFile { .. } => Kind::RemoveFile,
-        _ => Kind::Other,
+        WorkspaceRequest::Checkpoint(number) => AnswerShape::Checkpoint(*number),
+        WorkspaceRequest::RemoveFile { .. } => AnswerShape::RemoveFile,
+        _ => AnswerShape::Other,
     };
-    let told = host.ask_workspace(&session, request).await.map_err(|error| refusal(&error))?;
-    Ok(Begun { id, session, request: kind, told })
+    let reply = host.ask_workspace(&session, request).await.map_err(|error| refusal(&error))?;
+    Ok(PendingWorkspaceCall { id, session, request: kind, reply })
 }
 
-impl Begun {
+impl PendingWorkspaceCall {
     /// Waits until it is done.
     pub(super) async fn answer(self) -> String {
-        let Self { id, session, request, told } = self;
-        let answer = match told.await {
+        let Self { id, session, request, reply } = self;
+        let answer = match reply.await {
             Ok(Ok(answer)) => said(&id, request, answer),
             Ok(Err(error)) => Err(error_of(&error)),
-            Err(_) => Err(refusal(&AskError::NoSession(session))),
+            Err(_) => Err(refusal(&SessionRequestError::NoSession(session))),
         };
         answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error))
     }
 }
 
-fn said(id: &Id, request: Kind, answer: WorkspaceAnswer) -> Result<String, ErrorObject> {
+fn said(id: &Id, request: AnswerShape, answer: WorkspaceAnswer) -> Result<String, ErrorObject> {
     Ok(match answer {
         WorkspaceAnswer::Manifest { manifest, path } => {
             let said = manifest_result(&manifest, path).map_err(|error| ErrorObject::internal(error.to_string()))?;
@@ -132,14 +132,16 @@ fn said(id: &Id, request: Kind, answer: WorkspaceAnswer) -> Result<String, Error
             encode(id, &ReadFileResult { data, encoding, more })
         }
         WorkspaceAnswer::Written { size } => encode(id, &WriteFileResult { size }),
-        WorkspaceAnswer::Changed(removed) if request == Kind::RemoveFile => encode(id, &RemoveFileResult { removed }),
+        WorkspaceAnswer::Changed(removed) if request == AnswerShape::RemoveFile => {
+            encode(id, &RemoveFileResult { removed })
+        }
         WorkspaceAnswer::Changed(changed) => encode(id, &SetPlanResult { changed }),
         WorkspaceAnswer::Checkpoints(checkpoints) => {
             let info = |fs::Checkpoint { number, title, file }| CheckpointInfo { number, title, file };
             encode(id, &CheckpointsResult { checkpoints: checkpoints.into_iter().map(info).collect() })
         }
         WorkspaceAnswer::Checkpoint(text) => {
-            let number = if let Kind::Checkpoint(number) = request { number } else { 0 };
+            let number = if let AnswerShape::Checkpoint(number) = request { number } else { 0 };
             encode(id, &CheckpointResult { number, text: within(text)? })
         }
         WorkspaceAnswer::Todos(todos) => {
@@ -178,18 +180,18 @@ fn params_or_default<P: Default + serde::de::DeserializeOwned>(params: Option<&R
     if params.is_some() { read_params(params) } else { Ok(P::default()) }
 }
 
-fn shelf(shelf: Shelf) -> fs::Shelf {
+fn shelf(shelf: FilesFolder) -> fs::FilesFolder {
     match shelf {
-        Shelf::Files => fs::Shelf::Files,
-        Shelf::Research => fs::Shelf::Research,
+        FilesFolder::Files => fs::FilesFolder::Files,
+        FilesFolder::Research => fs::FilesFolder::Research,
     }
 }
 
 fn within(text: String) -> Result<String, ErrorObject> {
-    if text.len() <= MOST_TEXT {
+    if text.len() <= MAX_TEXT_BYTES {
         return Ok(text);
     }
-    Err(ErrorObject::invalid_params(format!("it has more than {MOST_TEXT} bytes: open the file itself")))
+    Err(ErrorObject::invalid_params(format!("it has more than {MAX_TEXT_BYTES} bytes: open the file itself")))
 }
 
 fn millis(time: std::time::SystemTime) -> u64 {
@@ -197,9 +199,9 @@ fn millis(time: std::time::SystemTime) -> u64 {
 }
 
 /// Why a workspace did not give or take something, as an answer.
-fn error_of(error: &NoAnswer) -> ErrorObject {
+fn error_of(error: &WorkspaceRequestError) -> ErrorObject {
     let code = match error {
-        NoAnswer::Workspace(error) => match error {
+        WorkspaceRequestError::Workspace(error) => match error {
             WorkspaceError::NoWorkspace | WorkspaceError::TooLarge { .. } | WorkspaceError::NotText { .. } => {
                 code::INVALID_PARAMS
             }
@@ -207,8 +209,11 @@ fn error_of(error: &NoAnswer) -> ErrorObject {
             WorkspaceError::Fs(error) => of_store(error),
             WorkspaceError::Manifest { .. } | WorkspaceError::NoNumberLeft { .. } => code::INTERNAL,
         },
-        NoAnswer::Database(DatabaseError::Fs(error)) => of_store(error),
-        NoAnswer::Database(_) | NoAnswer::Busy | NoAnswer::Unsaved(_) | NoAnswer::NotCopied(_) => code::INTERNAL,
+        WorkspaceRequestError::Database(DatabaseError::Fs(error)) => of_store(error),
+        WorkspaceRequestError::Database(_)
+        | WorkspaceRequestError::Busy
+        | WorkspaceRequestError::Unsaved(_)
+        | WorkspaceRequestError::NotCopied(_) => code::INTERNAL,
     };
     ErrorObject::new(code, error.to_string())
 }

@@ -4,10 +4,10 @@ use std::str::FromStr;
 
 use grove_core::{Rejection, StoreName};
 use grove_tree::navigate::Prefill;
-use grove_tree::{Cursor, Filter, MAX_ROWS, Row};
+use grove_tree::{Cursor, EntryRow, MAX_ROWS, RowFilter};
 use grove_wire::ahp::{error_code, project};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
-use grove_wire::x_grove::announced::Announcement;
+use grove_wire::x_grove::announcement::Announcement;
 use grove_wire::x_grove::*;
 use serde::Serialize;
 use serde_json::Value;
@@ -15,13 +15,15 @@ use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
 use super::{handover, workspace};
-use crate::branch::{AskError, Asked, Migrating, PendingCommand, PermissionsInquiry, TreePlace};
+use crate::branch::{
+    ChatAddress, PendingCommand, PendingMigration, PendingPermissionsRequest, PendingTreeRequest, SessionRequestError,
+};
 use crate::host::{CreateError, Host};
 use crate::session::{
-    HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, Refusal, TreeAnswer, TreeError, TreeRequest,
-    WorkspaceRequest,
+    CommandError, HandoverRequest, MigrateError, MigrateOutcome, NavigateOptions, NavigateOutcome, TreeAnswer,
+    TreeError, TreeRequest, WorkspaceRequest,
 };
-use crate::store::moving::Checked;
+use crate::store::store_move::VerifiedCopy;
 
 /// How many rows are given at once where nobody says how many.
 const ROWS: usize = 500;
@@ -47,20 +49,20 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         | Method::Import(_)
         | Method::Removal(_) => true,
         Method::History(_) => host.history().is_some(),
-        Method::Sessions(_) => host.sessions_layer().is_some(),
+        Method::Sessions(_) => host.session_hub().is_some(),
     })
 }
 
 /// The channel that a request is about.
 pub(super) fn channel(params: Option<&RawValue>) -> Result<String, ErrorObject> {
-    read_params::<Channel>(params).map(|params| params.channel)
+    read_params::<ChannelRef>(params).map(|params| params.channel)
 }
 
 /// Something that a session was asked. It has its place among what it does.
-pub(crate) enum Begun {
-    Tree(TreeBegun),
-    Workspace(workspace::Begun),
-    Handover(handover::Begun),
+pub(crate) enum PendingCall {
+    Tree(PendingTreeCall),
+    Workspace(workspace::PendingWorkspaceCall),
+    Handover(handover::PendingHandoverCall),
 }
 
 /// The dialect in which an answer gives a message's attachments: the one in which a client sends them.
@@ -71,23 +73,23 @@ pub(crate) enum MessageShape {
 }
 
 /// Something that was asked of a chat's tree.
-pub(crate) struct TreeBegun {
+pub(crate) struct PendingTreeCall {
     id: Id,
-    what: What,
+    what: TreeCall,
     shape: MessageShape,
 }
 
-enum What {
-    Tree { place: TreePlace, asked: Asked, then: Then },
-    Migrate(Migrating),
+enum TreeCall {
+    Tree { place: ChatAddress, asked: PendingTreeRequest, then: TreeCallFollowUp },
+    Migrate(PendingMigration),
     Rename(PendingCommand),
-    Permissions(PermissionsInquiry),
+    Permissions(PendingPermissionsRequest),
     SetWorkingDirectory(PendingCommand, String),
 }
 
 /// What somebody asks for.
-enum Wanted {
-    Tree(TreeRequest, Then),
+enum ExtensionRequest {
+    Tree(TreeRequest, TreeCallFollowUp),
     Workspace(WorkspaceRequest),
     Handover(HandoverRequest),
     Migrate(StoreName),
@@ -97,7 +99,7 @@ enum Wanted {
 }
 
 /// What becomes of the session's answer.
-enum Then {
+enum TreeCallFollowUp {
     Answer,
     /// A new session is made of it.
     Branch {
@@ -115,33 +117,41 @@ pub(crate) async fn begin(
     id: Id,
     method: Method,
     params: Option<&RawValue>,
-    place: TreePlace,
+    place: ChatAddress,
     shape: MessageShape,
-) -> Result<Begun, ErrorObject> {
+) -> Result<PendingCall, ErrorObject> {
     match read(method, params)? {
-        Wanted::Tree(request, then) => {
+        ExtensionRequest::Tree(request, then) => {
             let asked = host.ask_tree(&place, request).await.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::Tree { place, asked, then }, shape }))
+            Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Tree { place, asked, then }, shape }))
         }
-        Wanted::Migrate(to) => {
+        ExtensionRequest::Migrate(to) => {
             let migrating = host.ask_to_migrate(&place.0, to).await.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::Migrate(migrating), shape }))
+            Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Migrate(migrating), shape }))
         }
-        Wanted::Rename(title) => {
+        ExtensionRequest::Rename(title) => {
             let renaming = host.ask_to_rename(&place, title).await.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::Rename(renaming), shape }))
+            Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Rename(renaming), shape }))
         }
-        Wanted::Permissions { revoke } => {
+        ExtensionRequest::Permissions { revoke } => {
             let asked = host.ask_permissions(&place.0, revoke).await.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::Permissions(asked), shape }))
+            Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Permissions(asked), shape }))
         }
-        Wanted::SetWorkingDirectory(directory) => {
+        ExtensionRequest::SetWorkingDirectory(directory) => {
             let asked = host.ask_to_set_working_directory(&place.0, directory).await;
             let (pending, directory) = asked.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::SetWorkingDirectory(pending, directory), shape }))
+            Ok(PendingCall::Tree(PendingTreeCall {
+                id,
+                what: TreeCall::SetWorkingDirectory(pending, directory),
+                shape,
+            }))
         }
-        Wanted::Workspace(request) => workspace::begin(host, id, request, place).await.map(Begun::Workspace),
-        Wanted::Handover(request) => handover::begin(host, id, request, place).await.map(Begun::Handover),
+        ExtensionRequest::Workspace(request) => {
+            workspace::begin(host, id, request, place).await.map(PendingCall::Workspace)
+        }
+        ExtensionRequest::Handover(request) => {
+            handover::begin(host, id, request, place).await.map(PendingCall::Handover)
+        }
     }
 }
 
@@ -157,13 +167,13 @@ fn checked_label(label: Option<String>) -> Result<Option<String>, ErrorObject> {
     }
 }
 
-fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject> {
+fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, ErrorObject> {
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     let request = match method {
         Method::Tree => {
             let params: TreeParams = read_params(params)?;
             TreeRequest::Rows {
-                filter: parsed::<Filter>(params.filter.as_deref())?.unwrap_or_default(),
+                filter: parsed::<RowFilter>(params.filter.as_deref())?.unwrap_or_default(),
                 search: params.search.unwrap_or_default(),
                 after: parsed::<Cursor>(params.cursor.as_deref())?,
                 limit: params.limit.unwrap_or(ROWS).clamp(1, MAX_ROWS),
@@ -183,13 +193,13 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
         }
         Method::Navigate => {
             let NavigateParams { entry, label, summarize, instructions, replace_instructions } = read_params(params)?;
-            let wishes = NavigateWishes {
+            let navigate_options = NavigateOptions {
                 summarize,
                 custom_instructions: filled(instructions),
                 replace_instructions,
                 label: checked_label(filled(label))?,
             };
-            TreeRequest::Navigate { target: entry, wishes }
+            TreeRequest::Navigate { target: entry, navigate_options }
         }
         Method::Label => {
             let LabelParams { entry, label } = read_params(params)?;
@@ -206,71 +216,76 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
         Method::Abort => TreeRequest::Abort,
         Method::Branch => {
             let entry = read_params::<BranchParams>(params)?.entry;
-            return Ok(Wanted::Tree(TreeRequest::Cut { before: Some(entry.clone()) }, Then::Branch { entry }));
+            return Ok(ExtensionRequest::Tree(
+                TreeRequest::PlanFork { before: Some(entry.clone()) },
+                TreeCallFollowUp::Branch { entry },
+            ));
         }
         Method::Fork => {
             let ForkParams { title, store } = read_params(params)?;
-            let then = Then::Fork { title: filled(title), store: filled(store).map(StoreName::from) };
-            return Ok(Wanted::Tree(TreeRequest::Cut { before: None }, then));
+            let then = TreeCallFollowUp::Fork { title: filled(title), store: filled(store).map(StoreName::from) };
+            return Ok(ExtensionRequest::Tree(TreeRequest::PlanFork { before: None }, then));
         }
-        Method::Rename => return Ok(Wanted::Rename(read_params::<RenameParams>(params)?.title)),
+        Method::Rename => return Ok(ExtensionRequest::Rename(read_params::<RenameParams>(params)?.title)),
         Method::Permissions => {
-            return Ok(Wanted::Permissions { revoke: read_params::<PermissionsParams>(params)?.revoke });
+            return Ok(ExtensionRequest::Permissions { revoke: read_params::<PermissionsParams>(params)?.revoke });
         }
         Method::SetWorkingDirectory => {
-            return Ok(Wanted::SetWorkingDirectory(read_params::<SetWorkingDirectoryParams>(params)?.directory));
+            return Ok(ExtensionRequest::SetWorkingDirectory(
+                read_params::<SetWorkingDirectoryParams>(params)?.directory,
+            ));
         }
-        Method::Migrate => return Ok(Wanted::Migrate(read_params::<MigrateParams>(params)?.store.into())),
-        Method::Workspace(method) => return workspace::read(method, params).map(Wanted::Workspace),
-        Method::Handover(method) => return handover::read(method, params).map(Wanted::Handover),
+        Method::Migrate => return Ok(ExtensionRequest::Migrate(read_params::<MigrateParams>(params)?.store.into())),
+        Method::Workspace(method) => return workspace::read(method, params).map(ExtensionRequest::Workspace),
+        Method::Handover(method) => return handover::read(method, params).map(ExtensionRequest::Handover),
         // A connection does these itself: they are about no session that is there.
         Method::Import(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Removal(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::History(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Sessions(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
-    Ok(Wanted::Tree(request, Then::Answer))
+    Ok(ExtensionRequest::Tree(request, TreeCallFollowUp::Answer))
 }
 
-impl Begun {
+impl PendingCall {
     /// Waits until it is done.
     pub(crate) async fn answer(self, host: &Host) -> String {
         match self {
-            Begun::Tree(begun) => begun.answer(host).await,
-            Begun::Workspace(begun) => begun.answer().await,
-            Begun::Handover(begun) => begun.answer().await,
+            PendingCall::Tree(begun) => begun.answer(host).await,
+            PendingCall::Workspace(begun) => begun.answer().await,
+            PendingCall::Handover(begun) => begun.answer().await,
         }
     }
 }
 
-impl TreeBegun {
+impl PendingTreeCall {
     async fn answer(self, host: &Host) -> String {
         let Self { id, what, shape } = self;
         let answer = match what {
-            What::Tree { asked, then: Then::Answer, .. } => {
+            TreeCall::Tree { asked, then: TreeCallFollowUp::Answer, .. } => {
                 asked.answer().await.map(|answer| of_tree(&id, answer, shape))
             }
-            What::Tree { place, asked, then: Then::Branch { entry } } => {
+            TreeCall::Tree { place, asked, then: TreeCallFollowUp::Branch { entry } } => {
                 host.branch_off(&place, entry, asked).await.map(|branched| {
                     let (text, attachments) = said(branched.prefill, shape);
                     encode(&id, &NewSessionResult { session: branched.session.to_string(), text, attachments })
                 })
             }
-            What::Tree { asked, then: Then::Fork { title, store }, .. } => {
+            TreeCall::Tree { asked, then: TreeCallFollowUp::Fork { title, store }, .. } => {
                 host.fork_off(title, store, asked).await.map(|session| {
                     let session = session.to_string();
                     encode(&id, &NewSessionResult { session, text: None, attachments: Vec::new() })
                 })
             }
-            What::Migrate(migrating) => migrating.answer().await.map(|Migrated { store, checked }| {
-                let Checked { files, bytes } = checked;
+            TreeCall::Migrate(migrating) => migrating.answer().await.map(|MigrateOutcome { store, checked }| {
+                let VerifiedCopy { files, bytes } = checked;
                 encode(&id, &MigrateResult { store: store.to_string(), files, bytes })
             }),
-            What::Rename(renaming) => renaming.answer().await.map(|()| encode(&id, &RenameResult {})),
-            What::SetWorkingDirectory(pending, directory) => {
+            TreeCall::Rename(renaming) => renaming.answer().await.map(|()| encode(&id, &RenameResult {})),
+            TreeCall::SetWorkingDirectory(pending, directory) => {
                 pending.answer().await.map(|()| encode(&id, &SetWorkingDirectoryResult { directory }))
             }
-            What::Permissions(asked) => asked.answer(host).await.map(|permissions| encode(&id, &permissions)),
+            TreeCall::Permissions(asked) => asked.answer(host).await.map(|permissions| encode(&id, &permissions)),
         };
         answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refusal(&error)))
     }
@@ -295,15 +310,15 @@ fn of_tree(id: &Id, answer: TreeAnswer, shape: MessageShape) -> String {
                 leaf: entries.leaf,
             },
         ),
-        TreeAnswer::Navigated(Navigated { moved, leaf, prefill, summary_entry }) => {
+        TreeAnswer::NavigateOutcome(NavigateOutcome { moved, leaf, prefill, summary_entry }) => {
             let (text, attachments) = said(prefill, shape);
             encode(id, &NavigateResult { moved, leaf, text, attachments, summary_entry })
         }
         TreeAnswer::Labelled { leaf } => encode(id, &LabelResult { leaf }),
-        TreeAnswer::Merged(merged) => {
+        TreeAnswer::MergeOutcome(merged) => {
             encode(id, &MergeResult { summary_entry: merged.entry, summary: merged.summary, leaf: merged.leaf })
         }
-        TreeAnswer::Compacted(compacted) => encode(
+        TreeAnswer::CompactionOutcome(compacted) => encode(
             id,
             &CompactResult {
                 compaction_entry: compacted.entry,
@@ -314,7 +329,7 @@ fn of_tree(id: &Id, answer: TreeAnswer, shape: MessageShape) -> String {
         ),
         TreeAnswer::Aborted(aborted) => encode(id, &AbortResult { aborted }),
         // These are asked by the host alone.
-        TreeAnswer::Cut(_) | TreeAnswer::Beginning(_) => encode(id, &()),
+        TreeAnswer::PlanFork(_) | TreeAnswer::Beginning(_) => encode(id, &()),
     }
 }
 
@@ -333,15 +348,17 @@ fn values<T: Serialize>(items: &[T]) -> Vec<Value> {
     items.iter().filter_map(|item| serde_json::to_value(item).ok()).collect()
 }
 
-pub(super) fn refusal(error: &AskError) -> ErrorObject {
+pub(super) fn refusal(error: &SessionRequestError) -> ErrorObject {
     match error {
-        AskError::NoSession(_) => ErrorObject::new(error_code::SESSION_NOT_FOUND, error.to_string()),
-        AskError::Tree(error) => tree_error(error),
-        AskError::Migrate(error) => migrate_error(error),
-        AskError::Create(CreateError::Store(_)) | AskError::WorkingDirectory(_) | AskError::DirectoryOfClient => {
-            ErrorObject::invalid_params(error.to_string())
+        SessionRequestError::NoSession(_) => ErrorObject::new(error_code::SESSION_NOT_FOUND, error.to_string()),
+        SessionRequestError::Tree(error) => tree_error(error),
+        SessionRequestError::Migrate(error) => migrate_error(error),
+        SessionRequestError::Create(CreateError::Store(_))
+        | SessionRequestError::WorkingDirectory(_)
+        | SessionRequestError::DirectoryOfClient => ErrorObject::invalid_params(error.to_string()),
+        SessionRequestError::Create(_) | SessionRequestError::HostStopped(_) => {
+            ErrorObject::internal(error.to_string())
         }
-        AskError::Create(_) | AskError::Stopped(_) => ErrorObject::internal(error.to_string()),
     }
 }
 
@@ -366,16 +383,16 @@ fn migrate_error(error: &MigrateError) -> ErrorObject {
 }
 
 /// The code under which a session's refusal is answered. Its words say the reason.
-pub(super) fn refusal_code(refusal: &Refusal) -> i64 {
+pub(super) fn refusal_code(refusal: &CommandError) -> i64 {
     match refusal {
-        Refusal::Unavailable(_) => code::INTERNAL,
-        Refusal::Gone => error_code::SESSION_NOT_FOUND,
-        Refusal::Rejected(rejection) => match rejection {
+        CommandError::Unavailable(_) => code::INTERNAL,
+        CommandError::Gone => error_code::SESSION_NOT_FOUND,
+        CommandError::Rejected(rejection) => match rejection {
             Rejection::DuplicateChat(_) | Rejection::DuplicateTurn(_) | Rejection::DuplicatePart => {
                 error_code::ALREADY_EXISTS
             }
             Rejection::TurnInProgress(_) | Rejection::BeingCreated => error_code::TURN_IN_PROGRESS,
-            Rejection::NotYours => error_code::PERMISSION_DENIED,
+            Rejection::NotPermitted => error_code::PERMISSION_DENIED,
             // The request is well formed; the session, as it is, cannot do it.
             Rejection::CreationFailed(_)
             | Rejection::TooManyChats
@@ -388,7 +405,7 @@ pub(super) fn refusal_code(refusal: &Refusal) -> i64 {
             | Rejection::TurnNotActive(_)
             | Rejection::EmptyId
             | Rejection::EmptyMessage
-            | Rejection::AnswerMisfit { .. }
+            | Rejection::InvalidAnswer { .. }
             | Rejection::UnknownRequest(_)
             | Rejection::AlreadyAnswered(_)
             | Rejection::UnknownModel { .. }
@@ -412,7 +429,7 @@ pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
         }
         TreeError::Forbidden { .. } | TreeError::MustAsk => error_code::PERMISSION_DENIED,
         TreeError::Refused(refusal) => refusal_code(refusal),
-        TreeError::Plan(_)
+        TreeError::TreeEdit(_)
         | TreeError::Point(_)
         | TreeError::Rows(_)
         | TreeError::UnknownChat(_)
@@ -420,7 +437,7 @@ pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
         | TreeError::NoModel { .. }
         | TreeError::NothingToCompact
         | TreeError::NothingToMerge { .. }
-        | TreeError::OnThisBranch { .. } => code::INVALID_PARAMS,
+        | TreeError::OnActiveBranch { .. } => code::INVALID_PARAMS,
         TreeError::Aborted
         | TreeError::Summary(_)
         | TreeError::EmptySummary { .. }
@@ -441,15 +458,15 @@ fn parsed<T: FromStr<Err: ToString>>(text: Option<&str>) -> Result<Option<T>, Er
     text.map(|text| text.parse().map_err(|error: T::Err| ErrorObject::invalid_params(error.to_string()))).transpose()
 }
 
-fn row(row: Row) -> TreeRow {
+fn row(row: EntryRow) -> TreeRow {
     TreeRow {
         id: row.id,
         parent: row.parent,
         depth: row.depth,
         indent: row.indent,
         kind: row.kind.name().unwrap_or("unknown").to_owned(),
-        role: row.shown.role,
-        text: row.shown.text,
+        role: row.preview.role,
+        text: row.preview.text,
         // Another program may have written a longer one.
         label: row.label.map(|label| label.chars().take(MAX_LABEL).collect()),
         time: row.time,

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use tokio::sync::oneshot;
 
 use super::end::{self, EndFile};
-use super::record::{Record, RecordRef, SegmentEnd};
-use super::recover::{Contents, Found};
-use super::{Journal, Sync};
+use super::record::{JournalRecord, JournalRecordRef, SegmentEnd};
+use super::recover::{JournalContents, JournalItem};
+use super::{Journal, SyncMode};
 
 /// How large a segment may grow before the next one begins.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -37,7 +37,7 @@ pub enum JournalError {
 #[derive(Debug)]
 pub struct FileJournal {
     /// There until it is dropped.
-    jobs: Option<mpsc::SyncSender<Job>>,
+    jobs: Option<mpsc::SyncSender<JournalJob>>,
     thread: Option<JoinHandle<()>>,
     /// The segments before the one that is written, and the highest number in each.
     closed: VecDeque<(u64, u64)>,
@@ -48,18 +48,18 @@ pub struct FileJournal {
     last_seq: u64,
 }
 
-enum Job {
-    Append { batch: Vec<u8>, sync: Sync, segment: u64, done: oneshot::Sender<io::Result<()>> },
+enum JournalJob {
+    Append { batch: Vec<u8>, sync: SyncMode, segment: u64, done: oneshot::Sender<io::Result<()>> },
     Remove { segment: u64 },
 }
 
 impl FileJournal {
     /// Reads what the folder's journal holds and opens it for what comes. A torn end, as a crash leaves it, is cut off.
-    pub fn open(folder: &Path) -> Result<(Self, Contents), JournalError> {
+    pub fn open(folder: &Path) -> Result<(Self, JournalContents), JournalError> {
         let failed = |error| JournalError::Io { path: folder.to_owned(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let noted = end::noted(folder);
-        let Read { contents, segments, .. } = read(folder, Torn::CutOff)?;
+        let LoadedJournal { contents, segments, .. } = read(folder, TornTailPolicy::CutOff)?;
         let closed = segments.iter().map(|segment| (segment.number, segment.last_seq)).collect();
         let previous = segments.last().map(|segment| SegmentEnd { number: segment.number, bytes: segment.bytes });
         let last = previous.or(noted).map_or(0, |end| end.number);
@@ -67,7 +67,7 @@ impl FileJournal {
             return Err(failed(io::Error::other(format!("its last segment has the number {last}: remove that file"))));
         }
         let end = EndFile::open(folder).map_err(failed)?;
-        let writer = Writer::begin(folder.to_owned(), last + 1, end).map_err(failed)?;
+        let writer = SegmentWriter::begin(folder.to_owned(), last + 1, end).map_err(failed)?;
         let number = last + 1;
         // One batch is under way at a time; further places keep the hand-over from waiting.
         let (jobs, inbox) = mpsc::sync_channel(16);
@@ -77,10 +77,10 @@ impl FileJournal {
     }
 
     /// Reads what the folder's journal holds and changes nothing.
-    pub fn look(folder: &Path) -> Result<Contents, JournalError> {
+    pub fn look(folder: &Path) -> Result<JournalContents, JournalError> {
         match folder.try_exists() {
-            Ok(false) if end::noted(folder).is_none() => Ok(Contents::default()),
-            _ => Ok(read(folder, Torn::Left)?.contents),
+            Ok(false) if end::noted(folder).is_none() => Ok(JournalContents::default()),
+            _ => Ok(read(folder, TornTailPolicy::Left)?.contents),
         }
     }
 }
@@ -98,18 +98,18 @@ impl Drop for FileJournal {
 
 /// Handling of a torn end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Torn {
+enum TornTailPolicy {
     CutOff,
     Left,
 }
 
 /// The journal of a folder, read.
-struct Read {
-    contents: Contents,
-    segments: Vec<ReadSegment>,
+struct LoadedJournal {
+    contents: JournalContents,
+    segments: Vec<ScannedSegment>,
 }
 
-struct ReadSegment {
+struct ScannedSegment {
     number: u64,
     /// Up to where it holds whole records.
     bytes: u64,
@@ -118,10 +118,10 @@ struct ReadSegment {
 }
 
 /// Reads all segments, and tells what is missing between them and behind them.
-fn read(folder: &Path, torn: Torn) -> Result<Read, JournalError> {
+fn read(folder: &Path, torn: TornTailPolicy) -> Result<LoadedJournal, JournalError> {
     let failed = |error| JournalError::Io { path: folder.to_owned(), error };
-    let mut contents = Contents::default();
-    let mut segments: Vec<ReadSegment> = Vec::new();
+    let mut contents = JournalContents::default();
+    let mut segments: Vec<ScannedSegment> = Vec::new();
     // First, since a host may write on meanwhile.
     let noted = end::noted(folder);
     let found = match list_segments(folder) {
@@ -132,9 +132,9 @@ fn read(folder: &Path, torn: Torn) -> Result<Read, JournalError> {
         let begin = contents.found.len();
         let last = n + 1 == found.len();
         let in_file = |error| JournalError::Io { path: path.clone(), error };
-        let ReadLines { whole, after } = match read_segment(path, last, torn, &mut contents) {
+        let SegmentScan { whole, after } = match read_segment(path, last, torn, &mut contents) {
             // A host that runs has removed it meanwhile.
-            Err(error) if torn == Torn::Left && error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if torn == TornTailPolicy::Left && error.kind() == io::ErrorKind::NotFound => continue,
             read => read.map_err(in_file)?,
         };
         if let Some(before) = segments.last() {
@@ -149,9 +149,9 @@ fn read(folder: &Path, torn: Torn) -> Result<Read, JournalError> {
                 Some(_) | None => None,
             };
             // It was lost before this segment began.
-            missing.into_iter().for_each(|missing| contents.found.insert(begin, Found::Damage(missing)));
+            missing.into_iter().for_each(|missing| contents.found.insert(begin, JournalItem::Damage(missing)));
         }
-        segments.push(ReadSegment { number: *number, bytes: whole, last_seq: contents.last_seq() });
+        segments.push(ScannedSegment { number: *number, bytes: whole, last_seq: contents.last_seq() });
     }
     if let Some(end) = noted {
         let lost = match segments.iter().find(|segment| segment.number == end.number) {
@@ -163,10 +163,10 @@ fn read(folder: &Path, torn: Torn) -> Result<Read, JournalError> {
             }
             None => None,
         };
-        contents.found.extend(lost.map(Found::Damage));
+        contents.found.extend(lost.map(JournalItem::Damage));
     }
     contents.replace_times();
-    Ok(Read { contents, segments })
+    Ok(LoadedJournal { contents, segments })
 }
 
 fn cut_off(end: SegmentEnd, bytes: u64) -> String {
@@ -176,7 +176,7 @@ fn cut_off(end: SegmentEnd, bytes: u64) -> String {
 
 #[async_trait]
 impl Journal for FileJournal {
-    async fn append(&mut self, batch: Vec<u8>, sync: Sync, last_seq: u64) -> io::Result<()> {
+    async fn append(&mut self, batch: Vec<u8>, sync: SyncMode, last_seq: u64) -> io::Result<()> {
         let gone = || io::Error::other("the journal's thread has ended");
         let rotate = self.length >= SEGMENT_BYTES;
         let segment = if rotate { self.number + 1 } else { self.number };
@@ -184,7 +184,7 @@ impl Journal for FileJournal {
         let bytes = batch.len() as u64;
         let (done, written) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or_else(gone)?;
-        jobs.send(Job::Append { batch, sync, segment, done }).map_err(|_| gone())?;
+        jobs.send(JournalJob::Append { batch, sync, segment, done }).map_err(|_| gone())?;
         written.await.map_err(|_| gone())??;
         if rotate {
             self.closed.push_back((self.number, self.last_seq));
@@ -208,7 +208,7 @@ impl Journal for FileJournal {
         }
         while let Some((segment, _)) = self.closed.pop_front_if(|(_, last_seq)| *last_seq <= upto) {
             // What stays behind, because the thread has ended, is read again and does no harm.
-            self.jobs.as_ref().map(|jobs| jobs.send(Job::Remove { segment }).ok());
+            self.jobs.as_ref().map(|jobs| jobs.send(JournalJob::Remove { segment }).ok());
         }
     }
 }
@@ -219,7 +219,7 @@ impl FileJournal {
         let current = SegmentEnd { number: self.number, bytes: self.length };
         let after = if rotate { Some(current) } else { self.previous };
         let mut whole = Vec::with_capacity(batch.len() + 64);
-        RecordRef::Segment { after }.write(&mut whole)?;
+        JournalRecordRef::Segment { after }.write(&mut whole)?;
         whole.extend_from_slice(batch);
         Ok(whole)
     }
@@ -243,12 +243,17 @@ fn list_segments(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(segments)
 }
 
-fn read_segment(path: &Path, last: bool, torn: Torn, contents: &mut Contents) -> io::Result<ReadLines> {
+fn read_segment(
+    path: &Path,
+    last: bool,
+    torn: TornTailPolicy,
+    contents: &mut JournalContents,
+) -> io::Result<SegmentScan> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let end = if last { End::MayBeTorn } else { End::IsWhole };
+    let end = if last { SegmentTail::MayBeTorn } else { SegmentTail::IsWhole };
     let read = read_lines(BufReader::with_capacity(1 << 20, File::open(path)?), &name, end, contents)?;
     let whole = read.whole;
-    if torn == Torn::CutOff && fs::metadata(path)?.len() > whole {
+    if torn == TornTailPolicy::CutOff && fs::metadata(path)?.len() > whole {
         tracing::info!(segment = %name, "the journal's torn end is cut off");
         let file = OpenOptions::new().write(true).open(path)?;
         file.set_len(whole)?;
@@ -258,7 +263,7 @@ fn read_segment(path: &Path, last: bool, torn: Torn, contents: &mut Contents) ->
 }
 
 /// The facts about a segment that was read.
-pub(super) struct ReadLines {
+pub(super) struct SegmentScan {
     /// The end of the last line that is kept.
     whole: u64,
     /// The end of the segment before it, as it says.
@@ -267,7 +272,7 @@ pub(super) struct ReadLines {
 
 /// Whether half a line at the end is what a crash leaves, or damage.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum SegmentTail {
     MayBeTorn,
     IsWhole,
 }
@@ -277,9 +282,9 @@ pub(super) enum End {
 pub(super) fn read_lines(
     mut reader: impl BufRead,
     name: &str,
-    end: End,
-    contents: &mut Contents,
-) -> io::Result<ReadLines> {
+    end: SegmentTail,
+    contents: &mut JournalContents,
+) -> io::Result<SegmentScan> {
     let mut line = Vec::new();
     let mut after = None;
     let (mut number, mut whole) = (0usize, 0u64);
@@ -290,34 +295,34 @@ pub(super) fn read_lines(
         number += 1;
         let length = io::Read::take(&mut reader, LINE_BYTES).read_until(b'\n', &mut line)? as u64;
         if length == 0 {
-            if end == End::IsWhole {
+            if end == SegmentTail::IsWhole {
                 contents.found.append(&mut together);
             }
-            return Ok(ReadLines { whole: if together.is_empty() { whole } else { begun }, after });
+            return Ok(SegmentScan { whole: if together.is_empty() { whole } else { begun }, after });
         }
         let record = match line.strip_suffix(b"\n") {
-            Some(line) => Record::read(line).map_err(|bad| bad.to_string()),
+            Some(line) => JournalRecord::read(line).map_err(|bad| bad.to_string()),
             None => Err("it is cut off".to_owned()),
         };
         match record {
-            Ok(Record::Segment { after: end }) => after = end,
+            Ok(JournalRecord::Segment { after: end }) => after = end,
             Ok(record) => {
                 let more = record.has_more();
                 if together.is_empty() {
                     begun = whole;
                 }
-                together.push(Found::Record(record));
+                together.push(JournalItem::JournalRecord(record));
                 if !more {
                     contents.found.append(&mut together);
                 }
             }
             // It was never published: nothing leaves before its batch is written.
-            Err(_) if end == End::MayBeTorn && reader.fill_buf()?.is_empty() => {
-                return Ok(ReadLines { whole: if together.is_empty() { whole } else { begun }, after });
+            Err(_) if end == SegmentTail::MayBeTorn && reader.fill_buf()?.is_empty() => {
+                return Ok(SegmentScan { whole: if together.is_empty() { whole } else { begun }, after });
             }
             Err(problem) => {
                 contents.found.append(&mut together);
-                contents.found.push(Found::Damage(format!("{name}, line {number}: {problem}")));
+                contents.found.push(JournalItem::Damage(format!("{name}, line {number}: {problem}")));
             }
         }
         whole += length;
@@ -325,7 +330,7 @@ pub(super) fn read_lines(
 }
 
 /// Writes segments.
-struct Writer {
+struct SegmentWriter {
     folder: PathBuf,
     number: u64,
     file: File,
@@ -342,9 +347,9 @@ struct Writer {
     "{} was removed or replaced while the host runs: put the data folder back, or stop the host and start it again",
     .0.display()
 )]
-struct Removed(PathBuf);
+struct SegmentRemoved(PathBuf);
 
-impl Writer {
+impl SegmentWriter {
     fn begin(folder: PathBuf, number: u64, end: EndFile) -> io::Result<Self> {
         let path = segment_path(&folder, number);
         // A try that failed before may have made it.
@@ -364,9 +369,9 @@ impl Writer {
         let written = self.file.metadata()?;
         match fs::metadata(&path) {
             Ok(named) if (named.dev(), named.ino()) == (written.dev(), written.ino()) => Ok(()),
-            Ok(_) => Err(io::Error::other(Removed(path))),
+            Ok(_) => Err(io::Error::other(SegmentRemoved(path))),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                Err(io::Error::other(Removed(path)))
+                Err(io::Error::other(SegmentRemoved(path)))
             }
             Err(error) => Err(error),
         }
@@ -383,16 +388,16 @@ impl Writer {
         Ok(())
     }
 
-    fn run(mut self, inbox: &mpsc::Receiver<Job>) {
+    fn run(mut self, inbox: &mpsc::Receiver<JournalJob>) {
         while let Ok(job) = inbox.recv() {
             match job {
-                Job::Append { batch, sync, segment, done } => {
+                JournalJob::Append { batch, sync, segment, done } => {
                     // Whoever waited may have gone meanwhile.
                     done.send(self.append(&batch, sync, segment)).ok();
                     // Where there is no room for zeros, the next batch will say so.
                     self.fill_ahead().ok();
                 }
-                Job::Remove { segment } => {
+                JournalJob::Remove { segment } => {
                     // In another host's folder it would be another host's segment.
                     if self.must_be_in_place().is_err() {
                         continue;
@@ -414,7 +419,7 @@ impl Writer {
         self.end.note(SegmentEnd { number: self.number, bytes: self.length });
     }
 
-    fn append(&mut self, batch: &[u8], sync: Sync, segment: u64) -> io::Result<()> {
+    fn append(&mut self, batch: &[u8], sync: SyncMode, segment: u64) -> io::Result<()> {
         self.must_be_in_place()?;
         if segment != self.number {
             self.file.set_len(self.length)?;
@@ -430,17 +435,17 @@ impl Writer {
             return written;
         }
         self.length += batch.len() as u64;
-        if sync == Sync::Now {
+        if sync == SyncMode::Now {
             self.note_end();
         }
         Ok(())
     }
 
-    fn write(&mut self, batch: &[u8], sync: Sync) -> io::Result<()> {
+    fn write(&mut self, batch: &[u8], sync: SyncMode) -> io::Result<()> {
         self.file.write_all_at(batch, self.length)?;
         match sync {
-            Sync::Now => self.file.sync_data(),
-            Sync::Later => Ok(()),
+            SyncMode::Now => self.file.sync_data(),
+            SyncMode::Later => Ok(()),
         }
     }
 }

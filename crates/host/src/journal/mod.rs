@@ -20,13 +20,13 @@ use async_trait::async_trait;
 use grove_core::Timestamp;
 
 pub use files::{FileJournal, JournalError};
-pub(crate) use record::{RecordRef, Spoken};
+pub(crate) use record::{ClientVersion, JournalRecordRef};
 pub(crate) use recover::lacks_numbers;
-pub use recover::{Contents, Recovered, recover};
+pub use recover::{JournalContents, RecoveredState, recover};
 
 /// The largest number that is believed when it is read from a disk. Every client can count to 2^53; this leaves room to
 /// go on from there for longer than anybody will.
-pub(crate) const MOST_SEQ: u64 = (1 << 53) - (1 << 50);
+pub(crate) const MAX_SEQ: u64 = (1 << 53) - (1 << 50);
 
 /// How many numbers a host has for each millisecond.
 const NUMBERS_PER_MS: u64 = 1_024;
@@ -34,7 +34,7 @@ const NUMBERS_PER_MS: u64 = 1_024;
 /// The number of the state with which a host starts; the first event gets the next one. No host that ran before, with
 /// whatever journal, has given a number above it: numbers follow the clock, and no host gives so many in a millisecond.
 pub(crate) fn number_at_start(last: u64, now: Timestamp) -> u64 {
-    let by_clock = now.0.checked_mul(NUMBERS_PER_MS).filter(|number| *number <= MOST_SEQ).unwrap_or(0);
+    let by_clock = now.0.checked_mul(NUMBERS_PER_MS).filter(|number| *number <= MAX_SEQ).unwrap_or(0);
     last.max(by_clock.saturating_sub(1))
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn number_at_start(last: u64, now: Timestamp) -> u64 {
 #[async_trait]
 pub trait Journal: Send + std::fmt::Debug {
     /// Writes a batch whole, or leaves the journal as it was. `last_seq` is the highest number in it.
-    async fn append(&mut self, batch: Vec<u8>, sync: Sync, last_seq: u64) -> io::Result<()>;
+    async fn append(&mut self, batch: Vec<u8>, sync: SyncMode, last_seq: u64) -> io::Result<()>;
 
     /// Whether the next batch begins a segment. It must then say again what only the journal knows, since the segments
     /// before it will go.
@@ -56,7 +56,7 @@ pub trait Journal: Send + std::fmt::Debug {
 
 /// Whether a batch must have reached the disk before it counts as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncMode {
     /// It must.
     Now,
     /// The operating system may take its time.
@@ -69,7 +69,7 @@ pub struct NoJournal;
 
 #[async_trait]
 impl Journal for NoJournal {
-    async fn append(&mut self, _batch: Vec<u8>, _sync: Sync, _last_seq: u64) -> io::Result<()> {
+    async fn append(&mut self, _batch: Vec<u8>, _sync: SyncMode, _last_seq: u64) -> io::Result<()> {
         Ok(())
     }
 }
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(number_at_start(7, Timestamp(1_000)), 1_024_000 - 1);
         assert_eq!(number_at_start(2_000_000, Timestamp(1_000)), 2_000_000);
         assert_eq!(number_at_start(7, Timestamp(0)), 7);
-        for odd in [Timestamp(u64::MAX), Timestamp(1 << 53), Timestamp(MOST_SEQ)] {
+        for odd in [Timestamp(u64::MAX), Timestamp(1 << 53), Timestamp(MAX_SEQ)] {
             assert_eq!(number_at_start(7, odd), 7, "a clock that is off by centuries is not followed");
         }
     }

@@ -3,38 +3,39 @@
 //! A line is `<crc32 of the JSON, 8 hex digits> <JSON>\n`. Whether a line is whole can be told from the line alone.
 //! Records that belong together say so: each but the last has `more`.
 
-use grove_agents::Mark;
+use grove_agents::FrameCursor;
 use grove_core::{ChatId, ClientId, Event, SessionId};
 use serde::{Deserialize, Serialize};
 
-use super::MOST_SEQ;
-use crate::sequencer::Origin;
+use super::MAX_SEQ;
+use crate::sequencer::ActionOrigin;
 
 /// A record, as it is read.
 #[expect(clippy::large_enum_variant, reason = "nearly every record is an event, and none is kept")]
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Record {
+pub(crate) enum JournalRecord {
     /// Something happened.
     Event {
         seq: u64,
-        origin: Option<Origin>,
+        origin: Option<ActionOrigin>,
         event: Event,
         #[serde(default)]
         more: bool,
     },
     /// Up to where a chat's agent has been heard.
-    Mark {
+    #[serde(rename = "mark")]
+    FrameCursor {
         session: SessionId,
         chat: ChatId,
-        mark: Mark,
+        mark: FrameCursor,
         #[serde(default)]
         more: bool,
     },
     /// Numbers up to here may have been used: some are given to refusals, which are not recorded.
     Reserved(u64),
     /// A client said who it is and what it speaks.
-    Client { id: ClientId, version: Spoken },
+    Client { id: ClientId, version: ClientVersion },
     /// A host started: numbers above `from` and below `to` were never given.
     Jump { from: u64, to: u64 },
     /// A segment begins. It says how long the one before it was, so that a missing end is noticed.
@@ -51,26 +52,27 @@ pub(crate) struct SegmentEnd {
 /// A record, as it is written.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum RecordRef<'a> {
+pub(crate) enum JournalRecordRef<'a> {
     Event {
         seq: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
-        origin: Option<&'a Origin>,
+        origin: Option<&'a ActionOrigin>,
         event: &'a Event,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         more: bool,
     },
-    Mark {
+    #[serde(rename = "mark")]
+    FrameCursor {
         session: &'a SessionId,
         chat: &'a ChatId,
-        mark: &'a Mark,
+        mark: &'a FrameCursor,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         more: bool,
     },
     Reserved(u64),
     Client {
         id: &'a ClientId,
-        version: &'a Spoken,
+        version: &'a ClientVersion,
     },
     Jump {
         from: u64,
@@ -84,7 +86,7 @@ pub(crate) enum RecordRef<'a> {
 /// The version that a client speaks: a number in the first dialect, a name in the second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Spoken {
+pub(crate) enum ClientVersion {
     V1(u32),
     Ahp(String),
 }
@@ -92,7 +94,7 @@ pub(crate) enum Spoken {
 /// How long the checksum and the space behind it are.
 const HEAD: usize = 9;
 
-impl RecordRef<'_> {
+impl JournalRecordRef<'_> {
     /// Adds the record's line to a batch.
     pub(crate) fn write(&self, batch: &mut Vec<u8>) -> serde_json::Result<()> {
         let start = batch.len();
@@ -122,25 +124,28 @@ pub(crate) enum BadRecord {
     #[error(
         "it says that the agent of chat {chat} of session {session} was heard up to a frame that no agent comes to"
     )]
-    Mark { session: SessionId, chat: ChatId },
+    FrameCursor { session: SessionId, chat: ChatId },
 }
 
-impl Record {
+impl JournalRecord {
     /// Whether the next record belongs to this one.
     pub(crate) fn has_more(&self) -> bool {
         match self {
-            Record::Event { more, .. } | Record::Mark { more, .. } => *more,
-            Record::Reserved(_) | Record::Client { .. } | Record::Jump { .. } | Record::Segment { .. } => false,
+            JournalRecord::Event { more, .. } | JournalRecord::FrameCursor { more, .. } => *more,
+            JournalRecord::Reserved(_)
+            | JournalRecord::Client { .. }
+            | JournalRecord::Jump { .. }
+            | JournalRecord::Segment { .. } => false,
         }
     }
 
     /// The highest number that it names.
     fn number(&self) -> u64 {
         match self {
-            Record::Event { seq, .. } => *seq,
-            Record::Reserved(upto) => *upto,
-            Record::Jump { from, to } => *from.max(to),
-            Record::Mark { .. } | Record::Client { .. } | Record::Segment { .. } => 0,
+            JournalRecord::Event { seq, .. } => *seq,
+            JournalRecord::Reserved(upto) => *upto,
+            JournalRecord::Jump { from, to } => *from.max(to),
+            JournalRecord::FrameCursor { .. } | JournalRecord::Client { .. } | JournalRecord::Segment { .. } => 0,
         }
     }
 
@@ -153,8 +158,10 @@ impl Record {
         }
         let record: Self = serde_json::from_slice(json)?;
         match record {
-            Record::Mark { session, chat, mark, .. } if !mark.is_plausible() => Err(BadRecord::Mark { session, chat }),
-            record if record.number() > MOST_SEQ => Err(BadRecord::Number(record.number())),
+            JournalRecord::FrameCursor { session, chat, mark, .. } if !mark.is_plausible() => {
+                Err(BadRecord::FrameCursor { session, chat })
+            }
+            record if record.number() > MAX_SEQ => Err(BadRecord::Number(record.number())),
             record => Ok(record),
         }
     }

@@ -3,41 +3,41 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use grove_agents::Mark;
+use grove_agents::FrameCursor;
 use grove_core::*;
 use grove_fs::FsError;
-use grove_tree::turns::Limit;
+use grove_tree::turns::TurnLimit;
 
 use super::files;
-use super::record::{Record, Spoken};
+use super::record::{ClientVersion, JournalRecord};
 use super::restore::{cut_partial_turn, restore_logs};
 use crate::config::Limits;
-use crate::sequencer::{Cold, Names, Replay, Sequenced};
+use crate::sequencer::{EvictedSession, Names, ReplayWindow, SequencedEvent};
 use crate::store::session_file::{self, SessionFile};
+use crate::store::store_scan::{JournaledMove, StoreScan, store_scan};
 use crate::store::stores::Stores;
-use crate::store::survey::{Moved, Survey, survey};
 use crate::store::{copy, paths};
 
 /// What a journal holds, in its order.
 #[derive(Debug, Default)]
-pub struct Contents {
-    pub(super) found: Vec<Found>,
+pub struct JournalContents {
+    pub(super) found: Vec<JournalItem>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "nearly all that is found is records")]
 #[derive(Debug)]
-pub(super) enum Found {
-    Record(Record),
+pub(super) enum JournalItem {
+    JournalRecord(JournalRecord),
     /// Something that cannot be read, in words.
     Damage(String),
 }
 
-impl Contents {
+impl JournalContents {
     /// What the bytes of one segment hold, however they end.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
         // Reading from memory cannot fail.
-        files::read_lines(bytes, "journal", files::End::MayBeTorn, &mut contents).ok();
+        files::read_lines(bytes, "journal", files::SegmentTail::MayBeTorn, &mut contents).ok();
         contents.replace_times();
         contents
     }
@@ -47,7 +47,7 @@ impl Contents {
         let mut last = Timestamp(0);
         let (mut first, mut count) = (None, 0u64);
         for (at, found) in self.found.iter_mut().enumerate() {
-            let Found::Record(Record::Event { event, .. }) = found else { continue };
+            let JournalItem::JournalRecord(JournalRecord::Event { event, .. }) = found else { continue };
             if event.at.is_plausible() {
                 last = event.at;
             } else {
@@ -60,19 +60,19 @@ impl Contents {
             let words = format!(
                 "the journal has {count} events with times that no clock shows: each is taken for as old as the one before it"
             );
-            self.found.insert(first, Found::Damage(words));
+            self.found.insert(first, JournalItem::Damage(words));
         }
     }
 
     /// Where sessions went, each with its last move since it was made.
-    fn moves(&self) -> HashMap<SessionId, Moved> {
+    fn moves(&self) -> HashMap<SessionId, JournaledMove> {
         let mut moves = HashMap::new();
         for found in &self.found {
-            let Found::Record(Record::Event { seq, event, .. }) = found else { continue };
+            let JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) = found else { continue };
             match &event.change {
                 Change::Session(id, SessionEvent::Created(_)) => drop(moves.remove(id)),
                 Change::Session(id, SessionEvent::Moved(to)) => {
-                    moves.insert(id.clone(), Moved { seq: *seq, to: to.clone() });
+                    moves.insert(id.clone(), JournaledMove { seq: *seq, to: to.clone() });
                 }
                 _ => {}
             }
@@ -83,8 +83,8 @@ impl Contents {
     /// The highest number of an event.
     pub(super) fn last_seq(&self) -> u64 {
         let events = self.found.iter().rev().filter_map(|found| match found {
-            Found::Record(Record::Event { seq, .. }) => Some(*seq),
-            Found::Record(_) | Found::Damage(_) => None,
+            JournalItem::JournalRecord(JournalRecord::Event { seq, .. }) => Some(*seq),
+            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
         });
         events.max().unwrap_or(0)
     }
@@ -93,14 +93,17 @@ impl Contents {
 /// Says where sessions' folders know of numbers that the journal knows nothing of: it knows of each first. It was removed,
 /// cut off, or is an older one.
 pub(crate) fn lacks_numbers<'a>(
-    contents: &Contents,
+    contents: &JournalContents,
     files: impl IntoIterator<Item = &'a SessionFile>,
 ) -> Option<String> {
     let known = contents.found.iter().map(|found| match found {
-        Found::Record(Record::Event { seq, .. }) => *seq,
-        Found::Record(Record::Reserved(upto)) => *upto,
-        Found::Record(Record::Jump { to, .. }) => *to,
-        Found::Record(Record::Mark { .. } | Record::Client { .. } | Record::Segment { .. }) | Found::Damage(_) => 0,
+        JournalItem::JournalRecord(JournalRecord::Event { seq, .. }) => *seq,
+        JournalItem::JournalRecord(JournalRecord::Reserved(upto)) => *upto,
+        JournalItem::JournalRecord(JournalRecord::Jump { to, .. }) => *to,
+        JournalItem::JournalRecord(
+            JournalRecord::FrameCursor { .. } | JournalRecord::Client { .. } | JournalRecord::Segment { .. },
+        )
+        | JournalItem::Damage(_) => 0,
     });
     let known = known.max().unwrap_or(0);
     let newest = files.into_iter().filter(|file| file.seq > known).max_by_key(|file| file.seq)?;
@@ -114,40 +117,40 @@ pub(crate) fn lacks_numbers<'a>(
 
 /// The state at the journal's end, and what is needed to go on from there.
 #[derive(Debug)]
-pub struct Recovered {
+pub struct RecoveredState {
     pub(crate) state: State,
     /// Sessions that are in their folders alone.
-    pub(crate) cold: HashMap<SessionId, Cold>,
+    pub(crate) evicted: HashMap<SessionId, EvictedSession>,
     /// No number up to here is given again.
     pub(crate) seq: u64,
     /// The highest number of an event in the journal.
     pub(crate) last_event: u64,
     /// The first event of each session that is in the journal alone.
     pub(crate) unpersisted: HashMap<SessionId, u64>,
-    pub(crate) replay: Replay,
+    pub(crate) replay: ReplayWindow,
     /// The versions that clients spoke.
-    pub(crate) clients: HashMap<ClientId, Spoken>,
+    pub(crate) clients: HashMap<ClientId, ClientVersion>,
     /// Sessions in folders alone in which messages wait.
     waiting: Vec<SessionUri>,
     /// Sessions whose logs were not copied to the end.
     uncopied: HashSet<SessionId>,
     /// Up to where the agents of chats were heard.
-    pub(crate) marks: HashMap<(SessionId, ChatId), Mark>,
+    pub(crate) marks: HashMap<(SessionId, ChatId), FrameCursor>,
     /// What could not be read, in words.
     pub damage: Vec<String>,
 }
 
 /// Puts together what a journal and the sessions' folders hold. What was cut off between two stores is finished or
 /// undone.
-pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Result<Recovered, FsError> {
+pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits) -> Result<RecoveredState, FsError> {
     let moves = contents.moves();
-    let mut survey = survey(stores, &moves).await?;
-    survey.rebuild_files(&contents.created(), stores, limits).await;
-    let files = std::mem::take(&mut survey.files);
+    let mut store_scan = store_scan(stores, &moves).await?;
+    store_scan.rebuild_files(&contents.created(), stores, limits).await;
+    let files = std::mem::take(&mut store_scan.files);
     let (files, short) = restore_logs(&contents, files, stores, limits).await;
-    survey.damage.extend(short);
-    survey.damage.extend(lacks_numbers(&contents, &files));
-    let mut recovered = Recovered::nothing(limits);
+    store_scan.damage.extend(short);
+    store_scan.damage.extend(lacks_numbers(&contents, &files));
+    let mut recovered = RecoveredState::nothing(limits);
     // A session of which the journal tells more than its folder is read whole; the others are left where they are.
     let persisted: HashMap<SessionId, u64> = files.iter().map(|file| (file.id().clone(), file.seq)).collect();
     let backends: HashMap<SessionId, StoreName> =
@@ -155,11 +158,11 @@ pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Re
     let is_news_of = |seq: u64, event: &Event| {
         event.change.session().is_some_and(|id| seq > persisted.get(id).copied().unwrap_or(0))
     };
-    let is_news = |found: &Found| match found {
-        Found::Record(Record::Event { seq, event, .. }) => {
+    let is_news = |found: &JournalItem| match found {
+        JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) => {
             is_news_of(*seq, event).then(|| event.change.session().cloned()).flatten()
         }
-        Found::Record(_) | Found::Damage(_) => None,
+        JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
     };
     let told: HashSet<SessionId> = contents.found.iter().filter_map(is_news).collect();
     let mut names = HashMap::new();
@@ -177,23 +180,23 @@ pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Re
     }
     // What the journal let go is not there to be replayed.
     let first = contents.found.iter().find_map(|found| match found {
-        Found::Record(Record::Event { seq, .. }) => Some(seq.saturating_sub(1)),
-        Found::Record(_) | Found::Damage(_) => None,
+        JournalItem::JournalRecord(JournalRecord::Event { seq, .. }) => Some(seq.saturating_sub(1)),
+        JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
     });
     recovered.replay.begin_above(first.unwrap_or(0));
     for mut found in contents.found {
-        if let Found::Record(Record::Event { seq, event, .. }) = &mut found
+        if let JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) = &mut found
             && is_news_of(*seq, event)
         {
             if let Change::Session(id, SessionEvent::Created(new)) = &event.change {
                 let store = moves.get(id).map_or(&new.store, |moved| &moved.to);
-                survey.judge(stores, id, store);
+                store_scan.judge(stores, id, store);
             }
-            let left_out = recovered.leaves_out(event, &mut survey, stores);
+            let left_out = recovered.skipped_session(event, &mut store_scan, stores);
             if let Some(id) = left_out {
                 recovered.seq = recovered.seq.max(*seq);
                 recovered.last_event = recovered.last_event.max(*seq);
-                if survey.held.contains(&id) {
+                if store_scan.held.contains(&id) {
                     recovered.unpersisted.entry(id).or_insert(*seq);
                 }
                 continue;
@@ -201,24 +204,24 @@ pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Re
             recovered.read_inherited(event, stores, limits).await;
         }
         match found {
-            Found::Record(record) => recovered.take(record, &persisted, &mut names),
-            Found::Damage(what) => {
+            JournalItem::JournalRecord(record) => recovered.take(record, &persisted, &mut names),
+            JournalItem::Damage(what) => {
                 // The rest is taken as it is, and nothing from before is replayed.
                 recovered.replay.forget();
                 recovered.damage.push(what);
             }
         }
     }
-    recovered.marks.retain(|(session, _), _| !survey.is_left_out(session));
+    recovered.marks.retain(|(session, _), _| !store_scan.is_left_out(session));
     // Where a move is undone, what the journal says of it does not count.
-    for id in &survey.stayed {
+    for id in &store_scan.stayed {
         if let (Some(session), Some(store)) = (recovered.state.sessions.get_mut(id), backends.get(id)) {
             session.store = store.clone();
         }
     }
-    recovered.settle_removed(&backends, &survey.held, stores).await?;
+    recovered.settle_removed(&backends, &store_scan.held, stores).await?;
     recovered.find_uncopied(stores).await?;
-    recovered.damage.splice(0..0, survey.damage);
+    recovered.damage.splice(0..0, store_scan.damage);
     recovered.damage.extend(stores.register().damage().iter().cloned());
     if first.is_none() {
         recovered.replay.begin_above(recovered.seq);
@@ -226,16 +229,16 @@ pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Re
     Ok(recovered)
 }
 
-impl Recovered {
+impl RecoveredState {
     /// Nothing was before.
     pub fn nothing(limits: &Limits) -> Self {
         Self {
             state: State::default(),
-            cold: HashMap::new(),
+            evicted: HashMap::new(),
             seq: 0,
             last_event: 0,
             unpersisted: HashMap::new(),
-            replay: Replay::new(limits.replay_actions, limits.replay_bytes, 0),
+            replay: ReplayWindow::new(limits.replay_actions, limits.replay_bytes, 0),
             clients: HashMap::new(),
             waiting: Vec::new(),
             uncopied: HashSet::new(),
@@ -275,7 +278,7 @@ impl Recovered {
             if file.has_waiting() {
                 self.waiting.push(file.uri().clone());
             }
-            self.cold.insert(id, Cold { failed: file.failed, session: file.without_turns() });
+            self.evicted.insert(id, EvictedSession { failed: file.failed, session: file.without_turns() });
             return;
         }
         let loaded = match stores.get(file.backend()) {
@@ -292,15 +295,15 @@ impl Recovered {
 
     /// The session of an event of which nothing is made: it went with the host, or its store is not there. One that
     /// nobody knows may lie in a store that cannot be reached.
-    fn leaves_out(&self, event: &Event, survey: &mut Survey, stores: &Stores) -> Option<SessionId> {
+    fn skipped_session(&self, event: &Event, store_scan: &mut StoreScan, stores: &Stores) -> Option<SessionId> {
         let id = event.change.session()?;
         if !self.state.sessions.contains_key(id)
             && !matches!(event.change, Change::Session(_, SessionEvent::Created(_)))
             && stores.names().any(|name| stores.is_lost(name))
         {
-            survey.held.insert(id.clone());
+            store_scan.held.insert(id.clone());
         }
-        survey.is_left_out(id).then(|| id.clone())
+        store_scan.is_left_out(id).then(|| id.clone())
     }
 
     /// Puts the turns back that a chat began with: the journal says only where they are.
@@ -308,7 +311,7 @@ impl Recovered {
         let Change::Chat(session, chat, ChatEvent::TurnsInherited { origin, turns, older }) = &mut event.change else {
             return;
         };
-        let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+        let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
         let store = self.state.sessions.get(session).map(|session| session.store.clone()).unwrap_or_default();
         let window = match stores.get(&store) {
             Ok(fs) => copy::inherited(stores, fs.as_ref(), session, chat, origin, limit).await,
@@ -334,12 +337,12 @@ impl Recovered {
 
     fn take(
         &mut self,
-        record: Record,
+        record: JournalRecord,
         persisted: &HashMap<SessionId, u64>,
         names: &mut HashMap<SessionId, Arc<Names>>,
     ) {
         match record {
-            Record::Event { seq, origin, event, .. } => {
+            JournalRecord::Event { seq, origin, event, .. } => {
                 let session = event.change.session().cloned();
                 match &event.change {
                     Change::Session(id, SessionEvent::Created(new)) => {
@@ -366,20 +369,20 @@ impl Recovered {
                 let names = session.as_ref().and_then(|id| names.get(id)).cloned();
                 self.seq = self.seq.max(seq);
                 self.last_event = self.last_event.max(seq);
-                self.replay.push(Arc::new(Sequenced::new(seq, event, origin, names)));
+                self.replay.push(Arc::new(SequencedEvent::new(seq, event, origin, names)));
             }
-            Record::Mark { session, chat, mark, .. } => {
+            JournalRecord::FrameCursor { session, chat, mark, .. } => {
                 self.marks.insert((session, chat), mark);
             }
-            Record::Reserved(upto) => self.seq = self.seq.max(upto),
-            Record::Jump { from, to } => {
+            JournalRecord::Reserved(upto) => self.seq = self.seq.max(upto),
+            JournalRecord::Jump { from, to } => {
                 self.seq = self.seq.max(to);
                 // Refusals took numbers behind the last event; nobody knows any more which.
                 self.replay.skip(from, to);
             }
             // Checked when the segments were read.
-            Record::Segment { .. } => {}
-            Record::Client { id, version } => {
+            JournalRecord::Segment { .. } => {}
+            JournalRecord::Client { id, version } => {
                 self.clients.insert(id, version);
             }
         }

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_fs::{FsError, MemoryFs, Removal, SessionFs};
 use grove_tree::restoration::{Trust, beginning, complete, with_header_of};
-use grove_tree::turns::{self, Limit, ended_turn, header_line};
+use grove_tree::turns::{self, TurnLimit, header_line, parse_turn_end};
 use grove_tree::{LogError, Owner, entries, store};
 use sha2::{Digest, Sha256};
 
-use super::record::Record;
-use super::recover::{Contents, Found};
+use super::record::JournalRecord;
+use super::recover::{JournalContents, JournalItem};
 use crate::config::Limits;
 use crate::session::{ChatLog, ChatLogError, entry_id};
 use crate::store::copy::{CopyError, CopyJob, ForkNote};
 use crate::store::session_file::{self, ExpectedLog, LoadError, LogExtent, SessionFile};
 use crate::store::stores::{StoreError, Stores};
 use crate::store::verify::checksum;
-use crate::store::{info, locking, paths};
+use crate::store::{info, log_lock, paths};
 
 /// A log that is not what its session's file says.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ enum CopySourceError {
 /// Compares the logs of sessions with the sessions' files, and completes those that are damaged from the journal and from the
 /// logs that they were copied from. Gives the files as they are then, and what happened in words.
 pub(super) async fn restore_logs(
-    contents: &Contents,
+    contents: &JournalContents,
     mut files: Vec<SessionFile>,
     stores: &Stores,
     limits: &Limits,
@@ -143,13 +143,13 @@ async fn damaged_logs(
 /// Cuts the beginning of a turn off the end of a log, where the journal has the turn whole: a power cut leaves it so. It is kept
 /// beside the log. The turn would otherwise be taken for one that the log has.
 pub(super) async fn cut_partial_turn(
-    contents: &Contents,
+    contents: &JournalContents,
     fs: &dyn SessionFs,
     session: &SessionId,
     chat: &ChatId,
 ) -> Result<(), LoadError> {
     let path = paths::log(session, chat);
-    let _held = locking::hold(fs, &path).await?;
+    let _held = log_lock::hold(fs, &path).await?;
     if !fs.exists(&path).await? {
         return Ok(());
     }
@@ -185,18 +185,18 @@ pub(super) async fn cut_partial_turn(
 /// The turn that a message in a log belongs to; `None` for the end of a turn, and for what belongs to none.
 fn turn_of(line: &[u8]) -> Option<TurnId> {
     #[derive(serde::Deserialize)]
-    struct Line {
-        grove: Option<OfTurn>,
+    struct TurnLine {
+        grove: Option<TurnField>,
     }
     #[derive(serde::Deserialize)]
-    struct OfTurn {
+    struct TurnField {
         turn: TurnId,
     }
-    serde_json::from_slice::<Line>(line).ok()?.grove.map(|grove| grove.turn)
+    serde_json::from_slice::<TurnLine>(line).ok()?.grove.map(|grove| grove.turn)
 }
 
 /// The outcome of restoring a log.
-struct Restored {
+struct RestoreOutcome {
     /// How many turns it had before.
     before: u64,
     /// Its extent now; nothing where it was left as it was.
@@ -213,7 +213,7 @@ struct Restored {
 
 /// One log that is being restored.
 struct Restoration<'a> {
-    contents: &'a Contents,
+    contents: &'a JournalContents,
     stores: &'a Stores,
     limits: &'a Limits,
     fs: &'a Arc<dyn SessionFs>,
@@ -222,10 +222,10 @@ struct Restoration<'a> {
 }
 
 impl Restoration<'_> {
-    async fn run(&self) -> Result<Restored, RestoreError> {
+    async fn run(&self) -> Result<RestoreOutcome, RestoreError> {
         let (id, chat) = (self.file.id(), &self.log.expected.chat);
         let path = paths::log(id, chat);
-        let _held = locking::hold(self.fs.as_ref(), &path).await?;
+        let _held = log_lock::hold(self.fs.as_ref(), &path).await?;
         let found = match self.fs.read_file(&path).await {
             Ok(bytes) => bytes,
             Err(FsError::NotFound { .. }) => Vec::new(),
@@ -244,7 +244,7 @@ impl Restoration<'_> {
             Fault::Changed => is_better && !was_sound,
         };
         let mut outcome =
-            Restored { before: before.turns, now: None, is_exact, was_sound, kept: None, lost_leaf: None };
+            RestoreOutcome { before: before.turns, now: None, is_exact, was_sound, kept: None, lost_leaf: None };
         if !is_taken {
             return Ok(outcome);
         }
@@ -323,7 +323,7 @@ impl Restoration<'_> {
         found: &[u8],
     ) -> Result<Vec<u8>, CopySourceError> {
         let source = paths::log(&origin.session, &origin.chat);
-        let from = self.stores.holding(&origin.store, &source).await?;
+        let from = self.stores.find_holder(&origin.store, &source).await?;
         let mut job = CopyJob {
             from,
             to: self.fs.clone(),
@@ -374,11 +374,11 @@ impl LogState {
         };
         let index = log.index();
         let own = index.entries().filter(|entry| index.owner(*entry) == Owner::Grove);
-        let ended: HashSet<_> = own.filter_map(|entry| ended_turn(log.line(entry))).collect();
+        let ended: HashSet<_> = own.filter_map(|entry| parse_turn_end(log.line(entry))).collect();
         Self {
             entries: index.len(),
             turns: ended.len() as u64,
-            damage: index.damage().len() as u64 + index.untold_damage(),
+            damage: index.damage().len() as u64 + index.unlisted_damage(),
             leaf: index.leaf().map(|leaf| index.id(leaf).into_owned()).unwrap_or_default(),
         }
     }
@@ -473,11 +473,11 @@ async fn inherited(
     path: &str,
     origin: &ChatOrigin,
     limits: &Limits,
-) -> Result<turns::Window, RestoreError> {
+) -> Result<turns::LoggedTurns, RestoreError> {
     let index = store::open_log(fs, path, &mut String::new).await?.index;
-    let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+    let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
     let leaf = origin.log.leaf.as_ref().and_then(|leaf| index.find(leaf)).or_else(|| index.leaf());
-    Ok(turns::newest_at(fs, path, &index, leaf, limit).await?)
+    Ok(turns::newest_turns_at(fs, path, &index, leaf, limit).await?)
 }
 
 /// Replays a session from its creation on, and writes each of a chat's turns when it has ended, as it was written first:
@@ -486,7 +486,7 @@ async fn replay_all(
     events: &[&Event],
     chat: &ChatId,
     log: &mut ChatLog,
-    inherited: Option<turns::Window>,
+    inherited: Option<turns::LoggedTurns>,
 ) -> Result<(), RestoreError> {
     let Some((Event { at, change: Change::Session(_, SessionEvent::Created(new)) }, rest)) = events.split_first()
     else {
@@ -558,7 +558,7 @@ async fn write(session: &mut Session, chat: &ChatId, log: &mut ChatLog) -> Resul
 fn in_words(
     session: &SessionId,
     log: &DamagedLog,
-    restored: Result<Restored, RestoreError>,
+    restored: Result<RestoreOutcome, RestoreError>,
 ) -> Option<(String, Option<Option<LogExtent>>)> {
     let DamagedLog { expected: ExpectedLog { chat, extent, origin, .. }, fault } = log;
     let which = match chat.as_str() {
@@ -584,7 +584,7 @@ fn in_words(
             let before = restored.before;
             (format!("it had {had} turns and has {before}, and nobody has what is missing"), None)
         }
-        Ok(Restored { before, now, is_exact, kept, lost_leaf, .. }) => {
+        Ok(RestoreOutcome { before, now, is_exact, kept, lost_leaf, .. }) => {
             let turns = now.as_ref().map_or(0, |now| now.turns);
             let back = count(turns.saturating_sub(before));
             let lost = extent.as_ref().map(|extent| extent.turns.saturating_sub(turns));
@@ -615,33 +615,33 @@ fn count(turns: u64) -> String {
     if turns == 1 { "1 turn is".to_owned() } else { format!("{turns} turns are") }
 }
 
-impl Contents {
+impl JournalContents {
     /// What cannot be read, in words.
     pub(crate) fn damage(&self) -> impl Iterator<Item = &str> {
         self.found.iter().filter_map(|found| match found {
-            Found::Damage(what) => Some(what.as_str()),
-            Found::Record(_) => None,
+            JournalItem::Damage(what) => Some(what.as_str()),
+            JournalItem::JournalRecord(_) => None,
         })
     }
 
     /// The events of a session, each with its number.
     pub(super) fn events_of(&self, session: &SessionId) -> impl Iterator<Item = (u64, &Event)> {
         self.found.iter().filter_map(move |found| match found {
-            Found::Record(Record::Event { seq, event, .. }) => {
+            JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) => {
                 (event.change.session() == Some(session)).then_some((*seq, event))
             }
-            Found::Record(_) | Found::Damage(_) => None,
+            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
         })
     }
 
     /// The chats of which the journal has something.
     fn chats(&self) -> HashSet<(&SessionId, &ChatId)> {
         let chats = self.found.iter().filter_map(|found| match found {
-            Found::Record(Record::Event { event, .. }) => match &event.change {
+            JournalItem::JournalRecord(JournalRecord::Event { event, .. }) => match &event.change {
                 Change::Chat(session, chat, _) => Some((session, chat)),
                 Change::Session(..) | Change::Root(_) => None,
             },
-            Found::Record(_) | Found::Damage(_) => None,
+            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
         });
         chats.collect()
     }
@@ -649,11 +649,11 @@ impl Contents {
     /// When each session was created, of those whose creation the journal tells of.
     pub(super) fn created(&self) -> HashMap<SessionId, Timestamp> {
         let created = self.found.iter().filter_map(|found| match found {
-            Found::Record(Record::Event { event, .. }) => match &event.change {
+            JournalItem::JournalRecord(JournalRecord::Event { event, .. }) => match &event.change {
                 Change::Session(id, SessionEvent::Created(_)) => Some((id.clone(), event.at)),
                 _ => None,
             },
-            Found::Record(_) | Found::Damage(_) => None,
+            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
         });
         created.collect()
     }

@@ -13,7 +13,7 @@ use crate::dialect::Dialect;
 /// Who dispatched what came to be this event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Origin {
+pub(crate) struct ActionOrigin {
     pub(crate) client: ClientId,
     pub(crate) client_seq: u64,
     /// What the client's action said beyond what is understood here: it is echoed.
@@ -25,12 +25,12 @@ pub(crate) struct Origin {
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(crate) uri: SessionUri,
-    pub(crate) ahp: uri::Names,
+    pub(crate) ahp: uri::SessionUris,
 }
 
 impl Names {
     pub(crate) fn of(session: &Session) -> Self {
-        Self { uri: session.uri.clone(), ahp: uri::Names::of(session) }
+        Self { uri: session.uri.clone(), ahp: uri::SessionUris::of(session) }
     }
 
     /// The same with one more chat.
@@ -51,26 +51,26 @@ pub(crate) enum Resource {
 
 /// A numbered event.
 #[derive(Debug)]
-pub(crate) struct Sequenced {
+pub(crate) struct SequencedEvent {
     pub(crate) seq: u64,
     pub(crate) event: Event,
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<ActionOrigin>,
     /// How the event's session is called.
     names: Option<Arc<Names>>,
-    v1: OnceLock<Option<Encoded<v1::ActionType>>>,
+    v1: OnceLock<Option<EncodedEvent<v1::ActionType>>>,
     /// One for each spelling.
-    ahp: [OnceLock<Option<Encoded<&'static str>>>; uri::Spelling::COUNT],
+    ahp: [OnceLock<Option<EncodedEvent<&'static str>>>; uri::Spelling::COUNT],
 }
 
 /// An event as an action of a dialect.
 #[derive(Clone, Debug)]
-struct Encoded<K> {
+struct EncodedEvent<K> {
     kind: K,
     frame: Arc<str>,
 }
 
-impl Sequenced {
-    pub(crate) fn new(seq: u64, event: Event, origin: Option<Origin>, names: Option<Arc<Names>>) -> Self {
+impl SequencedEvent {
+    pub(crate) fn new(seq: u64, event: Event, origin: Option<ActionOrigin>, names: Option<Arc<Names>>) -> Self {
         Self { seq, event, origin, names, v1: OnceLock::new(), ahp: Default::default() }
     }
 
@@ -113,7 +113,7 @@ impl Sequenced {
         size_of::<Self>() + own + if frames == 0 { own + DELTA_FRAME } else { frames }
     }
 
-    fn v1(&self) -> Option<&Encoded<v1::ActionType>> {
+    fn v1(&self) -> Option<&EncodedEvent<v1::ActionType>> {
         self.v1.get_or_init(|| self.encode_v1(&self.event)).as_ref()
     }
 
@@ -128,7 +128,7 @@ impl Sequenced {
     }
 
     /// Whether both add to the same part, so that one event can say what the two say.
-    pub(crate) fn continues(&self, earlier: &Sequenced) -> bool {
+    pub(crate) fn continues(&self, earlier: &SequencedEvent) -> bool {
         match (&earlier.event.change, &self.event.change) {
             (Change::Chat(session_a, chat_a, a), Change::Chat(session_b, chat_b, b)) => {
                 session_a == session_b
@@ -160,25 +160,26 @@ impl Sequenced {
         Arc::new(Self::new(seq, event, None, self.names.clone()))
     }
 
-    fn encode_ahp(&self, spelling: uri::Spelling) -> Option<Encoded<&'static str>> {
+    fn encode_ahp(&self, spelling: uri::Spelling) -> Option<EncodedEvent<&'static str>> {
         let names = self.names.as_deref().map(|names| &names.ahp);
         let origin = self.origin.as_ref();
-        let (kind, frame) = ahp::encode::frame(&self.event, self.seq, origin.map(Origin::to_ahp), names, spelling)?;
-        Some(Encoded { kind, frame: frame.into() })
+        let (kind, frame) =
+            ahp::encode::frame(&self.event, self.seq, origin.map(ActionOrigin::to_ahp), names, spelling)?;
+        Some(EncodedEvent { kind, frame: frame.into() })
     }
 
-    fn encode_v1(&self, event: &Event) -> Option<Encoded<v1::ActionType>> {
+    fn encode_v1(&self, event: &Event) -> Option<EncodedEvent<v1::ActionType>> {
         let uri = self.names.as_ref().map_or("", |names| names.uri.as_str());
         let action = v1::encode::action(event, uri)?;
         let kind = action.kind();
         let envelope = v1::ActionEnvelope {
             action,
             server_seq: self.seq,
-            origin: self.origin.as_ref().map(Origin::to_v1),
+            origin: self.origin.as_ref().map(ActionOrigin::to_v1),
             rejection_reason: None,
         };
         match v1::encode::action_frame(&envelope) {
-            Ok(frame) => Some(Encoded { kind, frame: frame.into() }),
+            Ok(frame) => Some(EncodedEvent { kind, frame: frame.into() }),
             Err(error) => {
                 tracing::error!(%error, kind = kind.as_str(), "an action could not be written as JSON");
                 None
@@ -206,7 +207,7 @@ fn written_length(event: &Event) -> usize {
     count.0
 }
 
-impl Origin {
+impl ActionOrigin {
     pub(crate) fn to_v1(&self) -> v1::Origin {
         v1::Origin { client_id: self.client.to_string(), client_seq: self.client_seq }
     }
@@ -268,8 +269,8 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | ChatEvent::QueuedRemoved(_)
             | ChatEvent::QueueReordered(_)
             | ChatEvent::AgentSessionChanged(_)
-            | ChatEvent::TurnsLeft
-            | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::TurnsCleared
+            | ChatEvent::BranchTurnsLoaded { .. }
             | ChatEvent::TurnsInherited { .. }
             | ChatEvent::EntryAdded(_) => true,
             ChatEvent::PartAdded { .. }

@@ -5,10 +5,10 @@
 //! full one closes its own connection.
 
 mod event;
+mod eviction;
 mod message;
 mod publish;
 mod replay;
-mod resting;
 mod storage;
 mod write;
 
@@ -20,17 +20,17 @@ use grove_core::*;
 use grove_wire::ahp::uri::{self, ChatName, SessionName, Spelling};
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use event::{Names, Origin, Resource, Sequenced};
-pub use message::NotWritten;
+pub(crate) use event::{ActionOrigin, Names, Resource, SequencedEvent};
+pub use message::JournalWriteError;
 pub(crate) use message::*;
-pub(crate) use replay::Replay;
+pub(crate) use replay::ReplayWindow;
 pub(crate) use storage::StorageHealth;
 
 use crate::config::Config;
-use crate::connection::{Close, Outgoing, Queue};
+use crate::connection::{DisconnectReason, Outgoing, Queue};
 use crate::dialect::Dialect;
 use crate::env::Clock;
-use crate::journal::{Journal, Recovered, number_at_start};
+use crate::journal::{Journal, RecoveredState, number_at_start};
 
 /// How many messages may wait for the sequencer before their senders do.
 const INBOX: usize = 1_024;
@@ -41,7 +41,7 @@ const YIELDS: usize = 2;
 /// How many numbers are reserved at a time.
 const RESERVE: u64 = 1_000;
 /// How long to wait before a write that failed is tried again.
-const RETRY: Duration = Duration::from_millis(250);
+const RETRY_DELAY: Duration = Duration::from_millis(250);
 
 /// Names a connection for as long as it lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,23 +49,23 @@ pub(crate) struct ConnectionId(pub(crate) u64);
 
 /// What everybody can see, and the number of the last event in it.
 #[derive(Debug, Default)]
-pub(crate) struct Published {
+pub(crate) struct PublishedState {
     pub(crate) state: State,
     /// Sessions that are listed and not loaded.
-    pub(crate) cold: HashMap<SessionId, Cold>,
+    pub(crate) evicted: HashMap<SessionId, EvictedSession>,
     pub(crate) seq: u64,
 }
 
 /// A session that lies in its folder: what lists show of it.
 #[derive(Debug)]
-pub(crate) struct Cold {
+pub(crate) struct EvictedSession {
     /// The session without its turns.
     pub(crate) session: Session,
     /// Whether its last turn ended in error.
     pub(crate) failed: bool,
 }
 
-impl Published {
+impl PublishedState {
     /// The session that was created under exactly this URI.
     pub(crate) fn session_at(&self, uri: &SessionUri) -> Option<&Session> {
         self.state.sessions.get(&uri.id()?).filter(|session| session.uri == *uri)
@@ -73,14 +73,14 @@ impl Published {
 
     /// Whether there is a session of this id, loaded or not.
     pub(crate) fn is_known(&self, id: &SessionId) -> bool {
-        self.state.sessions.contains_key(id) || self.cold.contains_key(id)
+        self.state.sessions.contains_key(id) || self.evicted.contains_key(id)
     }
 
     /// All sessions that are listed, with whether the last turn of the main chat ended in error.
     pub(crate) fn listed(&self) -> impl Iterator<Item = (&Session, bool)> {
         let failed = |session: &Session| session.main_chat().is_some_and(|chat| chat.status() == ChatStatus::Error);
         let loaded = self.state.sessions.values().map(move |session| (session, failed(session)));
-        loaded.chain(self.cold.values().map(|cold| (&cold.session, cold.failed)))
+        loaded.chain(self.evicted.values().map(|evicted| (&evicted.session, evicted.failed)))
     }
 
     /// The session that has this chat beside its main one.
@@ -91,25 +91,29 @@ impl Published {
     }
 
     /// What a name leads to, of what is loaded.
-    pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, wanted: &SubscriptionTarget) -> Option<ResolvedTarget<'_>> {
         let session = |name: &SessionName| self.state.sessions.get(&name.id).filter(|session| name.fits(session));
         match wanted {
-            Wanted::Root => Some(Found::Root),
-            Wanted::Whole(uri) => self.session_at(uri).map(Found::Whole),
-            Wanted::Session(name) => session(name).map(Found::Session),
-            Wanted::Chat(ChatName::Main(name)) => {
-                session(name).and_then(|session| Some(Found::Chat(session, session.main_chat()?)))
+            SubscriptionTarget::Root => Some(ResolvedTarget::Root),
+            SubscriptionTarget::SessionWithMainChat(uri) => {
+                self.session_at(uri).map(ResolvedTarget::SessionWithMainChat)
             }
-            Wanted::Chat(ChatName::Of(name, chat)) => {
-                session(name).and_then(|session| Some(Found::Chat(session, session.chat(chat)?)))
+            SubscriptionTarget::Session(name) => session(name).map(ResolvedTarget::Session),
+            SubscriptionTarget::Chat(ChatName::Main(name)) => {
+                session(name).and_then(|session| Some(ResolvedTarget::Chat(session, session.main_chat()?)))
             }
-            Wanted::Chat(ChatName::ById(id)) => match self.state.sessions.get(&SessionId::from(id.as_str())) {
-                Some(session) => Some(Found::Chat(session, session.main_chat()?)),
-                None => {
-                    let session = self.state.sessions.get(&self.session_of_chat(id)?.id)?;
-                    Some(Found::Chat(session, session.chat(id)?))
+            SubscriptionTarget::Chat(ChatName::Of(name, chat)) => {
+                session(name).and_then(|session| Some(ResolvedTarget::Chat(session, session.chat(chat)?)))
+            }
+            SubscriptionTarget::Chat(ChatName::ById(id)) => {
+                match self.state.sessions.get(&SessionId::from(id.as_str())) {
+                    Some(session) => Some(ResolvedTarget::Chat(session, session.main_chat()?)),
+                    None => {
+                        let session = self.state.sessions.get(&self.session_of_chat(id)?.id)?;
+                        Some(ResolvedTarget::Chat(session, session.chat(id)?))
+                    }
                 }
-            },
+            }
         }
     }
 }
@@ -121,11 +125,11 @@ pub(crate) struct SequencerHandle(mpsc::Sender<ToSequencer>);
 /// The sequencer has ended, and the host with it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the host is stopping")]
-pub struct Stopped;
+pub struct HostStopped;
 
 impl SequencerHandle {
-    pub(crate) async fn tell(&self, message: ToSequencer) -> Result<(), Stopped> {
-        self.0.send(message).await.map_err(|_| Stopped)
+    pub(crate) async fn tell(&self, message: ToSequencer) -> Result<(), HostStopped> {
+        self.0.send(message).await.map_err(|_| HostStopped)
     }
 
     /// The same without waiting: whether it was told.
@@ -134,17 +138,17 @@ impl SequencerHandle {
     }
 
     /// The loaded sessions that nobody looks at, and that have nothing that runs or waits; each with where it lies.
-    pub(crate) async fn unattended(&self) -> Result<Vec<(SessionId, StoreName)>, Stopped> {
+    pub(crate) async fn idle_sessions(&self) -> Result<Vec<(SessionId, StoreName)>, HostStopped> {
         let (sender, told) = oneshot::channel();
-        self.tell(ToSequencer::Unattended(sender)).await?;
-        told.await.map_err(|_| Stopped)
+        self.tell(ToSequencer::ListIdle(sender)).await?;
+        told.await.map_err(|_| HostStopped)
     }
 
     /// Publishes; gives what tells when it is done.
     pub(crate) async fn publish(
         &self,
         mut publication: Publication,
-    ) -> Result<oneshot::Receiver<Result<u64, NotWritten>>, Stopped> {
+    ) -> Result<oneshot::Receiver<Result<u64, JournalWriteError>>, HostStopped> {
         let (done, told) = oneshot::channel();
         publication.done = Some(done);
         self.tell(ToSequencer::Publish(publication)).await?;
@@ -152,47 +156,50 @@ impl SequencerHandle {
     }
 
     /// Publishes and waits until it is done.
-    pub(crate) async fn publish_now(&self, publication: Publication) -> Result<Result<u64, NotWritten>, Stopped> {
-        self.publish(publication).await?.await.map_err(|_| Stopped)
+    pub(crate) async fn publish_now(
+        &self,
+        publication: Publication,
+    ) -> Result<Result<u64, JournalWriteError>, HostStopped> {
+        self.publish(publication).await?.await.map_err(|_| HostStopped)
     }
 
     /// What is known of a client.
-    pub(crate) async fn who_is(&self, client: ClientId) -> Result<Option<Acquaintance>, Stopped> {
+    pub(crate) async fn find_client(&self, client: ClientId) -> Result<Option<ClientRecord>, HostStopped> {
         let (sender, known) = oneshot::channel();
-        self.tell(ToSequencer::WhoIs(client, sender)).await?;
-        known.await.map_err(|_| Stopped)
+        self.tell(ToSequencer::FindClient(client, sender)).await?;
+        known.await.map_err(|_| HostStopped)
     }
 
     /// Hears of sessions from now on, beginning with a look at the published state. At most this many events may wait:
     /// past it nothing more is heard.
     pub(crate) async fn listen<T: Send + 'static>(
         &self,
-        what: Heard,
+        what: ListenScope,
         most: usize,
-        look: impl FnOnce(&Published) -> T + Send + 'static,
-    ) -> Result<(T, mpsc::Receiver<Arc<Sequenced>>), Stopped> {
-        let (ear, heard) = mpsc::channel(most);
+        look: impl FnOnce(&PublishedState) -> T + Send + 'static,
+    ) -> Result<(T, mpsc::Receiver<Arc<SequencedEvent>>), HostStopped> {
+        let (listener, heard) = mpsc::channel(most);
         let (sender, seen) = oneshot::channel();
-        let begin = Box::new(move |published: &Published| {
+        let begin = Box::new(move |published: &PublishedState| {
             // Whoever asked may have gone meanwhile.
             sender.send(look(published)).ok();
         });
-        self.tell(ToSequencer::Listen(Listen { what, ear, begin })).await?;
-        Ok((seen.await.map_err(|_| Stopped)?, heard))
+        self.tell(ToSequencer::Listen(Listen { what, listener, begin })).await?;
+        Ok((seen.await.map_err(|_| HostStopped)?, heard))
     }
 
     /// Looks at the published state, behind everything told before.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Published, Counters) -> T + Send + 'static,
-    ) -> Result<T, Stopped> {
+        look: impl FnOnce(&PublishedState, Counters) -> T + Send + 'static,
+    ) -> Result<T, HostStopped> {
         let (sender, seen) = oneshot::channel();
-        let read = Box::new(move |published: &Published, counters| {
+        let read = Box::new(move |published: &PublishedState, counters| {
             // Whoever asked may have gone meanwhile.
             sender.send(look(published, counters)).ok();
         });
         self.tell(ToSequencer::Read(read)).await?;
-        seen.await.map_err(|_| Stopped)
+        seen.await.map_err(|_| HostStopped)
     }
 }
 
@@ -216,7 +223,7 @@ struct Subscriber {
 }
 
 /// A client that was here.
-struct Client {
+struct RememberedClient {
     dialect: Dialect,
     connection: Option<ConnectionId>,
     /// When it last came or went, in the sequencer's own count.
@@ -243,24 +250,24 @@ pub(crate) struct Sequencer {
     /// The numbers that this host passed over at its start, until the journal says so.
     jump: Option<Jump>,
     storage: StorageHealth,
-    published: Published,
+    published: PublishedState,
     /// The first event of each session that is in the journal alone, and the last one.
     unpersisted: HashMap<SessionId, u64>,
     last_of: HashMap<SessionId, u64>,
     release_due: bool,
     /// Events of one resource that are published and not handed out yet: within a step only.
-    undelivered: Vec<Arc<Sequenced>>,
+    undelivered: Vec<Arc<SequencedEvent>>,
     /// Sessions that came in with what they had, and at which number. What happened to them before is not in the replay.
     entered: HashMap<SessionId, u64>,
     /// How sessions are called, of those of which something was published.
     names: HashMap<SessionId, Arc<Names>>,
-    replay: Replay,
+    replay: ReplayWindow,
     connections: HashMap<ConnectionId, Connection>,
     subscribers: HashMap<Resource, Vec<Subscriber>>,
     /// Those in this process who hear of one session, and of all.
-    ears: HashMap<SessionId, Vec<Ear>>,
-    news_ears: Vec<Ear>,
-    clients: HashMap<ClientId, Client>,
+    listeners: HashMap<SessionId, Vec<EventListener>>,
+    news_listeners: Vec<EventListener>,
+    clients: HashMap<ClientId, RememberedClient>,
     touches: u64,
 }
 
@@ -270,13 +277,15 @@ impl Sequencer {
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
         journal: Box<dyn Journal>,
-        recovered: Recovered,
+        recovered: RecoveredState,
     ) -> (Self, SequencerHandle) {
         let (sender, inbox) = mpsc::channel(INBOX);
-        let Recovered { state, cold, seq: last, last_event, unpersisted, mut replay, clients, .. } = recovered;
+        let RecoveredState { state, evicted, seq: last, last_event, unpersisted, mut replay, clients, .. } = recovered;
         let seq = number_at_start(last, clock.now());
         replay.skip(last_event, seq);
-        let known = |(id, spoken)| Some((id, Client { dialect: Dialect::of(&spoken)?, connection: None, touched: 0 }));
+        let known = |(id, journal_version)| {
+            Some((id, RememberedClient { dialect: Dialect::of(&journal_version)?, connection: None, touched: 0 }))
+        };
         let sequencer = Self {
             inbox,
             config,
@@ -286,7 +295,7 @@ impl Sequencer {
             reserved: seq,
             jump: Some(Jump { from: last_event, to: seq }),
             storage: StorageHealth::default(),
-            published: Published { state, cold, seq },
+            published: PublishedState { state, evicted, seq },
             last_of: unpersisted.keys().map(|session| (session.clone(), seq)).collect(),
             unpersisted,
             release_due: false,
@@ -296,8 +305,8 @@ impl Sequencer {
             replay,
             connections: HashMap::new(),
             subscribers: HashMap::new(),
-            ears: HashMap::new(),
-            news_ears: Vec::new(),
+            listeners: HashMap::new(),
+            news_listeners: Vec::new(),
             clients: clients.into_iter().filter_map(known).collect(),
             touches: 0,
         };
@@ -318,7 +327,7 @@ impl Sequencer {
             let received = if self.held.is_empty() {
                 self.inbox.recv_many(&mut batch, BATCH).await
             } else {
-                let retry = self.clock.sleep(RETRY);
+                let retry = self.clock.sleep(RETRY_DELAY);
                 tokio::select! {
                     received = self.inbox.recv_many(&mut batch, BATCH) => received,
                     () = retry => 1,
@@ -343,46 +352,46 @@ impl Sequencer {
         match message {
             ToSequencer::Nothing => {}
             ToSequencer::Publish(publication) => self.publish(publication),
-            ToSequencer::Tell(aside) => self.tell_aside(aside),
+            ToSequencer::SendDirect(direct_reply) => self.send_direct_reply(direct_reply),
             ToSequencer::Attach(attach) => self.attach(attach),
             ToSequencer::Subscribe(subscribe) => self.subscribe(subscribe),
             ToSequencer::Unsubscribe(connection, resource) => self.unsubscribe(connection, &resource),
             ToSequencer::Detach(connection) => self.detach(connection),
             ToSequencer::Load(session) => {
-                if self.published.cold.remove(&session.id).is_some() {
+                if self.published.evicted.remove(&session.id).is_some() {
                     self.published.state.sessions.insert(session.id.clone(), *session);
                 }
             }
-            ToSequencer::Enter(session) => {
+            ToSequencer::AddLoaded(session) => {
                 if !self.published.is_known(&session.id) {
                     self.entered.insert(session.id.clone(), self.published.seq);
                     self.published.state.sessions.insert(session.id.clone(), *session);
                 }
             }
-            ToSequencer::Admit(cold) => {
+            ToSequencer::AddEvicted(evicted) => {
                 // Lists hear of it; nothing of it is in the journal, so it has no number.
-                self.notify(&SessionEvent::Listed, &cold.session);
-                self.published.cold.insert(cold.session.id.clone(), *cold);
+                self.notify(&SessionEvent::Listed, &evicted.session);
+                self.published.evicted.insert(evicted.session.id.clone(), *evicted);
             }
             ToSequencer::Persisted(session, upto) => self.persisted(&session, upto),
-            ToSequencer::Unattended(told) => {
+            ToSequencer::ListIdle(told) => {
                 // Whoever asked may have gone meanwhile.
-                told.send(self.unattended()).ok();
+                told.send(self.idle_sessions()).ok();
             }
-            ToSequencer::Rest(session) => self.rest(&session),
+            ToSequencer::Evict(session) => self.rest(&session),
             ToSequencer::Read(look) => {
                 look(&self.published, Counters { connections: self.connections.len() });
             }
             ToSequencer::Listen(listen) => {
                 match listen.what {
-                    Heard::Session(session) => self.ears.entry(session).or_default().push(listen.ear),
-                    Heard::News => self.news_ears.push(listen.ear),
+                    ListenScope::Session(session) => self.listeners.entry(session).or_default().push(listen.listener),
+                    ListenScope::News => self.news_listeners.push(listen.listener),
                 }
                 (listen.begin)(&self.published);
             }
-            ToSequencer::WhoIs(client, told) => {
+            ToSequencer::FindClient(client, told) => {
                 let client = self.clients.get(&client);
-                let known = client.map(|client| Acquaintance {
+                let known = client.map(|client| ClientRecord {
                     dialect: client.dialect,
                     connected: client.connection.is_some(),
                     touched: client.touched,
@@ -400,15 +409,15 @@ impl Sequencer {
     fn attach(&mut self, attach: Attach) {
         let known = self.clients.get(&attach.client);
         let (dialect, seen) = match attach.how {
-            AttachAs::New(dialect) => (dialect, None),
-            AttachAs::Returning { seen, unless_known } => match known {
+            AttachMode::New(dialect) => (dialect, None),
+            AttachMode::Returning { seen, unless_known } => match known {
                 Some(client) => (client.dialect, Some(seen)),
                 None => (unless_known, None),
             },
         };
         if let Some(older) = known.and_then(|client| client.connection) {
             if let Some(connection) = self.connections.get(&older) {
-                connection.queue.push(Outgoing::Last(Close::TakenOver));
+                connection.queue.push(Outgoing::Last(DisconnectReason::TakenOver));
             }
             self.detach(older);
         }
@@ -423,21 +432,26 @@ impl Sequencer {
             },
         );
         self.touches += 1;
-        let client = Client { dialect, connection: Some(attach.connection), touched: self.touches };
+        let client = RememberedClient { dialect, connection: Some(attach.connection), touched: self.touches };
         self.clients.insert(attach.client, client);
         self.forget_clients();
 
         let mut subscribed = Vec::with_capacity(attach.subscriptions.len());
         for wanted in &attach.subscriptions {
-            subscribed.push(matches!(self.add_subscription(attach.connection, wanted, Duration::ZERO), Added::Yes));
+            subscribed.push(matches!(
+                self.add_subscription(attach.connection, wanted, Duration::ZERO),
+                AddSubscriptionOutcome::Yes
+            ));
         }
         let missed = match seen {
-            None => Missed::Together(None),
-            Some(Seen::UpTo(seen)) => {
+            None => MissedEvents::Together(None),
+            Some(ReconnectPosition::UpTo(seen)) => {
                 let wanted = self.connections.get(&attach.connection).map(|connection| &connection.subscriptions);
-                Missed::Together(wanted.and_then(|wanted| self.missed(seen, |resource| wanted.get(resource).copied())))
+                MissedEvents::Together(
+                    wanted.and_then(|wanted| self.missed(seen, |resource| wanted.get(resource).copied())),
+                )
             }
-            Some(Seen::Each(seen)) => {
+            Some(ReconnectPosition::Each(seen)) => {
                 let each = attach.subscriptions.iter().zip(seen).map(|(wanted, seen)| {
                     let resources = self.published.find(wanted)?.resources();
                     let dialect = dialect.spelled(wanted.spelling());
@@ -447,15 +461,15 @@ impl Sequencer {
                     }
                     self.missed(seen, |resource| resources.contains(resource).then_some(dialect))
                 });
-                Missed::Each(each.collect())
+                MissedEvents::Each(each.collect())
             }
         };
-        (attach.reply)((attach.answer)(Welcome { published: &self.published, subscribed, missed }));
+        (attach.reply)((attach.answer)(AttachOutcome { published: &self.published, subscribed, missed }));
     }
 
     /// The events after a number of what is wanted, where all of them are there.
-    fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<Told>> {
-        if seen > self.published.seq || self.replay.never_gave(seen) {
+    fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<ReplayedEvent>> {
+        if seen > self.published.seq || self.replay.is_skipped(seen) {
             return None;
         }
         let is_wanted = |session: &Session| {
@@ -470,7 +484,7 @@ impl Sequencer {
         let missed: Vec<_> = events.filter_map(|event| Some((event.clone(), wanted(&event.resource())?))).collect();
         // A session or a chat that came to be meanwhile is not the one that the client knows, if it knows one of that
         // name. A chat's beginning is told on its session's channel.
-        let begun = |event: &Arc<Sequenced>| match &event.event.change {
+        let begun = |event: &Arc<SequencedEvent>| match &event.event.change {
             Change::Session(session, SessionEvent::Created(_)) => wanted(&Resource::Session(session.clone()))
                 .or_else(|| wanted(&Resource::Chat(session.clone(), Session::MAIN_CHAT.into())))
                 .is_some(),
@@ -496,26 +510,31 @@ impl Sequencer {
         }
         let added = self.add_subscription(subscribe.connection, &subscribe.wanted, subscribe.patience);
         let outcome = match added {
-            Added::Yes => Subscribed::Yes(&self.published),
-            Added::Unknown => Subscribed::Unknown,
-            Added::TooMany => Subscribed::TooMany,
+            AddSubscriptionOutcome::Yes => SubscribeOutcome::Yes(&self.published),
+            AddSubscriptionOutcome::Unknown => SubscribeOutcome::Unknown,
+            AddSubscriptionOutcome::TooMany => SubscribeOutcome::TooMany,
         };
         (subscribe.reply)((subscribe.answer)(outcome));
     }
 
-    fn add_subscription(&mut self, id: ConnectionId, wanted: &Wanted, patience: Duration) -> Added {
-        let Some(found) = self.published.find(wanted) else { return Added::Unknown };
-        let Some(connection) = self.connections.get_mut(&id) else { return Added::Unknown };
+    fn add_subscription(
+        &mut self,
+        id: ConnectionId,
+        wanted: &SubscriptionTarget,
+        patience: Duration,
+    ) -> AddSubscriptionOutcome {
+        let Some(found) = self.published.find(wanted) else { return AddSubscriptionOutcome::Unknown };
+        let Some(connection) = self.connections.get_mut(&id) else { return AddSubscriptionOutcome::Unknown };
         match usage(wanted, &found) {
-            None => return Added::Unknown,
-            Some(Usage::Tells(session)) => connection.spellings.note(session, wanted.spelling()),
-            Some(Usage::TellsNothing) => {}
+            None => return AddSubscriptionOutcome::Unknown,
+            Some(SpellingHint::FromSession(session)) => connection.spellings.note(session, wanted.spelling()),
+            Some(SpellingHint::NoHint) => {}
         }
         let dialect = connection.dialect.spelled(wanted.spelling());
         // A session together with its main chat counts once.
         let counts = |resource: &&Resource| match found {
-            Found::Whole(_) => !matches!(resource, Resource::Chat(..)),
-            Found::Root | Found::Session(_) | Found::Chat(..) => true,
+            ResolvedTarget::SessionWithMainChat(_) => !matches!(resource, Resource::Chat(..)),
+            ResolvedTarget::Root | ResolvedTarget::Session(_) | ResolvedTarget::Chat(..) => true,
         };
         let full = connection.subscriptions.keys().filter(counts).count() >= self.config.limits.subscriptions;
         for resource in found.resources() {
@@ -529,7 +548,7 @@ impl Sequencer {
                         subscriber.patience = patience;
                     }
                 }
-                None if full => return Added::TooMany,
+                None if full => return AddSubscriptionOutcome::TooMany,
                 None => {
                     connection.subscriptions.insert(resource.clone(), dialect);
                     let queue = connection.queue.clone();
@@ -538,10 +557,10 @@ impl Sequencer {
                 }
             }
         }
-        Added::Yes
+        AddSubscriptionOutcome::Yes
     }
 
-    fn unsubscribe(&mut self, id: ConnectionId, wanted: &Wanted) {
+    fn unsubscribe(&mut self, id: ConnectionId, wanted: &SubscriptionTarget) {
         let Some(found) = self.published.find(wanted) else { return };
         for resource in found.resources() {
             if let Some(connection) = self.connections.get_mut(&id) {
@@ -590,36 +609,36 @@ impl Sequencer {
     }
 }
 
-enum Added {
+enum AddSubscriptionOutcome {
     Yes,
     Unknown,
     TooMany,
 }
 
 /// What a name that leads somewhere says of how its client names sessions.
-enum Usage<'a> {
+enum SpellingHint<'a> {
     /// It names this session, in one of the ways.
-    Tells(&'a SessionId),
-    TellsNothing,
+    FromSession(&'a SessionId),
+    NoHint,
 }
 
 /// What can be heard of under a name; nothing, where it is not one under which anything is told: a client would never
 /// know what that is about.
-fn usage<'a>(wanted: &Wanted, found: &Found<'a>) -> Option<Usage<'a>> {
+fn usage<'a>(wanted: &SubscriptionTarget, found: &ResolvedTarget<'a>) -> Option<SpellingHint<'a>> {
     match (wanted, found) {
-        (Wanted::Session(name), Found::Session(session)) => {
-            uri::Names::of(session).has_session(name).then_some(Usage::Tells(&session.id))
+        (SubscriptionTarget::Session(name), ResolvedTarget::Session(session)) => {
+            uri::SessionUris::of(session).has_session(name).then_some(SpellingHint::FromSession(&session.id))
         }
-        (Wanted::Chat(name), Found::Chat(session, chat)) => {
-            let names = uri::Names::of(session);
+        (SubscriptionTarget::Chat(name), ResolvedTarget::Chat(session, chat)) => {
+            let names = uri::SessionUris::of(session);
             let own = names.chat(&chat.id, name.spelling());
             // A chat that was plainly named is so in every way.
             let usage = match name.spelling() != Spelling::Computed && own == names.chat(&chat.id, Spelling::Computed) {
-                true => Usage::TellsNothing,
-                false => Usage::Tells(&session.id),
+                true => SpellingHint::NoHint,
+                false => SpellingHint::FromSession(&session.id),
             };
             names.has_chat(&chat.id, name).then_some(usage)
         }
-        (_, _) => Some(Usage::TellsNothing),
+        (_, _) => Some(SpellingHint::NoHint),
     }
 }

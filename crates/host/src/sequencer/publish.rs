@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use grove_core::*;
 
-use super::{Aside, Ear, Names, Origin, Publication, Resource, Sequenced, Sequencer, Trace};
-use crate::connection::{Close, Events, Outgoing};
+use super::{
+    ActionOrigin, DirectReply, EventListener, JournalScope, Names, Publication, Resource, SequencedEvent, Sequencer,
+};
+use crate::connection::{DisconnectReason, EventFrames, Outgoing};
 use crate::dialect::Dialect;
 
 impl Sequencer {
@@ -26,7 +28,7 @@ impl Sequencer {
         }
     }
 
-    pub(super) fn publish_one(&mut self, event: Event, origin: Option<Origin>, trace: Trace) {
+    pub(super) fn publish_one(&mut self, event: Event, origin: Option<ActionOrigin>, trace: JournalScope) {
         self.published.seq += 1;
         let removed = match &event.change {
             Change::Session(id, SessionEvent::Removed) => self.published.state.sessions.get(id).cloned(),
@@ -41,7 +43,7 @@ impl Sequencer {
         if let Change::Session(id, SessionEvent::Removed) = &event.change {
             self.entered.remove(id);
         }
-        if let (Some(session), Trace::Journal) = (event.change.session(), trace) {
+        if let (Some(session), JournalScope::AllEvents) = (event.change.session(), trace) {
             self.unpersisted.entry(session.clone()).or_insert(self.published.seq);
             self.last_of.insert(session.clone(), self.published.seq);
         }
@@ -70,7 +72,7 @@ impl Sequencer {
             }
             _ => None,
         };
-        let sequenced = Arc::new(Sequenced::new(self.published.seq, event, origin, names));
+        let sequenced = Arc::new(SequencedEvent::new(self.published.seq, event, origin, names));
         let resource = sequenced.resource();
         if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
             self.deliver();
@@ -103,7 +105,7 @@ impl Sequencer {
         let connections: Vec<_> = subscribers.map(|subscriber| subscriber.connection).collect();
         for id in connections {
             if let Some(connection) = self.connections.get(&id) {
-                connection.queue.close_behind_answers(session, Close::Moved);
+                connection.queue.close_behind_answers(session, DisconnectReason::Moved);
             }
             self.detach(id);
         }
@@ -135,22 +137,22 @@ impl Sequencer {
         let Some(first) = self.undelivered.first() else { return };
         if let Some(subscribers) = self.subscribers.get(&first.resource()) {
             // Few dialects, many subscribers: a short list is searched faster than a map.
-            let mut told: Vec<(Dialect, Option<Arc<Events>>)> = Vec::new();
+            let mut told: Vec<(Dialect, Option<Arc<EventFrames>>)> = Vec::new();
             for subscriber in subscribers {
                 let known = told.iter().position(|(dialect, _)| *dialect == subscriber.dialect);
                 let at = known.unwrap_or_else(|| {
-                    let frame = |event: &Arc<Sequenced>| {
+                    let frame = |event: &Arc<SequencedEvent>| {
                         Some((event.clone(), event.frame(subscriber.dialect, &self.config.registry)?))
                     };
                     let frames: Vec<_> = self.undelivered.iter().filter_map(frame).collect();
-                    let events = (!frames.is_empty()).then(|| Arc::new(Events::new(subscriber.dialect, frames)));
+                    let events = (!frames.is_empty()).then(|| Arc::new(EventFrames::new(subscriber.dialect, frames)));
                     told.push((subscriber.dialect, events));
                     told.len() - 1
                 });
                 let events = told.get(at).and_then(|(_, events)| events.as_ref());
                 if let Some(events) = events {
                     match subscriber.patience.is_zero() {
-                        true => subscriber.queue.push(Outgoing::Events(events.clone())),
+                        true => subscriber.queue.push(Outgoing::EventFrames(events.clone())),
                         false => subscriber.queue.push_patiently(events, subscriber.patience),
                     }
                 }
@@ -158,7 +160,7 @@ impl Sequencer {
         }
         let mut delivered = std::mem::take(&mut self.undelivered);
         for event in delivered.drain(..) {
-            self.let_hear(&event);
+            self.notify_listeners(&event);
             self.replay.push(event);
         }
         // Only to use its room again.
@@ -166,18 +168,18 @@ impl Sequencer {
     }
 
     /// Tells those in this process who listen. Who has gone or cannot keep up is told no more.
-    fn let_hear(&mut self, event: &Arc<Sequenced>) {
-        let tell = |ear: &Ear| ear.try_send(event.clone()).is_ok();
+    fn notify_listeners(&mut self, event: &Arc<SequencedEvent>) {
+        let tell = |listener: &EventListener| listener.try_send(event.clone()).is_ok();
         if let Some(session) = event.event.change.session()
-            && let Some(ears) = self.ears.get_mut(session)
+            && let Some(listeners) = self.listeners.get_mut(session)
         {
-            ears.retain(tell);
-            if ears.is_empty() {
-                self.ears.remove(session);
+            listeners.retain(tell);
+            if listeners.is_empty() {
+                self.listeners.remove(session);
             }
         }
         if matches!(&event.event.change, Change::Session(_, change) if is_news(change)) {
-            self.news_ears.retain(tell);
+            self.news_listeners.retain(tell);
         }
     }
 
@@ -197,17 +199,17 @@ impl Sequencer {
         }
     }
 
-    pub(super) fn tell_aside(&mut self, aside: Aside) {
+    pub(super) fn send_direct_reply(&mut self, direct_reply: DirectReply) {
         // A number that is not reserved might be given again after a crash: without one, nothing is sent.
         if self.published.seq < self.reserved {
             self.published.seq += 1;
-            if let Some(connection) = self.connections.get(&aside.connection)
-                && let Some(frame) = (aside.frame)(self.published.seq)
+            if let Some(connection) = self.connections.get(&direct_reply.connection)
+                && let Some(frame) = (direct_reply.frame)(self.published.seq)
             {
                 connection.queue.push(Outgoing::Frame(frame));
             }
         }
-        if let Some((reply, answer)) = aside.answer {
+        if let Some((reply, answer)) = direct_reply.answer {
             reply(answer);
         }
     }
@@ -217,7 +219,7 @@ impl Sequencer {
 /// working directory, nor for a session without a model.
 pub(super) fn unspeakable_in_v1(change: &Change) -> Option<Resource> {
     match change {
-        Change::Chat(session, chat, ChatEvent::TurnsLeft) => Some(Resource::Chat(session.clone(), chat.clone())),
+        Change::Chat(session, chat, ChatEvent::TurnsCleared) => Some(Resource::Chat(session.clone(), chat.clone())),
         // Version 1 shows a session together with its main chat.
         Change::Session(session, SessionEvent::WorkingDirectoryChanged { .. } | SessionEvent::ModelReset) => {
             Some(Resource::Chat(session.clone(), Session::MAIN_CHAT.into()))

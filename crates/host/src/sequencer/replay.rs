@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::event::Sequenced;
+use super::event::SequencedEvent;
 
 /// A window of the newest events, bounded by count and bytes.
 #[derive(Debug)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayWindow {
     max_events: usize,
     max_bytes: usize,
-    events: VecDeque<(Arc<Sequenced>, usize)>,
+    events: VecDeque<(Arc<SequencedEvent>, usize)>,
     bytes: usize,
     /// Everything above this number is here.
     complete_above: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Replay {
     skipped: VecDeque<(u64, u64)>,
 }
 
-impl Replay {
+impl ReplayWindow {
     pub(crate) fn new(max_events: usize, max_bytes: usize, from: u64) -> Self {
         let (events, skipped) = (VecDeque::new(), VecDeque::new());
         Self { max_events, max_bytes, events, bytes: 0, complete_above: from, gap: false, skipped }
@@ -37,11 +37,11 @@ impl Replay {
     }
 
     /// Tells whether no event and no snapshot of this journal ever had this number.
-    pub(crate) fn never_gave(&self, number: u64) -> bool {
+    pub(crate) fn is_skipped(&self, number: u64) -> bool {
         self.skipped.iter().any(|(from, to)| *from < number && number < *to)
     }
 
-    pub(crate) fn push(&mut self, event: Arc<Sequenced>) {
+    pub(crate) fn push(&mut self, event: Arc<SequencedEvent>) {
         if std::mem::take(&mut self.gap) {
             self.complete_above = event.seq;
         }
@@ -79,7 +79,7 @@ impl Replay {
     }
 
     /// The events after `seen`, oldest first, where all of them are here.
-    pub(crate) fn after(&self, seen: u64) -> Option<impl Iterator<Item = &Arc<Sequenced>>> {
+    pub(crate) fn after(&self, seen: u64) -> Option<impl Iterator<Item = &Arc<SequencedEvent>>> {
         (seen >= self.complete_above).then(|| {
             let first = self.events.partition_point(|(event, _)| event.seq <= seen);
             self.events.range(first..).map(|(event, _)| event)
@@ -93,18 +93,18 @@ mod tests {
 
     use super::*;
 
-    fn event(seq: u64) -> Arc<Sequenced> {
+    fn event(seq: u64) -> Arc<SequencedEvent> {
         let change = Change::Root(RootEvent::ActiveSessionsChanged(0));
-        Arc::new(Sequenced::new(seq, Event { at: Timestamp(0), change }, None, None))
+        Arc::new(SequencedEvent::new(seq, Event { at: Timestamp(0), change }, None, None))
     }
 
-    fn numbers(replay: &Replay, seen: u64) -> Option<Vec<u64>> {
+    fn numbers(replay: &ReplayWindow, seen: u64) -> Option<Vec<u64>> {
         replay.after(seen).map(|events| events.map(|event| event.seq).collect())
     }
 
     #[test]
     fn a_gap_inside_the_window_is_replayed_and_one_beyond_it_is_not() {
-        let mut replay = Replay::new(3, usize::MAX, 10);
+        let mut replay = ReplayWindow::new(3, usize::MAX, 10);
         assert_eq!(numbers(&replay, 10), Some(vec![]), "nothing happened yet");
         assert_eq!(numbers(&replay, 9), None, "what was before the start is not here");
         for seq in [11, 13, 14, 17] {
@@ -118,14 +118,14 @@ mod tests {
 
     #[test]
     fn numbers_that_were_passed_over_are_known_until_the_window_has_left_them() {
-        let mut replay = Replay::new(2, usize::MAX, 0);
+        let mut replay = ReplayWindow::new(2, usize::MAX, 0);
         replay.push(event(3));
         replay.skip(3, 100);
         replay.skip(3, 200);
-        assert_eq!([3, 4, 150, 199, 200].map(|number| replay.never_gave(number)), [false, true, true, true, false]);
+        assert_eq!([3, 4, 150, 199, 200].map(|number| replay.is_skipped(number)), [false, true, true, true, false]);
         replay.push(event(201));
         replay.skip(201, 300);
-        assert!(replay.never_gave(4) && replay.never_gave(250));
+        assert!(replay.is_skipped(4) && replay.is_skipped(250));
         (301..305).for_each(|seq| replay.push(event(seq)));
         assert!(replay.skipped.is_empty(), "{:?}", replay.skipped);
     }
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn the_window_is_bounded_by_bytes_too() {
         let weight = event(1).weight();
-        let mut replay = Replay::new(usize::MAX, 2 * weight, 0);
+        let mut replay = ReplayWindow::new(usize::MAX, 2 * weight, 0);
         (1..=5).for_each(|seq| replay.push(event(seq)));
         assert_eq!(numbers(&replay, 3), Some(vec![4, 5]));
         assert_eq!(numbers(&replay, 2), None);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::NotWritten;
+use super::JournalWriteError;
 
 /// Why the journal could not be written at the last try, if it could not. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ impl StorageHealth {
     }
 
     /// Notes a failure. Gives whether the reason is a new one.
-    pub(super) fn fails(&self, error: &NotWritten) -> bool {
+    pub(super) fn fails(&self, error: &JournalWriteError) -> bool {
         let reason = Some(error.to_string());
         let mut known = self.reason();
         let is_new = *known != reason;

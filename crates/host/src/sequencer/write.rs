@@ -3,14 +3,16 @@
 use grove_core::SessionId;
 
 use super::event::confirms;
-use super::{AttachAs, Jump, NotWritten, Publication, RESERVE, Sequencer, ToSequencer, Trace, Unwritten};
+use super::{
+    AttachMode, JournalScope, JournalWriteError, Jump, Publication, RESERVE, Sequencer, ToSequencer, WriteFailurePolicy,
+};
 use crate::config::Durability;
-use crate::journal::{RecordRef, Sync};
+use crate::journal::{JournalRecordRef, SyncMode};
 
 /// What is to be written of a batch.
-pub(super) struct Lines {
+pub(super) struct JournalBatch {
     bytes: Vec<u8>,
-    sync: Sync,
+    sync: SyncMode,
     /// Up to where numbers are reserved once it is written.
     reserved: u64,
     last_seq: u64,
@@ -22,17 +24,17 @@ impl Sequencer {
         let written = match self.lines(batch) {
             Ok(lines) if lines.bytes.is_empty() => Ok(lines.reserved),
             Ok(lines) => {
-                let sync = if self.config.durability == Durability::Power { lines.sync } else { Sync::Later };
+                let sync = if self.config.durability == Durability::Power { lines.sync } else { SyncMode::Later };
                 match self.journal.append(lines.bytes, sync, lines.last_seq).await {
                     Ok(()) => {
                         self.jump = None;
                         self.storage.works();
                         Ok(lines.reserved)
                     }
-                    Err(error) => Err(NotWritten::from(error)),
+                    Err(error) => Err(JournalWriteError::from(error)),
                 }
             }
-            Err(error) => Err(NotWritten(error.to_string())),
+            Err(error) => Err(JournalWriteError(error.to_string())),
         };
         match written {
             Ok(reserved) => {
@@ -82,13 +84,13 @@ impl Sequencer {
 
     /// The lines that a batch adds to the journal. Numbers are given here in the order in which [`Self::handle`] gives
     /// them.
-    pub(super) fn lines(&self, batch: &[ToSequencer]) -> serde_json::Result<Lines> {
+    pub(super) fn lines(&self, batch: &[ToSequencer]) -> serde_json::Result<JournalBatch> {
         let mut lines = Vec::new();
-        let mut sync = Sync::Later;
+        let mut sync = SyncMode::Later;
         let mut seq = self.published.seq;
         let held = self.held.iter();
         let mut publish = |publication: &Publication, seq: &mut u64, lines: &mut Vec<u8>| {
-            if publication.trace == Trace::Numbers {
+            if publication.trace == JournalScope::NumbersOnly {
                 *seq += publication.events.len() as u64;
                 return Ok(());
             }
@@ -100,13 +102,13 @@ impl Sequencer {
             };
             for event in &publication.events {
                 *seq += 1;
-                RecordRef::Event { seq: *seq, origin: origin.take(), event, more: more() }.write(lines)?;
+                JournalRecordRef::Event { seq: *seq, origin: origin.take(), event, more: more() }.write(lines)?;
                 if confirms(&event.change) {
-                    sync = Sync::Now;
+                    sync = SyncMode::Now;
                 }
             }
             for (session, chat, mark) in &publication.marks {
-                RecordRef::Mark { session, chat, mark, more: more() }.write(lines)?;
+                JournalRecordRef::FrameCursor { session, chat, mark, more: more() }.write(lines)?;
             }
             Ok::<_, serde_json::Error>(())
         };
@@ -116,11 +118,11 @@ impl Sequencer {
         for message in batch {
             match message {
                 ToSequencer::Publish(publication) => publish(publication, &mut seq, &mut lines)?,
-                ToSequencer::Tell(_) => seq += 1,
+                ToSequencer::SendDirect(_) => seq += 1,
                 ToSequencer::Attach(attach) => {
-                    if let AttachAs::New(dialect) = attach.how {
-                        let version = &dialect.spoken();
-                        RecordRef::Client { id: &attach.client, version }.write(&mut lines)?;
+                    if let AttachMode::New(dialect) = attach.how {
+                        let version = &dialect.journal_version();
+                        JournalRecordRef::Client { id: &attach.client, version }.write(&mut lines)?;
                     }
                 }
                 ToSequencer::Nothing
@@ -128,51 +130,51 @@ impl Sequencer {
                 | ToSequencer::Unsubscribe(..)
                 | ToSequencer::Detach(_)
                 | ToSequencer::Load(_)
-                | ToSequencer::Enter(_)
-                | ToSequencer::Admit(_)
+                | ToSequencer::AddLoaded(_)
+                | ToSequencer::AddEvicted(_)
                 | ToSequencer::Persisted(..)
-                | ToSequencer::Unattended(_)
-                | ToSequencer::Rest(_)
+                | ToSequencer::ListIdle(_)
+                | ToSequencer::Evict(_)
                 | ToSequencer::Read(_)
                 | ToSequencer::Listen(_)
-                | ToSequencer::WhoIs(..)
+                | ToSequencer::FindClient(..)
                 | ToSequencer::CloseAll(_) => {}
             }
         }
         if let Some(Jump { from, to }) = self.jump {
             // Before everything that has a number behind it. Sessions' folders name such numbers, too.
             let mut jump = Vec::new();
-            RecordRef::Jump { from, to }.write(&mut jump)?;
+            JournalRecordRef::Jump { from, to }.write(&mut jump)?;
             lines.splice(..0, jump);
-            sync = Sync::Now;
+            sync = SyncMode::Now;
         }
         let mut reserved = self.reserved;
         let anew = !lines.is_empty() && self.journal.begins_segment();
         if seq > reserved || anew {
             reserved = reserved.max(seq + RESERVE);
-            RecordRef::Reserved(reserved).write(&mut lines)?;
+            JournalRecordRef::Reserved(reserved).write(&mut lines)?;
         }
         if anew {
             for (id, client) in &self.clients {
-                RecordRef::Client { id, version: &client.dialect.spoken() }.write(&mut lines)?;
+                JournalRecordRef::Client { id, version: &client.dialect.journal_version() }.write(&mut lines)?;
             }
         }
-        Ok(Lines { bytes: lines, sync, reserved, last_seq: seq })
+        Ok(JournalBatch { bytes: lines, sync, reserved, last_seq: seq })
     }
 
     /// Takes a publication out of a message that cannot be written: it is refused, or held for the next try.
-    pub(super) fn withhold(&mut self, message: &mut ToSequencer, error: &NotWritten) {
+    pub(super) fn withhold(&mut self, message: &mut ToSequencer, error: &JournalWriteError) {
         if !matches!(message, ToSequencer::Publish(_)) {
             return;
         }
         let ToSequencer::Publish(publication) = std::mem::replace(message, ToSequencer::Nothing) else { return };
-        match (publication.unwritten, publication.done) {
-            (Unwritten::Refused, Some(done)) => {
+        match (publication.on_write_failure, publication.done) {
+            (WriteFailurePolicy::Refuse, Some(done)) => {
                 // Whoever wanted it may have gone meanwhile.
                 done.send(Err(error.clone())).ok();
             }
-            (Unwritten::Refused, None) => {}
-            (Unwritten::Held, done) => self.held.push(Publication { done, ..publication }),
+            (WriteFailurePolicy::Refuse, None) => {}
+            (WriteFailurePolicy::Hold, done) => self.held.push(Publication { done, ..publication }),
         }
     }
 }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 use subtle::ConstantTimeEq;
 
-use super::guests::Proof;
+use super::admission::Authentication;
 use super::page_access::PageKey;
 use crate::env::Random;
 
@@ -52,22 +52,22 @@ impl std::fmt::Debug for Token {
 
 /// What a request must bring.
 #[derive(Clone, Debug)]
-pub struct Access {
-    key: Key,
-    names: Names,
+pub struct AccessPolicy {
+    key: AccessKey,
+    names: AllowedHostNames,
     /// What an origin begins with.
     scheme: &'static str,
 }
 
 #[derive(Clone, Debug)]
-enum Key {
+enum AccessKey {
     Token(Token),
     /// Who gets as far as this may come in.
-    Unneeded,
+    NotRequired,
 }
 
 #[derive(Clone, Debug)]
-enum Names {
+enum AllowedHostNames {
     /// The values of `Host` that mean this host.
     These(Vec<String>),
     /// Other machines may call it what they like.
@@ -76,14 +76,14 @@ enum Names {
 
 /// Whether what is said to other machines can be read on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Privacy {
+pub enum TransportSecurity {
     Tls,
     None,
 }
 
 /// Why a request is turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum AccessError {
     #[error("exactly one Host header is needed")]
     HostCount,
     #[error("Transfer-Encoding is not taken: send the request with Content-Length")]
@@ -105,7 +105,7 @@ pub(super) enum Refusal {
     #[error(
         "the answer to the challenge is wrong, was used, or is older than 30 s: get a new challenge with `POST /proof`"
     )]
-    PageAnswer,
+    ChallengeResponse,
     #[error("no page is served on this listener")]
     NoPage,
     #[error(
@@ -114,25 +114,26 @@ pub(super) enum Refusal {
     LoopbackName,
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for AccessError {
     fn into_response(self) -> Response {
         let status = match self {
-            Refusal::HostCount | Refusal::TransferEncoding | Refusal::LengthCount | Refusal::UpgradeWithBody => {
-                StatusCode::BAD_REQUEST
-            }
-            Refusal::ForeignHost
-            | Refusal::ForeignOrigin
-            | Refusal::Token
-            | Refusal::Bearer
-            | Refusal::NoPage
-            | Refusal::LoopbackName => StatusCode::FORBIDDEN,
-            Refusal::Ticket | Refusal::PageAnswer => StatusCode::UNAUTHORIZED,
+            AccessError::HostCount
+            | AccessError::TransferEncoding
+            | AccessError::LengthCount
+            | AccessError::UpgradeWithBody => StatusCode::BAD_REQUEST,
+            AccessError::ForeignHost
+            | AccessError::ForeignOrigin
+            | AccessError::Token
+            | AccessError::Bearer
+            | AccessError::NoPage
+            | AccessError::LoopbackName => StatusCode::FORBIDDEN,
+            AccessError::Ticket | AccessError::ChallengeResponse => StatusCode::UNAUTHORIZED,
         };
         (status, format!("{self}\n")).into_response()
     }
 }
 
-impl Access {
+impl AccessPolicy {
     /// Access to a host that listens on a loopback address, under the names that loopback has.
     pub fn loopback(token: Token, address: SocketAddr) -> Self {
         let port = address.port();
@@ -141,88 +142,92 @@ impl Access {
         if port == 80 {
             hosts.extend(LOOPBACK_NAMES.map(str::to_owned));
         }
-        Self { key: Key::Token(token), names: Names::These(hosts), scheme: "http://" }
+        Self { key: AccessKey::Token(token), names: AllowedHostNames::These(hosts), scheme: "http://" }
     }
 
     /// Access for other machines. Which name they use is not known here, so an origin must only be the host itself;
     /// what keeps everybody else out is the token.
-    pub fn remote(token: Token, privacy: Privacy) -> Self {
+    pub fn remote(token: Token, privacy: TransportSecurity) -> Self {
         let scheme = match privacy {
-            Privacy::Tls => "https://",
-            Privacy::None => "http://",
+            TransportSecurity::Tls => "https://",
+            TransportSecurity::None => "http://",
         };
-        Self { key: Key::Token(token), names: Names::Any, scheme }
+        Self { key: AccessKey::Token(token), names: AllowedHostNames::Any, scheme }
     }
 
     /// Access through a socket that the system opens for its owner alone ([`UnixSocket`](super::UnixSocket)): who could
     /// read the token anyhow needs none. No browser gets there.
     pub fn owner() -> Self {
-        Self { key: Key::Unneeded, names: Names::These(vec!["localhost".to_owned()]), scheme: "http://" }
+        Self {
+            key: AccessKey::NotRequired,
+            names: AllowedHostNames::These(vec!["localhost".to_owned()]),
+            scheme: "http://",
+        }
     }
 
     /// Whether those who connect are strangers until they show the token.
-    pub(super) fn proof(&self) -> Proof {
+    pub(super) fn proof(&self) -> Authentication {
         match self.key {
-            Key::Token(_) => Proof::Needed,
-            Key::Unneeded => Proof::Unneeded,
+            AccessKey::Token(_) => Authentication::Required,
+            AccessKey::NotRequired => Authentication::NotRequired,
         }
     }
 
     /// Whether the request is meant for us and comes from no foreign page. A page elsewhere can make a browser
     /// connect to loopback, under a name of its own or with its own origin; neither gets past here.
-    pub(super) fn check_source(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(super) fn check_source(&self, headers: &HeaderMap) -> Result<(), AccessError> {
         let mut hosts = headers.get_all(header::HOST).iter();
-        let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(Refusal::HostCount) };
-        let host = host.to_str().map_err(|_| Refusal::ForeignHost)?;
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(AccessError::HostCount) };
+        let host = host.to_str().map_err(|_| AccessError::ForeignHost)?;
         let ours = |name: &str| match &self.names {
-            Names::These(names) => names.iter().any(|ours| ours.eq_ignore_ascii_case(name)),
-            Names::Any => host.eq_ignore_ascii_case(name) && !name.is_empty(),
+            AllowedHostNames::These(names) => names.iter().any(|ours| ours.eq_ignore_ascii_case(name)),
+            AllowedHostNames::Any => host.eq_ignore_ascii_case(name) && !name.is_empty(),
         };
         if !ours(host) {
-            return Err(Refusal::ForeignHost);
+            return Err(AccessError::ForeignHost);
         }
         let origin_is_ours = |origin: &axum::http::HeaderValue| {
             origin.to_str().ok().and_then(|origin| origin.strip_prefix(self.scheme)).is_some_and(ours)
         };
         if !headers.get_all(header::ORIGIN).iter().all(origin_is_ours) {
-            return Err(Refusal::ForeignOrigin);
+            return Err(AccessError::ForeignOrigin);
         }
         Ok(())
     }
 
     /// Whether the request holds the token, as a bearer or in its query.
-    pub(super) fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), Refusal> {
+    pub(super) fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), AccessError> {
         if self.check_bearer(headers).is_ok() {
             return Ok(());
         }
         match in_query(query, "tkn") {
             Some(token) if self.opens(&token) => Ok(()),
-            Some(_) | None => Err(Refusal::Token),
+            Some(_) | None => Err(AccessError::Token),
         }
     }
 
     /// Whether the request holds the token as a bearer.
-    pub(super) fn check_bearer(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        if self.opens(bearer(headers).unwrap_or_default()) { Ok(()) } else { Err(Refusal::Bearer) }
+    pub(super) fn check_bearer(&self, headers: &HeaderMap) -> Result<(), AccessError> {
+        if self.opens(bearer(headers).unwrap_or_default()) { Ok(()) } else { Err(AccessError::Bearer) }
     }
 
     /// The key for pages of the origin that a request names. [`check_source`](Self::check_source) comes first: it refuses
     /// names that are not this host's.
-    pub(super) fn page_key(&self, headers: &HeaderMap) -> Result<PageKey, Refusal> {
-        let Key::Token(token) = &self.key else { return Err(Refusal::NoPage) };
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or(Refusal::HostCount)?;
+    pub(super) fn page_key(&self, headers: &HeaderMap) -> Result<PageKey, AccessError> {
+        let AccessKey::Token(token) = &self.key else { return Err(AccessError::NoPage) };
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or(AccessError::HostCount)?;
         let host = host.to_ascii_lowercase();
         // Otherwise a program on a loopback port could have a proof for that port from here: any name is taken here.
-        if matches!(self.names, Names::Any) && self.scheme == "http://" && is_loopback_name(&host) {
-            return Err(Refusal::LoopbackName);
+        if matches!(self.names, AllowedHostNames::Any) && self.scheme == "http://" && is_loopback_name(&host) {
+            return Err(AccessError::LoopbackName);
         }
         Ok(PageKey::derive(token.reveal(), &format!("{}{host}", self.scheme)))
     }
 
     fn opens(&self, guess: &str) -> bool {
         match &self.key {
-            Key::Token(token) => token.matches(guess),
-            Key::Unneeded => true,
+            AccessKey::Token(token) => token.matches(guess),
+            AccessKey::NotRequired => true,
         }
     }
 }
@@ -237,17 +242,17 @@ fn is_loopback_name(host: &str) -> bool {
 /// Refuses a request whose end is not certain. A proxy that goes by another header than this server would take the
 /// rest of the body for the next request. The HTTP parser hides a Content-Length behind a Transfer-Encoding, so the latter is
 /// refused as such: the few requests that have a body are short.
-pub(super) fn check_length(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_length(headers: &HeaderMap) -> Result<(), AccessError> {
     if headers.contains_key(header::TRANSFER_ENCODING) {
-        return Err(Refusal::TransferEncoding);
+        return Err(AccessError::TransferEncoding);
     }
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let (length, another) = (lengths.next(), lengths.next());
     if another.is_some() {
-        return Err(Refusal::LengthCount);
+        return Err(AccessError::LengthCount);
     }
     if headers.contains_key(header::UPGRADE) && length.is_some_and(|length| length != "0") {
-        return Err(Refusal::UpgradeWithBody);
+        return Err(AccessError::UpgradeWithBody);
     }
     Ok(())
 }
@@ -273,8 +278,8 @@ mod tests {
 
     const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-    fn access() -> Access {
-        Access::loopback(Token::parse(SECRET).unwrap(), "127.0.0.1:4000".parse().unwrap())
+    fn access() -> AccessPolicy {
+        AccessPolicy::loopback(Token::parse(SECRET).unwrap(), "127.0.0.1:4000".parse().unwrap())
     }
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
@@ -292,10 +297,10 @@ mod tests {
         assert_eq!(check(&[("host", "127.0.0.1:4000")]), Ok(()));
         assert_eq!(check(&[("host", "LOCALHOST:4000")]), Ok(()));
         assert_eq!(check(&[("host", "[::1]:4000")]), Ok(()));
-        assert_eq!(check(&[]), Err(Refusal::HostCount));
-        assert_eq!(check(&[("host", "localhost:4000"), ("host", "localhost:4000")]), Err(Refusal::HostCount));
+        assert_eq!(check(&[]), Err(AccessError::HostCount));
+        assert_eq!(check(&[("host", "localhost:4000"), ("host", "localhost:4000")]), Err(AccessError::HostCount));
         for foreign in ["evil.example:4000", "localhost:4001", "localhost", "127.0.0.1.evil.example:4000", ""] {
-            assert_eq!(check(&[("host", foreign)]), Err(Refusal::ForeignHost), "{foreign}");
+            assert_eq!(check(&[("host", foreign)]), Err(AccessError::ForeignHost), "{foreign}");
         }
     }
 
@@ -304,10 +309,10 @@ mod tests {
         let check = |origin: &str| access().check_source(&headers(&[("host", "localhost:4000"), ("origin", origin)]));
         assert_eq!(check("http://localhost:4000"), Ok(()));
         for foreign in ["http://evil.example", "https://localhost:4000", "null", "http://localhost:4000.evil.example"] {
-            assert_eq!(check(foreign), Err(Refusal::ForeignOrigin), "{foreign}");
+            assert_eq!(check(foreign), Err(AccessError::ForeignOrigin), "{foreign}");
         }
         let two = [("host", "localhost:4000"), ("origin", "http://localhost:4000"), ("origin", "null")];
-        assert_eq!(access().check_source(&headers(&two)), Err(Refusal::ForeignOrigin));
+        assert_eq!(access().check_source(&headers(&two)), Err(AccessError::ForeignOrigin));
     }
 
     #[test]
@@ -318,36 +323,36 @@ mod tests {
         };
         assert_eq!(check(Some(&format!("Bearer {SECRET}")), None), Ok(()));
         assert_eq!(check(None, Some(&format!("a=b&tkn={SECRET}"))), Ok(()));
-        assert_eq!(check(None, None), Err(Refusal::Token));
-        assert_eq!(check(Some("Bearer wrong"), Some("tkn=wrong")), Err(Refusal::Token));
-        assert_eq!(check(Some(SECRET), None), Err(Refusal::Token));
-        assert_eq!(check(None, Some("tkn=")), Err(Refusal::Token));
+        assert_eq!(check(None, None), Err(AccessError::Token));
+        assert_eq!(check(Some("Bearer wrong"), Some("tkn=wrong")), Err(AccessError::Token));
+        assert_eq!(check(Some(SECRET), None), Err(AccessError::Token));
+        assert_eq!(check(None, Some("tkn=")), Err(AccessError::Token));
         assert_eq!(access().check_bearer(&headers(&[("authorization", &format!("bearer {SECRET}"))])), Ok(()));
-        assert_eq!(access().check_bearer(&HeaderMap::new()), Err(Refusal::Bearer));
+        assert_eq!(access().check_bearer(&HeaderMap::new()), Err(AccessError::Bearer));
     }
 
     #[test]
     fn other_machines_name_the_host_as_they_like_but_no_other_page_comes_in() {
         let secret = Token::parse(SECRET).unwrap();
         let check = |privacy, origin: &str| {
-            Access::remote(secret.clone(), privacy)
+            AccessPolicy::remote(secret.clone(), privacy)
                 .check_source(&headers(&[("host", "lab.example:7443"), ("origin", origin)]))
         };
-        assert_eq!(check(Privacy::Tls, "https://lab.example:7443"), Ok(()));
-        assert_eq!(check(Privacy::None, "http://lab.example:7443"), Ok(()));
+        assert_eq!(check(TransportSecurity::Tls, "https://lab.example:7443"), Ok(()));
+        assert_eq!(check(TransportSecurity::None, "http://lab.example:7443"), Ok(()));
         for foreign in ["https://evil.example", "http://lab.example:7443", "null", "https://lab.example"] {
-            assert_eq!(check(Privacy::Tls, foreign), Err(Refusal::ForeignOrigin), "{foreign}");
+            assert_eq!(check(TransportSecurity::Tls, foreign), Err(AccessError::ForeignOrigin), "{foreign}");
         }
-        let remote = Access::remote(secret, Privacy::Tls);
-        assert_eq!(remote.check_source(&headers(&[("host", "")])), Err(Refusal::ForeignHost));
-        assert_eq!(remote.check_bearer(&HeaderMap::new()), Err(Refusal::Bearer));
+        let remote = AccessPolicy::remote(secret, TransportSecurity::Tls);
+        assert_eq!(remote.check_source(&headers(&[("host", "")])), Err(AccessError::ForeignHost));
+        assert_eq!(remote.check_bearer(&HeaderMap::new()), Err(AccessError::Bearer));
     }
 
     #[test]
     fn the_owner_of_the_socket_needs_no_token() {
-        let owner = Access::owner();
+        let owner = AccessPolicy::owner();
         assert_eq!(owner.check_source(&headers(&[("host", "localhost")])), Ok(()));
-        assert_eq!(owner.check_source(&headers(&[("host", "evil.example")])), Err(Refusal::ForeignHost));
+        assert_eq!(owner.check_source(&headers(&[("host", "evil.example")])), Err(AccessError::ForeignHost));
         assert_eq!(
             (owner.check_token(&HeaderMap::new(), None), owner.check_bearer(&HeaderMap::new())),
             (Ok(()), Ok(()))
@@ -356,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_page_key_is_for_the_origin_that_is_asked_for_and_no_other_listener_gives_one_for_loopback() {
-        let key = |access: &Access, host: &str| {
+        let key = |access: &AccessPolicy, host: &str| {
             let nonce = format!("nonce={}", "0a".repeat(32));
             let nonce = crate::server::page_access::Nonce::from_query(Some(&nonce)).unwrap();
             access.page_key(&headers(&[("host", host)])).map(|key| key.prove(&nonce, ""))
@@ -364,13 +369,16 @@ mod tests {
         let (secret, local) = (Token::parse(SECRET).unwrap(), access());
         assert_eq!(key(&local, "LOCALHOST:4000"), key(&local, "localhost:4000"));
         assert_ne!(key(&local, "localhost:4000"), key(&local, "127.0.0.1:4000"));
-        assert_ne!(key(&local, "localhost:4000"), key(&Access::remote(secret.clone(), Privacy::Tls), "localhost:4000"));
-        let plain = Access::remote(secret, Privacy::None);
+        assert_ne!(
+            key(&local, "localhost:4000"),
+            key(&AccessPolicy::remote(secret.clone(), TransportSecurity::Tls), "localhost:4000")
+        );
+        let plain = AccessPolicy::remote(secret, TransportSecurity::None);
         assert!(key(&plain, "lab.example:4000").is_ok());
         for name in ["localhost:4000", "127.0.0.1", "[::1]:4000", "LocalHost:1"] {
-            assert_eq!(key(&plain, name), Err(Refusal::LoopbackName), "{name}");
+            assert_eq!(key(&plain, name), Err(AccessError::LoopbackName), "{name}");
         }
-        assert_eq!(key(&Access::owner(), "localhost"), Err(Refusal::NoPage));
+        assert_eq!(key(&AccessPolicy::owner(), "localhost"), Err(AccessError::NoPage));
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! HTTP and WebSocket, on any number of listeners.
 
 mod access;
-mod guests;
-mod leased;
+mod admission;
+mod client_activity;
+mod lease_api;
 mod page;
 mod page_access;
 pub mod sdk;
 mod ticket;
 mod tls;
 mod unix;
-mod visits;
 
 use std::io;
 use std::sync::Arc;
@@ -26,91 +26,93 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-pub use access::{Access, Privacy, Token};
-pub use page::{Asset, Caching, Page};
+pub use access::{AccessPolicy, Token, TransportSecurity};
+pub use page::{Asset, Caching, WebPage};
 pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
 
-use access::{Refusal, check_length, in_query};
-use guests::{Doorstep, PlaceLimits, Places, Proof};
-pub(crate) use guests::{Guest, ShownOut, TokenId};
-use page_access::{Nonce, PageAnswer, ProofRate};
+use access::{AccessError, check_length, in_query};
+pub(crate) use admission::{Admission, Rejected, TokenId};
+use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingConnections};
+use client_activity::ClientActivity;
+use page_access::{ChallengeResponse, Nonce, ProofRate};
 use ticket::Tickets;
-use visits::Visits;
 
 use crate::connection;
 use crate::env::{Env, Listener, Stream};
 use crate::host::Host;
-use crate::sequencer::Stopped;
+use crate::sequencer::HostStopped;
 
 /// How long a client may take to send a request's head.
-const HEAD_TIME: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much a request's head may have.
 const HEAD_BYTES: usize = 16 << 10;
 /// How long to wait after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
-struct Server {
+struct ListenerState {
     host: Host,
-    access: Arc<Access>,
-    page: Option<Arc<Page>>,
+    access: Arc<AccessPolicy>,
+    page: Option<Arc<WebPage>>,
     tickets: Arc<Tickets>,
     /// Challenges that pages answer to open a WebSocket, and the rate of proofs, for this listener.
     challenges: Arc<Tickets>,
     proofs: Arc<ProofRate>,
-    visits: Arc<Visits>,
-    programs: Arc<sdk::Programs>,
-    places: Places,
+    client_activity: Arc<ClientActivity>,
+    programs: Arc<sdk::ProgramEndpoints>,
+    places: ConnectionSlots,
 }
 
 /// A host that is served.
-pub struct Serving {
+pub struct HostServer {
     host: Host,
-    page: Option<Arc<Page>>,
+    page: Option<Arc<WebPage>>,
     tickets: Arc<Tickets>,
-    visits: Arc<Visits>,
-    programs: Arc<sdk::Programs>,
-    places: Places,
+    client_activity: Arc<ClientActivity>,
+    programs: Arc<sdk::ProgramEndpoints>,
+    places: ConnectionSlots,
 }
 
-impl std::fmt::Debug for Serving {
+impl std::fmt::Debug for HostServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Serving").field("places", &self.places).finish_non_exhaustive()
     }
 }
 
-impl Serving {
+impl HostServer {
     /// Accepts connections on one more listener from now on, in a task of its own. All listeners share the limit of
     /// connections, and tickets of one are good at another. Those who have not shown the token yet are bounded for each.
-    pub fn listen(&self, access: Access, mut listener: Box<dyn Listener>) {
+    pub fn listen(&self, access: AccessPolicy, mut listener: Box<dyn Listener>) {
         let access = Arc::new(access);
-        let server = Server {
+        let server = ListenerState {
             host: self.host.clone(),
             access: access.clone(),
             page: self.page.clone(),
             tickets: self.tickets.clone(),
             challenges: Tickets::new(self.host.0.env.clone()),
             proofs: Arc::new(ProofRate::new(self.host.0.env.clock.now())),
-            visits: self.visits.clone(),
+            client_activity: self.client_activity.clone(),
             programs: self.programs.clone(),
             places: self.places.clone(),
         };
-        let (router, places, doorstep) = (router(server), self.places.clone(), self.doorstep());
+        let (router, places, pending_connections) = (router(server), self.places.clone(), self.pending_connections());
         let env = self.host.0.env.clone();
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
             while let Some(stream) = accepted(listener.as_mut(), &env).await {
-                let Some((guest, shown_out)) = arrived(&places, &doorstep, access.proof()) else { continue };
-                env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), guest, shown_out)));
-                doorstep.settled().await;
+                let Some((client_admission, rejected)) = arrived(&places, &pending_connections, access.proof()) else {
+                    continue;
+                };
+                env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), client_admission, rejected)));
+                pending_connections.settled().await;
             }
         }));
     }
 
     /// The doorstep of a listener.
-    fn doorstep(&self) -> Doorstep {
-        Doorstep::new(self.host.0.config.limits.strangers)
+    fn pending_connections(&self) -> PendingConnections {
+        PendingConnections::new(self.host.0.config.limits.unauthenticated_connections)
     }
 
     /// Waits until nobody is left who came in.
@@ -119,8 +121,8 @@ impl Serving {
     }
 
     /// Waits until the host has had no client and no turn for this long.
-    pub async fn idle(&self, patience: Duration) -> Result<(), Stopped> {
-        self.visits.over(&self.host, patience).await
+    pub async fn idle(&self, patience: Duration) -> Result<(), HostStopped> {
+        self.client_activity.over(&self.host, patience).await
     }
 }
 
@@ -139,36 +141,40 @@ async fn accepted(listener: &mut dyn Listener, env: &Env) -> Option<Box<dyn Stre
 }
 
 /// Somebody who has just connected; nobody where there is no place for them.
-fn arrived(places: &Places, doorstep: &Doorstep, proof: Proof) -> Option<(Guest, ShownOut)> {
+fn arrived(
+    places: &ConnectionSlots,
+    pending_connections: &PendingConnections,
+    proof: Authentication,
+) -> Option<(Admission, Rejected)> {
     match proof {
-        Proof::Needed => Some(Guest::stranger(places.clone(), doorstep)),
-        Proof::Unneeded => Guest::inside(places.clone())
+        Authentication::Required => Some(Admission::pending_connection(places.clone(), pending_connections)),
+        Authentication::NotRequired => Admission::admitted(places.clone())
             .inspect_err(|error| tracing::warn!(%error, "the newest connection is dropped"))
             .ok(),
     }
 }
 
 /// Accepts connections on `listener` from now on, in a task of its own.
-pub fn serve(host: Host, access: Access, listener: Box<dyn Listener>) -> Serving {
+pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> HostServer {
     serve_all(host, access, None, listener)
 }
 
 /// Like [`serve`], and gives a web page to browsers.
-pub fn serve_with_page(host: Host, access: Access, page: Page, listener: Box<dyn Listener>) -> Serving {
+pub fn serve_with_page(host: Host, access: AccessPolicy, page: WebPage, listener: Box<dyn Listener>) -> HostServer {
     serve_all(host, access, Some(Arc::new(page)), listener)
 }
 
-fn serve_all(host: Host, access: Access, page: Option<Arc<Page>>, listener: Box<dyn Listener>) -> Serving {
+fn serve_all(host: Host, access: AccessPolicy, page: Option<Arc<WebPage>>, listener: Box<dyn Listener>) -> HostServer {
     let limits = &host.0.config.limits;
-    let places = Places::new(PlaceLimits {
+    let places = ConnectionSlots::new(ConnectionSlotLimits {
         all: limits.connections,
         per_token: limits.token_connections,
         owner: limits.owner_connections,
     });
-    let serving = Serving {
+    let serving = HostServer {
         page,
         tickets: Tickets::new(host.0.env.clone()),
-        visits: Arc::default(),
+        client_activity: Arc::default(),
         programs: Arc::default(),
         places,
         host,
@@ -177,14 +183,14 @@ fn serve_all(host: Host, access: Access, page: Option<Arc<Page>>, listener: Box<
     serving
 }
 
-async fn serve_stream(stream: Box<dyn Stream>, router: Router, guest: Guest, mut shown_out: ShownOut) {
+async fn serve_stream(stream: Box<dyn Stream>, router: Router, client_admission: Admission, mut rejected: Rejected) {
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(guest.clone());
+        request.extensions_mut().insert(client_admission.clone());
         TowerToHyperService::new(router.clone()).call(request)
     });
     let serving = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
@@ -192,26 +198,26 @@ async fn serve_stream(stream: Box<dyn Stream>, router: Router, guest: Guest, mut
         served = serving => if let Err(error) = served {
             tracing::debug!(%error, "an HTTP connection ended early");
         },
-        () = shown_out.told() => {}
+        () = rejected.signaled() => {}
     }
 }
 
-impl Server {
+impl ListenerState {
     /// Checks a page's answer, and gives the message that proves the host to the page.
-    fn answered(&self, headers: &HeaderMap, page: &PageAnswer) -> Result<String, Refusal> {
+    fn answered(&self, headers: &HeaderMap, page: &ChallengeResponse) -> Result<String, AccessError> {
         let key = self.access.page_key(headers)?;
         let is_right = key.accepts(page) && self.challenges.redeem(&page.challenge);
-        if is_right { Ok(key.socket_proof(page)) } else { Err(Refusal::PageAnswer) }
+        if is_right { Ok(key.socket_proof(page)) } else { Err(AccessError::ChallengeResponse) }
     }
 }
 
-fn router(server: Server) -> Router {
+fn router(server: ListenerState) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
         .route("/ticket", post(issue_ticket))
         .route("/proof", post(prove))
         .route("/ws", get(upgrade))
-        .route("/x-grove", post(leased::answer))
+        .route("/x-grove", post(lease_api::answer))
         .route("/copilot", get(sdk::carry))
         .route("/", get(page_or_upgrade))
         .fallback(page)
@@ -220,7 +226,7 @@ fn router(server: Server) -> Router {
 }
 
 /// Nothing is served to a request whose `Host` or `Origin` is not ours, or whose end others could see elsewhere.
-async fn check(State(server): State<Server>, request: Request, next: Next) -> Response {
+async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
     let checked = check_length(request.headers());
     let mut response = match checked.and_then(|()| server.access.check_source(request.headers())) {
         Ok(()) => next.run(request).await,
@@ -237,23 +243,27 @@ async fn check(State(server): State<Server>, request: Request, next: Next) -> Re
 }
 
 /// A file of the page, where there is one of that name.
-async fn page(State(server): State<Server>, request: Request) -> Response {
+async fn page(State(server): State<ListenerState>, request: Request) -> Response {
     let page = server.page.filter(|_| matches!(*request.method(), Method::GET | Method::HEAD));
     let answer = page.and_then(|page| page.answer(request.uri().path(), request.headers()));
     answer.unwrap_or_else(|| (StatusCode::NOT_FOUND, "there is nothing here\n").into_response())
 }
 
 /// The page for browsers, the protocol for those who ask for a WebSocket.
-async fn page_or_upgrade(state: State<Server>, guest: Extension<Guest>, request: Request) -> Response {
+async fn page_or_upgrade(
+    state: State<ListenerState>,
+    client_admission: Extension<Admission>,
+    request: Request,
+) -> Response {
     if state.page.is_some() && !request.headers().contains_key(header::UPGRADE) {
         page(state, request).await
     } else {
-        upgrade(state, guest, request).await
+        upgrade(state, client_admission, request).await
     }
 }
 
 /// Gives a ticket to those who hold the token.
-async fn issue_ticket(State(server): State<Server>, request: Request) -> Response {
+async fn issue_ticket(State(server): State<ListenerState>, request: Request) -> Response {
     if let Err(refusal) = server.access.check_bearer(request.headers()) {
         return refusal.into_response();
     }
@@ -265,14 +275,14 @@ async fn issue_ticket(State(server): State<Server>, request: Request) -> Respons
                 .into_response();
         }
     };
-    server.visits.announced();
-    let answer = serde_json::json!({"ticket": ticket, "expiresInMs": ticket::LIFE.as_millis() as u64});
+    server.client_activity.announced();
+    let answer = serde_json::json!({"ticket": ticket, "expiresInMs": ticket::TICKET_LIFETIME.as_millis() as u64});
     ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
 }
 
 /// Proves to a page that this host knows the token, and gives the challenge that the page has to answer. Nobody needs a
 /// token to ask; a `POST` because a browser then says where the page comes from.
-async fn prove(State(server): State<Server>, request: Request) -> Response {
+async fn prove(State(server): State<ListenerState>, request: Request) -> Response {
     let key = match server.access.page_key(request.headers()) {
         Ok(key) => key,
         Err(refusal) => return refusal.into_response(),
@@ -297,12 +307,12 @@ async fn prove(State(server): State<Server>, request: Request) -> Response {
 }
 
 /// How much of what was found damaged at the start is told one by one.
-const DAMAGE_TOLD: usize = 50;
+const MAX_DAMAGE_REPORTED: usize = 50;
 /// How many sessions in which everything is allowed are named.
 const ALLOW_ALL_TOLD: usize = 50;
 
 /// Says that the host is alive; to those who hold the token, also what it is doing.
-async fn healthz(State(server): State<Server>, request: Request) -> Response {
+async fn healthz(State(server): State<ListenerState>, request: Request) -> Response {
     if server.access.check_token(request.headers(), request.uri().query()).is_err() {
         return Json(serde_json::json!({"status": "ok"})).into_response();
     }
@@ -317,7 +327,7 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
             "connections": status.connections,
             "serverSeq": status.server_seq,
             "storageProblem": server.host.storage_problem(),
-            "damage": server.host.damage().iter().take(DAMAGE_TOLD).collect::<Vec<_>>(),
+            "damage": server.host.damage().iter().take(MAX_DAMAGE_REPORTED).collect::<Vec<_>>(),
             "damageCount": server.host.damage().len(),
             "allowAllSessions": status.allow_all.iter().take(ALLOW_ALL_TOLD).collect::<Vec<_>>(),
             "allowAllCount": status.allow_all.len(),
@@ -327,10 +337,14 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
     }
 }
 
-async fn upgrade(State(server): State<Server>, Extension(guest): Extension<Guest>, mut request: Request) -> Response {
+async fn upgrade(
+    State(server): State<ListenerState>,
+    Extension(client_admission): Extension<Admission>,
+    mut request: Request,
+) -> Response {
     let query = request.uri().query();
     let allowed = server.access.check_token(request.headers(), query);
-    let (ticket, page) = (in_query(query, "ticket"), PageAnswer::from_query(query));
+    let (ticket, page) = (in_query(query, "ticket"), ChallengeResponse::from_query(query));
     if let (Err(refusal), None, None) = (allowed, &ticket, &page) {
         return refusal.into_response();
     }
@@ -344,16 +358,16 @@ async fn upgrade(State(server): State<Server>, Extension(guest): Extension<Guest
             Err(refusal) => return refusal.into_response(),
         },
         None if allowed.is_ok() || ticket.is_some_and(|ticket| server.tickets.redeem(&ticket)) => None,
-        None => return Refusal::Ticket.into_response(),
+        None => return AccessError::Ticket.into_response(),
     };
-    let place = match guest.let_in(TokenId::Host) {
+    let place = match client_admission.admit(TokenId::Host) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };
     let accept = derive_accept_key(key.as_bytes());
     let upgraded = hyper::upgrade::on(&mut request);
     let host = server.host.clone();
-    let visit = server.visits.begin();
+    let visit = server.client_activity.begin();
     server.host.0.env.spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) => connection::serve(host, TokioIo::new(stream), first).await,

@@ -14,7 +14,7 @@ const INDEX: &str = "index.html";
 /// The files of a web page. They are given to everybody who reaches the host, without a token: a page holds no data,
 /// it asks for them like any other client.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct WebPage {
     assets: HashMap<Cow<'static, str>, Asset>,
 }
 
@@ -37,7 +37,7 @@ pub enum Caching {
     Immutable,
 }
 
-impl Page {
+impl WebPage {
     /// A page of these files, each with its path as a browser asks for it, without the slash in front. `index.html` is
     /// what `/` answers with.
     pub fn new(assets: impl IntoIterator<Item = (Cow<'static, str>, Asset)>) -> Self {
@@ -115,14 +115,14 @@ pub(super) fn restrict(response: &mut Response) {
 mod tests {
     use super::*;
 
-    fn page() -> Page {
+    fn page() -> WebPage {
         let asset = |caching| Asset {
             content: Bytes::from_static(b"content"),
             content_type: "text/plain",
             tag: "a1".into(),
             caching,
         };
-        Page::new([
+        WebPage::new([
             ("index.html".into(), asset(Caching::Revalidated)),
             ("assets/x-1.js".into(), asset(Caching::Immutable)),
         ])

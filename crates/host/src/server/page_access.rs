@@ -45,13 +45,13 @@ impl Nonce {
 
 /// A page's answer to a challenge, as the address of its WebSocket has it.
 #[derive(Clone, Debug)]
-pub(super) struct PageAnswer {
+pub(super) struct ChallengeResponse {
     pub(super) challenge: String,
     answer: String,
     nonce: Nonce,
 }
 
-impl PageAnswer {
+impl ChallengeResponse {
     pub(super) fn from_query(query: Option<&str>) -> Option<Self> {
         let text = |name| in_query(query, name).map(|value| value.into_owned());
         Some(Self { challenge: text("challenge")?, answer: text("answer")?, nonce: Nonce::from_query(query)? })
@@ -72,13 +72,13 @@ impl PageKey {
     }
 
     /// Whether the page that answers knows the token.
-    pub(super) fn accepts(&self, given: &PageAnswer) -> bool {
+    pub(super) fn accepts(&self, given: &ChallengeResponse) -> bool {
         let expected = self.authenticate([PAGE_DOMAIN, &given.nonce.0, &given.challenge]);
         expected.as_bytes().ct_eq(given.answer.as_bytes()).into()
     }
 
     /// The first message of a WebSocket that an answer opened. Whoever took the port since the first proof cannot make it.
-    pub(super) fn socket_proof(&self, given: &PageAnswer) -> String {
+    pub(super) fn socket_proof(&self, given: &ChallengeResponse) -> String {
         let proof = self.authenticate([SOCKET_DOMAIN, &given.nonce.0, &given.challenge]);
         serde_json::json!({"jsonrpc": "2.0", "method": SOCKET_PROOF, "params": {"proof": proof}}).to_string()
     }
@@ -186,7 +186,7 @@ mod tests {
         }
         // What the host proves is no answer of a page, and the reverse.
         let key = PageKey::derive("t", "http://127.0.0.1:4747");
-        let given = PageAnswer { challenge: "c".to_owned(), answer: proof.clone(), nonce: nonce("a") };
+        let given = ChallengeResponse { challenge: "c".to_owned(), answer: proof.clone(), nonce: nonce("a") };
         assert!(!key.accepts(&given) && !key.socket_proof(&given).contains(&proof));
     }
 
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(hex::encode(key.0), "c0af90b87f74759f9566a81ea4e072b491f49e88552857c0ee430bfca6383d76");
         assert_eq!(key.prove(&nonce, &challenge), "a698feaf1c64f5fadfcef8174c1da69dd6af642ca85d5c745196675a44fb7310");
         let answer = "9e3c89b3db4656ed3ad386239e420249747685a5eb141a63cfe04633a9cac3c9".to_owned();
-        let given = PageAnswer { challenge, answer, nonce };
+        let given = ChallengeResponse { challenge, answer, nonce };
         assert!(key.accepts(&given));
         let proof = "06ba5ef355a953eb62008b438d74ac9c394c52abef11e467bc3520a770df4e10";
         assert!(key.socket_proof(&given).contains(proof));
@@ -217,6 +217,6 @@ mod tests {
 
     #[test]
     fn strangers_who_ask_for_proofs_push_no_live_challenge_out() {
-        assert!(PROOF_BURST + PROOFS_PER_SECOND * ticket::LIFE.as_secs() < ticket::MOST as u64);
+        assert!(PROOF_BURST + PROOFS_PER_SECOND * ticket::TICKET_LIFETIME.as_secs() < ticket::MAX_TICKETS as u64);
     }
 }

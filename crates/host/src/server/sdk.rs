@@ -12,9 +12,9 @@ use axum::response::{IntoResponse, Response};
 use grove_core::StoreName;
 use hyper_util::rt::TokioIo;
 
-use super::guests::{Doorstep, Proof};
-use super::{Guest, Server, Serving, TokenId, accepted, arrived};
-use crate::copilot::{Endpoint, EndpointConfig};
+use super::admission::{Authentication, PendingConnections};
+use super::{Admission, HostServer, ListenerState, TokenId, accepted, arrived};
+use crate::copilot::{CopilotEndpoint, EndpointConfig};
 use crate::env::Listener;
 
 /// What the connection becomes.
@@ -31,21 +31,26 @@ pub const PIPES: &str = "pipes";
 /// Says that the temporary files of its sessions stay.
 pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
 
-impl Serving {
+impl HostServer {
     /// Serves SDKs at an address of their own, from now on, in a task of its own.
-    pub fn serve_sdks(&self, endpoint: Endpoint, mut listener: Box<dyn Listener>) {
+    pub fn serve_sdks(&self, endpoint: CopilotEndpoint, mut listener: Box<dyn Listener>) {
         let env = self.host.0.env.clone();
-        let (places, visits, doorstep) = (self.places.clone(), self.visits.clone(), self.doorstep());
+        let (places, client_activity, pending_connections) =
+            (self.places.clone(), self.client_activity.clone(), self.pending_connections());
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
             while let Some(stream) = accepted(listener.as_mut(), &env).await {
-                let Some((guest, shown_out)) = arrived(&places, &doorstep, Proof::Needed) else { continue };
-                let (endpoint, visit) = (endpoint.clone(), visits.begin());
+                let Some((client_admission, rejected)) =
+                    arrived(&places, &pending_connections, Authentication::Required)
+                else {
+                    continue;
+                };
+                let (endpoint, visit) = (endpoint.clone(), client_activity.begin());
                 env.spawn.spawn(Box::pin(async move {
-                    endpoint.serve_guest(stream, guest, shown_out).await;
+                    endpoint.serve_guest(stream, client_admission, rejected).await;
                     drop(visit);
                 }));
-                doorstep.settled().await;
+                pending_connections.settled().await;
             }
         }));
     }
@@ -53,17 +58,17 @@ impl Serving {
 
 /// The endpoints of programs.
 #[derive(Default)]
-pub(super) struct Programs(Mutex<HashMap<String, Weak<Opened>>>);
+pub(super) struct ProgramEndpoints(Mutex<HashMap<String, Weak<ProgramEndpoint>>>);
 
 /// An endpoint that is there for as long as somebody holds this.
-struct Opened {
-    endpoint: Endpoint,
-    doorstep: Doorstep,
+struct ProgramEndpoint {
+    endpoint: CopilotEndpoint,
+    pending_connections: PendingConnections,
     program: String,
-    programs: Arc<Programs>,
+    programs: Arc<ProgramEndpoints>,
 }
 
-impl Drop for Opened {
+impl Drop for ProgramEndpoint {
     fn drop(&mut self) {
         let endpoint = self.endpoint.clone();
         endpoint.close();
@@ -75,25 +80,34 @@ impl Drop for Opened {
     }
 }
 
-fn opened(server: &Server, program: &str, secret: Option<String>, keeps_temp_files: bool) -> Arc<Opened> {
+fn opened(
+    server: &ListenerState,
+    program: &str,
+    secret: Option<String>,
+    keeps_temp_files: bool,
+) -> Arc<ProgramEndpoint> {
     let mut all = server.programs.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(opened) = all.get(program).and_then(Weak::upgrade) {
         return opened;
     }
     let store = StoreName::from(format!("copilot-{program}"));
     let config = EndpointConfig { store, secret, keeps_temp_files };
-    let endpoint = Endpoint::new(server.host.clone(), config);
-    let doorstep = Doorstep::new(server.host.0.config.limits.strangers);
-    let opened =
-        Arc::new(Opened { endpoint, doorstep, program: program.to_owned(), programs: server.programs.clone() });
+    let endpoint = CopilotEndpoint::new(server.host.clone(), config);
+    let pending_connections = PendingConnections::new(server.host.0.config.limits.unauthenticated_connections);
+    let opened = Arc::new(ProgramEndpoint {
+        endpoint,
+        pending_connections,
+        program: program.to_owned(),
+        programs: server.programs.clone(),
+    });
     all.insert(program.to_owned(), Arc::downgrade(&opened));
     opened
 }
 
 /// Takes a connection that carries an SDK's bytes. One on which nothing is said keeps its endpoint there.
 pub(super) async fn carry(
-    State(server): State<Server>,
-    Extension(guest): Extension<Guest>,
+    State(server): State<ListenerState>,
+    Extension(client_admission): Extension<Admission>,
     mut request: Request,
 ) -> Response {
     if let Err(refusal) = server.access.check_bearer(request.headers()) {
@@ -112,20 +126,21 @@ pub(super) async fn carry(
         let help = format!("clients of a port must send a secret, which the program says in {SECRET}\n");
         return (StatusCode::BAD_REQUEST, help).into_response();
     }
-    let place = match guest.let_in(TokenId::Host) {
+    let place = match client_admission.admit(TokenId::Host) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };
     let upgraded = hyper::upgrade::on(&mut request);
-    let visit = server.visits.begin();
+    let visit = server.client_activity.begin();
     let opened = opened(&server, &program, secret, keeps_temp_files);
     let places = server.places.clone();
     server.host.0.env.spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream)).await,
             Ok(stream) => {
-                let (guest, shown_out) = Guest::carried(places, place.clone(), &opened.doorstep);
-                opened.endpoint.serve_guest(TokioIo::new(stream), guest, shown_out).await;
+                let (client_admission, rejected) =
+                    Admission::carried(places, place.clone(), &opened.pending_connections);
+                opened.endpoint.serve_guest(TokioIo::new(stream), client_admission, rejected).await;
             }
             Err(error) => tracing::debug!(%error, "a connection for an SDK was not taken up"),
         }

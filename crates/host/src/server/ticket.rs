@@ -16,18 +16,18 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 use crate::env::Env;
 
 /// How long a ticket can be used.
-pub(super) const LIFE: Duration = Duration::from_secs(30);
+pub(super) const TICKET_LIFETIME: Duration = Duration::from_secs(30);
 /// How many may be unused at a time; past it the oldest go.
-pub(super) const MOST: usize = 1_024;
+pub(super) const MAX_TICKETS: usize = 1_024;
 
 /// The tickets that were issued and not yet used.
 pub(super) struct Tickets {
     env: Env,
-    issued: Mutex<Issued>,
+    issued: Mutex<IssuedTickets>,
 }
 
 #[derive(Default)]
-struct Issued {
+struct IssuedTickets {
     /// The oldest first.
     tickets: VecDeque<Ticket>,
     /// Somebody removes what is too old.
@@ -43,7 +43,7 @@ impl Ticket {
     /// How much longer it lives. A clock that was turned back ends it as well: how old it is cannot be told then.
     fn left(&self, now: Timestamp) -> Option<Duration> {
         let age = Duration::from_millis(now.0.checked_sub(self.since.0)?);
-        LIFE.checked_sub(age).filter(|left| !left.is_zero())
+        TICKET_LIFETIME.checked_sub(age).filter(|left| !left.is_zero())
     }
 }
 
@@ -59,7 +59,7 @@ impl Tickets {
         let secret = URL_SAFE_NO_PAD.encode(bytes);
         let swept = {
             let mut issued = self.issued();
-            while issued.tickets.len() >= MOST {
+            while issued.tickets.len() >= MAX_TICKETS {
                 issued.tickets.pop_front();
             }
             issued.tickets.push_back(Ticket { secret: secret.clone(), since: self.env.clock.now() });
@@ -86,7 +86,7 @@ impl Tickets {
 
     /// Removes each ticket when its time is over, until none is left.
     async fn sweep(self: Arc<Self>) {
-        let mut left = LIFE;
+        let mut left = TICKET_LIFETIME;
         loop {
             self.env.clock.sleep(left).await;
             let mut issued = self.issued();
@@ -103,12 +103,12 @@ impl Tickets {
     }
 
     // Nothing in here can panic half-way, so a poisoned lock still guards whole data.
-    fn issued(&self) -> MutexGuard<'_, Issued> {
+    fn issued(&self) -> MutexGuard<'_, IssuedTickets> {
         self.issued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Issued {
+impl IssuedTickets {
     fn forget_old(&mut self, now: Timestamp) {
         self.tickets.retain(|ticket| ticket.left(now).is_some());
     }
@@ -122,9 +122,9 @@ mod tests {
     use crate::env::{Clock, Task};
 
     #[derive(Debug, Default)]
-    struct Hand(AtomicU64);
+    struct ManualClock(AtomicU64);
 
-    impl Clock for Hand {
+    impl Clock for ManualClock {
         fn now(&self) -> Timestamp {
             Timestamp(self.0.load(Ordering::SeqCst))
         }
@@ -134,8 +134,8 @@ mod tests {
         }
     }
 
-    fn tickets() -> (Arc<Tickets>, Arc<Hand>) {
-        let hand = Arc::new(Hand(AtomicU64::new(1_000_000)));
+    fn tickets() -> (Arc<Tickets>, Arc<ManualClock>) {
+        let hand = Arc::new(ManualClock(AtomicU64::new(1_000_000)));
         (Tickets::new(Env { clock: hand.clone(), ..Env::in_memory() }), hand)
     }
 
@@ -169,10 +169,10 @@ mod tests {
     #[tokio::test]
     async fn of_too_many_tickets_the_oldest_go() {
         let (tickets, _) = tickets();
-        let all: Vec<String> = (0..MOST + 2).map(|_| tickets.issue().unwrap()).collect();
-        assert_eq!(tickets.issued().tickets.len(), MOST);
+        let all: Vec<String> = (0..MAX_TICKETS + 2).map(|_| tickets.issue().unwrap()).collect();
+        assert_eq!(tickets.issued().tickets.len(), MAX_TICKETS);
         assert!(!tickets.redeem(&all[0]) && !tickets.redeem(&all[1]));
-        assert!(tickets.redeem(&all[2]) && tickets.redeem(&all[MOST + 1]));
+        assert!(tickets.redeem(&all[2]) && tickets.redeem(&all[MAX_TICKETS + 1]));
     }
 
     #[tokio::test(start_paused = true)]
@@ -185,11 +185,11 @@ mod tests {
         };
         for _ in 0..2 {
             tickets.issue().unwrap();
-            elapse(LIFE / 2).await;
+            elapse(TICKET_LIFETIME / 2).await;
             tickets.issue().unwrap();
-            elapse(LIFE / 2).await;
+            elapse(TICKET_LIFETIME / 2).await;
             assert_eq!(tickets.issued().tickets.len(), 1);
-            elapse(LIFE / 2).await;
+            elapse(TICKET_LIFETIME / 2).await;
             assert_eq!(tickets.issued().tickets.len(), 0);
         }
     }

@@ -17,13 +17,13 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, version};
 
-use super::guests::Doorstep;
+use super::admission::PendingConnections;
 use crate::env::{Listener, Stream};
 
 /// How long a client may take until both sides know their keys; then it is dropped.
-const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many may be at it at a time. With more, the one who has been at it longest is dropped.
-const HANDSHAKES: usize = 128;
+const MAX_HANDSHAKES: usize = 128;
 
 /// What a host shows to those who connect, and the key to it.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ pub struct TlsListener {
     inner: TcpListener,
     acceptor: TlsAcceptor,
     begun: FuturesUnordered<BoxFuture<'static, io::Result<Box<dyn Stream>>>>,
-    doorstep: Doorstep,
+    pending_connections: PendingConnections,
 }
 
 impl TlsListener {
@@ -87,7 +87,7 @@ impl TlsListener {
             inner,
             acceptor: TlsAcceptor::from(certificate.config.clone()),
             begun: FuturesUnordered::new(),
-            doorstep: Doorstep::new(HANDSHAKES),
+            pending_connections: PendingConnections::new(MAX_HANDSHAKES),
         }
     }
 }
@@ -114,13 +114,13 @@ impl Listener for TlsListener {
                     let (stream, _) = accepted?;
                     // A frame is written in one piece: waiting for more only costs time.
                     stream.set_nodelay(true)?;
-                    let shaking = timeout(HANDSHAKE_TIME, self.acceptor.accept(stream));
-                    let (stranger, mut shown_out) = self.doorstep.enter();
+                    let shaking = timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream));
+                    let (pending_connection, mut rejected) = self.pending_connections.enter();
                     self.begun.push(Box::pin(async move {
-                        let _stranger = stranger;
+                        let _stranger = pending_connection;
                         tokio::select! {
                             shaken = shaking => Ok(Box::new(shaken??) as Box<dyn Stream>),
-                            () = shown_out.told() => Err(io::ErrorKind::ConnectionAborted.into()),
+                            () = rejected.signaled() => Err(io::ErrorKind::ConnectionAborted.into()),
                         }
                     }));
                 }

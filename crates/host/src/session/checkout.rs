@@ -6,24 +6,24 @@
 use std::path::PathBuf;
 
 use grove_core::*;
-use grove_work::{MAX_PATH_BYTES, Repository, local_path, pull_request_address};
+use grove_work::{GitRepository, MAX_PATH_BYTES, local_path, pull_request_address};
 
-use super::{Ended, SessionTask, ToSession};
-use crate::sequencer::Stopped;
+use super::{EndedTurn, SessionTask, ToSession};
+use crate::sequencer::HostStopped;
 
 /// How much of what a turn's commands put out is looked through, from its end on. What lies before that is not.
-const LOOKED_THROUGH: usize = 4 << 20;
+const MAX_SCANNED_BYTES: usize = 4 << 20;
 
 /// Where a session's task is with looking.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
-    look: Look,
+pub(super) struct CheckoutScan {
+    look: CheckoutScanState,
     /// The newest pull request that a turn made, until the session has it.
     made: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Look {
+enum CheckoutScanState {
     #[default]
     None,
     UnderWay,
@@ -32,19 +32,19 @@ enum Look {
 }
 
 /// What is checked out in a folder. `None` where the folder is not there, or not on this machine.
-pub(crate) async fn seen_at(folder: Option<&str>) -> Option<Checkout> {
+pub(crate) async fn read_checkout(folder: Option<&str>) -> Option<Checkout> {
     let path = local_path(folder?).ok()?;
     tokio::task::spawn_blocking(move || seen(path)).await.ok().flatten()
 }
 
 fn seen(folder: PathBuf) -> Option<Checkout> {
     let is_there = folder.is_dir();
-    is_there.then(|| Repository::of(&folder).as_ref().map(checkout_of).unwrap_or_default())
+    is_there.then(|| GitRepository::of(&folder).as_ref().map(checkout_of).unwrap_or_default())
 }
 
 /// The checkout of a repository, with texts that rows in lists can carry: they come out of files that anybody may have
 /// written.
-fn checkout_of(repository: &Repository) -> Checkout {
+fn checkout_of(repository: &GitRepository) -> Checkout {
     let text = |path: &PathBuf| listed(path.to_string_lossy().into_owned());
     Checkout {
         root: text(&repository.root),
@@ -64,8 +64,8 @@ fn listed(text: String) -> Option<String> {
 }
 
 /// The newest pull request that a command of a turn made: whatever makes one says its address in a line of its own.
-fn made_in(turn: &Turn) -> Option<&str> {
-    let mut left = LOOKED_THROUGH;
+fn pull_request_in(turn: &Turn) -> Option<&str> {
+    let mut left = MAX_SCANNED_BYTES;
     let outputs = turn.parts.iter().rev().filter_map(|part| match part {
         Part::ToolCall(call) if call.kind == Some(ToolKind::Terminal) => match &call.status {
             ToolCallStatus::Completed(result) if result.success => result.output.as_deref(),
@@ -85,49 +85,49 @@ fn made_in(turn: &Turn) -> Option<&str> {
 
 impl SessionTask {
     /// Has somebody look, unless somebody does already: then it is looked once more.
-    pub(super) fn look_at_checkout(&mut self) {
-        if self.looks.look != Look::None {
-            self.looks.look = Look::UnderWayAndDue;
+    pub(super) fn scan_checkout(&mut self) {
+        if self.checkout_scan.look != CheckoutScanState::None {
+            self.checkout_scan.look = CheckoutScanState::UnderWayAndDue;
             return;
         }
-        self.looks.look = Look::UnderWay;
+        self.checkout_scan.look = CheckoutScanState::UnderWay;
         let (folder, inbox) = (self.tip.working_directories.first().cloned(), self.inbox_sender.clone());
-        self.around.env.spawn.spawn(Box::pin(async move {
-            let seen = seen_at(folder.as_deref()).await.map(Box::new);
+        self.session_context.env.spawn.spawn(Box::pin(async move {
+            let seen = read_checkout(folder.as_deref()).await.map(Box::new);
             // A session that is gone does not listen any more.
             if let Some(inbox) = inbox.upgrade() {
-                inbox.send(ToSession::LookedAt(seen)).await.ok();
+                inbox.send(ToSession::CheckoutScanned(seen)).await.ok();
             }
         }));
     }
 
     /// A turn is over.
-    pub(super) fn look_after(&mut self, ended: &Ended) {
+    pub(super) fn scan_checkout_after(&mut self, ended: &EndedTurn) {
         let turn = self.tip.chat(&ended.chat).and_then(|chat| chat.turns.get(chat.position(&ended.turn)?));
-        if let Some(made) = turn.and_then(|turn| made_in(turn)) {
-            self.looks.made = listed(made.to_owned());
+        if let Some(made) = turn.and_then(|turn| pull_request_in(turn)) {
+            self.checkout_scan.made = listed(made.to_owned());
         }
-        self.look_at_checkout();
+        self.scan_checkout();
     }
 
     /// Tells others what was seen, where that is new. A folder that is gone leaves what was known of it.
-    pub(super) async fn looked_at(&mut self, seen: Option<Box<Checkout>>) -> Result<(), Stopped> {
-        if std::mem::take(&mut self.looks.look) == Look::UnderWayAndDue {
-            self.look_at_checkout();
+    pub(super) async fn publish_checkout(&mut self, seen: Option<Box<Checkout>>) -> Result<(), HostStopped> {
+        if std::mem::take(&mut self.checkout_scan.look) == CheckoutScanState::UnderWayAndDue {
+            self.scan_checkout();
         }
         let known = &self.tip.checkout;
-        let own_pull_request = self.looks.made.clone().or_else(|| known.own_pull_request.clone());
+        let own_pull_request = self.checkout_scan.made.clone().or_else(|| known.own_pull_request.clone());
         let seen = seen.map_or_else(|| known.clone(), |seen| *seen);
         let checkout = Checkout { own_pull_request, ..seen };
         if checkout != *known {
             let changed = SessionEvent::CheckoutChanged(Box::new(checkout));
-            if let Err(error) = self.attempt(Command::ReportSession(changed), &Who::Host, None).await? {
+            if let Err(error) = self.attempt(Command::ReportSession(changed), &Actor::Host, None).await? {
                 // The next look tells it.
                 tracing::warn!(session = %self.tip.id, %error, "clients were not told what is checked out");
                 return Ok(());
             }
         }
-        self.looks.made = None;
+        self.checkout_scan.made = None;
         Ok(())
     }
 }
@@ -176,9 +176,9 @@ mod tests {
             outcome: Outcome::Complete,
             started_at: Timestamp(0),
             ended_at: Timestamp(0),
-            encodings: Encodings::default(),
+            encodings: EncodingCache::default(),
         };
-        made_in(&turn).map(str::to_owned)
+        pull_request_in(&turn).map(str::to_owned)
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn only_so_much_output_is_looked_through() {
         let made_long_ago = call(ToolKind::Terminal, true, &format!("{PULL}1"));
-        let long = call(ToolKind::Terminal, true, &"x".repeat(LOOKED_THROUGH));
+        let long = call(ToolKind::Terminal, true, &"x".repeat(MAX_SCANNED_BYTES));
         assert_eq!(made(vec![made_long_ago, long]), None);
     }
 

@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::FsError;
-use grove_fs::copy::MovedPastes;
+use grove_fs::copy::PastePathRewriter;
 use grove_tree::entries::Stamp;
-use grove_tree::turns::{self, Place, Window};
-use grove_tree::{EntryNo, Index};
+use grove_tree::turns::{self, LoggedTurns, TurnSpan};
+use grove_tree::{EntryNo, LogIndex};
 
 use tokio::sync::oneshot;
 
-use super::log::Seen;
-use super::tree::{CutChat, TreeError};
-use super::{Attempted, Refusal, SessionTask};
-use crate::sequencer::{Origin, Stopped};
+use super::log::LogSnapshot;
+use super::tree::{ForkedChat, TreeError};
+use super::{CommandError, CommandOutcome, SessionTask};
+use crate::sequencer::{ActionOrigin, HostStopped};
 use crate::store::{content, info, pastes, session_file};
 
 /// A chat that is to begin with what another one has.
 #[derive(Debug)]
-pub(crate) struct NewChat {
+pub(crate) struct ChatForkRequest {
     pub(crate) chat: ChatId,
     pub(crate) uri: String,
     /// The last turn that goes with it.
@@ -30,7 +30,7 @@ pub(crate) struct NewChat {
 
 /// A session that was made of this one, which its log is to tell.
 #[derive(Debug)]
-pub(crate) struct ForkedInto {
+pub(crate) struct ForkNotice {
     pub(crate) session: SessionId,
     pub(crate) title: String,
     /// The chat that it comes from.
@@ -41,23 +41,23 @@ pub(crate) struct ForkedInto {
 
 /// What a chat of a new session has from the one that it comes from, beside what is told of it.
 #[derive(Debug)]
-pub(crate) struct Heritage {
+pub(crate) struct ForkOrigin {
     pub(crate) chat: ChatId,
     /// The log that it is cut from, as it was then.
-    pub(crate) index: Option<Arc<Index>>,
+    pub(crate) index: Option<Arc<LogIndex>>,
     /// How its agent calls a copy of the other one's conversation.
     pub(crate) inherits: Option<oneshot::Receiver<Option<String>>>,
 }
 
-impl CutChat {
+impl ForkedChat {
     /// What makes a chat of a new session begin with this. `moved` says where its pasted files lie now.
     pub(crate) fn begin(
         self,
         session: &SessionId,
         chat: ChatId,
         at: Timestamp,
-        moved: &MovedPastes,
-    ) -> (Vec<Change>, Heritage) {
+        moved: &PastePathRewriter,
+    ) -> (Vec<Change>, ForkOrigin) {
         let turns: Vec<_> = self.turns.iter().map(|turn| in_another_session(turn, moved)).collect();
         let origin = Arc::new(self.origin);
         let mut changes = Vec::new();
@@ -79,27 +79,27 @@ impl CutChat {
             false => {
                 told(ChatEvent::TurnsInherited { origin, turns: Vec::new(), older: false });
                 if !turns.is_empty() {
-                    told(ChatEvent::TurnsTaken { turns, older: self.older });
+                    told(ChatEvent::BranchTurnsLoaded { turns, older: self.older });
                 }
             }
         }
-        (changes, Heritage { chat, index: self.index, inherits: self.inherits })
+        (changes, ForkOrigin { chat, index: self.index, inherits: self.inherits })
     }
 }
 
 impl SessionTask {
     /// Begins with what other sessions' chats have.
-    pub(super) async fn inherit(&mut self, heritage: Vec<Heritage>) {
+    pub(super) async fn inherit(&mut self, fork_origins: Vec<ForkOrigin>) {
         let mut indexes = HashMap::new();
-        for Heritage { chat, index, inherits } in heritage {
-            self.desk(&chat).inherits = inherits;
+        for ForkOrigin { chat, index, inherits } in fork_origins {
+            self.chat_agent(&chat).inherits = inherits;
             indexes.extend(index.map(|index| (chat, index)));
         }
         self.begin_copies(indexes).await;
     }
 
     /// Notes in the log that another session was made of this one. Nobody waits for that, and it fails nothing.
-    pub(super) async fn forked_into(&mut self, fork: ForkedInto) -> Result<(), Stopped> {
+    pub(super) async fn fork_notice(&mut self, fork: ForkNotice) -> Result<(), HostStopped> {
         let planned = async {
             let Some(seen) = self.look(&fork.chat).await? else { return Ok(None) };
             let id = info::id_of("into", &fork.session);
@@ -108,16 +108,17 @@ impl SessionTask {
                 return Ok(None);
             }
             let leaf = seen.index.leaf().map(|leaf| seen.index.id(leaf));
-            let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.around.env.clock.now() };
-            let line = info::forked_into(stamp, &fork);
+            let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.session_context.env.clock.now() };
+            let line = info::fork_notice(stamp, &fork);
             let after = self.tip.chat(&fork.chat).and_then(|chat| chat.turns.last()).map(|turn| turn.id.clone());
             Ok::<_, TreeError>(Some(LogEntry { line: String::from_utf8_lossy(&line).into(), after }))
         };
         let noted = match planned.await {
             Ok(None) => return Ok(()),
             Ok(Some(entry)) => {
-                let command = Command::AddEntries { chat: fork.chat.clone(), entries: vec![entry], anew: false };
-                self.attempt(command, &Who::Host, None).await?.map(|_| ()).map_err(|refusal| refusal.to_string())
+                let command =
+                    Command::AddEntries { chat: fork.chat.clone(), entries: vec![entry], resets_agent: false };
+                self.attempt(command, &Actor::Host, None).await?.map(|_| ()).map_err(|refusal| refusal.to_string())
             }
             Err(error) => Err(error.to_string()),
         };
@@ -130,8 +131,12 @@ impl SessionTask {
         Ok(())
     }
 
-    pub(super) async fn fork_chat(&mut self, source: &ChatId, new: NewChat) -> Result<Result<(), TreeError>, Stopped> {
-        let NewChat { chat, uri, turn, kind } = new;
+    pub(super) async fn fork_chat(
+        &mut self,
+        source: &ChatId,
+        new: ChatForkRequest,
+    ) -> Result<Result<(), TreeError>, HostStopped> {
+        let ChatForkRequest { chat, uri, turn, kind } = new;
         let prepared = async {
             let seen = self.look(source).await?;
             let (seen, place) = self.find_turn(source, seen, &turn).await?;
@@ -148,7 +153,7 @@ impl SessionTask {
         };
         let log = LogPart {
             boundary: seen.index.log_length(),
-            extent: Extent::Branch,
+            extent: LogScope::Branch,
             leaf: Some(seen.index.id(place.last).into_owned()),
             until: None,
         };
@@ -161,9 +166,9 @@ impl SessionTask {
             kind,
             log,
         });
-        let Window { turns, older } = window;
+        let LoggedTurns { turns, older } = window;
         let command = Command::ForkChat { chat: chat.clone(), uri, origin, turns, older };
-        Ok(match self.attempt(command, &Who::Host, None).await? {
+        Ok(match self.attempt(command, &Actor::Host, None).await? {
             Ok(_) => {
                 self.begin_copy(&chat, Some(seen.index)).await;
                 Ok(())
@@ -177,15 +182,15 @@ impl SessionTask {
         &mut self,
         chat: &ChatId,
         turn: Option<TurnId>,
-        origin: Origin,
-    ) -> Result<Result<Attempted, String>, Stopped> {
+        origin: ActionOrigin,
+    ) -> Result<Result<CommandOutcome, String>, HostStopped> {
         let state = self.tip.chat(chat);
         if let Some(active) = state.and_then(|chat| chat.active.as_deref()) {
             return Ok(Err(Rejection::TurnInProgress(active.id.clone()).to_string()));
         }
         let newest = state.and_then(|chat| chat.turns.last()).map(|turn| &turn.id);
         if newest == turn.as_ref() {
-            return Ok(Ok(Attempted::NoChange));
+            return Ok(Ok(CommandOutcome::NoChange));
         }
         let seen = self.look(chat).await;
         let found = match (seen, turn) {
@@ -195,7 +200,7 @@ impl SessionTask {
                 let floor = self.floor(chat, &seen.index);
                 Ok((seen, floor))
             }
-            (Ok(None), None) => return Ok(Ok(Attempted::NoChange)),
+            (Ok(None), None) => return Ok(Ok(CommandOutcome::NoChange)),
             (Ok(seen), Some(turn)) => {
                 let found = self.find_turn(chat, seen, &turn).await;
                 found.map(|(seen, place)| (seen, Some(place.last)))
@@ -205,9 +210,9 @@ impl SessionTask {
             Ok(found) => found,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        Ok(match self.go_behind(chat, &seen, behind, origin).await? {
-            Ok(true) => Ok(Attempted::Happened),
-            Ok(false) => Ok(Attempted::NoChange),
+        Ok(match self.move_leaf_behind(chat, &seen, behind, origin).await? {
+            Ok(true) => Ok(CommandOutcome::Happened),
+            Ok(false) => Ok(CommandOutcome::NoChange),
             Err(error) => Err(error.to_string()),
         })
     }
@@ -216,15 +221,15 @@ impl SessionTask {
     pub(super) async fn find_turn(
         &mut self,
         chat: &ChatId,
-        seen: Option<Seen>,
+        seen: Option<LogSnapshot>,
         turn: &TurnId,
-    ) -> Result<(Seen, Place), TreeError> {
+    ) -> Result<(LogSnapshot, TurnSpan), TreeError> {
         if self.tip.chat(chat).is_some_and(|chat| chat.active_turn(turn).is_some()) {
-            return Err(Refusal::from(Rejection::TurnInProgress(turn.clone())).into());
+            return Err(CommandError::from(Rejection::TurnInProgress(turn.clone())).into());
         }
         let unknown = || TreeError::UnknownTurn(turn.clone());
         let seen = seen.ok_or_else(unknown)?;
-        let place = turns::place_of(seen.fs.as_ref(), &seen.path, &seen.index, turn).await?;
+        let place = turns::locate_turn(seen.fs.as_ref(), &seen.path, &seen.index, turn).await?;
         Ok((seen, place.ok_or_else(unknown)?))
     }
 
@@ -232,23 +237,23 @@ impl SessionTask {
     pub(super) async fn turns_at(
         &mut self,
         chat: &ChatId,
-        seen: Option<&Seen>,
+        seen: Option<&LogSnapshot>,
         at: Option<EntryNo>,
-    ) -> Result<Window, TreeError> {
-        let (Some(seen), Some(at)) = (seen, at) else { return Ok(Window { turns: Vec::new(), older: false }) };
+    ) -> Result<LoggedTurns, TreeError> {
+        let (Some(seen), Some(at)) = (seen, at) else { return Ok(LoggedTurns { turns: Vec::new(), older: false }) };
         if let Some(chat) = self.shows_everything(chat)
             && seen.index.leaf() == Some(at)
         {
-            return Ok(Window { turns: chat.turns.clone(), older: chat.has_older_turns });
+            return Ok(LoggedTurns { turns: chat.turns.clone(), older: chat.has_older_turns });
         }
-        Ok(turns::newest_at(seen.fs.as_ref(), &seen.path, &seen.index, Some(at), self.window()).await?)
+        Ok(turns::newest_turns_at(seen.fs.as_ref(), &seen.path, &seen.index, Some(at), self.window()).await?)
     }
 
     /// The turns that a chat shows up to one of them.
-    fn shown_until(&self, chat: &ChatId, turn: &TurnId) -> Option<Window> {
+    fn shown_until(&self, chat: &ChatId, turn: &TurnId) -> Option<LoggedTurns> {
         let chat = self.shows_everything(chat)?;
         let turns = chat.turns[..=chat.position(turn)?].to_vec();
-        Some(Window { turns, older: chat.has_older_turns })
+        Some(LoggedTurns { turns, older: chat.has_older_turns })
     }
 
     /// A chat, if it shows everything that is on the way to its leaf.
@@ -257,7 +262,7 @@ impl SessionTask {
     }
 
     /// The entry behind which begins what a chat shows, where it does not begin with the first one.
-    pub(super) fn floor(&self, chat: &ChatId, index: &Index) -> Option<EntryNo> {
+    pub(super) fn floor(&self, chat: &ChatId, index: &LogIndex) -> Option<EntryNo> {
         session_file::floor(self.tip.chat(chat)?.origin.as_deref(), index)
     }
 
@@ -272,12 +277,12 @@ impl SessionTask {
 
 /// A turn as another session has it: shared, unless what it says or the bytes that are kept with it name what is stored
 /// with the first.
-fn in_another_session(turn: &Arc<Turn>, moved: &MovedPastes) -> Arc<Turn> {
+fn in_another_session(turn: &Arc<Turn>, moved: &PastePathRewriter) -> Arc<Turn> {
     if let Some(turn) = pastes::in_turn(moved, turn) {
         return turn;
     }
     match turn.parts.iter().any(|part| !content::named_in(part).is_empty()) {
-        true => Arc::new(Turn { encodings: Encodings::default(), ..Turn::clone(turn) }),
+        true => Arc::new(Turn { encodings: EncodingCache::default(), ..Turn::clone(turn) }),
         false => turn.clone(),
     }
 }

@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use grove_core::*;
 use grove_fs::{Backend, FsError, SessionFs};
 use grove_tree::settings::{BranchSettings, settings_at};
-use grove_tree::turns::{Origin, ended_turn, header_line, name_line, settings_lines, turn_lines};
-use grove_tree::{AppendError, Ending, EntryNo, Index, Indexer, LogError, Owner, Role, store};
+use grove_tree::turns::{TurnAttribution, header_line, name_line, parse_turn_end, settings_lines, turn_lines};
+use grove_tree::{AppendError, Ending, EntryNo, Indexer, LogError, LogIndex, Owner, Role, store};
 
 use sha2::{Digest, Sha256};
 
 use super::settings;
 use crate::store::artifacts::moment;
 use crate::store::session_file::{self, LogExtent};
-use crate::store::{locking, paths};
+use crate::store::{log_lock, paths};
 
 /// The log of a chat.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct ChatLog {
     /// How much of the log its side index covers.
     indexed: u64,
     /// The log as it is on disk, once it was looked at.
-    written: Option<Written>,
+    written: Option<LogState>,
     /// The checksum of its beginning, once it was asked for.
     checksum: Option<Checksum>,
     /// It was replaced as a whole, so that what was known of its bytes does not hold.
@@ -52,9 +52,9 @@ const CHECKSUM_BYTES: u64 = 1 << 20;
 const INDEX_EVERY: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
-struct Written {
+struct LogState {
     /// Shared with whoever looks at the tree meanwhile.
-    index: Arc<Index>,
+    index: Arc<LogIndex>,
     turns: HashSet<TurnId>,
     /// Each with when it began: on another branch a turn may have the same id.
     begun: HashSet<(TurnId, Timestamp)>,
@@ -67,7 +67,7 @@ struct Written {
     is_complete: bool,
 }
 
-impl Written {
+impl LogState {
     /// Whether a turn is in the log, and not just one of the same id on another branch.
     fn has(&self, turn: &Turn) -> bool {
         self.begun.contains(&(turn.id.clone(), turn.started_at)) || self.has_foreign(turn)
@@ -87,15 +87,15 @@ impl Written {
 
 /// A log at one moment.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct LogSnapshot {
     pub(crate) fs: Arc<dyn SessionFs>,
     pub(crate) path: String,
-    pub(crate) index: Arc<Index>,
+    pub(crate) index: Arc<LogIndex>,
 }
 
 /// A verdict on what an agent asked, as a log keeps it where the agent must not learn of it before.
 #[derive(Clone, Debug)]
-pub(super) struct Permission {
+pub(super) struct LoggedVerdict {
     pub(super) turn: TurnId,
     pub(super) call: ToolCallId,
     pub(super) request: RequestId,
@@ -104,7 +104,7 @@ pub(super) struct Permission {
     pub(super) at: Timestamp,
 }
 
-impl Permission {
+impl LoggedVerdict {
     /// It follows from what was asked, so that what is written again after a failure is there once.
     fn id(&self) -> String {
         let Self { turn, call, request, .. } = self;
@@ -154,7 +154,7 @@ impl ChatLog {
 
     /// The log's current extent; `None` if there is no log. Only what was appended since the last time is read.
     pub(crate) async fn extent(&mut self, session: &Session) -> Result<Option<LogExtent>, ChatLogError> {
-        let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+        let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
         if self.written.is_none() {
             if !self.fs.exists(&self.path).await? {
                 return Ok(None);
@@ -201,10 +201,10 @@ impl ChatLog {
         fs: Arc<dyn SessionFs>,
         session: &SessionId,
         chat: ChatId,
-        index: Index,
+        index: LogIndex,
         turns: &[Arc<Turn>],
     ) -> Self {
-        let written = Written {
+        let written = LogState {
             index: Arc::new(index),
             turns: HashSet::new(),
             begun: HashSet::new(),
@@ -224,7 +224,7 @@ impl ChatLog {
         chat: ChatId,
     ) -> Result<Self, ChatLogError> {
         let mut log = Self::new(fs, session, chat);
-        let _held = locking::hold(log.fs.as_ref(), &log.path).await?;
+        let _held = log_lock::hold(log.fs.as_ref(), &log.path).await?;
         log.written = Some(log.read_written().await?);
         Ok(log)
     }
@@ -242,19 +242,19 @@ impl ChatLog {
     /// Whether the log has a turn of this id, on whatever branch. A log that is not there has none.
     pub(super) async fn has_turn(&mut self, turn: &TurnId) -> Result<bool, ChatLogError> {
         if !self.written.as_ref().is_some_and(|written| written.is_complete) {
-            let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+            let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
             if !self.fs.exists(&self.path).await? {
                 return Ok(false);
             }
             self.written = Some(self.read_written().await?);
         }
-        let has = |written: &Written| written.turns.contains(turn) || written.foreign(turn).is_some();
+        let has = |written: &LogState| written.turns.contains(turn) || written.foreign(turn).is_some();
         Ok(self.written.as_ref().is_some_and(has))
     }
 
     /// Writes what the log does not have yet: the chat's name, and turns that are over.
     pub(crate) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
-        let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+        let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
         self.catch_up_held(session).await
     }
 
@@ -262,13 +262,13 @@ impl ChatLog {
     pub(super) async fn record(
         &mut self,
         session: &Session,
-        permissions: impl Iterator<Item = &Permission>,
+        permissions: impl Iterator<Item = &LoggedVerdict>,
     ) -> Result<(), ChatLogError> {
-        let permissions: Vec<&Permission> = permissions.collect();
+        let permissions: Vec<&LoggedVerdict> = permissions.collect();
         if permissions.is_empty() {
             return Ok(());
         }
-        let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+        let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
         let mut written = match self.written.take() {
             Some(written) => written,
             None => self.open(session).await?,
@@ -319,20 +319,20 @@ impl ChatLog {
 
     async fn append_missing(
         &self,
-        mut written: Written,
+        mut written: LogState,
         session: &Session,
         chat: &Chat,
-    ) -> Result<(Written, bool), ChatLogError> {
+    ) -> Result<(LogState, bool), ChatLogError> {
         let turns = chat.turns.as_slice();
         let before = written.index.len();
-        let leaf = |index: &Index| index.leaf().map(|leaf| index.id(leaf).into_owned());
+        let leaf = |index: &LogIndex| index.leaf().map(|leaf| index.id(leaf).into_owned());
         self.append_entries(&mut written, chat).await?;
         // The newest are the ones that are missing.
         let missing = turns.iter().rev().take_while(|turn| !written.has(turn)).count();
         let ends = seen_ends(&turns[turns.len() - missing..], chat.touched_at);
         for ((at, turn), seen_end) in turns.iter().enumerate().skip(turns.len() - missing).zip(ends) {
             self.append_settings(&mut written, session, turn.started_at).await?;
-            let origin = Origin {
+            let origin = TurnAttribution {
                 session: &session.id,
                 provider: &session.provider,
                 model: session.model.as_ref(),
@@ -370,7 +370,7 @@ impl ChatLog {
     /// Writes model, thinking level and mode at the leaf, where its branch says others.
     async fn append_settings(
         &self,
-        written: &mut Written,
+        written: &mut LogState,
         session: &Session,
         at: Timestamp,
     ) -> Result<(), ChatLogError> {
@@ -394,7 +394,7 @@ impl ChatLog {
     }
 
     /// Writes entries that belong to no turn, as far as what they stand behind is written.
-    async fn append_entries(&self, written: &mut Written, chat: &Chat) -> Result<(), ChatLogError> {
+    async fn append_entries(&self, written: &mut LogState, chat: &Chat) -> Result<(), ChatLogError> {
         for entry in &chat.unlogged {
             let has = |turn: &TurnId| written.turns.contains(turn) || written.foreign(turn).is_some();
             if entry.after.as_ref().is_some_and(|after| !has(after)) {
@@ -412,13 +412,13 @@ impl ChatLog {
 
     /// Writes an entry that belongs to no turn. Where its parent is not in the log, since somebody took lines out of it, the
     /// leaf is its parent; an entry that does not fit then either is left out, so that it holds up nothing else.
-    async fn append_entry(&self, written: &mut Written, line: &str) -> Result<(), ChatLogError> {
+    async fn append_entry(&self, written: &mut LogState, line: &str) -> Result<(), ChatLogError> {
         let refused = match self.append(written, format!("{line}\n").as_bytes()).await {
             Err(ChatLogError::Append(refused)) => refused,
             done => return done,
         };
         let leaf = written.index.leaf().map(|leaf| written.index.id(leaf).into_owned());
-        let moved = rehung(line, leaf.as_deref()).filter(|_| matches!(refused, AppendError::UnknownParent { .. }));
+        let moved = with_parent(line, leaf.as_deref()).filter(|_| matches!(refused, AppendError::UnknownParent { .. }));
         let refused = match moved {
             None => refused,
             Some(line) => match self.append(written, &line).await {
@@ -432,7 +432,7 @@ impl ChatLog {
 
     /// Appends lines. The index takes them first: a line that it refuses is never written. Where an error is given the
     /// index may have lines that the log has not, and is to be read again, unless the first line was refused.
-    async fn append(&self, written: &mut Written, lines: &[u8]) -> Result<(), ChatLogError> {
+    async fn append(&self, written: &mut LogState, lines: &[u8]) -> Result<(), ChatLogError> {
         let next = Arc::make_mut(&mut written.index);
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             next.append(line)?;
@@ -446,14 +446,14 @@ impl ChatLog {
     }
 
     /// Looks at the log that is there, mends its end as a crash leaves it, or begins one.
-    async fn open(&self, session: &Session) -> Result<Written, ChatLogError> {
+    async fn open(&self, session: &Session) -> Result<LogState, ChatLogError> {
         let fs = self.fs.as_ref();
         if !fs.exists(&self.path).await? {
             let header = header_line(session);
             let mut indexer = Indexer::new();
             indexer.feed(&header);
             let index = Arc::new(indexer.finish()?);
-            return Ok(Written {
+            return Ok(LogState {
                 index,
                 turns: HashSet::new(),
                 begun: HashSet::new(),
@@ -471,7 +471,7 @@ impl ChatLog {
     }
 
     /// What is in a log that is there. Its end is mended.
-    async fn read_written(&self) -> Result<Written, ChatLogError> {
+    async fn read_written(&self) -> Result<LogState, ChatLogError> {
         let fs = self.fs.as_ref();
         let mut index = self.read().await?;
         match index.ending() {
@@ -494,19 +494,19 @@ impl ChatLog {
         }
         let own: Vec<_> = index.entries().filter(|entry| index.owner(*entry) == Owner::Grove).collect();
         let lines = store::read_lines(fs, &self.path, &index, &own).await?;
-        let begun: HashSet<_> = lines.iter().filter_map(|line| ended_turn(line)).collect();
+        let begun: HashSet<_> = lines.iter().filter_map(|line| parse_turn_end(line)).collect();
         let turns = begun.iter().map(|(turn, _)| turn.clone()).collect();
-        Ok(Written { index: Arc::new(index), turns, begun, header: None, settings: None, is_complete: true })
+        Ok(LogState { index: Arc::new(index), turns, begun, header: None, settings: None, is_complete: true })
     }
 
     /// The log as it is on the disk, with everything that is over; `None` where there is none yet.
-    pub(super) async fn look(&mut self, session: &Session) -> Result<Option<Seen>, ChatLogError> {
-        let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+    pub(super) async fn look(&mut self, session: &Session) -> Result<Option<LogSnapshot>, ChatLogError> {
+        let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
         self.catch_up_held(session).await?;
         if self.written.is_none() && self.fs.exists(&self.path).await? {
             self.written = Some(self.open(session).await?);
         }
-        let seen = self.written.as_ref().map(|written| Seen {
+        let seen = self.written.as_ref().map(|written| LogSnapshot {
             fs: self.fs.clone(),
             path: self.path.clone(),
             index: written.index.clone(),
@@ -515,7 +515,7 @@ impl ChatLog {
     }
 
     /// Reads the log. One of an older version is replaced by its migrated form, since something is about to be appended.
-    async fn read(&self) -> Result<Index, ChatLogError> {
+    async fn read(&self) -> Result<LogIndex, ChatLogError> {
         let mut count = 0;
         let mut new_id = || {
             count += 1;
@@ -549,7 +549,7 @@ fn seen_ends(turns: &[Arc<Turn>], last: Timestamp) -> Vec<Timestamp> {
 }
 
 /// An entry's line with another parent.
-fn rehung(line: &str, parent: Option<&str>) -> Option<Vec<u8>> {
+fn with_parent(line: &str, parent: Option<&str>) -> Option<Vec<u8>> {
     let mut entry: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).ok()?;
     entry.insert("parentId".to_owned(), parent.into());
     let mut line = serde_json::to_vec(&entry).ok()?;
@@ -560,8 +560,8 @@ fn rehung(line: &str, parent: Option<&str>) -> Option<Vec<u8>> {
 /// The id of an entry.
 pub(crate) fn entry_id(line: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct EntryHead {
         id: String,
     }
-    serde_json::from_str::<Named>(line).ok().map(|named| named.id)
+    serde_json::from_str::<EntryHead>(line).ok().map(|named| named.id)
 }

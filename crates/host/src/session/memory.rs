@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use grove_agents::{AgentError, Memory};
+use grove_agents::{AgentError, ConversationHistory};
 use grove_core::ChatId;
 use grove_tree::conversation;
 use tokio::sync::{mpsc, oneshot};
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{SessionTask, ToSession};
 
 /// How long an agent may take to copy a conversation. Then the copy's agent is told it.
-const COPYING: Duration = Duration::from_secs(10);
+const AGENT_COPY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A chat's conversation as its log has it: what the model would be given, not what is shown. A turn that runs is not in
 /// it.
@@ -23,7 +23,7 @@ pub(super) struct LogMemory {
 }
 
 #[async_trait]
-impl Memory for LogMemory {
+impl ConversationHistory for LogMemory {
     async fn retell(&self, most: usize) -> Result<Option<String>, AgentError> {
         let (found, seen) = oneshot::channel();
         let session = self.session.upgrade().ok_or(AgentError::TurnOver)?;
@@ -31,9 +31,12 @@ impl Memory for LogMemory {
         session.send(recall).await.map_err(|_| AgentError::TurnOver)?;
         drop(session);
         let seen = seen.await.map_err(|_| AgentError::TurnOver)?;
-        let Some(seen) = seen.map_err(|error| AgentError::Memory(error.to_string()))? else { return Ok(None) };
-        let told = seen.with(move |index, source| Ok(conversation::recall(index, source, index.leaf(), most)?)).await;
-        told.map_err(|error| AgentError::Memory(error.to_string()))
+        let Some(seen) = seen.map_err(|error| AgentError::ConversationHistory(error.to_string()))? else {
+            return Ok(None);
+        };
+        let told =
+            seen.with(move |index, source| Ok(conversation::transcript_at(index, source, index.leaf(), most)?)).await;
+        told.map_err(|error| AgentError::ConversationHistory(error.to_string()))
     }
 }
 
@@ -43,20 +46,20 @@ impl SessionTask {
     }
 
     /// Has a chat's agent copy its conversation as it is now, and gives how the agent calls the copy; `None` where it
-    /// cannot, and where it is not at rest. It is for the desk of the copy's chat ([`super::Desk::inherits`]).
+    /// cannot, and where it is not at rest. It is for the desk of the copy's chat ([`super::ChatAgent::inherits`]).
     pub(super) fn fork_agent(&mut self, chat: &ChatId) -> oneshot::Receiver<Option<String>> {
         let (copied, copy) = oneshot::channel();
         let at_rest = self.tip.chat(chat).is_some_and(|chat| chat.active.is_none());
-        let Some(agent) = self.desk(chat).agent().filter(|_| at_rest) else {
+        let Some(agent) = self.chat_agent(chat).agent().filter(|_| at_rest) else {
             // The receiver is here.
             copied.send(None).ok();
             return copy;
         };
-        let (session, late) = (self.tip.id.clone(), self.around.env.clock.sleep(COPYING));
-        self.around.env.spawn.spawn(Box::pin(async move {
+        let (session, late) = (self.tip.id.clone(), self.session_context.env.clock.sleep(AGENT_COPY_TIMEOUT));
+        self.session_context.env.spawn.spawn(Box::pin(async move {
             let forked = tokio::select! {
                 forked = agent.fork() => forked,
-                () = late => Err(AgentError::Turn(format!("the agent took longer than {} s", COPYING.as_secs()))),
+                () = late => Err(AgentError::TurnFailed(format!("the agent took longer than {} s", AGENT_COPY_TIMEOUT.as_secs()))),
             };
             let forked = forked.unwrap_or_else(|error| {
                 tracing::warn!(%session, %error, "an agent did not copy its conversation; the copy's will be told it");

@@ -1,60 +1,62 @@
 //! A session's task: validates what clients and the agent want against everything accepted so far (the tip), and
 //! hands what happens to the sequencer.
 
+mod active_folders;
+mod agent_lifecycle;
 mod checkout;
-mod copying;
+mod eviction;
 mod forks;
-mod handing;
-mod holding;
+mod handover;
 mod log;
+mod log_copy;
 mod memory;
-mod migrating;
+mod migration;
+mod outbox;
 mod pastes;
-mod publishing;
 mod reports;
-mod resting;
-mod saving;
+mod save_job;
 mod settings;
 pub(crate) mod spills;
 mod tree;
-mod work;
-mod workplaces;
+mod unsaved_changes;
 mod workspace;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use futures_util::future::AbortHandle;
-use grove_agents::{Agent, AgentError, AgentSession, Closing, Mark, Outlasts, Report, Resumption};
+use grove_agents::{Agent, AgentError, AgentSession, CloseReason, FrameCursor, Report, Resumption, TurnSurvival};
 use grove_core::*;
 use grove_fs::SessionFs;
-use grove_fs::temp_files::Fate as TempFate;
+use grove_fs::temp_files::TempFilePolicy as TempFate;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::checkout::Looks;
-pub(crate) use self::checkout::seen_at;
-use self::copying::Copying;
-use self::holding::Holding;
-pub(crate) use self::holding::Presence;
-pub(crate) use self::log::{ChatLog, ChatLogError, Seen, entry_id};
-pub(crate) use self::publishing::Refusal;
-use self::publishing::{Attempted, Ended, Outbox, done};
+use self::checkout::CheckoutScan;
+pub(crate) use self::checkout::read_checkout;
+pub(crate) use self::log::{ChatLog, ChatLogError, LogSnapshot, entry_id};
+use self::log_copy::LogCopy;
+pub(crate) use self::outbox::CommandError;
+use self::outbox::{CommandOutcome, EndedTurn, Outbox, done};
 pub(crate) use self::settings::THINKING_SETTINGS;
+pub(crate) use self::unsaved_changes::StorageClientPresence;
+use self::unsaved_changes::UnsavedChanges;
 use crate::config::Config;
 use crate::env::{Env, Task};
 use crate::hooks::Hooks;
-use crate::host::Inner;
-use crate::sequencer::{Aside, NotWritten, Origin, SequencerHandle, Stopped, ToSequencer, Unwritten};
-use crate::store::copies::Copies;
-use crate::store::session_file::{self, Fate, LogExtents};
-pub(crate) use forks::{ForkedInto, Heritage, NewChat};
-pub(crate) use handing::{HandedOver, HandoverAnswer, HandoverRequest, words_of};
-pub(crate) use migrating::{MigrateError, Migrated};
-use spills::{Left, SessionSpills};
-use tree::Undertaking;
-pub(crate) use tree::{Cutting, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest, Undertaken};
-pub(crate) use workplaces::{Workplaces, is_collision};
-pub(crate) use workspace::{Arranged, NoAnswer, WorkspaceAnswer, WorkspaceRequest, surveyed};
+use crate::host::HostInner;
+use crate::sequencer::{
+    ActionOrigin, DirectReply, HostStopped, JournalWriteError, SequencerHandle, ToSequencer, WriteFailurePolicy,
+};
+use crate::store::copies::ActiveCopies;
+use crate::store::session_file::{self, Disposition, LogExtents};
+pub(crate) use active_folders::{ActiveFolders, is_collision};
+pub(crate) use forks::{ChatForkRequest, ForkNotice, ForkOrigin};
+pub(crate) use handover::{HandoverAnswer, HandoverManifest, HandoverRequest, moved_message};
+pub(crate) use migration::{MigrateError, MigrateOutcome};
+use spills::{LeftoverSpills, SessionSpills};
+use tree::TreeOperation;
+pub(crate) use tree::{ForkPlan, NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeOutcome, TreeRequest};
+pub(crate) use workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError, WorkspaceUpdate, scan_workspace};
 
 /// How many messages may wait for a session before their senders do.
 const INBOX: usize = 256;
@@ -65,41 +67,41 @@ const REPORTS_AT_ONCE: usize = 64;
 
 /// What a session's task can be told.
 pub(crate) enum ToSession {
-    Dispatch(Dispatch),
+    ClientAction(ClientAction),
     /// Something that a client asked for and waits for, or the host wants by itself.
-    Do(Command, oneshot::Sender<Result<(), Refusal>>),
+    Do(Command, oneshot::Sender<Result<(), CommandError>>),
     /// A chat's agent has started, or has not.
-    Opened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
+    AgentOpened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
     /// Another session began or ended a turn in a folder of this one.
-    NeighboursChanged,
+    ActiveFoldersChanged,
     /// A client that took part has been away for too long.
     ClientGone(ClientId),
     /// Looks at the log of a chat, for an agent that has forgotten what was said.
-    Recall(ChatId, oneshot::Sender<Result<Option<Seen>, TreeError>>),
+    Recall(ChatId, oneshot::Sender<Result<Option<LogSnapshot>, TreeError>>),
     /// Looks at the tree of a chat, or changes it.
     Tree(ChatId, TreeRequest, oneshot::Sender<Result<TreeAnswer, TreeError>>),
     /// Something that took its time with a chat's tree has come to its end.
-    Undertaken(ChatId, Undertaken),
+    TreeOutcome(ChatId, TreeOutcome),
     /// Looks at what the session has beside its conversation, or changes it.
-    Workspace(WorkspaceRequest, workspace::Done),
+    Workspace(WorkspaceRequest, workspace::WorkspaceReply),
     /// Something of it has changed.
-    Arranged(Arranged),
+    WorkspaceUpdate(WorkspaceUpdate),
     /// What it has from the session that it comes from.
-    Surveyed(WorkspaceDetails),
+    WorkspaceScanned(WorkspaceDetails),
     /// What is checked out where the session works; nothing where its folder is not there.
-    LookedAt(Option<Box<Checkout>>),
+    CheckoutScanned(Option<Box<Checkout>>),
     /// A session was made of this one.
-    ForkedInto(Box<ForkedInto>),
+    ForkNotice(Box<ForkNotice>),
     /// Begins another chat with what was said in one.
-    Fork(ChatId, NewChat, oneshot::Sender<Result<(), TreeError>>),
+    Fork(ChatId, ChatForkRequest, oneshot::Sender<Result<(), TreeError>>),
     /// Has the session lie in another store.
-    Migrate(StoreName, oneshot::Sender<Result<Migrated, MigrateError>>),
+    Migrate(StoreName, oneshot::Sender<Result<MigrateOutcome, MigrateError>>),
     /// Has it go to another host.
     HandOver(HandoverRequest, oneshot::Sender<Result<HandoverAnswer, MigrateError>>),
     /// The provider that keeps the session has gone, or has come back.
-    Provider(Presence),
+    StorageClient(StorageClientPresence),
     /// Ends the task, where it has nothing to do and nobody wants anything of it. The session stays.
-    Rest,
+    Evict,
     /// Ends the session; told when it is gone.
     Dispose(oneshot::Sender<()>),
     /// The host stops; told when no turn is running any more.
@@ -107,16 +109,16 @@ pub(crate) enum ToSession {
 }
 
 /// An action of a client.
-pub(crate) struct Dispatch {
+pub(crate) struct ClientAction {
     /// What it asks for, or why it cannot be understood.
-    pub(crate) wish: Result<Wish, String>,
-    pub(crate) origin: Origin,
+    pub(crate) client_request: Result<ClientRequest, String>,
+    pub(crate) origin: ActionOrigin,
     /// Makes the answer to the client alone: why not, or that everything is so already.
-    pub(crate) answer: Box<dyn FnOnce(Reply) -> Aside + Send>,
+    pub(crate) answer: Box<dyn FnOnce(DispatchOutcome) -> DirectReply + Send>,
 }
 
 /// What an action of a client asks for.
-pub(crate) enum Wish {
+pub(crate) enum ClientRequest {
     Command(Box<Command>),
     /// Goes back to the end of a turn, or before the first one. What came behind it stays in the log.
     Truncate {
@@ -127,7 +129,7 @@ pub(crate) enum Wish {
 
 /// What became of an action of which nobody else hears.
 #[derive(Debug)]
-pub(crate) enum Reply {
+pub(crate) enum DispatchOutcome {
     Refused(String),
     /// It is allowed, and changes nothing.
     NoChange,
@@ -141,17 +143,17 @@ pub(crate) struct SessionHandle {
 }
 
 /// What a session's task works with.
-pub(crate) struct Surroundings {
+pub(crate) struct SessionContext {
     pub(crate) env: Env,
     pub(crate) config: Arc<Config>,
     pub(crate) sequencer: SequencerHandle,
     pub(crate) agents: watch::Receiver<Arc<[AgentInfo]>>,
     /// Where sessions' agents work.
-    pub(crate) workplaces: Arc<Workplaces>,
+    pub(crate) active_folders: Arc<ActiveFolders>,
     pub(crate) hooks: Hooks,
     /// The host, for what hooks do.
-    pub(crate) host: Weak<Inner>,
-    pub(crate) copies: Copies,
+    pub(crate) host: Weak<HostInner>,
+    pub(crate) copies: ActiveCopies,
     /// Sessions of which an earlier host left temporary files.
     pub(crate) left: Arc<HashSet<SessionId>>,
     /// What becomes of the session's own.
@@ -161,12 +163,12 @@ pub(crate) struct Surroundings {
 }
 
 /// How a session's task begins.
-pub(crate) enum Beginning {
+pub(crate) enum SessionStart {
     /// The session is new; the task waits until it stands in state. Its chats may begin with what others have.
-    New { begun: oneshot::Receiver<()>, heritage: Vec<Heritage> },
+    New { begun: oneshot::Receiver<()>, fork_origins: Vec<ForkOrigin> },
     /// The session was there before its task; everything of it up to a number is in it. Its agents were heard up to
     /// these marks.
-    Known { seq: u64, marks: HashMap<ChatId, Mark> },
+    Known { seq: u64, marks: HashMap<ChatId, FrameCursor> },
 }
 
 /// Starts the task of a session.
@@ -174,23 +176,24 @@ pub(crate) fn start(
     tip: Session,
     fs: Arc<dyn SessionFs>,
     agent: Arc<dyn Agent>,
-    around: Surroundings,
-    beginning: Beginning,
+    session_context: SessionContext,
+    beginning: SessionStart,
 ) -> SessionHandle {
     let (inbox_sender, inbox) = mpsc::channel(INBOX);
     let (report_sender, reports) = mpsc::channel(REPORTS);
     let handle = SessionHandle { uri: tip.uri.clone(), inbox: inbox_sender.clone() };
-    let spawn = around.env.spawn.clone();
-    let copying = Copying::expected(&around, &tip).into_iter().collect();
-    let left = if around.left.contains(&tip.id) { Left::Some } else { Left::None };
-    let new_spills = || SessionSpills::new(tip.id.clone(), fs.clone(), left, around.temp_files, &around.config);
-    let spills = around.spills.clone().unwrap_or_else(new_spills);
-    let holding = around.env.stores.is_entrusted(&tip.store).then(Holding::default);
+    let spawn = session_context.env.spawn.clone();
+    let log_copy = LogCopy::expected(&session_context, &tip).into_iter().collect();
+    let left = if session_context.left.contains(&tip.id) { LeftoverSpills::Some } else { LeftoverSpills::None };
+    let new_spills =
+        || SessionSpills::new(tip.id.clone(), fs.clone(), left, session_context.temp_files, &session_context.config);
+    let spills = session_context.spills.clone().unwrap_or_else(new_spills);
+    let unsaved_changes = session_context.env.stores.is_client_stored(&tip.store).then(UnsavedChanges::default);
     let mut task = SessionTask {
-        holding,
-        copying,
+        unsaved_changes,
+        log_copy,
         spills,
-        around,
+        session_context,
         fs,
         left: None,
         tip,
@@ -200,8 +203,8 @@ pub(crate) fn start(
         report_sender,
         reports,
         outstanding: None,
-        desks: HashMap::new(),
-        awaited: HashMap::new(),
+        chat_agents: HashMap::new(),
+        answer_slots: HashMap::new(),
         resumed: HashMap::new(),
         unstored: HashMap::new(),
         silence: None,
@@ -209,28 +212,28 @@ pub(crate) fn start(
         logs: HashMap::new(),
         last_seq: 0,
         folder_due: false,
-        last_undertaking: 0,
-        kept: workspace::Kept::default(),
-        looks: Looks::default(),
+        last_operation: 0,
+        kept: workspace::WorkspaceState::default(),
+        checkout_scan: CheckoutScan::default(),
     };
     spawn.spawn(Box::pin(async move {
         match beginning {
-            Beginning::New { begun, heritage } => {
+            SessionStart::New { begun, fork_origins } => {
                 if begun.await.is_err() {
                     return;
                 }
-                task.inherit(heritage).await;
-                task.look_at_checkout();
+                task.inherit(fork_origins).await;
+                task.scan_checkout();
                 task.open(&Session::MAIN_CHAT.into());
             }
-            Beginning::Known { seq, marks } => {
+            SessionStart::Known { seq, marks } => {
                 task.last_seq = seq;
                 task.begin_copies(HashMap::new()).await;
-                if task.pick_up(marks).await.is_err() {
+                if task.resume_turns(marks).await.is_err() {
                     return;
                 }
-                task.note_workplace();
-                task.look_at_checkout();
+                task.note_active_folder();
+                task.scan_checkout();
             }
         }
         task.run().await;
@@ -239,7 +242,7 @@ pub(crate) fn start(
 }
 
 struct SessionTask {
-    around: Surroundings,
+    session_context: SessionContext,
     /// The store that the session lies in.
     fs: Arc<dyn SessionFs>,
     /// The store that it lay in before, until its folder there is removed.
@@ -254,21 +257,21 @@ struct SessionTask {
     reports: mpsc::Receiver<Report>,
     /// The last publication of the agent's reports, until it is done. Meanwhile no more are taken: an agent runs no
     /// faster than what it says can be stored.
-    outstanding: Option<oneshot::Receiver<Result<u64, NotWritten>>>,
+    outstanding: Option<oneshot::Receiver<Result<u64, JournalWriteError>>>,
     /// Where the agent works, a place for each chat.
-    desks: HashMap<ChatId, Desk>,
+    chat_agents: HashMap<ChatId, ChatAgent>,
     /// Where the answers go that nobody has given yet, by chat and request.
-    awaited: HashMap<(ChatId, RequestId), Awaited>,
+    answer_slots: HashMap<(ChatId, RequestId), AnswerSlot>,
     /// Turns from before the host's start that go on when the agent is back, and where they stood.
     resumed: HashMap<TurnId, Resumption>,
     /// Up to where agents are heard by what is being published.
-    unstored: HashMap<ChatId, Mark>,
+    unstored: HashMap<ChatId, FrameCursor>,
     /// Rings when a running turn may have been silent for too long.
     silence: Option<Task>,
-    stopping: Option<Stopping>,
+    stopping: Option<StopState>,
     logs: HashMap<ChatId, ChatLog>,
     /// Chats whose logs are being made.
-    copying: HashMap<ChatId, Copying>,
+    log_copy: HashMap<ChatId, LogCopy>,
     /// Where output goes that is too large for its agents.
     spills: SessionSpills,
     /// The number of the last event that is published.
@@ -276,20 +279,20 @@ struct SessionTask {
     /// Something happened that belongs into the session's folder.
     folder_due: bool,
     /// What waits for the provider that keeps the session, where one does.
-    holding: Option<Holding>,
+    unsaved_changes: Option<UnsavedChanges>,
     /// The number of the last thing that was undertaken.
-    last_undertaking: u64,
-    kept: workspace::Kept,
-    looks: Looks,
+    last_operation: u64,
+    kept: workspace::WorkspaceState,
+    checkout_scan: CheckoutScan,
 }
 
 /// An answer that an agent waits for.
-struct Awaited {
+struct AnswerSlot {
     turn: TurnId,
-    answer: AnswerTo,
+    answer: AnswerSender,
 }
 
-enum AnswerTo {
+enum AnswerSender {
     Permission(oneshot::Sender<Verdict>),
     Question(oneshot::Sender<InputResponse>),
     /// The result of a call that a client runs.
@@ -298,13 +301,13 @@ enum AnswerTo {
 
 /// An agent's place for one chat.
 #[derive(Default)]
-struct Desk {
-    backend: Backend,
-    running: Option<Running>,
+struct ChatAgent {
+    backend: AgentConnection,
+    running: Option<RunningTurn>,
     /// Told when the agent that was here before is gone.
     leaving: Option<oneshot::Receiver<()>>,
     /// What takes its time with the chat's tree.
-    undertaking: Option<Undertaking>,
+    operation: Option<TreeOperation>,
     /// The last turn filled the model's window: the conversation is to be compacted before the next one.
     is_full: bool,
     /// Settings that a person changed while the agent was opening. It is told when it is there.
@@ -313,17 +316,17 @@ struct Desk {
     inherits: Option<oneshot::Receiver<Option<String>>>,
 }
 
-impl Desk {
+impl ChatAgent {
     fn agent(&self) -> Option<Arc<dyn AgentSession>> {
         match &self.backend {
-            Backend::Ready(agent) => Some(agent.clone()),
-            Backend::Closed | Backend::Opening(_) => None,
+            AgentConnection::Ready(agent) => Some(agent.clone()),
+            AgentConnection::Closed | AgentConnection::Opening(_) => None,
         }
     }
 }
 
 #[derive(Default)]
-enum Backend {
+enum AgentConnection {
     /// Not needed yet.
     #[default]
     Closed,
@@ -332,7 +335,7 @@ enum Backend {
 }
 
 /// A turn that an agent works on.
-struct Running {
+struct RunningTurn {
     turn: TurnId,
     abort: AbortHandle,
     /// When the agent last said something, or got something to do.
@@ -340,7 +343,7 @@ struct Running {
 }
 
 /// The host stops, and this session with it.
-struct Stopping {
+struct StopState {
     /// Told once, when no turn is running.
     done: Option<oneshot::Sender<()>>,
     grace: Option<Task>,
@@ -365,12 +368,12 @@ impl SessionTask {
                 {
                     self.take_reports(batch.drain(..)).await
                 }
-                next = holding::next(self.holding.as_mut()) => self.go_on(next).await.map(|()| Flow::On),
+                next = unsaved_changes::next(self.unsaved_changes.as_mut()) => self.go_on(next).await.map(|()| Flow::On),
                 seq = done(self.outstanding.as_mut()) => {
                     self.published(seq);
                     Ok(Flow::On)
                 }
-                chat = copying::next_done(&mut self.copying) => {
+                chat = log_copy::next_done(&mut self.log_copy) => {
                     self.take_copy(&chat);
                     Ok(Flow::On)
                 }
@@ -388,31 +391,31 @@ impl SessionTask {
                 Ok(Flow::On) => self.steer().await,
                 ended => ended,
             };
-            if self.desks.values().any(|desk| desk.is_full) && self.compact_full().await.is_err() {
+            if self.chat_agents.values().any(|chat_agent| chat_agent.is_full) && self.compact_full().await.is_err() {
                 break;
             }
-            let at_rest = self.outstanding.is_none() && self.copying.is_empty() && self.active_turns().is_empty();
-            if self.folder_due && at_rest && self.holding.is_some() {
+            let at_rest = self.outstanding.is_none() && self.log_copy.is_empty() && self.active_turns().is_empty();
+            if self.folder_due && at_rest && self.unsaved_changes.is_some() {
                 self.save_folder().await;
             } else if self.folder_due && at_rest {
                 self.folder_due = false;
-                self.write_folder(Fate::Kept).await;
+                self.write_folder(Disposition::Kept).await;
             }
             self.stop_when_idle();
             match flow {
                 Ok(Flow::On) => {}
                 // Without the sequencer nothing can happen any more.
-                Ok(Flow::End) | Err(Stopped) => break,
+                Ok(Flow::End) | Err(HostStopped) => break,
             }
         }
-        for running in self.desks.values_mut().filter_map(|desk| desk.running.take()) {
+        for running in self.chat_agents.values_mut().filter_map(|chat_agent| chat_agent.running.take()) {
             running.abort.abort();
         }
     }
 
-    async fn handle(&mut self, message: ToSession) -> Result<Flow, Stopped> {
+    async fn handle(&mut self, message: ToSession) -> Result<Flow, HostStopped> {
         match message {
-            ToSession::Dispatch(dispatch) => self.dispatch(dispatch).await?,
+            ToSession::ClientAction(dispatch) => self.dispatch(dispatch).await?,
             ToSession::Do(command, done) => {
                 let result = self.carry_out(command).await?;
                 // Whoever asked may have gone meanwhile.
@@ -421,17 +424,19 @@ impl SessionTask {
             ToSession::Tree(chat, request, done) => {
                 self.tree(&chat, request, done).await?;
             }
-            ToSession::Undertaken(chat, end) => self.undertaken(&chat, end).await?,
+            ToSession::TreeOutcome(chat, end) => self.finish_operation(&chat, end).await?,
             ToSession::Recall(chat, done) => {
                 let seen = self.look(&chat).await;
                 // The turn may have been cancelled meanwhile.
                 done.send(seen).ok();
             }
             ToSession::Workspace(request, done) => self.workspace(request, done).await?,
-            ToSession::Arranged(arranged) => self.arranged(arranged).await?,
-            ToSession::Surveyed(found) => self.surveyed(found).await?,
-            ToSession::LookedAt(seen) => self.looked_at(seen).await?,
-            ToSession::ForkedInto(fork) => self.forked_into(*fork).await?,
+            ToSession::WorkspaceUpdate(apply_workspace_update) => {
+                self.apply_workspace_update(apply_workspace_update).await?
+            }
+            ToSession::WorkspaceScanned(found) => self.scan_workspace(found).await?,
+            ToSession::CheckoutScanned(seen) => self.publish_checkout(seen).await?,
+            ToSession::ForkNotice(fork) => self.fork_notice(*fork).await?,
             ToSession::Fork(source, new, done) => {
                 let forked = self.fork_chat(&source, new).await?;
                 done.send(forked).ok();
@@ -444,51 +449,51 @@ impl SessionTask {
                 let answer = self.hand_over(request).await?;
                 done.send(answer).ok();
             }
-            ToSession::NeighboursChanged => {
+            ToSession::ActiveFoldersChanged => {
                 let mut out = Outbox::default();
                 self.warn_of_collisions(&mut out);
                 self.send(out).await?;
             }
             ToSession::ClientGone(client) => self.client_gone(client).await?,
-            ToSession::Opened(chat, Ok(agent)) => {
+            ToSession::AgentOpened(chat, Ok(agent)) => {
                 // A chat that was removed meanwhile needs none.
                 let Some(state) = self.tip.chat(&chat) else { return Ok(Flow::On) };
                 // A turn may have been started meanwhile, or have waited since before the host was.
                 let prompts = state.active.iter().map(|active| (chat.clone(), active.id.clone())).collect();
-                let desk = self.desk(&chat);
-                let set_meanwhile = std::mem::take(&mut desk.set_meanwhile);
+                let chat_agent = self.chat_agent(&chat);
+                let set_meanwhile = std::mem::take(&mut chat_agent.set_meanwhile);
                 if !set_meanwhile.is_empty() {
                     let agent = agent.clone();
-                    self.around.env.spawn.spawn(Box::pin(async move { agent.configure(set_meanwhile).await }));
+                    self.session_context.env.spawn.spawn(Box::pin(async move { agent.configure(set_meanwhile).await }));
                 }
-                self.desk(&chat).backend = Backend::Ready(agent);
+                self.chat_agent(&chat).backend = AgentConnection::Ready(agent);
                 let mut out = Outbox { prompts, ..Outbox::default() };
                 // An agent that was started again has nothing to announce.
                 if self.is_being_created(&chat) {
-                    self.accept(Command::ReportSession(SessionEvent::Ready), &Who::Host, &mut out).ok();
-                    self.accept(Command::ReportSession(SessionEvent::Listed), &Who::Host, &mut out).ok();
+                    self.accept(Command::ReportSession(SessionEvent::Ready), &Actor::Host, &mut out).ok();
+                    self.accept(Command::ReportSession(SessionEvent::Listed), &Actor::Host, &mut out).ok();
                 }
                 self.send(out).await?;
             }
-            ToSession::Opened(chat, Err(error)) => {
+            ToSession::AgentOpened(chat, Err(error)) => {
                 // Where the session itself is fine, its agent may start at the next prompt.
-                let desk = self.desk(&chat);
-                desk.backend = Backend::Closed;
-                desk.set_meanwhile.clear();
+                let chat_agent = self.chat_agent(&chat);
+                chat_agent.backend = AgentConnection::Closed;
+                chat_agent.set_meanwhile.clear();
                 let mut out = Outbox::default();
                 let created = !self.is_being_created(&chat);
                 if !created {
                     let failed = SessionEvent::CreationFailed(error.info());
-                    self.accept(Command::ReportSession(failed), &Who::Host, &mut out).ok();
+                    self.accept(Command::ReportSession(failed), &Actor::Host, &mut out).ok();
                 }
                 self.fail_turns_of(|mine| *mine == chat, &error.info(), &mut out);
                 if !created {
-                    self.accept(Command::ReportSession(SessionEvent::Listed), &Who::Host, &mut out).ok();
+                    self.accept(Command::ReportSession(SessionEvent::Listed), &Actor::Host, &mut out).ok();
                 }
                 self.send(out).await?;
             }
-            ToSession::Provider(presence) => self.provider_is(presence).await?,
-            ToSession::Rest => return Ok(self.rest().await),
+            ToSession::StorageClient(presence) => self.provider_is(presence).await?,
+            ToSession::Evict => return Ok(self.rest().await),
             ToSession::Dispose(done) => {
                 self.dispose().await?;
                 // Whoever asked may have gone meanwhile.
@@ -496,11 +501,11 @@ impl SessionTask {
                 return Ok(Flow::End);
             }
             ToSession::Stop(done) => {
-                for chat in self.desks.keys().cloned().collect::<Vec<_>>() {
+                for chat in self.chat_agents.keys().cloned().collect::<Vec<_>>() {
                     self.give_up(&chat, TreeError::Aborted).await?;
                 }
-                let grace = self.around.env.clock.sleep(self.around.config.limits.stop_grace);
-                self.stopping = Some(Stopping { done: Some(done), grace: Some(grace) });
+                let grace = self.session_context.env.clock.sleep(self.session_context.config.limits.stop_grace);
+                self.stopping = Some(StopState { done: Some(done), grace: Some(grace) });
             }
         }
         Ok(Flow::On)
@@ -512,8 +517,8 @@ impl SessionTask {
     }
 
     /// What of a turn outlasts the host. Of a session that no journal has, nothing does.
-    fn outlasts(&self) -> Outlasts {
-        if self.holding.is_some() { Outlasts::Nothing } else { self.agent.outlasts() }
+    fn turn_survival(&self) -> TurnSurvival {
+        if self.unsaved_changes.is_some() { TurnSurvival::Nothing } else { self.agent.turn_survival() }
     }
 
     /// The store that the session lies in.
@@ -521,29 +526,29 @@ impl SessionTask {
         self.fs.clone()
     }
 
-    fn desk(&mut self, chat: &ChatId) -> &mut Desk {
-        self.desks.entry(chat.clone()).or_default()
+    fn chat_agent(&mut self, chat: &ChatId) -> &mut ChatAgent {
+        self.chat_agents.entry(chat.clone()).or_default()
     }
 
-    async fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Stopped> {
-        let who = Who::Client(dispatch.origin.client.clone());
-        let attempted = match dispatch.wish {
-            Ok(Wish::Command(command)) => {
+    async fn dispatch(&mut self, dispatch: ClientAction) -> Result<(), HostStopped> {
+        let who = Actor::Client(dispatch.origin.client.clone());
+        let attempted = match dispatch.client_request {
+            Ok(ClientRequest::Command(command)) => {
                 self.attempt(*command, &who, Some(dispatch.origin)).await?.map_err(|refusal| refusal.to_string())
             }
-            Ok(Wish::Truncate { chat, turn }) => self.truncate(&chat, turn, dispatch.origin).await?,
+            Ok(ClientRequest::Truncate { chat, turn }) => self.truncate(&chat, turn, dispatch.origin).await?,
             Err(reason) => Err(reason),
         };
         let reply = match attempted {
-            Ok(Attempted::Happened) => return Ok(()),
-            Ok(Attempted::NoChange) => Reply::NoChange,
-            Err(refused) => Reply::Refused(refused),
+            Ok(CommandOutcome::Happened) => return Ok(()),
+            Ok(CommandOutcome::NoChange) => DispatchOutcome::NoChange,
+            Err(refused) => DispatchOutcome::Refused(refused),
         };
-        self.around.sequencer.tell(ToSequencer::Tell((dispatch.answer)(reply))).await
+        self.session_context.sequencer.tell(ToSequencer::SendDirect((dispatch.answer)(reply))).await
     }
 
     /// A command that somebody waits for. A chat that goes takes its turn with it.
-    async fn carry_out(&mut self, command: Command) -> Result<Result<(), Refusal>, Stopped> {
+    async fn carry_out(&mut self, command: Command) -> Result<Result<(), CommandError>, HostStopped> {
         if let Command::RemoveChat(chat) = &command
             && chat.as_str() != Session::MAIN_CHAT
         {
@@ -552,11 +557,11 @@ impl SessionTask {
         if let Command::AddChat { chat, .. } = &command
             && let Err(error) = self.make_room_for(chat).await
         {
-            return Ok(Err(Refusal::Unavailable(error.to_string())));
+            return Ok(Err(CommandError::Unavailable(error.to_string())));
         }
         let changes_folder = matches!(command, Command::SetWorkingDirectory(_));
-        let attempted = self.attempt(command, &Who::Host, None).await?;
-        if changes_folder && matches!(attempted, Ok(Attempted::Happened)) {
+        let attempted = self.attempt(command, &Actor::Host, None).await?;
+        if changes_folder && matches!(attempted, Ok(CommandOutcome::Happened)) {
             self.folder_changed();
         }
         Ok(attempted.map(|_| ()))
@@ -564,21 +569,21 @@ impl SessionTask {
 
     /// Lets the agents go that work in the former folder, and looks what is checked out in the new one.
     fn folder_changed(&mut self) {
-        let chats: Vec<ChatId> = self.desks.keys().cloned().collect();
+        let chats: Vec<ChatId> = self.chat_agents.keys().cloned().collect();
         for chat in chats {
-            if let Some(desk) = self.desks.get_mut(&chat)
-                && let Backend::Opening(abort) = &desk.backend
+            if let Some(chat_agent) = self.chat_agents.get_mut(&chat)
+                && let AgentConnection::Opening(abort) = &chat_agent.backend
             {
                 abort.abort();
-                desk.backend = Backend::Closed;
+                chat_agent.backend = AgentConnection::Closed;
             }
             self.start_over(&chat);
         }
-        self.look_at_checkout();
+        self.scan_checkout();
     }
 
     /// Cancels what runs in a chat, forgets what waits there, and lets its agent go.
-    async fn close_chat(&mut self, chat: &ChatId) -> Result<(), Stopped> {
+    async fn close_chat(&mut self, chat: &ChatId) -> Result<(), HostStopped> {
         let mut out = Outbox::default();
         let Some(state) = self.tip.chat(chat) else { return Ok(()) };
         let waiting = state.queued.iter().map(|queued| Command::Dequeue { chat: chat.clone(), id: queued.id.clone() });
@@ -587,41 +592,41 @@ impl SessionTask {
         let turn = state.active.iter().map(|turn| Command::CancelTurn { chat: chat.clone(), turn: turn.id.clone() });
         let commands: Vec<_> = waiting.chain(steering).chain(turn).collect();
         for command in commands {
-            self.accept(command, &Who::Host, &mut out).ok();
+            self.accept(command, &Actor::Host, &mut out).ok();
         }
         self.send(out).await?;
-        if let Some(desk) = self.desks.remove(chat) {
-            self.close_desk(desk);
+        if let Some(chat_agent) = self.chat_agents.remove(chat) {
+            self.close_chat_agent(chat_agent);
         }
         self.settle_copy(chat).await;
-        self.copying.remove(chat);
+        self.log_copy.remove(chat);
         self.logs.remove(chat);
         Ok(())
     }
 
     /// Lets an agent go. What is given comes to an end when it is gone.
-    fn close_desk(&self, desk: Desk) -> Option<oneshot::Receiver<()>> {
-        if let Some(undertaking) = &desk.undertaking {
-            undertaking.drop_it();
+    fn close_chat_agent(&self, chat_agent: ChatAgent) -> Option<oneshot::Receiver<()>> {
+        if let Some(operation) = &chat_agent.operation {
+            operation.cancel_silently();
         }
-        match desk.backend {
-            Backend::Opening(abort) => abort.abort(),
-            Backend::Ready(agent) => {
+        match chat_agent.backend {
+            AgentConnection::Opening(abort) => abort.abort(),
+            AgentConnection::Ready(agent) => {
                 let (gone, leaving) = oneshot::channel();
-                self.around.env.spawn.spawn(Box::pin(async move {
-                    agent.close(Closing::Removed).await;
+                self.session_context.env.spawn.spawn(Box::pin(async move {
+                    agent.close(CloseReason::Removed).await;
                     // Nobody need wait for it.
                     gone.send(()).ok();
                 }));
                 return Some(leaving);
             }
-            Backend::Closed => {}
+            AgentConnection::Closed => {}
         }
         None
     }
 
     /// Ends what waits for a client that is gone, and takes it off the list of those who take part.
-    async fn client_gone(&mut self, client: ClientId) -> Result<(), Stopped> {
+    async fn client_gone(&mut self, client: ClientId) -> Result<(), HostStopped> {
         let mut out = Outbox::default();
         let mut calls = Vec::new();
         for chat in &self.tip.chats {
@@ -643,16 +648,16 @@ impl SessionTask {
                 extra: None,
             };
             let command = Command::CompleteClientCall { chat, turn, call, result, ask: false };
-            self.accept(command, &Who::Host, &mut out).ok();
+            self.accept(command, &Actor::Host, &mut out).ok();
         }
-        self.accept(Command::RemoveActiveClient(client), &Who::Host, &mut out).ok();
+        self.accept(Command::RemoveActiveClient(client), &Actor::Host, &mut out).ok();
         self.send(out).await
     }
 
     /// Cancels what runs, lets the agent go, and takes the session out of state.
-    async fn dispose(&mut self) -> Result<(), Stopped> {
+    async fn dispose(&mut self) -> Result<(), HostStopped> {
         let mut out = Outbox::default();
-        if self.holding.is_some() {
+        if self.unsaved_changes.is_some() {
             self.last_try().await;
             self.let_go().await?;
         }
@@ -661,29 +666,30 @@ impl SessionTask {
             chat.steering = None;
         }
         for (chat, turn) in self.active_turns() {
-            self.accept(Command::CancelTurn { chat, turn }, &Who::Host, &mut out).ok();
+            self.accept(Command::CancelTurn { chat, turn }, &Actor::Host, &mut out).ok();
         }
-        self.accept(Command::ReportSession(SessionEvent::Removed), &Who::Host, &mut out).ok();
+        self.accept(Command::ReportSession(SessionEvent::Removed), &Actor::Host, &mut out).ok();
         out.prompts.clear();
-        let publication = out.publication(None, Unwritten::Held, self.trace());
+        let publication = out.publication(None, WriteFailurePolicy::Hold, self.trace());
         // What is held is never refused.
-        let published = self.around.sequencer.publish_now(publication).await?;
+        let published = self.session_context.sequencer.publish_now(publication).await?;
         self.last_seq = published.unwrap_or(self.last_seq);
         self.act(out);
-        for chat in self.copying.keys().cloned().collect::<Vec<_>>() {
+        for chat in self.log_copy.keys().cloned().collect::<Vec<_>>() {
             self.settle_copy(&chat).await;
         }
-        match self.holding.is_some() {
+        match self.unsaved_changes.is_some() {
             true => self.save_at_end().await,
-            false => self.write_folder(Fate::Disposed).await,
+            false => self.write_folder(Disposition::Disposed).await,
         }
         // Nothing is to be said of it any more.
         self.folder_due = false;
-        self.around.workplaces.leave(&self.tip.id);
-        let desks = std::mem::take(&mut self.desks);
-        let leaving: Vec<_> = desks.into_values().filter_map(|desk| self.close_desk(desk)).collect();
+        self.session_context.active_folders.leave(&self.tip.id);
+        let chat_agents = std::mem::take(&mut self.chat_agents);
+        let leaving: Vec<_> =
+            chat_agents.into_values().filter_map(|chat_agent| self.close_chat_agent(chat_agent)).collect();
         let spills = self.spills.clone();
-        self.around.env.spawn.spawn(Box::pin(async move {
+        self.session_context.env.spawn.spawn(Box::pin(async move {
             // What still runs for an agent may still write.
             futures_util::future::join_all(leaving).await;
             spills.remove().await;
@@ -693,12 +699,12 @@ impl SessionTask {
 
     /// Brings the session's folder up to date: the log, then what is beside it. What is in the journal is safe already,
     /// so a failure costs nothing but the journal's room.
-    async fn write_folder(&mut self, fate: Fate) {
+    async fn write_folder(&mut self, fate: Disposition) {
         let fs = self.fs();
         let written = async {
             let mut extents = LogExtents::new();
             // One whose log could not be made has none.
-            for chat in self.tip.chats.iter().filter(|chat| !self.copying.contains_key(&chat.id)) {
+            for chat in self.tip.chats.iter().filter(|chat| !self.log_copy.contains_key(&chat.id)) {
                 let log = self.logs.entry(chat.id.clone());
                 let log = log.or_insert_with(|| ChatLog::new(fs.clone(), &self.tip.id, chat.id.clone()));
                 log.catch_up(&self.tip).await?;
@@ -712,10 +718,10 @@ impl SessionTask {
                 // They are in the logs now.
                 self.tip.chats.iter_mut().for_each(|chat| chat.unlogged.clear());
                 let persisted = ToSequencer::Persisted(self.tip.id.clone(), self.last_seq);
-                self.around.sequencer.tell(persisted).await.ok();
-                if fate == Fate::Kept {
+                self.session_context.sequencer.tell(persisted).await.ok();
+                if fate == Disposition::Kept {
                     // A sequencer that ended is noticed elsewhere.
-                    self.relist_once().await.ok();
+                    self.relist_checkpoints_once().await.ok();
                     self.write_manifest().await;
                 }
                 self.remove_left().await;
@@ -742,22 +748,23 @@ impl SessionTask {
             && (at_rest || stopping.grace.is_none())
             && let Some(done) = stopping.done.take()
         {
-            if self.outlasts() != Outlasts::Running {
+            if self.turn_survival() != TurnSurvival::Running {
                 // Nothing more may be reported of turns that are kept: the next host goes on from here.
-                for desk in self.desks.values() {
-                    desk.running.iter().for_each(|running| running.abort.abort());
-                    if let Backend::Opening(opening) = &desk.backend {
+                for chat_agent in self.chat_agents.values() {
+                    chat_agent.running.iter().for_each(|running| running.abort.abort());
+                    if let AgentConnection::Opening(opening) = &chat_agent.backend {
                         opening.abort();
                     }
                 }
             }
-            let agents: Vec<_> = self.desks.values().filter_map(Desk::agent).collect();
-            let patience = self.around.env.clock.sleep(self.around.config.limits.stop_grace);
-            let removal = self.around.env.clock.sleep(2 * self.around.config.limits.stop_grace);
+            let agents: Vec<_> = self.chat_agents.values().filter_map(ChatAgent::agent).collect();
+            let patience = self.session_context.env.clock.sleep(self.session_context.config.limits.stop_grace);
+            let removal = self.session_context.env.clock.sleep(2 * self.session_context.config.limits.stop_grace);
             // An agent that works on may still need them.
             let spills = idle.then(|| self.spills.clone());
-            self.around.env.spawn.spawn(Box::pin(async move {
-                let let_go = futures_util::future::join_all(agents.iter().map(|agent| agent.close(Closing::LetGo)));
+            self.session_context.env.spawn.spawn(Box::pin(async move {
+                let let_go =
+                    futures_util::future::join_all(agents.iter().map(|agent| agent.close(CloseReason::Detached)));
                 futures_util::future::select(Box::pin(let_go), patience).await;
                 if let Some(spills) = spills {
                     // Where they lie with somebody who does not answer, they stay.

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use grove_agents::Spills;
+use grove_agents::SpillStore;
 use grove_core::*;
-use grove_fs::workspace::{Pasted, Shelf, Workspace, WorkspaceError};
+use grove_fs::workspace::{FilesFolder, PasteLocation, Workspace, WorkspaceError};
 use grove_fs::{FsError, Removal, SessionFs};
-use grove_wire::ahp::carried;
+use grove_wire::ahp::embedded;
 use grove_work::local_path;
 
 use super::SessionTask;
@@ -17,7 +17,7 @@ use super::spills::SessionSpills;
 use crate::store::paths;
 
 /// How much of a text stays in its message.
-const BEGINNING: usize = 2 << 10;
+const INLINE_BYTES: usize = 2 << 10;
 
 /// Why a message could not be made smaller.
 #[derive(Debug, thiserror::Error)]
@@ -43,14 +43,14 @@ impl Pastes {
 }
 
 /// A file that was made.
-struct Made {
+struct PasteFile {
     name: String,
     /// As the store spells it.
     path: String,
 }
 
 /// Where the files go.
-struct Clipboard {
+struct PasteTarget {
     store: Arc<dyn SessionFs>,
     session: SessionId,
     limit: usize,
@@ -60,10 +60,10 @@ struct Clipboard {
 impl SessionTask {
     /// Puts what is too large in a command's message into files, and references in its place. Nothing is written for a
     /// command that would be refused.
-    pub(super) async fn put_aside(&mut self, command: &mut Command, who: &Who) -> Result<Pastes, PasteError> {
-        let limit = self.around.config.limits.spill_bytes;
+    pub(super) async fn store_pastes(&mut self, command: &mut Command, who: &Actor) -> Result<Pastes, PasteError> {
+        let limit = self.session_context.config.limits.spill_bytes;
         let Some(message) = message_of(command) else { return Ok(Pastes::default()) };
-        let carried = carried::carried(message, limit).map_err(PasteError::Unreadable)?;
+        let carried = embedded::embedded_content(message, limit).map_err(PasteError::Unreadable)?;
         if message.text.len() <= limit && carried.is_empty() {
             return Ok(Pastes::default());
         }
@@ -85,47 +85,47 @@ impl SessionTask {
         self.clipboard().remove(pastes).await;
     }
 
-    fn clipboard(&self) -> Clipboard {
-        let now = i64::try_from(self.around.env.clock.now().0).ok();
-        Clipboard {
+    fn clipboard(&self) -> PasteTarget {
+        let now = i64::try_from(self.session_context.env.clock.now().0).ok();
+        PasteTarget {
             store: self.fs(),
             session: self.tip.id.clone(),
-            limit: self.around.config.limits.spill_bytes,
+            limit: self.session_context.config.limits.spill_bytes,
             at: now.and_then(|now| jiff::Timestamp::from_millisecond(now).ok()).unwrap_or_default(),
         }
     }
 }
 
-impl Clipboard {
+impl PasteTarget {
     async fn take(
         &self,
         message: &mut Message,
-        carried: &[carried::Carried],
+        carried: &[embedded::EmbeddedContent],
         made: &mut Pastes,
     ) -> Result<(), PasteError> {
         for one in carried {
             let extension = extension(&one.label, one.content_type.as_deref());
             if let Some(file) = self.paste(&one.bytes, &extension, made).await? {
-                carried::refer(message, one, &file.path);
+                embedded::replace_with_reference(message, one, &file.path);
             }
         }
         if let Some(file) = self.paste(message.text.as_bytes(), "txt", made).await? {
-            message.text = in_short(&message.text, &file.path);
+            message.text = paste_reference(&message.text, &file.path);
             let (kind, display_name) = (AttachmentKind::File, Some(file.name));
-            carried::attach(message, Attachment { kind, path: file.path, display_name });
+            embedded::attach(message, Attachment { kind, path: file.path, display_name });
         }
         Ok(())
     }
 
-    async fn paste(&self, bytes: &[u8], extension: &str, made: &mut Pastes) -> Result<Option<Made>, PasteError> {
+    async fn paste(&self, bytes: &[u8], extension: &str, made: &mut Pastes) -> Result<Option<PasteFile>, PasteError> {
         let folder = paths::folder(&self.session);
         let workspace = Workspace::of(self.store.as_ref(), Some(&folder))?;
         match workspace.paste(bytes, extension, self.limit, self.at).await? {
-            Pasted::Inline => Ok(None),
-            Pasted::Stored(stored) => {
+            PasteLocation::Inline => Ok(None),
+            PasteLocation::Stored(stored) => {
                 made.0.push(stored.name.clone());
                 let path = self.store.location(&self.path(&stored.name))?;
-                Ok(Some(Made { name: stored.name, path }))
+                Ok(Some(PasteFile { name: stored.name, path }))
             }
         }
     }
@@ -139,20 +139,20 @@ impl Clipboard {
     }
 
     fn path(&self, name: &str) -> String {
-        format!("{}/{name}", paths::shelf(&self.session, Shelf::Files))
+        format!("{}/{name}", paths::shelf(&self.session, FilesFolder::Files))
     }
 }
 
 /// The message as an agent gets it: a picture that was too large for the conversation is shown to it all the same, since
 /// a model sees nothing of a picture that it is only told of.
 pub(super) async fn with_pictures(mut message: Message, spills: &SessionSpills, most: usize) -> Message {
-    for picture in carried::pictures(&message) {
+    for picture in embedded::image_references(&message) {
         let Ok(path) = local_path(&picture.uri) else { continue };
         // One that is larger did not come with a message.
         if let Some(Ok(bytes)) = spills.read(&path, most.saturating_add(1)).await
             && bytes.len() <= most
         {
-            carried::carry(&mut message, &picture, &bytes);
+            embedded::embed(&mut message, &picture, &bytes);
         }
     }
     message
@@ -167,8 +167,8 @@ fn message_of(command: &mut Command) -> Option<&mut Message> {
 }
 
 /// How a text begins, and where the whole of it is.
-fn in_short(text: &str, path: &str) -> String {
-    let end = (0..=BEGINNING.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+fn paste_reference(text: &str, path: &str) -> String {
+    let end = (0..=INLINE_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let (beginning, size) = (&text[..end], text.len());
     format!("{beginning}\n\n[This is the beginning of a text of {size} bytes. All of it is in the file {path}.]")
 }
@@ -211,9 +211,9 @@ mod tests {
 
     #[test]
     fn a_text_is_never_cut_inside_a_character() {
-        let text = "ä".repeat(BEGINNING);
-        let short = in_short(&format!("x{text}"), "/p");
-        assert!(short.starts_with(&format!("x{}\n\n[", "ä".repeat(BEGINNING / 2 - 1))), "{short}");
+        let text = "ä".repeat(INLINE_BYTES);
+        let short = paste_reference(&format!("x{text}"), "/p");
+        assert!(short.starts_with(&format!("x{}\n\n[", "ä".repeat(INLINE_BYTES / 2 - 1))), "{short}");
         assert!(short.ends_with("of 4097 bytes. All of it is in the file /p.]"), "{short}");
     }
 }

@@ -5,7 +5,7 @@
 use grove_core::*;
 use grove_fs::SessionFs;
 use grove_tree::settings::{BranchModel, BranchSettings, names_models, settings_to_go_on_with};
-use grove_tree::{EntryNo, Index, LogError};
+use grove_tree::{EntryNo, LogError, LogIndex};
 use serde_json::Value;
 
 /// How agents call the setting for how much a model thinks, in the order in which they are looked for.
@@ -31,7 +31,7 @@ pub(super) async fn restored_at(
     session: &Session,
     fs: &dyn SessionFs,
     path: &str,
-    index: &Index,
+    index: &LogIndex,
     at: Option<EntryNo>,
 ) -> Result<RestoredSettings, LogError> {
     let branch = settings_to_go_on_with(fs, path, index, at).await?;

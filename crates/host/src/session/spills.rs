@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use grove_agents::{SpillWriter, Spills};
+use grove_agents::{SpillStore, SpillWriter};
 use grove_core::{SessionId, ToolResult};
-use grove_fs::spill::{Output, Spill, SpillLimits};
-use grove_fs::temp_files::{Fate, TempFiles};
-use grove_fs::workspace::Shelf;
-use grove_fs::{Confined, FsError, Kind, Removal, SessionFs};
-use grove_wire::ahp::carried;
+use grove_fs::spill::{Spill, SpillLimits, SpillOutcome};
+use grove_fs::temp_files::{TempFilePolicy, TempFiles};
+use grove_fs::workspace::FilesFolder;
+use grove_fs::{Confined, FileKind, FsError, Removal, SessionFs};
+use grove_wire::ahp::embedded;
 
 use crate::config::Config;
 use crate::store::paths;
@@ -22,38 +22,44 @@ use crate::store::paths;
 /// What agents are told to search a file with. Each has something that goes by this name.
 const TOOL: &str = "grep";
 /// What the folder of a session begins with in which files go at its end,
-const GOING: &str = "session-";
+const TEMPORARY_PREFIX: &str = "session-";
 /// and of one in which they are kept.
-const KEPT: &str = "kept-";
+const KEPT_PREFIX: &str = "kept-";
 /// Where a session that lies apart from others has its own.
 const TEMP: &str = "temp";
 
 /// The temporary files of one session. Clones are the same ones.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionSpills(Arc<Inner>);
+pub(crate) struct SessionSpills(Arc<SpillsInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct SpillsInner {
     session: SessionId,
     store: Arc<dyn SessionFs>,
-    fate: Fate,
+    fate: TempFilePolicy,
     limits: SpillLimits,
     /// There are none before the first is needed.
     files: OnceLock<TempFiles>,
-    left: Left,
+    left: LeftoverSpills,
 }
 
 /// Whether an earlier host left some of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum LeftoverSpills {
     Some,
     None,
 }
 
 impl SessionSpills {
-    pub(crate) fn new(session: SessionId, store: Arc<dyn SessionFs>, left: Left, fate: Fate, config: &Config) -> Self {
+    pub(crate) fn new(
+        session: SessionId,
+        store: Arc<dyn SessionFs>,
+        left: LeftoverSpills,
+        fate: TempFilePolicy,
+        config: &Config,
+    ) -> Self {
         let limits = SpillLimits { inline: config.limits.spill_bytes, ..SpillLimits::default() };
-        Self(Arc::new(Inner { session, store, fate, limits, files: OnceLock::new(), left }))
+        Self(Arc::new(SpillsInner { session, store, fate, limits, files: OnceLock::new(), left }))
     }
 
     /// A result as the agent gets it.
@@ -61,10 +67,10 @@ impl SessionSpills {
         if let Some(output) = &result.output
             && output.len() > self.0.limits.inline
             && let Some(files) = self.files()
-            && let Output::Spilled(notice) = Spill::whole(files, self.0.limits, output.as_bytes(), TOOL).await
+            && let SpillOutcome::Spilled(notice) = Spill::whole(files, self.0.limits, output.as_bytes(), TOOL).await
         {
             result.output = Some(notice.to_string());
-            carried::without_texts(&mut result);
+            embedded::without_texts(&mut result);
         }
         result
     }
@@ -83,15 +89,15 @@ impl SessionSpills {
             }
         }
         for left in self.left().await {
-            remove_folder(&*left, &folder(&self.0.session, Fate::Removed)).await;
+            remove_folder(&*left, &folder(&self.0.session, TempFilePolicy::Removed)).await;
         }
     }
 
     /// Folders of earlier hosts in which there may be some.
     async fn left(&self) -> Vec<Arc<dyn SessionFs>> {
         match self.0.left {
-            Left::Some => left(&*self.0.store).await,
-            Left::None => Vec::new(),
+            LeftoverSpills::Some => left(&*self.0.store).await,
+            LeftoverSpills::None => Vec::new(),
         }
     }
 
@@ -99,7 +105,7 @@ impl SessionSpills {
         if let Some(files) = self.0.files.get() {
             return Some(files.clone());
         }
-        let made = match self.0.store.of_one_session(self.0.session.as_str()) {
+        let made = match self.0.store.session_store(self.0.session.as_str()) {
             Some(own) => TempFiles::new(&*own, self.0.fate),
             None => TempFiles::in_folder(&*self.0.store, folder(&self.0.session, self.0.fate), self.0.fate),
         };
@@ -114,10 +120,10 @@ impl SessionSpills {
 }
 
 #[async_trait]
-impl Spills for SessionSpills {
+impl SpillStore for SessionSpills {
     fn begin(&self) -> Box<dyn SpillWriter> {
         match self.files() {
-            Some(files) => Box::new(Writer(Spill::new(files, self.0.limits))),
+            Some(files) => Box::new(SessionSpillWriter(Spill::new(files, self.0.limits))),
             // What agents are given then is bounded as well, and says so.
             None => ().begin(),
         }
@@ -125,12 +131,12 @@ impl Spills for SessionSpills {
 
     async fn read(&self, path: &Path, most: usize) -> Option<Result<Vec<u8>, String>> {
         let path = path.to_str()?;
-        let pasted = (self.0.store.clone(), paths::shelf(&self.0.session, Shelf::Files));
-        if let Some(own) = self.0.store.of_one_session(self.0.session.as_str()) {
+        let pasted = (self.0.store.clone(), paths::shelf(&self.0.session, FilesFolder::Files));
+        if let Some(own) = self.0.store.session_store(self.0.session.as_str()) {
             return read_own(&*own, path, most).await;
         }
         let own = self.0.store.tmpdir().ok().map(|store| (store, folder(&self.0.session, self.0.fate)));
-        let left = self.left().await.into_iter().map(|store| (store, folder(&self.0.session, Fate::Removed)));
+        let left = self.left().await.into_iter().map(|store| (store, folder(&self.0.session, TempFilePolicy::Removed)));
         for (store, folder) in std::iter::once(pasted).chain(own).chain(left) {
             let Ok(root) = store.location(&folder) else { continue };
             let name = path.strip_prefix(&root).and_then(|rest| rest.strip_prefix(['/', '\\']));
@@ -145,17 +151,18 @@ impl Spills for SessionSpills {
 async fn read_own(store: &dyn SessionFs, path: &str, most: usize) -> Option<Result<Vec<u8>, String>> {
     let root = store.location("").ok()?;
     let inside = path.strip_prefix(&root)?.strip_prefix(['/', '\\'])?.replace('\\', "/");
-    let (folder, name) = inside.split_once('/').filter(|(folder, _)| [Shelf::Files.folder(), TEMP].contains(folder))?;
+    let (folder, name) =
+        inside.split_once('/').filter(|(folder, _)| [FilesFolder::Files.folder(), TEMP].contains(folder))?;
     let files = Confined::new(store, folder).ok()?;
     Some(files.read_range(name, 0, most).await.map_err(|error| error.to_string()))
 }
 
 /// The output of one command.
 #[derive(Debug)]
-struct Writer(Spill);
+struct SessionSpillWriter(Spill);
 
 #[async_trait]
-impl SpillWriter for Writer {
+impl SpillWriter for SessionSpillWriter {
     async fn write(&mut self, bytes: &[u8]) {
         self.0.write(bytes).await;
     }
@@ -171,8 +178,8 @@ pub(crate) async fn sweep(store: &dyn SessionFs, busy: &HashSet<SessionId>) -> H
     let mut spared = HashSet::new();
     for left in left(store).await {
         let entries = left.readdir_with_types("").await.unwrap_or_default();
-        for entry in entries.into_iter().filter(|entry| entry.kind == Kind::Folder) {
-            let Some(session) = entry.name.strip_prefix(GOING).map(SessionId::from) else { continue };
+        for entry in entries.into_iter().filter(|entry| entry.kind == FileKind::Folder) {
+            let Some(session) = entry.name.strip_prefix(TEMPORARY_PREFIX).map(SessionId::from) else { continue };
             if busy.contains(&session) {
                 spared.insert(session);
             } else {
@@ -184,7 +191,7 @@ pub(crate) async fn sweep(store: &dyn SessionFs, busy: &HashSet<SessionId>) -> H
 }
 
 async fn left(store: &dyn SessionFs) -> Vec<Arc<dyn SessionFs>> {
-    store.left_tmpdirs().await.unwrap_or_else(|error| {
+    store.leftover_tmpdirs().await.unwrap_or_else(|error| {
         tracing::warn!(%error, "temporary files of an earlier host cannot be looked for");
         Vec::new()
     })
@@ -198,9 +205,9 @@ async fn remove_folder(store: &dyn SessionFs, folder: &str) {
 }
 
 /// A session's folder among the temporary files.
-fn folder(session: &SessionId, fate: Fate) -> String {
+fn folder(session: &SessionId, fate: TempFilePolicy) -> String {
     match fate {
-        Fate::Removed => format!("{GOING}{session}"),
-        Fate::Kept => format!("{KEPT}{session}"),
+        TempFilePolicy::Removed => format!("{TEMPORARY_PREFIX}{session}"),
+        TempFilePolicy::Kept => format!("{KEPT_PREFIX}{session}"),
     }
 }

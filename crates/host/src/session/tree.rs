@@ -3,41 +3,42 @@
 //! What a request means is decided by `grove_tree`, on the log as it is on the disk. What changes is an event like any
 //! other: it is in the journal when somebody hears of it, and in the log behind that.
 
-mod moving;
-mod summing;
-mod undertaking;
+mod navigation;
+mod operation;
+mod summarize;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use grove_agents::{AgentError, Closing};
+use grove_agents::{AgentError, CloseReason};
 use grove_core::*;
 use grove_fs::FsError;
 use grove_fs::workspace::WorkspaceError;
-use grove_tree::moves::{self, NewEntry, Plan, PlanError};
 use grove_tree::navigate::{self, BranchPointError, Prefill};
-use grove_tree::turns::{self, Limit};
+use grove_tree::tree_edit::{self, NewEntry, TreeEdit, TreeEditError};
+use grove_tree::turns::{self, TurnLimit};
 use grove_tree::{
-    AppendError, Cursor, EntryNo, Filter, Index, LogError, NewLogError, Page, RowsError, RowsRequest, Source, store,
+    AppendError, Cursor, EntryNo, LogError, LogIndex, LogSource, NewLogError, RowFilter, RowPage, RowsError,
+    RowsRequest, store,
 };
 use serde_json::value::RawValue;
 
-use super::log::{ChatLogError, Seen};
+use super::log::{ChatLogError, LogSnapshot};
 use super::settings::restored_at;
-use super::{Backend, Refusal, SessionTask};
+use super::{AgentConnection, CommandError, SessionTask};
 use crate::hooks::HookError;
-use crate::sequencer::Stopped;
-use crate::store::copies::Hold;
-use summing::{Compacted, Merged};
+use crate::sequencer::HostStopped;
+use crate::store::copies::CopyGuard;
+pub(super) use operation::TreeOperation;
+pub(crate) use operation::TreeOutcome;
+use summarize::{CompactionOutcome, MergeOutcome};
 use tokio::sync::oneshot;
-pub(crate) use undertaking::Undertaken;
-pub(super) use undertaking::Undertaking;
 
 /// What can be asked of a chat's tree.
 #[derive(Debug)]
 pub(crate) enum TreeRequest {
     Rows {
-        filter: Filter,
+        filter: RowFilter,
         search: String,
         after: Option<Cursor>,
         limit: usize,
@@ -50,7 +51,7 @@ pub(crate) enum TreeRequest {
     /// Goes to an entry, or before the first one.
     Navigate {
         target: Option<String>,
-        wishes: NavigateWishes,
+        navigate_options: NavigateOptions,
     },
     /// Names an entry, or takes its name away.
     Label {
@@ -58,7 +59,7 @@ pub(crate) enum TreeRequest {
         label: Option<String>,
     },
     /// Prepares a new session: with what was said before a message of the user, or with everything.
-    Cut {
+    PlanFork {
         before: Option<String>,
     },
     /// Appends a summary of the branch that ends at an entry.
@@ -79,47 +80,47 @@ pub(crate) enum TreeRequest {
 }
 
 /// What a person wants of a way through the tree.
-pub(crate) use grove_tree::navigate::Wishes as NavigateWishes;
+pub(crate) use grove_tree::navigate::NavigateOptions;
 
 /// What comes of it.
 #[derive(Debug)]
 pub(crate) enum TreeAnswer {
-    Rows(Page),
+    Rows(RowPage),
     Entries(Entries),
-    Navigated(Navigated),
-    Merged(Merged),
-    Compacted(Compacted),
+    NavigateOutcome(NavigateOutcome),
+    MergeOutcome(MergeOutcome),
+    CompactionOutcome(CompactionOutcome),
     Aborted(bool),
     Labelled { leaf: Option<String> },
     Beginning(String),
-    Cut(Box<Cutting>),
+    PlanFork(Box<ForkPlan>),
 }
 
 /// What a new session is made of.
 #[derive(Debug)]
-pub(crate) struct Cutting {
+pub(crate) struct ForkPlan {
     /// The session as it is, but for its id.
     pub(crate) like: NewSession,
     pub(crate) title: SessionTitle,
     /// What its main chat begins with.
-    pub(crate) main: CutChat,
+    pub(crate) main: ForkedChat,
     /// What its other chats begin with. With a part of a chat no others go.
-    pub(crate) others: Vec<CutChat>,
+    pub(crate) others: Vec<ForkedChat>,
     /// Keeps what it comes from where it is.
-    pub(crate) _hold: Hold,
+    pub(crate) _hold: CopyGuard,
     pub(crate) prefill: Option<Prefill>,
 }
 
 /// What a chat of a new session is made of.
 #[derive(Debug)]
-pub(crate) struct CutChat {
+pub(crate) struct ForkedChat {
     pub(crate) title: String,
     pub(crate) is_read: bool,
     pub(crate) is_archived: bool,
     /// Where it comes from, and what of that goes with it.
     pub(crate) origin: ChatOrigin,
     /// The log that it comes from, as it is now.
-    pub(crate) index: Option<Arc<Index>>,
+    pub(crate) index: Option<Arc<LogIndex>>,
     /// The newest turns that it shows, and whether there are older ones.
     pub(crate) turns: Vec<Arc<Turn>>,
     pub(crate) older: bool,
@@ -128,15 +129,15 @@ pub(crate) struct CutChat {
 }
 
 /// Where a chat is cut.
-struct CutAt {
+struct ForkPoint {
     leaf: Option<EntryNo>,
-    extent: Extent,
+    extent: LogScope,
     until: Option<Timestamp>,
 }
 
 /// Where one is after going somewhere.
 #[derive(Debug)]
-pub(crate) struct Navigated {
+pub(crate) struct NavigateOutcome {
     pub(crate) moved: bool,
     pub(crate) leaf: Option<String>,
     /// What is put into the prompt, ready to be changed and sent again.
@@ -161,7 +162,7 @@ pub(crate) enum TreeError {
     #[error("the session has no chat {0}")]
     UnknownChat(ChatId),
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    TreeEdit(#[from] TreeEditError),
     #[error(transparent)]
     Point(#[from] BranchPointError),
     #[error(transparent)]
@@ -177,7 +178,7 @@ pub(crate) enum TreeError {
     #[error(transparent)]
     Append(#[from] AppendError),
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] CommandError),
     #[error("the chat has no turn {0}")]
     UnknownTurn(TurnId),
     #[error("a summary is being made in this chat: wait for it, or abort it")]
@@ -199,7 +200,7 @@ pub(crate) enum TreeError {
     #[error("there is nothing to compact: what was said fits into what is kept")]
     NothingToCompact,
     #[error("entry {id} is on this branch already: what came of it is known here")]
-    OnThisBranch { id: String },
+    OnActiveBranch { id: String },
     #[error("there is nothing to summarize on the way to entry {id}")]
     NothingToMerge { id: String },
     #[error("a hook wants to be asked first: use x-grove/navigate")]
@@ -219,14 +220,19 @@ pub(crate) enum TreeError {
 impl SessionTask {
     /// Does what is asked of a chat's tree, and answers; what takes its time is answered later. Where the answer is an
     /// error nothing has changed.
-    pub(super) async fn tree(&mut self, chat: &ChatId, request: TreeRequest, done: Done) -> Result<(), Stopped> {
+    pub(super) async fn tree(
+        &mut self,
+        chat: &ChatId,
+        request: TreeRequest,
+        done: TreeReply,
+    ) -> Result<(), HostStopped> {
         let seen = match self.look(chat).await {
             Ok(seen) => seen,
             Err(error) => return answered(done, Err(error)),
         };
         let answer = match request {
             TreeRequest::Rows { filter, search, after, limit } => match seen {
-                None => Ok(TreeAnswer::Rows(Page { rows: Vec::new(), next: None, total: 0 })),
+                None => Ok(TreeAnswer::Rows(RowPage { rows: Vec::new(), next: None, total: 0 })),
                 Some(seen) => {
                     let page = seen.with(move |index, source| {
                         let request = RowsRequest { filter, search: &search, leaf: index.leaf(), after, limit };
@@ -236,10 +242,12 @@ impl SessionTask {
                 }
             },
             TreeRequest::Entries { after, limit } => entries(seen, after, limit).await.map(TreeAnswer::Entries),
-            TreeRequest::Navigate { target, wishes } => return self.navigate(chat, seen, target, wishes, done).await,
+            TreeRequest::Navigate { target, navigate_options } => {
+                return self.navigate(chat, seen, target, navigate_options, done).await;
+            }
             TreeRequest::Label { target, label } => self.label(chat, seen, &target, label.as_deref()).await?,
-            TreeRequest::Cut { before } => {
-                self.cut(chat, seen, before).await.map(|cutting| TreeAnswer::Cut(Box::new(cutting)))
+            TreeRequest::PlanFork { before } => {
+                self.cut(chat, seen, before).await.map(|fork_plan| TreeAnswer::PlanFork(Box::new(fork_plan)))
             }
             TreeRequest::Merge { from, instructions } => return self.merge(chat, seen, from, instructions, done).await,
             TreeRequest::Compact { instructions, keep } => {
@@ -254,7 +262,7 @@ impl SessionTask {
         answered(done, answer)
     }
 
-    pub(super) async fn look(&mut self, chat: &ChatId) -> Result<Option<Seen>, TreeError> {
+    pub(super) async fn look(&mut self, chat: &ChatId) -> Result<Option<LogSnapshot>, TreeError> {
         if self.tip.chat(chat).is_none() {
             return Err(TreeError::UnknownChat(chat.clone()));
         }
@@ -269,17 +277,17 @@ impl SessionTask {
     async fn label(
         &mut self,
         chat: &ChatId,
-        seen: Option<Seen>,
+        seen: Option<LogSnapshot>,
         target: &str,
         label: Option<&str>,
-    ) -> Result<Result<TreeAnswer, TreeError>, Stopped> {
+    ) -> Result<Result<TreeAnswer, TreeError>, HostStopped> {
         let planned = (|| {
-            let seen = seen.ok_or_else(|| PlanError::UnknownEntry { id: target.to_owned() })?;
-            let mut index = Index::clone(&seen.index);
+            let seen = seen.ok_or_else(|| TreeEditError::UnknownEntry { id: target.to_owned() })?;
+            let mut index = LogIndex::clone(&seen.index);
             let mut entries = Vec::new();
             let id = self.new_entry_id(&index);
-            let new = NewEntry { id: &id, at: self.around.env.clock.now() };
-            let plan = moves::label(&index, target, label, new)?;
+            let new = NewEntry { id: &id, at: self.session_context.env.clock.now() };
+            let plan = tree_edit::label(&index, target, label, new)?;
             self.plan_into(chat, plan, &mut index, &mut entries)?;
             Ok::<_, TreeError>((entries, leaf_of(&index)))
         })();
@@ -287,15 +295,20 @@ impl SessionTask {
             Ok(planned) => planned,
             Err(error) => return Ok(Err(error)),
         };
-        let command = Command::AddEntries { chat: chat.clone(), entries, anew: false };
-        Ok(match self.attempt(command, &Who::Host, None).await? {
+        let command = Command::AddEntries { chat: chat.clone(), entries, resets_agent: false };
+        Ok(match self.attempt(command, &Actor::Host, None).await? {
             Ok(_) => Ok(TreeAnswer::Labelled { leaf }),
             Err(refused) => Err(TreeError::Refused(refused)),
         })
     }
 
     /// A message that is the first of all leaves nothing behind it: its session begins empty.
-    async fn cut(&mut self, chat: &ChatId, seen: Option<Seen>, before: Option<String>) -> Result<Cutting, TreeError> {
+    async fn cut(
+        &mut self,
+        chat: &ChatId,
+        seen: Option<LogSnapshot>,
+        before: Option<String>,
+    ) -> Result<ForkPlan, TreeError> {
         let tip = &self.tip;
         let mut like = NewSession {
             id: tip.id.clone(),
@@ -306,14 +319,14 @@ impl SessionTask {
             config: tip.config.clone(),
             store: tip.store.clone(),
         };
-        let whole = |seen: Option<&Seen>| CutAt {
+        let whole = |seen: Option<&LogSnapshot>| ForkPoint {
             leaf: seen.and_then(|seen| seen.index.leaf()),
-            extent: Extent::All,
+            extent: LogScope::All,
             until: None,
         };
         let (at, prefill) = match (&seen, before) {
             (seen, None) => (whole(seen.as_ref()), None),
-            (None, Some(id)) => return Err(PlanError::UnknownEntry { id }.into()),
+            (None, Some(id)) => return Err(TreeEditError::UnknownEntry { id }.into()),
             (Some(seen), Some(target)) => {
                 let until = begun_at(seen, &target).await?;
                 let point = seen.with(move |index, source| Ok(navigate::branch_point(index, source, &target)?)).await?;
@@ -325,30 +338,35 @@ impl SessionTask {
                 if let Some(config) = &mut like.config {
                     config.values.extend(values);
                 }
-                (CutAt { leaf: point.leaf, extent: Extent::Branch, until }, Some(point.prefill))
+                (ForkPoint { leaf: point.leaf, extent: LogScope::Branch, until }, Some(point.prefill))
             }
         };
-        let is_session = at.extent == Extent::All && chat.as_str() == Session::MAIN_CHAT;
+        let is_session = at.extent == LogScope::All && chat.as_str() == Session::MAIN_CHAT;
         let title = tip.session_title();
-        let main = self.cut_chat(chat, seen, &at).await?;
+        let main = self.plan_chat_fork(chat, seen, &at).await?;
         let mut others = Vec::new();
         if is_session {
             let chats: Vec<ChatId> = self.tip.chats.iter().skip(1).map(|chat| chat.id.clone()).collect();
             for other in chats {
                 let seen = self.look(&other).await?;
                 let at = whole(seen.as_ref());
-                let cut = self.cut_chat(&other, seen, &at).await?;
+                let cut = self.plan_chat_fork(&other, seen, &at).await?;
                 others.push(self.kept_aside(&other, cut));
             }
         }
-        let _hold = self.around.copies.hold(&like.id, None);
-        Ok(Cutting { title, _hold, like, main, others, prefill })
+        let _hold = self.session_context.copies.hold(&like.id, None);
+        Ok(ForkPlan { title, _hold, like, main, others, prefill })
     }
 
-    async fn cut_chat(&mut self, chat: &ChatId, seen: Option<Seen>, at: &CutAt) -> Result<CutChat, TreeError> {
+    async fn plan_chat_fork(
+        &mut self,
+        chat: &ChatId,
+        seen: Option<LogSnapshot>,
+        at: &ForkPoint,
+    ) -> Result<ForkedChat, TreeError> {
         let window = self.turns_at(chat, seen.as_ref(), at.leaf).await?;
         let (extent, until) = (at.extent, at.until);
-        let part = |seen: &Seen| LogPart {
+        let part = |seen: &LogSnapshot| LogPart {
             boundary: seen.index.log_length(),
             extent,
             leaf: at.leaf.map(|leaf| seen.index.id(leaf).into_owned()),
@@ -364,7 +382,7 @@ impl SessionTask {
             kind: OriginKind::Fork,
             log: seen.as_ref().map_or(LogPart { boundary: 0, extent, leaf: None, until: None }, part),
         };
-        Ok(CutChat {
+        Ok(ForkedChat {
             title: state.map(|chat| chat.title.clone()).unwrap_or_default(),
             is_read: state.is_none_or(|chat| chat.is_read),
             is_archived: state.is_some_and(|chat| chat.is_archived),
@@ -373,12 +391,12 @@ impl SessionTask {
             turns: window.turns,
             older: window.older,
             // A fork at a provider is a record until it is resumed.
-            inherits: (extent == Extent::All && self.holding.is_none()).then(|| self.fork_agent(chat)),
+            inherits: (extent == LogScope::All && self.unsaved_changes.is_none()).then(|| self.fork_agent(chat)),
         })
     }
 
     /// A chat that is about another one stays so in a copy of its session: it shows no more than it did.
-    fn kept_aside(&self, chat: &ChatId, mut cut: CutChat) -> CutChat {
+    fn kept_aside(&self, chat: &ChatId, mut cut: ForkedChat) -> ForkedChat {
         if let Some(state) = self.tip.chat(chat)
             && let Some(about) = state.origin.as_deref().filter(|origin| !origin.is_shown())
         {
@@ -391,17 +409,17 @@ impl SessionTask {
     }
 
     /// How many turns clients are shown at once.
-    pub(super) fn window(&self) -> Limit {
-        let limits = &self.around.config.limits;
-        Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 }
+    pub(super) fn window(&self) -> TurnLimit {
+        let limits = &self.session_context.config.limits;
+        TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 }
     }
 
     /// Takes a plan's line among the entries to be written, if it fits the log.
     fn plan_into(
         &self,
         chat: &ChatId,
-        plan: Plan,
-        index: &mut Index,
+        plan: TreeEdit,
+        index: &mut LogIndex,
         entries: &mut Vec<LogEntry>,
     ) -> Result<(), TreeError> {
         let Some(line) = plan.line else { return Ok(()) };
@@ -414,13 +432,13 @@ impl SessionTask {
     /// The agent remembers another conversation than the one that goes on, or works elsewhere: its next turn begins with a
     /// new one.
     pub(super) fn start_over(&mut self, chat: &ChatId) {
-        if let Some(desk) = self.desks.get_mut(chat)
-            && let Backend::Ready(agent) = std::mem::take(&mut desk.backend)
+        if let Some(chat_agent) = self.chat_agents.get_mut(chat)
+            && let AgentConnection::Ready(agent) = std::mem::take(&mut chat_agent.backend)
         {
             let (left, leaving) = oneshot::channel();
-            desk.leaving = Some(leaving);
-            self.around.env.spawn.spawn(Box::pin(async move {
-                agent.close(Closing::Replaced).await;
+            chat_agent.leaving = Some(leaving);
+            self.session_context.env.spawn.spawn(Box::pin(async move {
+                agent.close(CloseReason::Replaced).await;
                 // Nobody may need another one.
                 left.send(()).ok();
             }));
@@ -428,11 +446,11 @@ impl SessionTask {
     }
 
     /// Eight digits that no entry has.
-    fn new_entry_id(&self, index: &Index) -> String {
+    fn new_entry_id(&self, index: &LogIndex) -> String {
         loop {
             let mut bytes = [0; 4];
             // Without randomness the ids would follow one another, which is as good: they must only differ.
-            if self.around.env.random.fill(&mut bytes).is_err() {
+            if self.session_context.env.random.fill(&mut bytes).is_err() {
                 bytes = u32::try_from(index.len()).unwrap_or(u32::MAX).to_be_bytes();
             }
             let id = hex::encode(bytes);
@@ -444,17 +462,17 @@ impl SessionTask {
 }
 
 /// The answer's way back. Whoever asked may have gone meanwhile.
-pub(crate) type Done = oneshot::Sender<Result<TreeAnswer, TreeError>>;
+pub(crate) type TreeReply = oneshot::Sender<Result<TreeAnswer, TreeError>>;
 
-fn answered(done: Done, answer: Result<TreeAnswer, TreeError>) -> Result<(), Stopped> {
+fn answered(done: TreeReply, answer: Result<TreeAnswer, TreeError>) -> Result<(), HostStopped> {
     done.send(answer).ok();
     Ok(())
 }
 
 /// When a message was said: by the host's clock, or where that is not known, by its own time.
-async fn begun_at(seen: &Seen, message: &str) -> Result<Option<Timestamp>, TreeError> {
+async fn begun_at(seen: &LogSnapshot, message: &str) -> Result<Option<Timestamp>, TreeError> {
     let Some(entry) = seen.index.find(message) else { return Ok(None) };
-    let begun = turns::begun_at(seen.fs.as_ref(), &seen.path, &seen.index, entry).await?;
+    let begun = turns::turn_started_at(seen.fs.as_ref(), &seen.path, &seen.index, entry).await?;
     let own_time = || u64::try_from(seen.index.time(entry)?).ok().map(Timestamp);
     Ok(begun.or_else(own_time))
 }
@@ -463,7 +481,7 @@ async fn begun_at(seen: &Seen, message: &str) -> Result<Option<Timestamp>, TreeE
 const ENTRIES_BYTES: usize = 4 << 20;
 
 /// The lines of a log behind a number of them, at most so many.
-async fn entries(seen: Option<Seen>, after: usize, limit: usize) -> Result<Entries, TreeError> {
+async fn entries(seen: Option<LogSnapshot>, after: usize, limit: usize) -> Result<Entries, TreeError> {
     let Some(seen) = seen else { return Ok(Entries { lines: Vec::new(), next: 0, more: false, leaf: None }) };
     let mut bytes = 0;
     let wanted: Vec<_> = seen
@@ -487,15 +505,15 @@ fn raw(line: &[u8]) -> Option<Box<RawValue>> {
     RawValue::from_string(String::from_utf8_lossy(line).into_owned()).ok()
 }
 
-fn leaf_of(index: &Index) -> Option<String> {
+fn leaf_of(index: &LogIndex) -> Option<String> {
     index.leaf().map(|leaf| index.id(leaf).into_owned())
 }
 
-impl Seen {
+impl LogSnapshot {
     /// Looks at the log on a thread where waiting for its bytes holds up nobody.
     pub(crate) async fn with<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Index, &LogBytes) -> Result<T, TreeError> + Send + 'static,
+        look: impl FnOnce(&LogIndex, &LogBytes) -> Result<T, TreeError> + Send + 'static,
     ) -> Result<T, TreeError> {
         let index = self.index.clone();
         let bytes =
@@ -505,7 +523,7 @@ impl Seen {
     }
 }
 
-impl Seen {
+impl LogSnapshot {
     /// The lines of entries.
     pub(crate) async fn lines(&self, entries: &[EntryNo]) -> Result<Vec<Box<RawValue>>, TreeError> {
         let lines = store::read_lines(self.fs.as_ref(), &self.path, &self.index, entries).await?;
@@ -520,7 +538,7 @@ pub(crate) struct LogBytes {
     runtime: tokio::runtime::Handle,
 }
 
-impl Source for LogBytes {
+impl LogSource for LogBytes {
     fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, FsError> {
         self.runtime.block_on(self.fs.read_range(&self.path, offset, length)).map(Cow::Owned)
     }

@@ -1,26 +1,26 @@
 //! What a session has beside its conversation: its manifest, plan, files and checkpoints.
 //!
-//! What clients do with it is done beside the session's task, one thing after the other ([`lane`]): a slow store holds up
+//! What clients do with it is done beside the session's task, one thing after the other ([`request_queue`]): a slow store holds up
 //! nobody but them. The task itself writes the manifest and lists checkpoints, and tells everybody when something has
 //! changed. So each file has one writer.
 
 mod checkpoints;
-mod lane;
 mod manifest;
+mod request_queue;
 
 use grove_core::*;
 use grove_fs::FsError;
 use grove_fs::workspace::database::DatabaseError;
-use grove_fs::workspace::{Checkpoint, Listing, Manifest, Shelf, Todo, WorkspaceError};
+use grove_fs::workspace::{Checkpoint, FilesFolder, FolderListing, Manifest, Todo, WorkspaceError};
 use tokio::sync::{mpsc, oneshot};
 
-use self::lane::{Job, Question};
+use self::request_queue::{QueuedRequest, WorkspaceJob};
 use super::{Outbox, SessionTask};
-use crate::sequencer::Stopped;
+use crate::sequencer::HostStopped;
 use crate::store::paths;
 
-pub(crate) use checkpoints::surveyed;
-pub(super) use manifest::{Facts, put as put_manifest};
+pub(crate) use checkpoints::scan_workspace;
+pub(super) use manifest::{ManifestFacts, put as put_manifest};
 
 /// What can be asked of a session's workspace.
 #[derive(Clone, Debug)]
@@ -29,20 +29,20 @@ pub(crate) enum WorkspaceRequest {
     Plan,
     /// Writes the plan, or takes it away.
     SetPlan(Option<String>),
-    Files(Shelf),
+    Files(FilesFolder),
     ReadFile {
-        shelf: Shelf,
+        shelf: FilesFolder,
         name: String,
         offset: u64,
         length: usize,
     },
     WriteFile {
-        shelf: Shelf,
+        shelf: FilesFolder,
         name: String,
         bytes: Vec<u8>,
     },
     RemoveFile {
-        shelf: Shelf,
+        shelf: FilesFolder,
         name: String,
     },
     Checkpoints,
@@ -59,7 +59,7 @@ pub(crate) enum WorkspaceAnswer {
         path: String,
     },
     Plan(Option<String>),
-    Files(Listing),
+    Files(FolderListing),
     File {
         bytes: Vec<u8>,
         more: bool,
@@ -76,7 +76,7 @@ pub(crate) enum WorkspaceAnswer {
 
 /// Why a workspace did not give or take something.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoAnswer {
+pub(crate) enum WorkspaceRequestError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
@@ -89,7 +89,7 @@ pub(crate) enum NoAnswer {
     NotCopied(String),
 }
 
-impl From<FsError> for NoAnswer {
+impl From<FsError> for WorkspaceRequestError {
     fn from(error: FsError) -> Self {
         WorkspaceError::Fs(error).into()
     }
@@ -97,19 +97,19 @@ impl From<FsError> for NoAnswer {
 
 /// What was changed, for those who keep some of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum WorkspaceChange {
     PlanWritten,
     PlanRemoved,
     Files,
 }
 
-impl Change {
+impl WorkspaceChange {
     /// What a request changes when it is done.
     pub(super) fn of(request: &WorkspaceRequest) -> Option<Self> {
         match request {
-            WorkspaceRequest::SetPlan(Some(_)) => Some(Change::PlanWritten),
-            WorkspaceRequest::SetPlan(None) => Some(Change::PlanRemoved),
-            WorkspaceRequest::WriteFile { .. } | WorkspaceRequest::RemoveFile { .. } => Some(Change::Files),
+            WorkspaceRequest::SetPlan(Some(_)) => Some(WorkspaceChange::PlanWritten),
+            WorkspaceRequest::SetPlan(None) => Some(WorkspaceChange::PlanRemoved),
+            WorkspaceRequest::WriteFile { .. } | WorkspaceRequest::RemoveFile { .. } => Some(WorkspaceChange::Files),
             WorkspaceRequest::Manifest
             | WorkspaceRequest::Plan
             | WorkspaceRequest::Files(_)
@@ -122,23 +122,23 @@ impl Change {
 }
 
 /// The answer's way back. Whoever asked may have gone meanwhile.
-pub(crate) type Done = oneshot::Sender<Result<WorkspaceAnswer, NoAnswer>>;
+pub(crate) type WorkspaceReply = oneshot::Sender<Result<WorkspaceAnswer, WorkspaceRequestError>>;
 
 /// Something that was done beside the task, of which others are to hear before it is answered.
 #[derive(Debug)]
-pub(crate) struct Arranged {
-    change: Change,
+pub(crate) struct WorkspaceUpdate {
+    change: WorkspaceChange,
     answer: WorkspaceAnswer,
-    done: Done,
+    done: WorkspaceReply,
 }
 
 /// What a session's task keeps of its workspace.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct WorkspaceState {
     /// Where requests are done, once there was one.
-    lane: Option<Lane>,
+    request_queue: Option<RequestQueue>,
     /// What the manifest was last made to say.
-    written: Option<Facts>,
+    written: Option<ManifestFacts>,
     /// Whether a person gave the session's name, where that was seen.
     named_by_person: Option<bool>,
     /// How many forks were made that the manifest does not count yet.
@@ -149,13 +149,13 @@ pub(super) struct Kept {
 
 /// Where requests are done.
 #[derive(Debug)]
-struct Lane {
-    jobs: mpsc::Sender<Job>,
+struct RequestQueue {
+    jobs: mpsc::Sender<WorkspaceJob>,
     /// Told when all of them are done.
     ended: oneshot::Receiver<()>,
 }
 
-impl Kept {
+impl WorkspaceState {
     /// Whether the folder says everything that the task knows of it.
     pub(super) fn is_settled(&self) -> bool {
         self.new_forks == 0
@@ -165,7 +165,7 @@ impl Kept {
 impl SessionTask {
     /// Waits until nothing is done with the workspace any more.
     pub(super) async fn finish_workspace(&mut self) {
-        if let Some(Lane { jobs, ended }) = self.kept.lane.take() {
+        if let Some(RequestQueue { jobs, ended }) = self.kept.request_queue.take() {
             drop(jobs);
             // It ends without a word where it broke down.
             ended.await.ok();
@@ -173,26 +173,30 @@ impl SessionTask {
     }
 
     /// Has something done with the workspace. It is answered when it is done, and when others have heard of it.
-    pub(super) async fn workspace(&mut self, request: WorkspaceRequest, done: Done) -> Result<(), Stopped> {
+    pub(super) async fn workspace(
+        &mut self,
+        request: WorkspaceRequest,
+        done: WorkspaceReply,
+    ) -> Result<(), HostStopped> {
         if let Some(reason) = self.workspace_is_refused(&request) {
-            done.send(Err(NoAnswer::Unsaved(reason))).ok();
+            done.send(Err(WorkspaceRequestError::Unsaved(reason))).ok();
             return Ok(());
         }
         let main = Session::MAIN_CHAT.into();
         if let Err(error) = self.copied(&main).await {
-            done.send(Err(NoAnswer::NotCopied(error.to_string()))).ok();
+            done.send(Err(WorkspaceRequestError::NotCopied(error.to_string()))).ok();
             return Ok(());
         }
         if matches!(request, WorkspaceRequest::Checkpoints) {
             self.relist_checkpoints(&main).await?;
         }
-        let now = self.around.env.clock.now();
-        let job = Job::Answer(Box::new(Question { request, facts: self.facts(), now, done }));
+        let now = self.session_context.env.clock.now();
+        let job = WorkspaceJob::Answer(Box::new(QueuedRequest { request, facts: self.facts(), now, done }));
         if let Err(mpsc::error::TrySendError::Full(job) | mpsc::error::TrySendError::Closed(job)) =
-            self.lane().try_send(job)
-            && let Job::Answer(question) = job
+            self.request_queue().try_send(job)
+            && let WorkspaceJob::Answer(question) = job
         {
-            question.done.send(Err(NoAnswer::Busy)).ok();
+            question.done.send(Err(WorkspaceRequestError::Busy)).ok();
         }
         Ok(())
     }
@@ -201,88 +205,91 @@ impl SessionTask {
     /// lane that is full looks at the next turn.
     pub(super) fn note_plan(&mut self) {
         // A fork has none before it is copied.
-        if !self.copying.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
-            let now = self.around.env.clock.now();
-            self.lane().try_send(Job::NotePlan { now }).ok();
+        if !self.log_copy.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
+            let now = self.session_context.env.clock.now();
+            self.request_queue().try_send(WorkspaceJob::NotePlan { now }).ok();
         }
     }
 
     /// Puts the agent's plan on the session's todo list. Where the lane is full, the next plan is put there.
     pub(super) fn write_todos(&mut self, entries: Vec<PlanEntry>) {
-        if !self.copying.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
-            self.lane().try_send(Job::SetTodos(entries)).ok();
+        if !self.log_copy.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
+            self.request_queue().try_send(WorkspaceJob::SetTodos(entries)).ok();
         }
     }
 
     /// Tells others of a change that was made beside the task, then whoever made it.
-    pub(super) async fn arranged(&mut self, arranged: Arranged) -> Result<(), Stopped> {
-        let Arranged { change, answer, done } = arranged;
+    pub(super) async fn apply_workspace_update(
+        &mut self,
+        apply_workspace_update: WorkspaceUpdate,
+    ) -> Result<(), HostStopped> {
+        let WorkspaceUpdate { change, answer, done } = apply_workspace_update;
         self.workspace_changed(change).await?;
         done.send(Ok(answer)).ok();
         Ok(())
     }
 
     /// Tells others of a change.
-    pub(super) async fn workspace_changed(&mut self, change: Change) -> Result<(), Stopped> {
+    pub(super) async fn workspace_changed(&mut self, change: WorkspaceChange) -> Result<(), HostStopped> {
         let workspace = self.workspace_after(change);
-        self.tell_workspace(workspace).await
+        self.publish_workspace(workspace).await
     }
 
     /// What is told of the workspace after a change.
-    fn workspace_after(&self, change: Change) -> WorkspaceDetails {
+    fn workspace_after(&self, change: WorkspaceChange) -> WorkspaceDetails {
         let mut workspace = self.tip.details.workspace.unwrap_or_default();
         // Two changes within a millisecond are two.
-        let now = self.around.env.clock.now();
+        let now = self.session_context.env.clock.now();
         let behind =
             |last: Option<Timestamp>| Some(last.map_or(now, |last| now.max(Timestamp(last.0.saturating_add(1)))));
         match change {
-            Change::PlanWritten => workspace.plan = behind(workspace.plan),
-            Change::PlanRemoved => workspace.plan = None,
-            Change::Files => workspace.files = behind(workspace.files),
+            WorkspaceChange::PlanWritten => workspace.plan = behind(workspace.plan),
+            WorkspaceChange::PlanRemoved => workspace.plan = None,
+            WorkspaceChange::Files => workspace.files = behind(workspace.files),
         }
         workspace
     }
 
     /// Tells others that there are new files, together with what is told already.
     pub(super) fn files_came(&mut self, out: &mut Outbox) {
-        let workspace = Some(self.workspace_after(Change::Files));
-        let details = Details { workspace, ..self.tip.details.clone() };
+        let workspace = Some(self.workspace_after(WorkspaceChange::Files));
+        let details = SessionDetails { workspace, ..self.tip.details.clone() };
         let command = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
-        self.accept(command, &Who::Host, out).ok();
+        self.accept(command, &Actor::Host, out).ok();
     }
 
     /// What a new session has from the one that it comes from.
-    pub(super) async fn surveyed(&mut self, found: WorkspaceDetails) -> Result<(), Stopped> {
-        self.tell_workspace(found).await
+    pub(super) async fn scan_workspace(&mut self, found: WorkspaceDetails) -> Result<(), HostStopped> {
+        self.publish_workspace(found).await
     }
 
-    async fn tell_workspace(&mut self, workspace: WorkspaceDetails) -> Result<(), Stopped> {
+    async fn publish_workspace(&mut self, workspace: WorkspaceDetails) -> Result<(), HostStopped> {
         let workspace = Some(workspace).filter(|workspace| *workspace != WorkspaceDetails::default());
         if self.tip.details.workspace == workspace {
             return Ok(());
         }
-        let details = Details { workspace, ..self.tip.details.clone() };
+        let details = SessionDetails { workspace, ..self.tip.details.clone() };
         let command = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
-        if let Err(error) = self.attempt(command, &Who::Host, None).await? {
+        if let Err(error) = self.attempt(command, &Actor::Host, None).await? {
             // It has happened all the same; others hear of it with the next change.
             tracing::warn!(session = %self.tip.id, %error, "clients were not told of a change in the workspace");
         }
         Ok(())
     }
 
-    fn lane(&mut self) -> mpsc::Sender<Job> {
+    fn request_queue(&mut self) -> mpsc::Sender<WorkspaceJob> {
         let fs = self.fs();
         let (folder, inbox) = (paths::folder(&self.tip.id), self.inbox_sender.clone());
-        let spawn = &self.around.env.spawn;
-        let lane = self.kept.lane.get_or_insert_with(|| {
-            let (sender, jobs) = mpsc::channel(lane::WAITING);
+        let spawn = &self.session_context.env.spawn;
+        let request_queue = self.kept.request_queue.get_or_insert_with(|| {
+            let (sender, jobs) = mpsc::channel(request_queue::MAX_QUEUED_REQUESTS);
             let (end, ended) = oneshot::channel();
             spawn.spawn(Box::pin(async move {
-                lane::serve(jobs, fs, folder, inbox).await;
+                request_queue::serve(jobs, fs, folder, inbox).await;
                 end.send(()).ok();
             }));
-            Lane { jobs: sender, ended }
+            RequestQueue { jobs: sender, ended }
         });
-        lane.jobs.clone()
+        request_queue.jobs.clone()
     }
 }

@@ -7,12 +7,15 @@ use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
 use grove_core::{Session, SessionId, SessionTitle, Timestamp};
-use grove_fs::copy::{self, Boundary, Copied, CopyError, Copying, Fork, Parts, Place, PlanThen, Purpose, Unchanged};
+use grove_fs::copy::{
+    self, Boundary, CopyError, CopyPurpose, CopyReport, FolderCopy, Fork, ForkScope, KeepAllLines, PlanAtTime,
+    SessionFolder,
+};
 use grove_fs::workspace::database::LocalDatabase;
 use grove_fs::workspace::{Field, Workspace, WorkspaceError};
 use grove_fs::{FsError, SessionFs};
 
-use super::checkpoints::Named;
+use super::checkpoints::LoggedCheckpoints;
 
 /// Who a fork is.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +26,7 @@ pub(crate) struct NewFork<'a> {
     /// The moment of which it is, if that is before the present.
     pub(crate) until: Option<Timestamp>,
     /// The checkpoints that its log names, and those that only its source's does.
-    pub(crate) named: &'a Named,
+    pub(crate) named: &'a LoggedCheckpoints,
 }
 
 /// Copies what a session has beside its log into the folder of a fork, or finishes that.
@@ -33,10 +36,10 @@ pub(crate) async fn copy(
     to: &dyn SessionFs,
     to_folder: &str,
     fork: &NewFork<'_>,
-) -> Result<Copied, CopyError> {
+) -> Result<CopyReport, CopyError> {
     // A session in which nothing has come to rest has no folder yet.
     if !from.exists(from_folder).await? {
-        return Ok(Copied::default());
+        return Ok(CopyReport::default());
     }
     let at = moment(fork.at);
     let boundary = match fork.until {
@@ -48,20 +51,20 @@ pub(crate) async fn copy(
         None => None,
     };
     let database = LocalDatabase::of(from, from_folder);
-    let purpose = Purpose::Fork(Fork {
+    let purpose = CopyPurpose::Fork(Fork {
         id: fork.id.to_string(),
         name: given_name(from, from_folder, fork.title).await,
         at,
-        parts: Parts::Artifacts,
+        parts: ForkScope::Artifacts,
         logs: BTreeMap::new(),
         boundary,
     });
-    let copying = Copying {
-        from: Place { store: from, folder: from_folder, database: database.as_ref() },
-        to: Place { store: to, folder: to_folder, database: None },
+    let copying = FolderCopy {
+        from: SessionFolder { store: from, folder: from_folder, database: database.as_ref() },
+        to: SessionFolder { store: to, folder: to_folder, database: None },
         purpose,
     };
-    let copied = copying.run(&mut Unchanged).await?;
+    let copied = copying.run(&mut KeepAllLines).await?;
     // The source may be on another branch by now than the one that goes with the fork.
     if !fork.named.is_empty() {
         let failed = |error| CopyError::Workspace { path: to_folder.to_owned(), error };
@@ -73,14 +76,14 @@ pub(crate) async fn copy(
 }
 
 /// What the plan was. A history that cannot be read is as good as none.
-async fn plan_then(from: &dyn SessionFs, folder: &str, until: Timestamp) -> Result<PlanThen, FsError> {
+async fn plan_then(from: &dyn SessionFs, folder: &str, until: Timestamp) -> Result<PlanAtTime, FsError> {
     // As in every copy, a link leads nowhere.
     let from = from.without_links();
     let plan = async { Workspace::of(from.as_ref(), Some(folder))?.plan_at(until.0).await };
     match plan.await {
         Ok(plan) => Ok(plan),
         Err(WorkspaceError::Fs(error)) => Err(error),
-        Err(_) => Ok(PlanThen::Unknown),
+        Err(_) => Ok(PlanAtTime::Unknown),
     }
 }
 

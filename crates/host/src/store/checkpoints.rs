@@ -2,22 +2,22 @@
 
 use grove_fs::SessionFs;
 use grove_fs::workspace::Checkpoint;
-use grove_tree::{EntryNo, Index, Kind, LogError, store};
+use grove_tree::{EntryNo, EntryType, LogError, LogIndex, store};
 use serde::Deserialize;
 
 /// The title of a checkpoint has at most so many characters.
-const LONGEST_TITLE: usize = 80;
+const MAX_TITLE_CHARS: usize = 80;
 
 /// What a log names.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct LoggedCheckpoints {
     /// By compactions on the way to the leaf, in that order.
     pub(crate) on_branch: Vec<Checkpoint>,
     /// The numbers of the others.
     pub(crate) elsewhere: Vec<u32>,
 }
 
-impl Named {
+impl LoggedCheckpoints {
     pub(crate) fn is_empty(&self) -> bool {
         self.on_branch.is_empty() && self.elsewhere.is_empty()
     }
@@ -32,15 +32,15 @@ impl Named {
 pub(crate) async fn named(
     fs: &dyn SessionFs,
     log: &str,
-    index: &Index,
+    index: &LogIndex,
     leaf: Option<EntryNo>,
-) -> Result<Named, LogError> {
-    let mut named = Named::default();
+) -> Result<LoggedCheckpoints, LogError> {
+    let mut named = LoggedCheckpoints::default();
     let compactions: Vec<EntryNo> = compactions(index).collect();
     if compactions.is_empty() {
         return Ok(named);
     }
-    let is_compaction = |entry: &EntryNo| index.kind(*entry) == Kind::Compaction;
+    let is_compaction = |entry: &EntryNo| index.kind(*entry) == EntryType::Compaction;
     let branch = leaf.map(|leaf| index.branch(leaf)).unwrap_or_default();
     let branch: Vec<EntryNo> = branch.into_iter().filter(is_compaction).collect();
     for entry in compactions {
@@ -58,32 +58,32 @@ pub(crate) async fn named(
     Ok(named)
 }
 
-pub(crate) fn compactions(index: &Index) -> impl Iterator<Item = EntryNo> + '_ {
-    index.entries().filter(|entry| index.kind(*entry) == Kind::Compaction)
+pub(crate) fn compactions(index: &LogIndex) -> impl Iterator<Item = EntryNo> + '_ {
+    index.entries().filter(|entry| index.kind(*entry) == EntryType::Compaction)
 }
 
 /// The title of a checkpoint: what its summary begins with.
 pub(crate) fn title_of(summary: &str) -> String {
     let words = |line: &str| line.trim_start_matches(['#', '*', '-', '>', ' ', '\t']).trim().to_owned();
     let first = summary.lines().map(words).find(|line| !line.is_empty()).unwrap_or_default();
-    first.chars().take(LONGEST_TITLE).collect::<String>().trim_end().to_owned()
+    first.chars().take(MAX_TITLE_CHARS).collect::<String>().trim_end().to_owned()
 }
 
 /// The checkpoint that a compaction's line names.
 fn checkpoint_in(line: &[u8]) -> Option<Checkpoint> {
     #[derive(Deserialize)]
-    struct Entry {
+    struct CompactionEntry {
         #[serde(default)]
         summary: String,
-        details: Details,
+        details: CompactionDetails,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Details {
+    struct CompactionDetails {
         checkpoint_number: u32,
         checkpoint_path: String,
     }
-    let entry: Entry = serde_json::from_slice(line).ok()?;
+    let entry: CompactionEntry = serde_json::from_slice(line).ok()?;
     let path = entry.details.checkpoint_path;
     let file = path.rsplit(['/', '\\']).next().filter(|file| !file.is_empty())?.to_owned();
     Some(Checkpoint { number: entry.details.checkpoint_number, title: title_of(&entry.summary), file })
@@ -97,7 +97,7 @@ mod tests {
     fn a_checkpoint_is_called_by_what_its_summary_begins_with() {
         assert_eq!(title_of("\n## The parser\n\nIt works."), "The parser");
         assert_eq!(title_of(""), "");
-        assert_eq!(title_of(&"é".repeat(200)).chars().count(), LONGEST_TITLE);
+        assert_eq!(title_of(&"é".repeat(200)).chars().count(), MAX_TITLE_CHARS);
     }
 
     #[test]

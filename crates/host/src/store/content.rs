@@ -73,8 +73,8 @@ pub(crate) fn named_in(part: &Part) -> Vec<&ContentRef> {
         _ => return Vec::new(),
     };
     let named = attached.iter().flat_map(|attached| match attached {
-        Attached::Content(content) => [Some(content), None],
-        Attached::Edit(change) => [change.before.as_ref(), change.after.as_ref()],
+        ToolAttachment::Content(content) => [Some(content), None],
+        ToolAttachment::Edit(change) => [change.before.as_ref(), change.after.as_ref()],
     });
     named.flatten().collect()
 }

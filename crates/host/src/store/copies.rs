@@ -7,16 +7,16 @@ use tokio::sync::watch;
 
 /// The copies that are under way. Clones are the same list.
 #[derive(Clone, Debug)]
-pub(crate) struct Copies(Arc<watch::Sender<List>>);
+pub(crate) struct ActiveCopies(Arc<watch::Sender<ActiveCopyList>>);
 
 #[derive(Debug, Default)]
-struct List {
+struct ActiveCopyList {
     last: u64,
-    under_way: Vec<Copy>,
+    under_way: Vec<ActiveCopy>,
 }
 
 #[derive(Debug)]
-struct Copy {
+struct ActiveCopy {
     number: u64,
     from: SessionId,
     /// Without one it is not known yet.
@@ -25,26 +25,26 @@ struct Copy {
 
 /// While this is kept, the folder that is copied from stays where it is, and whoever wants what is copied waits.
 #[derive(Debug)]
-pub(crate) struct Hold {
-    copies: Copies,
+pub(crate) struct CopyGuard {
+    copies: ActiveCopies,
     number: u64,
 }
 
-impl Default for Copies {
+impl Default for ActiveCopies {
     fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(List::default())))
+        Self(Arc::new(watch::Sender::new(ActiveCopyList::default())))
     }
 }
 
-impl Copies {
-    pub(crate) fn hold(&self, from: &SessionId, to: Option<&SessionId>) -> Hold {
+impl ActiveCopies {
+    pub(crate) fn hold(&self, from: &SessionId, to: Option<&SessionId>) -> CopyGuard {
         let mut number = 0;
         self.0.send_modify(|list| {
             list.last += 1;
             number = list.last;
-            list.under_way.push(Copy { number, from: from.clone(), to: to.cloned() });
+            list.under_way.push(ActiveCopy { number, from: from.clone(), to: to.cloned() });
         });
-        Hold { copies: self.clone(), number }
+        CopyGuard { copies: self.clone(), number }
     }
 
     /// Waits until nothing is copied from a session's folder.
@@ -57,14 +57,14 @@ impl Copies {
         self.none(|copy| copy.to.as_ref() == Some(session)).await;
     }
 
-    async fn none(&self, is_meant: impl Fn(&Copy) -> bool) {
+    async fn none(&self, is_meant: impl Fn(&ActiveCopy) -> bool) {
         let mut list = self.0.subscribe();
         // The list is here, so it cannot go while we wait.
         list.wait_for(|list| !list.under_way.iter().any(&is_meant)).await.ok();
     }
 }
 
-impl Drop for Hold {
+impl Drop for CopyGuard {
     fn drop(&mut self) {
         self.copies.0.send_modify(|list| list.under_way.retain(|copy| copy.number != self.number));
     }

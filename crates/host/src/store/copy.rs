@@ -8,20 +8,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use grove_core::*;
-use grove_fs::copy::{Copied, MovedPastes, MovedPath};
+use grove_fs::copy::{CopyReport, PastePathRewriter, PathRewrite};
 use grove_fs::{FsError, Removal, SessionFs};
 use grove_tree::entries::Stamp;
-use grove_tree::turns::{self, Limit, Window};
+use grove_tree::turns::{self, LoggedTurns, TurnLimit};
 use grove_tree::{
-    EntryNo, Index, LogError, NewHeader, NewLog, Piece, Role, begun, branched, forked, forked_index, store,
+    EntryNo, LogChunk, LogError, LogIndex, NewHeader, NewLog, Role, branch_log, empty_log, fork_index, fork_log, store,
 };
 
 use super::artifacts::{self, NewFork};
-use super::checkpoints::{self, Named};
+use super::checkpoints::{self, LoggedCheckpoints};
 use super::session_file::LoadError;
 use super::stores::Stores;
 use super::{content, info, pastes, paths};
-use crate::session::{Seen, TreeError};
+use crate::session::{LogSnapshot, TreeError};
 
 /// How much is written at once.
 const CHUNK: usize = 256 << 10;
@@ -36,7 +36,7 @@ pub(crate) struct CopyJob {
     pub(crate) origin: Arc<ChatOrigin>,
     /// The log that it comes from, where it was looked at when it was cut. It is let go with the first try, since the log
     /// that it is of may want to go on.
-    pub(crate) index: Option<Arc<Index>>,
+    pub(crate) index: Option<Arc<LogIndex>>,
     pub(crate) session: SessionId,
     pub(crate) chat: ChatId,
     /// How the new session is called.
@@ -63,28 +63,28 @@ pub(crate) enum ForkNote {
 }
 
 /// A log as it will be.
-struct Planned {
+struct LogCopyPlan {
     log: NewLog,
     /// Its index, where that is known without reading it.
-    index: Option<Index>,
+    index: Option<LogIndex>,
     /// The index of the log that it is cut from, while something of that must be changed line by line.
-    cut_from: Option<Arc<Index>>,
+    cut_from: Option<Arc<LogIndex>>,
     /// The checkpoints that go with it.
-    named: Named,
+    named: LoggedCheckpoints,
     /// What names files in the folder of the session that it is cut from.
-    naming: Naming,
+    naming: FileReferences,
 }
 
 /// Where entries stand in a log that name files in their session's folder, in the log's order.
 #[derive(Default)]
-struct Naming {
+struct FileReferences {
     compactions: Vec<(u64, usize)>,
     /// What people said: pasted files are named there.
     messages: Vec<(u64, usize)>,
 }
 
-impl Naming {
-    fn of(index: &Index) -> Self {
+impl FileReferences {
+    fn of(index: &LogIndex) -> Self {
         let place = |entry| (index.offset(entry), index.length(entry));
         let is_said = |entry: &EntryNo| index.role(*entry) == Some(Role::User);
         Self {
@@ -102,15 +102,15 @@ impl Naming {
 }
 
 /// Where files lie that a log names.
-struct Moved {
-    checkpoints: MovedPath,
-    pastes: MovedPastes,
+struct MovedFiles {
+    checkpoints: PathRewrite,
+    pastes: PastePathRewriter,
 }
 
 impl CopyJob {
     /// Makes the log, where it is not there, and before it what else goes with a session. Gives the log's index where that
     /// is known without reading it.
-    pub(crate) async fn run(&mut self) -> Result<Option<Index>, CopyError> {
+    pub(crate) async fn run(&mut self) -> Result<Option<LogIndex>, CopyError> {
         let to = self.to.clone();
         let fs = to.as_ref();
         let path = paths::log(&self.session, &self.chat);
@@ -148,7 +148,7 @@ impl CopyJob {
         let info = (is_session && note == ForkNote::Written).then(|| {
             let stamp =
                 Stamp { id: &info::id_of("from", &self.session), parent: planned.log.leaf.as_deref(), at: self.at };
-            info::forked_from(stamp, &self.origin, &Ok(Copied::default()))
+            info::forked_from(stamp, &self.origin, &Ok(CopyReport::default()))
         });
         let unfinished = format!("{}.copy", paths::log(&self.session, &self.chat));
         remove(to.as_ref(), &unfinished).await?;
@@ -159,7 +159,7 @@ impl CopyJob {
     }
 
     /// What cannot be copied at all stays behind: a fork is not held up by a file that is written all the time.
-    async fn copy_artifacts(&self, named: &Named) -> Result<Result<Copied, String>, FsError> {
+    async fn copy_artifacts(&self, named: &LoggedCheckpoints) -> Result<Result<CopyReport, String>, FsError> {
         let (source, target) = (self.from.as_ref(), self.to.as_ref());
         let (from, to) = (paths::folder(&self.origin.session), paths::folder(&self.session));
         let until = self.origin.log.until;
@@ -176,14 +176,14 @@ impl CopyJob {
     }
 
     /// What is in the part of the log that is meant.
-    async fn index(&mut self) -> Result<Arc<Index>, LogError> {
+    async fn index(&mut self) -> Result<Arc<LogIndex>, LogError> {
         match self.index.take() {
             Some(index) if index.log_length() == self.origin.log.boundary => Ok(index),
             Some(_) | None => Ok(Arc::new(index_of(self.from.as_ref(), &self.origin).await?)),
         }
     }
 
-    async fn plan(&mut self) -> Result<Planned, CopyError> {
+    async fn plan(&mut self) -> Result<LogCopyPlan, CopyError> {
         let parent = match self.chat.as_str() {
             Session::MAIN_CHAT => self.origin.session.to_string(),
             _ => paths::log(&self.origin.session, &self.origin.chat),
@@ -192,24 +192,24 @@ impl CopyJob {
         let header = NewHeader { id: &id, at, cwd: &cwd, parent_session: Some(&parent), title: None };
         let LogPart { boundary, extent, leaf, .. } = self.origin.log.clone();
         // A leaf before the first entry leaves nothing of a branch, and all branches of a whole log.
-        if boundary == 0 || (extent == Extent::Branch && leaf.is_none()) {
-            let (named, naming) = (Named::default(), Naming::default());
-            return Ok(Planned { log: begun(&header), index: None, cut_from: None, named, naming });
+        if boundary == 0 || (extent == LogScope::Branch && leaf.is_none()) {
+            let (named, naming) = (LoggedCheckpoints::default(), FileReferences::default());
+            return Ok(LogCopyPlan { log: empty_log(&header), index: None, cut_from: None, named, naming });
         }
         let index = self.index().await?;
         let path = paths::log(&self.origin.session, &self.origin.chat);
-        let (mut named, mut naming) = (Named::default(), Naming::default());
+        let (mut named, mut naming) = (LoggedCheckpoints::default(), FileReferences::default());
         if self.origin.session != self.session {
             let leaf = leaf.as_deref().and_then(|leaf| index.find(leaf));
             named = checkpoints::named(self.from.as_ref(), &path, &index, leaf).await?;
-            naming = Naming::of(&index);
+            naming = FileReferences::of(&index);
         }
-        let Some(leaf) = leaf.filter(|_| extent == Extent::Branch) else {
+        let Some(leaf) = leaf.filter(|_| extent == LogScope::Branch) else {
             // What is copied line by line needs no index, and the one that is changed elsewhere need not be kept twice.
-            let (log, new) = (forked(&index, &header), forked_index(&index, &header));
-            return Ok(Planned { log, index: new, cut_from: None, named, naming });
+            let (log, new) = (fork_log(&index, &header), fork_index(&index, &header));
+            return Ok(LogCopyPlan { log, index: new, cut_from: None, named, naming });
         };
-        let seen = Seen { fs: self.from.clone(), path, index: index.clone() };
+        let seen = LogSnapshot { fs: self.from.clone(), path, index: index.clone() };
         let log = seen.with(move |index, source| {
             let header = NewHeader { id: &id, at, cwd: &cwd, parent_session: Some(&parent), title: None };
             let mut made = 0u32;
@@ -217,13 +217,18 @@ impl CopyJob {
                 made += 1;
                 format!("{:08x}", made.wrapping_mul(0x9e37_79b9) ^ u32::try_from(index.len()).unwrap_or(0))
             };
-            Ok(branched(index, source, &leaf, &header, &mut new_id)?)
+            Ok(branch_log(index, source, &leaf, &header, &mut new_id)?)
         });
-        Ok(Planned { log: log.await?, index: None, cut_from: Some(index), named, naming })
+        Ok(LogCopyPlan { log: log.await?, index: None, cut_from: Some(index), named, naming })
     }
 
     /// Writes the log, and behind it what it tells of itself.
-    async fn write(&self, planned: Planned, info: Option<Vec<u8>>, to: &str) -> Result<Option<Index>, CopyError> {
+    async fn write(
+        &self,
+        planned: LogCopyPlan,
+        info: Option<Vec<u8>>,
+        to: &str,
+    ) -> Result<Option<LogIndex>, CopyError> {
         let mut index = planned.index;
         let resized = self.write_pieces(&planned.log, planned.cut_from.as_deref(), &planned.naming, to).await?;
         // Lines that became longer have put the others elsewhere.
@@ -244,8 +249,8 @@ impl CopyJob {
     async fn write_pieces(
         &self,
         log: &NewLog,
-        cut_from: Option<&Index>,
-        naming: &Naming,
+        cut_from: Option<&LogIndex>,
+        naming: &FileReferences,
         to: &str,
     ) -> Result<bool, CopyError> {
         let (source, target) = (self.from.as_ref(), self.to.as_ref());
@@ -255,8 +260,8 @@ impl CopyJob {
         let mut ready = Vec::new();
         for piece in &log.pieces {
             match piece {
-                Piece::Lines(lines) => ready.extend_from_slice(lines),
-                Piece::Changed { entry, change } => {
+                LogChunk::Lines(lines) => ready.extend_from_slice(lines),
+                LogChunk::Changed { entry, change } => {
                     // Only what is planned on an index changes anything.
                     let Some(index) = cut_from else { continue };
                     for line in store::read_lines(source, &from, index, &[*entry]).await? {
@@ -267,7 +272,7 @@ impl CopyJob {
                         ready.extend(rewritten.unwrap_or(line));
                     }
                 }
-                Piece::Copy { offset, length } => {
+                LogChunk::Copy { offset, length } => {
                     let (mut at, end) = (*offset, offset + length);
                     let first = naming.compactions.partition_point(|(line, _)| line < offset);
                     for (line, size) in naming.compactions[first..].iter().take_while(|(line, _)| *line < end) {
@@ -296,8 +301,8 @@ impl CopyJob {
         &self,
         lines: Range<u64>,
         to: &str,
-        moved: &MovedPastes,
-        naming: &Naming,
+        moved: &PastePathRewriter,
+        naming: &FileReferences,
         ready: &mut Vec<u8>,
     ) -> Result<bool, CopyError> {
         let (source, target) = (self.from.as_ref(), self.to.as_ref());
@@ -319,10 +324,10 @@ impl CopyJob {
     }
 
     /// Where files of the session that it comes from lie now.
-    fn moved(&self) -> Moved {
+    fn moved(&self) -> MovedFiles {
         let (source, fork) = (&self.origin.session, &self.session);
-        Moved {
-            checkpoints: MovedPath { from: paths::folder(source), to: paths::folder(fork), separator: '/' },
+        MovedFiles {
+            checkpoints: PathRewrite { from: paths::folder(source), to: paths::folder(fork), separator: '/' },
             pastes: pastes::moved((self.from.as_ref(), source), (self.to.as_ref(), fork)),
         }
     }
@@ -350,7 +355,7 @@ async fn put(fs: &dyn SessionFs, to: &str, ready: &mut Vec<u8>, least: usize) ->
 }
 
 /// The part of a log that a chat began with.
-async fn index_of(fs: &dyn SessionFs, origin: &ChatOrigin) -> Result<Index, LogError> {
+async fn index_of(fs: &dyn SessionFs, origin: &ChatOrigin) -> Result<LogIndex, LogError> {
     store::index_below(fs, &paths::log(&origin.session, &origin.chat), origin.log.boundary).await
 }
 
@@ -361,22 +366,22 @@ pub(crate) async fn inherited(
     session: &SessionId,
     chat: &ChatId,
     origin: &ChatOrigin,
-    limit: Limit,
-) -> Result<Window, LoadError> {
-    let Some(leaf) = &origin.log.leaf else { return Ok(Window { turns: Vec::new(), older: false }) };
+    limit: TurnLimit,
+) -> Result<LoggedTurns, LoadError> {
+    let Some(leaf) = &origin.log.leaf else { return Ok(LoggedTurns { turns: Vec::new(), older: false }) };
     let own = paths::log(session, chat);
     if fs.exists(&own).await? {
         let side_path = paths::side_index(session, chat);
         let index = store::open_log_with_side_index(fs, &own, &side_path, &mut String::new).await?.index;
         // A label is made anew, under another id.
         if let Some(leaf) = index.find(leaf) {
-            return Ok(turns::newest_at(fs, &own, &index, Some(leaf), limit).await?);
+            return Ok(turns::newest_turns_at(fs, &own, &index, Some(leaf), limit).await?);
         }
     }
     let source = paths::log(&origin.session, &origin.chat);
-    let from = stores.holding(&origin.store, &source).await?;
+    let from = stores.find_holder(&origin.store, &source).await?;
     let index = index_of(from.as_ref(), origin).await?;
-    let mut window = turns::newest_at(from.as_ref(), &source, &index, index.find(leaf), limit).await?;
+    let mut window = turns::newest_turns_at(from.as_ref(), &source, &index, index.find(leaf), limit).await?;
     let moved = pastes::moved((from.as_ref(), &origin.session), (fs, session));
     for turn in &mut window.turns {
         if let Some(renamed) = pastes::in_turn(&moved, turn) {

@@ -1,15 +1,15 @@
 //! What a log tells of a fork: an entry of Grove's own in the new log, and one in that which it comes from.
 
-use grove_core::{ChatOrigin, Extent, SessionId};
-use grove_fs::copy::Copied;
+use grove_core::{ChatOrigin, LogScope, SessionId};
+use grove_fs::copy::CopyReport;
 use grove_tree::entries::{self, Stamp};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::session::ForkedInto;
+use crate::session::ForkNotice;
 
 /// Of more files the first are named.
-const MOST_NAMED: usize = 100;
+const MAX_NAMED_FILES: usize = 100;
 
 /// The id of such an entry. It follows from the new session's, so that what is done again after a crash is told once.
 pub(crate) fn id_of(direction: &str, fork: &SessionId) -> String {
@@ -17,20 +17,20 @@ pub(crate) fn id_of(direction: &str, fork: &SessionId) -> String {
 }
 
 /// The line in the new session's log. `copied` is what became of what stands beside the log.
-pub(crate) fn forked_from(stamp: Stamp<'_>, origin: &ChatOrigin, copied: &Result<Copied, String>) -> Vec<u8> {
+pub(crate) fn forked_from(stamp: Stamp<'_>, origin: &ChatOrigin, copied: &Result<CopyReport, String>) -> Vec<u8> {
     let mut data = json!({
         "infoType": "fork",
         "message": format!("Forked from {}.", origin.session),
         "from": {"session": origin.session, "chat": origin.chat},
     });
-    if origin.log.extent == Extent::Branch {
+    if origin.log.extent == LogScope::Branch {
         data["from"]["until"] = json!(origin.log.leaf);
     }
     match copied {
         Ok(copied) => {
             for (name, files) in [("leftOut", &copied.left_out), ("asOfNow", &copied.as_of_now)] {
                 if !files.is_empty() {
-                    data[name] = json!(files.iter().take(MOST_NAMED).collect::<Vec<_>>());
+                    data[name] = json!(files.iter().take(MAX_NAMED_FILES).collect::<Vec<_>>());
                 }
             }
         }
@@ -40,7 +40,7 @@ pub(crate) fn forked_from(stamp: Stamp<'_>, origin: &ChatOrigin, copied: &Result
 }
 
 /// The line in the log that it comes from.
-pub(crate) fn forked_into(stamp: Stamp<'_>, fork: &ForkedInto) -> Vec<u8> {
+pub(crate) fn fork_notice(stamp: Stamp<'_>, fork: &ForkNotice) -> Vec<u8> {
     let mut into = json!({"session": fork.session, "title": fork.title});
     if let Some(until) = &fork.until {
         into["until"] = json!(until);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use grove_core::{Encodings, Message, SessionId, Turn};
+use grove_core::{EncodingCache, Message, SessionId, Turn};
 use grove_fs::SessionFs;
-use grove_fs::copy::MovedPastes;
-use grove_fs::workspace::{PASTE, Shelf};
+use grove_fs::copy::PastePathRewriter;
+use grove_fs::workspace::{FilesFolder, PASTE};
 use grove_work::file_uri;
 
 use super::paths;
@@ -15,11 +15,11 @@ use super::paths;
 pub(crate) fn moved(
     (from, source): (&dyn SessionFs, &SessionId),
     (to, fork): (&dyn SessionFs, &SessionId),
-) -> MovedPastes {
-    let begins = |fs: &dyn SessionFs, id| fs.location(&format!("{}/{PASTE}", paths::shelf(id, Shelf::Files)));
+) -> PastePathRewriter {
+    let begins = |fs: &dyn SessionFs, id| fs.location(&format!("{}/{PASTE}", paths::shelf(id, FilesFolder::Files)));
     match (begins(from, source), begins(to, fork)) {
-        (Ok(old), Ok(new)) => MovedPastes::new([(old.as_str(), new.as_str()), (&uri(&old), &uri(&new))]),
-        (Err(_), _) | (_, Err(_)) => MovedPastes::new([]),
+        (Ok(old), Ok(new)) => PastePathRewriter::new([(old.as_str(), new.as_str()), (&uri(&old), &uri(&new))]),
+        (Err(_), _) | (_, Err(_)) => PastePathRewriter::new([]),
     }
 }
 
@@ -29,13 +29,13 @@ fn uri(path: &str) -> String {
 }
 
 /// The turn with a message that names the fork's files, if its own names others.
-pub(crate) fn in_turn(moved: &MovedPastes, turn: &Turn) -> Option<Arc<Turn>> {
+pub(crate) fn in_turn(moved: &PastePathRewriter, turn: &Turn) -> Option<Arc<Turn>> {
     let message = in_message(moved, &turn.message)?;
-    Some(Arc::new(Turn { message, encodings: Encodings::default(), ..turn.clone() }))
+    Some(Arc::new(Turn { message, encodings: EncodingCache::default(), ..turn.clone() }))
 }
 
 /// The same for a message. It is looked at as the log has it, so that both say the same.
-pub(crate) fn in_message(moved: &MovedPastes, message: &Message) -> Option<Message> {
+pub(crate) fn in_message(moved: &PastePathRewriter, message: &Message) -> Option<Message> {
     // Most messages name nothing, and need not be written out.
     if message.attachments.is_empty() && message.extra.is_none() && !message.text.contains(PASTE) {
         return None;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_core::{ChatId, ContentId, Session, SessionId};
-use grove_fs::workspace::Shelf;
+use grove_fs::workspace::FilesFolder;
 
 /// The folder of all sessions that the local store keeps, in a host's data folder.
 pub fn root(data_folder: &Path) -> PathBuf {
@@ -17,17 +17,17 @@ pub fn folder(session: &SessionId) -> String {
 }
 
 /// Where the folder of a disposed session goes when a new one takes its id. No session's id has a `~`.
-pub(crate) fn set_aside(session: &SessionId, number: u32) -> String {
+pub(crate) fn disposed_folder(session: &SessionId, number: u32) -> String {
     format!("{session}~{number}")
 }
 
 /// Whether a name is of a folder that was set aside.
-pub(crate) fn is_set_aside(name: &str) -> bool {
+pub(crate) fn is_disposed_folder(name: &str) -> bool {
     name.contains('~')
 }
 
 /// Where the folder of a chat that was taken away goes when a new one takes its id.
-pub(crate) fn chat_set_aside(session: &SessionId, chat: &ChatId, number: u32) -> String {
+pub(crate) fn disposed_chat_folder(session: &SessionId, chat: &ChatId, number: u32) -> String {
     format!("{}~{number}", chat_folder(session, chat))
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn session_file_in(folder: &str) -> String {
 }
 
 /// Where the files of a session lie.
-pub(crate) fn shelf(session: &SessionId, shelf: Shelf) -> String {
+pub(crate) fn shelf(session: &SessionId, shelf: FilesFolder) -> String {
     format!("{}/{}", folder(session), shelf.folder())
 }
 

@@ -8,21 +8,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use grove_core::{Extent, LogPart, SessionId, StoreName, Timestamp};
+use grove_core::{LogPart, LogScope, SessionId, StoreName, Timestamp};
 use grove_fs::{FsError, SessionFs};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex as AsyncMutex;
 
 /// The most sessions that are remembered. Past it those longest untouched are forgotten when the file is opened.
-const MOST: usize = 100_000;
+const MAX_REGISTERED: usize = 100_000;
 /// The longest line that is read.
-const LONGEST: usize = 4 << 10;
+const MAX_LINE_BYTES: usize = 4 << 10;
 /// The largest file that is read: what that many sessions can come to, several times over.
-const LARGEST: usize = 256 << 20;
+const MAX_FILE_BYTES: usize = 256 << 20;
 
 /// One session of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntrustedRow {
+pub struct ClientStorageRow {
     pub id: SessionId,
     pub created: Timestamp,
     pub modified: Timestamp,
@@ -55,7 +55,7 @@ pub(crate) struct ForkRecord {
 
 impl ForkRecord {
     pub(crate) fn log(&self) -> LogPart {
-        let extent = if self.branch { Extent::Branch } else { Extent::All };
+        let extent = if self.branch { LogScope::Branch } else { LogScope::All };
         LogPart { boundary: self.boundary, extent, leaf: self.leaf.clone(), until: self.until }
     }
 }
@@ -63,7 +63,7 @@ impl ForkRecord {
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct RegisterLine {
     store: StoreName,
     id: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ struct Line {
     gone: bool,
 }
 
-impl Line {
+impl RegisterLine {
     fn gone(store: &StoreName, id: &SessionId) -> Self {
         let (store, id) = (store.clone(), id.clone());
         Self { store, id, created: None, modified: None, turns: None, fork: None, gone: true }
@@ -88,47 +88,47 @@ impl Line {
 
 /// What is known of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
+struct RegisterEntry {
     created: Timestamp,
     modified: Timestamp,
     turns: u64,
     fork: Option<ForkRecord>,
 }
 
-type Rows = BTreeMap<(StoreName, SessionId), Known>;
+type RegisterRows = BTreeMap<(StoreName, SessionId), RegisterEntry>;
 
 /// The register of a host. Clones are the same one.
 #[derive(Clone, Debug)]
-pub struct Register(Arc<Inner>);
+pub struct ClientStorageRegister(Arc<RegisterInner>);
 
 #[derive(Debug)]
-struct Inner {
-    rows: Mutex<Rows>,
+struct RegisterInner {
+    rows: Mutex<RegisterRows>,
     /// The damage that was found when it was opened, in words.
     damage: Vec<String>,
-    file: Option<File>,
+    file: Option<RegisterFile>,
     /// Lines are written in the order in which they came to be.
     writing: AsyncMutex<()>,
 }
 
 #[derive(Debug)]
-struct File {
+struct RegisterFile {
     fs: Arc<dyn SessionFs>,
     path: String,
 }
 
-impl Default for Register {
+impl Default for ClientStorageRegister {
     /// One that is gone with the host.
     fn default() -> Self {
         let damage = Vec::new();
-        Self(Arc::new(Inner { rows: Mutex::default(), damage, file: None, writing: AsyncMutex::default() }))
+        Self(Arc::new(RegisterInner { rows: Mutex::default(), damage, file: None, writing: AsyncMutex::default() }))
     }
 }
 
-impl Register {
+impl ClientStorageRegister {
     /// The register in a file, which is made with the first session. It is written anew where that makes it smaller.
     pub async fn open(fs: Arc<dyn SessionFs>, path: &str) -> Result<Self, FsError> {
-        let bytes = match fs.read_range(path, 0, LARGEST).await {
+        let bytes = match fs.read_range(path, 0, MAX_FILE_BYTES).await {
             Err(FsError::NotFound { .. }) => Vec::new(),
             read => read?,
         };
@@ -142,8 +142,8 @@ impl Register {
             fs.write_file(path, &compact).await?;
         }
         let damage = damage.into_iter().map(|words| format!("{path}: {words}")).collect();
-        let file = Some(File { fs, path: path.to_owned() });
-        Ok(Self(Arc::new(Inner { rows: Mutex::new(rows), damage, file, writing: AsyncMutex::default() })))
+        let file = Some(RegisterFile { fs, path: path.to_owned() });
+        Ok(Self(Arc::new(RegisterInner { rows: Mutex::new(rows), damage, file, writing: AsyncMutex::default() })))
     }
 
     /// The damage that was found when it was opened, in words.
@@ -152,11 +152,11 @@ impl Register {
     }
 
     /// The sessions of a store, the one that was touched last first.
-    pub(crate) fn rows(&self, store: &StoreName) -> Vec<EntrustedRow> {
+    pub(crate) fn rows(&self, store: &StoreName) -> Vec<ClientStorageRow> {
         let rows = self.known();
         let mine = rows.iter().filter(|((of, _), _)| of == store);
-        let mut mine: Vec<EntrustedRow> = mine
-            .map(|((_, id), known)| EntrustedRow {
+        let mut mine: Vec<ClientStorageRow> = mine
+            .map(|((_, id), known)| ClientStorageRow {
                 id: id.clone(),
                 created: known.created,
                 modified: known.modified,
@@ -187,7 +187,7 @@ impl Register {
         more_turns: u64,
     ) -> Result<(), FsError> {
         self.change(store, id, |known| {
-            let known = known.get_or_insert(Known { created, modified, turns: 0, fork: None });
+            let known = known.get_or_insert(RegisterEntry { created, modified, turns: 0, fork: None });
             known.modified = modified;
             known.turns = known.turns.saturating_add(more_turns);
         })
@@ -198,7 +198,7 @@ impl Register {
     pub(crate) async fn note_fork(&self, store: &StoreName, id: &SessionId, fork: ForkRecord) -> Result<(), FsError> {
         self.change(store, id, |known| {
             let turns = known.as_ref().map_or(0, |known| known.turns);
-            *known = Some(Known { created: fork.at, modified: fork.at, turns, fork: Some(fork) });
+            *known = Some(RegisterEntry { created: fork.at, modified: fork.at, turns, fork: Some(fork) });
         })
         .await
     }
@@ -226,7 +226,7 @@ impl Register {
         &self,
         store: &StoreName,
         id: &SessionId,
-        change: impl FnOnce(&mut Option<Known>) + Send,
+        change: impl FnOnce(&mut Option<RegisterEntry>) + Send,
     ) -> Result<(), FsError> {
         let _writing = self.0.writing.lock().await;
         let line = {
@@ -246,23 +246,23 @@ impl Register {
                 }
                 None => {
                     rows.remove(&key);
-                    written(&Line::gone(store, id))
+                    written(&RegisterLine::gone(store, id))
                 }
             }
         };
-        let Some(File { fs, path }) = &self.0.file else { return Ok(()) };
+        let Some(RegisterFile { fs, path }) = &self.0.file else { return Ok(()) };
         fs.append_file(path, &line).await?;
         fs.sync(path).await
     }
 
     // No step under this lock can panic half way.
-    fn known(&self) -> MutexGuard<'_, Rows> {
+    fn known(&self) -> MutexGuard<'_, RegisterRows> {
         self.0.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn line_of(store: &StoreName, id: &SessionId, known: &Known) -> Vec<u8> {
-    written(&Line {
+fn line_of(store: &StoreName, id: &SessionId, known: &RegisterEntry) -> Vec<u8> {
+    written(&RegisterLine {
         store: store.clone(),
         id: id.clone(),
         created: Some(known.created),
@@ -273,7 +273,7 @@ fn line_of(store: &StoreName, id: &SessionId, known: &Known) -> Vec<u8> {
     })
 }
 
-fn written(line: &Line) -> Vec<u8> {
+fn written(line: &RegisterLine) -> Vec<u8> {
     // Plain data with string keys always serializes.
     let mut bytes = serde_json::to_vec(line).unwrap_or_default();
     bytes.push(b'\n');
@@ -283,7 +283,7 @@ fn written(line: &Line) -> Vec<u8> {
 /// The largest number that is believed: no session has more turns, and no log more bytes.
 const MOST_NUMBER: u64 = 1 << 53;
 
-impl Known {
+impl RegisterEntry {
     /// Replaces numbers that nothing comes to, and names them.
     fn with_plausible_numbers(mut self) -> (Self, Vec<&'static str>) {
         let mut replaced = Vec::new();
@@ -316,13 +316,13 @@ impl Known {
 }
 
 /// Reads the lines of a register, whatever is among them. Gives the rows, and the damage in words.
-fn read(bytes: &[u8]) -> (Rows, Vec<String>) {
-    let mut rows = Rows::new();
+fn read(bytes: &[u8]) -> (RegisterRows, Vec<String>) {
+    let mut rows = RegisterRows::new();
     let mut damage = Vec::new();
     let mut unreadable = 0u64;
     for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| *line != b"\n") {
         let is_whole = line.ends_with(b"\n");
-        let read = (line.len() <= LONGEST).then(|| serde_json::from_slice::<Line>(line).ok()).flatten();
+        let read = (line.len() <= MAX_LINE_BYTES).then(|| serde_json::from_slice::<RegisterLine>(line).ok()).flatten();
         let Some(line) = read else {
             // Half a line at the end is what a host leaves that was killed.
             unreadable += u64::from(is_whole);
@@ -334,7 +334,7 @@ fn read(bytes: &[u8]) -> (Rows, Vec<String>) {
             continue;
         }
         let (Some(created), Some(modified)) = (line.created, line.modified) else { continue };
-        let known = Known { created, modified, turns: line.turns.unwrap_or(0), fork: line.fork };
+        let known = RegisterEntry { created, modified, turns: line.turns.unwrap_or(0), fork: line.fork };
         if !known.has_boundary() {
             damage.push(format!(
                 "session {} of store {} is a fork whose boundary no log comes to: it is forgotten",
@@ -352,10 +352,10 @@ fn read(bytes: &[u8]) -> (Rows, Vec<String>) {
     if unreadable > 0 {
         damage.push(format!("{unreadable} lines cannot be read"));
     }
-    if rows.len() > MOST {
+    if rows.len() > MAX_REGISTERED {
         let mut by_time: Vec<_> = rows.iter().map(|(key, known)| (known.modified, key.clone())).collect();
         by_time.sort_unstable();
-        for (_, key) in by_time.into_iter().take(rows.len() - MOST) {
+        for (_, key) in by_time.into_iter().take(rows.len() - MAX_REGISTERED) {
             rows.remove(&key);
         }
     }
@@ -377,7 +377,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_noted_is_there_when_it_is_opened_again() {
         let fs: Arc<dyn SessionFs> = Arc::new(MemoryFs::default());
-        let open = async || Register::open(fs.clone(), "entrusted.jsonl").await.unwrap();
+        let open = async || ClientStorageRegister::open(fs.clone(), "entrusted.jsonl").await.unwrap();
         let (one, two) = (StoreName::from("one"), StoreName::from("two"));
         let register = open().await;
         let times = |modified| (Timestamp(1), Timestamp(modified));
@@ -403,7 +403,7 @@ mod tests {
     #[tokio::test]
     async fn any_prefix_of_it_opens_and_damage_costs_its_own_line() {
         let fs: Arc<dyn SessionFs> = Arc::new(MemoryFs::default());
-        let register = Register::open(fs.clone(), "r").await.unwrap();
+        let register = ClientStorageRegister::open(fs.clone(), "r").await.unwrap();
         for id in ["a", "b"] {
             register.note(&"one".into(), &id.into(), (Timestamp(1), Timestamp(2)), 1).await.unwrap();
         }
@@ -411,11 +411,11 @@ mod tests {
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         for cut in 0..bytes.len() {
             fs.write_file("r", &bytes[..cut]).await.unwrap();
-            let opened = Register::open(fs.clone(), "r").await.unwrap();
+            let opened = ClientStorageRegister::open(fs.clone(), "r").await.unwrap();
             let whole = usize::from(cut >= first - 1) + usize::from(cut >= bytes.len() - 1);
             assert_eq!(opened.rows(&"one".into()).len(), whole, "cut at {cut}");
             opened.note(&"one".into(), &"c".into(), (Timestamp(1), Timestamp(2)), 1).await.unwrap();
-            let again = Register::open(fs.clone(), "r").await.unwrap();
+            let again = ClientStorageRegister::open(fs.clone(), "r").await.unwrap();
             assert_eq!(again.rows(&"one".into()).len(), whole + 1, "cut at {cut}");
         }
         let damaged = [b"nonsense\n\0\0\n{}\n{\"store\":3}\n", bytes.as_slice()].concat();
@@ -426,7 +426,7 @@ mod tests {
     async fn numbers_that_nothing_comes_to_are_replaced_and_told() {
         let fs: Arc<dyn SessionFs> = Arc::new(MemoryFs::default());
         let store = StoreName::from("one");
-        let register = Register::open(fs.clone(), "r").await.unwrap();
+        let register = ClientStorageRegister::open(fs.clone(), "r").await.unwrap();
         for (id, at) in [("a", 5), ("b", 7)] {
             register.note(&store, &id.into(), (Timestamp(at), Timestamp(at)), 3).await.unwrap();
         }
@@ -436,7 +436,7 @@ mod tests {
                 .replace(r#""modified":5"#, &format!(r#""modified":{odd}"#))
                 .replace(r#""turns":3"#, r#""turns":18446744073709551615"#);
             fs.write_file("r", bad.as_bytes()).await.unwrap();
-            let opened = Register::open(fs.clone(), "r").await.unwrap();
+            let opened = ClientStorageRegister::open(fs.clone(), "r").await.unwrap();
             let damage = opened.damage();
             assert!(damage.len() == 2 && damage[0].contains("modified, turns"), "{odd}: {damage:?}");
             assert_eq!(fs.read_file("r.damaged").await.unwrap(), bad.as_bytes(), "it is kept as it was");
@@ -445,13 +445,13 @@ mod tests {
             assert_eq!(ids, [("b", 7, 0), ("a", 5, 0)], "{odd}: it does not stand first for ever");
             opened.note(&store, &"a".into(), (Timestamp(5), Timestamp(9)), u64::MAX).await.unwrap();
             opened.note(&store, &"a".into(), (Timestamp(5), Timestamp(9)), 1).await.unwrap();
-            assert_eq!(Register::open(fs.clone(), "again").await.unwrap().damage(), [""; 0]);
+            assert_eq!(ClientStorageRegister::open(fs.clone(), "again").await.unwrap().damage(), [""; 0]);
         }
         let mut fork = fork();
         fork.boundary = u64::MAX;
-        let register = Register::open(fs.clone(), "forks").await.unwrap();
+        let register = ClientStorageRegister::open(fs.clone(), "forks").await.unwrap();
         register.note_fork(&store, &"f".into(), fork).await.unwrap();
-        let opened = Register::open(fs.clone(), "forks").await.unwrap();
+        let opened = ClientStorageRegister::open(fs.clone(), "forks").await.unwrap();
         assert!(opened.rows(&store).is_empty() && opened.damage()[0].contains("boundary"), "{:?}", opened.damage());
     }
 }

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
-use grove_tree::turns::{self, Limit, Stretch, Window};
-use grove_tree::{EntryNo, Index, LogError, Role, store};
+use grove_tree::turns::{self, EntryRange, LoggedTurns, TurnLimit};
+use grove_tree::{EntryNo, LogError, LogIndex, Role, store};
 use grove_wire::ahp::uri;
 use serde::{Deserialize, Serialize};
 
 use super::stores::StoreError;
-use super::{locking, paths};
+use super::{log_lock, paths};
 use crate::config::Limits;
 use crate::sequencer::Names;
-use crate::session::{is_collision, seen_at, words_of};
+use crate::session::{is_collision, moved_message, read_checkout};
 
 /// The version of this file's form.
 const VERSION: u32 = 1;
@@ -52,7 +52,7 @@ pub(crate) struct SessionFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     config: Option<SessionConfig>,
     #[serde(default)]
-    details: Details,
+    details: SessionDetails,
     #[serde(default, skip_serializing_if = "Checkout::is_unknown")]
     checkout: Checkout,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -105,7 +105,7 @@ struct ChatFile {
     log: Option<LogExtent>,
     /// The turn that was running, of a session that no journal has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    begun: Option<Begun>,
+    begun: Option<StartedTurn>,
 }
 
 /// How much of a log belongs to a session's file. A log only grows, so its beginning stays what it was.
@@ -138,7 +138,7 @@ pub(crate) struct ExpectedLog {
 /// A turn that began and is not in the log.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Begun {
+struct StartedTurn {
     turn: TurnId,
     message: Message,
     started_at: Timestamp,
@@ -171,7 +171,7 @@ impl ChatFile {
             touched_at: chat.touched_at,
             has_turns: chat.has_older_turns || !chat.turns.is_empty(),
             log: None,
-            begun: chat.active.as_deref().map(|active| Begun {
+            begun: chat.active.as_deref().map(|active| StartedTurn {
                 turn: active.id.clone(),
                 message: active.message.clone(),
                 started_at: active.started_at,
@@ -179,7 +179,7 @@ impl ChatFile {
         }
     }
 
-    fn chat(self, turns: Window) -> Chat {
+    fn chat(self, turns: LoggedTurns) -> Chat {
         Chat {
             id: self.id,
             uri: self.uri,
@@ -206,7 +206,7 @@ impl ChatFile {
 
 /// Whether a session goes on being listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     Kept,
     Disposed,
 }
@@ -230,23 +230,23 @@ pub(crate) enum LoadError {
 
 impl SessionFile {
     /// A session as it is now, no turn of it running. `None` while one is.
-    fn of(session: &Session, seq: u64, fate: Fate) -> Option<Self> {
+    fn of(session: &Session, seq: u64, fate: Disposition) -> Option<Self> {
         let is_at_rest = session.chats.iter().all(|chat| chat.active.is_none());
-        if is_at_rest { Self::of_any(session, seq, fate) } else { None }
+        if is_at_rest { Self::with_running_turns(session, seq, fate) } else { None }
     }
 
     /// What lists need of a session, no turn of it running.
     pub(crate) fn at_rest(session: &Session) -> Option<Self> {
-        Self::of(session, 0, Fate::Kept)
+        Self::of(session, 0, Disposition::Kept)
     }
 
     /// The same, whatever runs in it. What has arrived of a turn that runs is not in it.
-    fn of_any(session: &Session, seq: u64, fate: Fate) -> Option<Self> {
+    fn with_running_turns(session: &Session, seq: u64, fate: Disposition) -> Option<Self> {
         let (main, others) = session.chats.split_first()?;
         Some(Self {
             version: VERSION,
             seq,
-            disposed: fate == Fate::Disposed,
+            disposed: fate == Disposition::Disposed,
             failed: main.status() == ChatStatus::Error,
             id: session.id.clone(),
             uri: session.uri.clone(),
@@ -365,7 +365,7 @@ impl SessionFile {
 
     /// The session without its turns.
     pub(crate) fn without_turns(self) -> Session {
-        let none = self.chats().map(|_| Window { turns: Vec::new(), older: true });
+        let none = self.chats().map(|_| LoggedTurns { turns: Vec::new(), older: true });
         let none = none.collect();
         let failed: Vec<bool> = std::iter::once(&self.chat).chain(&self.chats).map(|chat| chat.failed).collect();
         let mut session = self.session(none);
@@ -386,7 +386,7 @@ impl SessionFile {
 
     /// How the session and its chats are called.
     pub(crate) fn names(&self) -> Arc<Names> {
-        let mut ahp = uri::Names::new(&self.provider, &self.id);
+        let mut ahp = uri::SessionUris::new(&self.provider, &self.id);
         for chat in &self.chats {
             ahp.add(&chat.id, chat.uri.as_deref());
         }
@@ -398,7 +398,7 @@ impl SessionFile {
     }
 
     /// The session with these turns, for each chat.
-    fn session(self, turns: Vec<Window>) -> Session {
+    fn session(self, turns: Vec<LoggedTurns>) -> Session {
         let new = NewSession {
             id: self.id,
             uri: self.uri,
@@ -420,7 +420,7 @@ impl SessionFile {
         let begun: Vec<_> = chats.iter_mut().filter_map(|chat| Some((chat.id.clone(), chat.begun.take()?))).collect();
         session.chats = chats.into_iter().zip(turns).map(|(chat, turns)| chat.chat(turns)).collect();
         session.set_title(&SessionTitle::new(&self.title, self.title_source));
-        for (chat, Begun { turn, message, started_at }) in begun {
+        for (chat, StartedTurn { turn, message, started_at }) in begun {
             // The log may have it by now.
             if session.chat(&chat).is_some_and(|chat| chat.position(&turn).is_none()) {
                 let started = ChatEvent::TurnStarted { turn, message, started_at: Some(started_at), queued: None };
@@ -428,7 +428,7 @@ impl SessionFile {
             }
         }
         session.catalogue = session.chats.iter().map(Chat::row).collect();
-        for event in mirror::due(&session) {
+        for event in mirror::pending_events(&session) {
             let change = Change::Session(session.id.clone(), event);
             session.apply(&Event { at: self.modified_at, change });
         }
@@ -437,8 +437,8 @@ impl SessionFile {
 }
 
 /// What is known of a session beyond the moment. That another one runs in its folder is not.
-fn lasting(details: &Details) -> Details {
-    let mut details = Details { unsaved: None, ..details.clone() };
+fn lasting(details: &SessionDetails) -> SessionDetails {
+    let mut details = SessionDetails { unsaved: None, ..details.clone() };
     details.warnings.retain(|words| !is_collision(words));
     details
 }
@@ -449,7 +449,7 @@ pub(crate) async fn write(
     session: &Session,
     logs: &LogExtents,
     seq: u64,
-    fate: Fate,
+    fate: Disposition,
 ) -> Result<bool, FsError> {
     match SessionFile::of(session, seq, fate) {
         Some(file) => save(fs, &file.with_logs(logs)).await.map(|()| true),
@@ -458,8 +458,13 @@ pub(crate) async fn write(
 }
 
 /// Writes the file, whatever runs.
-pub(crate) async fn write_any(fs: &dyn SessionFs, session: &Session, seq: u64, fate: Fate) -> Result<(), FsError> {
-    match SessionFile::of_any(session, seq, fate) {
+pub(crate) async fn write_any(
+    fs: &dyn SessionFs,
+    session: &Session,
+    seq: u64,
+    fate: Disposition,
+) -> Result<(), FsError> {
+    match SessionFile::with_running_turns(session, seq, fate) {
         Some(file) => save(fs, &file).await,
         // A session has its main chat.
         None => Ok(()),
@@ -472,7 +477,7 @@ pub(crate) async fn write_staged(
     staging: &str,
     session: &Session,
     seq: u64,
-    fate: Fate,
+    fate: Disposition,
 ) -> Result<SessionFile, FsError> {
     let path = paths::session_file_in(staging);
     let runs = || FsError::Other { path: path.clone(), reason: "a turn of it runs".to_owned() };
@@ -539,7 +544,7 @@ pub(crate) async fn adopt_staged(
     staging: &str,
     new: &NewSession,
     seq: u64,
-    from: Whereabouts,
+    from: RemoteSession,
 ) -> Result<SessionFile, LoadError> {
     let path = paths::session_file_in(staging);
     let file: SessionFile = serde_json::from_slice(&fs.read_file(&path).await?)?;
@@ -551,12 +556,12 @@ pub(crate) async fn adopt_staged(
     let file = file.with_plausible_times().portable();
     let folders = new.working_directories.clone();
     // What was checked out is known of this machine's folders alone; a pull request is everybody's.
-    let seen = seen_at(folders.first().map(String::as_str)).await.unwrap_or_default();
+    let seen = read_checkout(folders.first().map(String::as_str)).await.unwrap_or_default();
     let checkout = Checkout { own_pull_request: file.checkout.own_pull_request, ..seen };
-    let mut details = Details { moved_from: Some(from), ..file.details };
+    let mut details = SessionDetails { moved_from: Some(from), ..file.details };
     if let Some(left) = details.moved_to.take() {
         // It is here again.
-        details.warnings.retain(|words| *words != words_of(&left));
+        details.warnings.retain(|words| *words != moved_message(&left));
     }
     let file = SessionFile {
         seq,
@@ -582,10 +587,10 @@ pub(crate) async fn make_room(fs: &dyn SessionFs, session: &SessionId) -> Result
         return Ok(());
     }
     let mut number = 1;
-    while fs.exists(&paths::set_aside(session, number)).await? {
+    while fs.exists(&paths::disposed_folder(session, number)).await? {
         number += 1;
     }
-    fs.rename(&folder, &paths::set_aside(session, number)).await
+    fs.rename(&folder, &paths::disposed_folder(session, number)).await
 }
 
 /// Makes room for a new chat: the folder of one that was taken away is given another name.
@@ -595,10 +600,10 @@ pub(crate) async fn make_room_for_chat(fs: &dyn SessionFs, session: &SessionId, 
         return Ok(());
     }
     let mut number = 1;
-    while fs.exists(&paths::chat_set_aside(session, chat, number)).await? {
+    while fs.exists(&paths::disposed_chat_folder(session, chat, number)).await? {
         number += 1;
     }
-    fs.rename(&folder, &paths::chat_set_aside(session, chat, number)).await
+    fs.rename(&folder, &paths::disposed_chat_folder(session, chat, number)).await
 }
 
 /// Takes a session off the list, whatever else its file says.
@@ -623,7 +628,7 @@ pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId, limits: &Limit
 
 /// The session of a file that is read already, with its newest turns.
 pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limits: &Limits) -> Result<Session, LoadError> {
-    let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+    let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
     let mut turns = Vec::new();
     for chat in file.chats() {
         let window = read_turns(fs, file.id(), &chat.id, chat.origin.as_deref(), None, limit).await?;
@@ -660,29 +665,29 @@ pub(crate) async fn read_turns(
     chat: &ChatId,
     origin: Option<&ChatOrigin>,
     before: Option<&TurnId>,
-    limit: Limit,
-) -> Result<Window, LoadError> {
+    limit: TurnLimit,
+) -> Result<LoggedTurns, LoadError> {
     let path = paths::log(session, chat);
-    let _held = locking::hold(fs, &path).await?;
+    let _held = log_lock::hold(fs, &path).await?;
     if !fs.exists(&path).await? {
-        return Ok(Window { turns: Vec::new(), older: false });
+        return Ok(LoggedTurns { turns: Vec::new(), older: false });
     }
     // A log that Grove wrote has ids.
     let opened =
         store::open_log_with_side_index(fs, &path, &paths::side_index(session, chat), &mut String::new).await?;
     let index = opened.index;
     let stretch = match before {
-        None => Stretch::to(index.leaf()),
-        Some(turn) => match turns::place_of(fs, &path, &index, turn).await? {
-            Some(place) => Stretch::before(&index, place.first),
+        None => EntryRange::to(index.leaf()),
+        Some(turn) => match turns::locate_turn(fs, &path, &index, turn).await? {
+            Some(place) => EntryRange::before(&index, place.first),
             None => return Err(LoadError::UnknownTurn(turn.clone())),
         },
     };
-    Ok(turns::newest_in(fs, &path, &index, stretch.above(floor(origin, &index)), limit).await?)
+    Ok(turns::newest_turns_in(fs, &path, &index, stretch.above(floor(origin, &index)), limit).await?)
 }
 
 /// The entry behind which begins what a chat shows, where it does not begin with the first one.
-pub(crate) fn floor(origin: Option<&ChatOrigin>, index: &Index) -> Option<EntryNo> {
+pub(crate) fn floor(origin: Option<&ChatOrigin>, index: &LogIndex) -> Option<EntryNo> {
     let origin = origin.filter(|origin| !origin.is_shown())?;
     index.find(origin.log.leaf.as_deref()?)
 }
@@ -695,7 +700,7 @@ pub(crate) async fn rebuild(
     limits: &Limits,
 ) -> Result<SessionFile, LoadError> {
     let main = main_chat();
-    let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+    let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
     let window = read_turns(fs, id, &main, None, None, limit).await?;
     let path = paths::log(id, &main);
     let index = store::open_log(fs, &path, &mut String::new).await?.index;
@@ -719,13 +724,13 @@ pub(crate) async fn rebuild(
         (chat.modified_at, chat.touched_at) = (session.modified_at, session.modified_at);
     }
     let runs = || LoadError::Fs(FsError::Other { path, reason: "it has no chat".to_owned() });
-    let file = SessionFile::of(&session, 0, Fate::Kept).ok_or_else(runs)?;
+    let file = SessionFile::of(&session, 0, Disposition::Kept).ok_or_else(runs)?;
     save(fs, &file).await?;
     Ok(file)
 }
 
 /// The agent that gave the newest answer in a log. One that another program wrote may name none that this host has.
-async fn provider_in(fs: &dyn SessionFs, path: &str, index: &Index) -> Result<ProviderId, LoadError> {
+async fn provider_in(fs: &dyn SessionFs, path: &str, index: &LogIndex) -> Result<ProviderId, LoadError> {
     let mut answers = index.entries().filter(|entry| index.role(*entry) == Some(Role::Assistant));
     let newest: Vec<EntryNo> = answers.next_back().into_iter().collect();
     let lines = store::read_lines(fs, path, index, &newest).await?;
@@ -759,8 +764,8 @@ mod tests {
         let own_pull_request = Some("https://github.com/acme/site/pull/7".to_owned());
         session.checkout = Checkout { branch: Some("fix".into()), own_pull_request, ..Checkout::default() };
         let fs = MemoryFs::default();
-        write_staged(&fs, "s~import", &session, 1, Fate::Kept).await.unwrap();
-        let adopted = adopt_staged(&fs, "s~import", &new, 2, Whereabouts::default()).await.unwrap();
+        write_staged(&fs, "s~import", &session, 1, Disposition::Kept).await.unwrap();
+        let adopted = adopt_staged(&fs, "s~import", &new, 2, RemoteSession::default()).await.unwrap();
         let expected = Checkout { branch: None, ..session.checkout };
         assert_eq!(adopted.checkout, expected);
     }
@@ -780,28 +785,28 @@ mod tests {
         };
         let mut session = Session::new(&new(vec!["/there/only".into()]), Timestamp(1));
         session.details.permissions = Some(Permissions { allow_all: true, ..Permissions::default() });
-        session.details.remembered = vec![Remembered {
+        session.details.remembered = vec![RememberedPermission {
             kind: PermissionKind::Shell,
             about: "rm -rf /".into(),
             option: PermissionOption { id: "a".into(), label: "Always".into(), allows: true, lasting: true },
         }];
         let fs = MemoryFs::default();
-        save(&fs, &SessionFile::of(&session, 7, Fate::Kept).unwrap()).await.unwrap();
+        save(&fs, &SessionFile::of(&session, 7, Disposition::Kept).unwrap()).await.unwrap();
         let portable = read_portable(&fs, &session.id).await.unwrap();
         let text = String::from_utf8(portable).unwrap();
         for secret in ["allowAll", "rm -rf", "/there/only", "bypassPermissions"] {
             assert!(!text.contains(secret), "{secret} in {text}");
         }
         // A host that hands over more than it should changes nothing.
-        write_staged(&fs, "s~import", &session, 1, Fate::Kept).await.unwrap();
+        write_staged(&fs, "s~import", &session, 1, Disposition::Kept).await.unwrap();
         let here = new(vec!["/here".into()]);
-        let adopted = adopt_staged(&fs, "s~import", &here, 2, Whereabouts::default()).await.unwrap();
+        let adopted = adopt_staged(&fs, "s~import", &here, 2, RemoteSession::default()).await.unwrap();
         assert_eq!(adopted.working_directories, ["/here"]);
         assert_eq!(adopted.details.permissions, None);
         assert_eq!(adopted.details.remembered, Vec::new());
         let values = adopted.config.unwrap().values;
         assert_eq!((values.get("mode"), values.get("effort").and_then(|value| value.as_str())), (None, Some("high")));
-        let none = adopt_staged(&fs, "s~import", &new(Vec::new()), 2, Whereabouts::default()).await.unwrap();
+        let none = adopt_staged(&fs, "s~import", &new(Vec::new()), 2, RemoteSession::default()).await.unwrap();
         assert_eq!(none.working_directories, Vec::<String>::new());
     }
 }

@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_core::{SessionId, StoreName};
-use grove_fs::rpc::Switchboard;
-use grove_fs::{FsError, Kind, MemoryFs, ProviderStore, SessionFs};
+use grove_fs::rpc::ReconnectingCalls;
+use grove_fs::{ClientStore, FileKind, FsError, MemoryFs, SessionFs};
 
-use super::register::Register;
+use super::register::ClientStorageRegister;
 use super::session_file;
 
 /// The longest name of a store.
@@ -19,50 +19,50 @@ const MAX_NAME: usize = 64;
 
 /// The stores of a host. Clones are the same stores.
 #[derive(Clone, Debug)]
-pub struct Stores(Arc<Inner>);
+pub struct Stores(Arc<StoresInner>);
 
 #[derive(Debug)]
-struct Inner {
-    named: BTreeMap<StoreName, Entry>,
+struct StoresInner {
+    named: BTreeMap<StoreName, StoreEntry>,
     /// Stores that were there once and are not any more: their sessions are not listed, and it is told why.
-    former: Vec<Former>,
+    retired: Vec<RetiredStore>,
     /// The store of sessions that name none.
     default: Mutex<StoreName>,
     /// Stores that could not be looked into when the host started: what they hold is not known.
     out_of_reach: Mutex<BTreeMap<StoreName, String>>,
     /// Stores at providers, which come while the host runs.
-    entrusted: Mutex<BTreeMap<StoreName, Entrusted>>,
+    client_storage: Mutex<BTreeMap<StoreName, ClientStorage>>,
     /// What is known here of the sessions in those.
-    register: Register,
+    register: ClientStorageRegister,
 }
 
 /// A store at a provider.
 #[derive(Clone, Debug)]
-pub(crate) struct Entrusted {
-    pub(crate) fs: Arc<ProviderStore>,
-    pub(crate) line: Arc<Switchboard>,
+pub(crate) struct ClientStorage {
+    pub(crate) fs: Arc<ClientStore>,
+    pub(crate) line: Arc<ReconnectingCalls>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct StoreEntry {
     fs: Arc<dyn SessionFs>,
-    lasting: Lasting,
+    lifetime: StoreLifetime,
 }
 
 /// How long what lies in a store is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasting {
+pub enum StoreLifetime {
     /// It outlives the host.
     Kept,
     /// It ends with the host.
     WithHost,
     /// It is a provider's, at the other end of a connection. Nothing of it is written anywhere else.
-    Entrusted,
+    ClientStorage,
 }
 
 /// A store that is not configured any more.
 #[derive(Clone, Debug)]
-pub struct Former {
+pub struct RetiredStore {
     pub name: StoreName,
     pub fs: Arc<dyn SessionFs>,
 }
@@ -96,38 +96,38 @@ impl Stores {
 
     /// The two stores that every host has: this one for what is kept, and memory.
     pub fn new(local: Arc<dyn SessionFs>) -> Self {
-        let local = Entry { fs: local, lasting: Lasting::Kept };
-        let memory = Entry { fs: Arc::new(MemoryFs::default()), lasting: Lasting::WithHost };
+        let local = StoreEntry { fs: local, lifetime: StoreLifetime::Kept };
+        let memory = StoreEntry { fs: Arc::new(MemoryFs::default()), lifetime: StoreLifetime::WithHost };
         let named = BTreeMap::from([(StoreName::default(), local), (StoreName::from(Self::MEMORY), memory)]);
-        Self(Arc::new(Inner {
+        Self(Arc::new(StoresInner {
             named,
-            former: Vec::new(),
+            retired: Vec::new(),
             default: Mutex::default(),
             out_of_reach: Mutex::default(),
-            entrusted: Mutex::default(),
-            register: Register::default(),
+            client_storage: Mutex::default(),
+            register: ClientStorageRegister::default(),
         }))
     }
 
     /// The same stores, which remember in this register what is entrusted to providers. Without one that is forgotten
     /// with the host.
-    pub fn with_register(self, register: Register) -> Self {
-        Self(Arc::new(Inner { register, ..self.parts() }))
+    pub fn with_register(self, register: ClientStorageRegister) -> Self {
+        Self(Arc::new(StoresInner { register, ..self.parts() }))
     }
 
     /// The same stores and one more.
     pub fn with(self, name: &StoreName, fs: Arc<dyn SessionFs>) -> Result<Self, StoreError> {
         check_name(name)?;
         let mut named = self.0.named.clone();
-        match named.insert(name.clone(), Entry { fs, lasting: Lasting::Kept }) {
-            None => Ok(Self(Arc::new(Inner { named, ..self.parts() }))),
+        match named.insert(name.clone(), StoreEntry { fs, lifetime: StoreLifetime::Kept }) {
+            None => Ok(Self(Arc::new(StoresInner { named, ..self.parts() }))),
             Some(_) => Err(StoreError::Twice(name.clone())),
         }
     }
 
     /// The same stores, with what is known of those that were there once.
-    pub fn with_former(self, former: Vec<Former>) -> Self {
-        Self(Arc::new(Inner { former, ..self.parts() }))
+    pub fn with_retired(self, retired: Vec<RetiredStore>) -> Self {
+        Self(Arc::new(StoresInner { retired, ..self.parts() }))
     }
 
     /// The same stores, of which this one has the sessions that name none.
@@ -137,25 +137,29 @@ impl Stores {
         Ok(self)
     }
 
-    fn parts(&self) -> Inner {
-        Inner {
+    fn parts(&self) -> StoresInner {
+        StoresInner {
             named: self.0.named.clone(),
-            former: self.0.former.clone(),
+            retired: self.0.retired.clone(),
             default: Mutex::new(self.default_name()),
             out_of_reach: Mutex::new(self.out_of_reach().clone()),
-            entrusted: Mutex::new(self.providers().clone()),
+            client_storage: Mutex::new(self.providers().clone()),
             register: self.0.register.clone(),
         }
     }
 
     /// Adds the store of a provider, or puts it in the place of the one that had its name. The caller has seen that no
     /// session is active there.
-    pub(crate) fn entrust(&self, name: &StoreName, entrusted: Entrusted) -> Result<(), StoreError> {
+    pub(crate) fn attach_storage_client(
+        &self,
+        name: &StoreName,
+        client_storage: ClientStorage,
+    ) -> Result<(), StoreError> {
         check_name(name)?;
         if self.0.named.contains_key(name) {
             return Err(StoreError::Twice(name.clone()));
         }
-        self.providers().insert(name.clone(), entrusted);
+        self.providers().insert(name.clone(), client_storage);
         Ok(())
     }
 
@@ -165,20 +169,20 @@ impl Stores {
     }
 
     /// The store of a provider.
-    pub(crate) fn entrusted(&self, name: &StoreName) -> Option<Entrusted> {
+    pub(crate) fn client_storage(&self, name: &StoreName) -> Option<ClientStorage> {
         self.providers().get(name).cloned()
     }
 
     /// Where sessions of a provider work that were not told where, as the provider calls it.
     pub(crate) fn initial_cwd(&self, name: &StoreName) -> Option<String> {
-        self.entrusted(name)?.fs.initial_cwd()
+        self.client_storage(name)?.fs.initial_cwd()
     }
 
-    pub(crate) fn is_entrusted(&self, name: &StoreName) -> bool {
-        self.lasting(name) == Some(Lasting::Entrusted)
+    pub(crate) fn is_client_stored(&self, name: &StoreName) -> bool {
+        self.lifetime(name) == Some(StoreLifetime::ClientStorage)
     }
 
-    pub(crate) fn register(&self) -> &Register {
+    pub(crate) fn register(&self) -> &ClientStorageRegister {
         &self.0.register
     }
 
@@ -186,8 +190,8 @@ impl Stores {
         if let Some(entry) = self.0.named.get(name) {
             return Ok(entry.fs.clone());
         }
-        match self.entrusted(name) {
-            Some(entrusted) => Ok(entrusted.fs),
+        match self.client_storage(name) {
+            Some(client_storage) => Ok(client_storage.fs),
             None => Err(StoreError::Unknown { name: name.clone(), known: self.to_string() }),
         }
     }
@@ -195,7 +199,7 @@ impl Stores {
     /// A store, which can be reached now.
     pub async fn reach(&self, name: &StoreName) -> Result<Arc<dyn SessionFs>, StoreError> {
         let fs = self.get(name)?;
-        if self.entrusted(name).is_some_and(|entrusted| !entrusted.line.is_connected()) {
+        if self.client_storage(name).is_some_and(|client_storage| !client_storage.line.is_connected()) {
             return Err(StoreError::Away(name.clone()));
         }
         let out_of_reach = |reason: String| StoreError::OutOfReach { name: name.clone(), reason };
@@ -203,13 +207,13 @@ impl Stores {
         if let Some(reason) = self.out_of_reach().get(name) {
             return Err(out_of_reach(format!("{reason} when the host started")));
         }
-        look_for(name, fs.as_ref()).await.map_err(|error| out_of_reach(error.to_string()))?;
+        check_reachable(name, fs.as_ref()).await.map_err(|error| out_of_reach(error.to_string()))?;
         Ok(fs)
     }
 
-    pub fn lasting(&self, name: &StoreName) -> Option<Lasting> {
-        let named = self.0.named.get(name).map(|entry| entry.lasting);
-        named.or_else(|| self.entrusted(name).map(|_| Lasting::Entrusted))
+    pub fn lifetime(&self, name: &StoreName) -> Option<StoreLifetime> {
+        let named = self.0.named.get(name).map(|entry| entry.lifetime);
+        named.or_else(|| self.client_storage(name).map(|_| StoreLifetime::ClientStorage))
     }
 
     /// The names of all stores that are this host's own, sorted.
@@ -219,7 +223,7 @@ impl Stores {
 
     /// The stores that outlive the host.
     pub(crate) fn kept(&self) -> impl Iterator<Item = (&StoreName, &Arc<dyn SessionFs>)> {
-        let kept = self.0.named.iter().filter(|(_, entry)| entry.lasting == Lasting::Kept);
+        let kept = self.0.named.iter().filter(|(_, entry)| entry.lifetime == StoreLifetime::Kept);
         kept.map(|(name, entry)| (name, &entry.fs))
     }
 
@@ -231,7 +235,7 @@ impl Stores {
     /// Has new sessions lie elsewhere, and gives where they lay before. The caller has seen that none is active.
     pub(crate) fn set_default(&self, name: &StoreName) -> Result<StoreName, StoreError> {
         self.get(name)?;
-        if self.is_entrusted(name) {
+        if self.is_client_stored(name) {
             return Err(StoreError::OfProvider(name.clone()));
         }
         Ok(std::mem::replace(&mut *self.default_mut(), name.clone()))
@@ -249,7 +253,7 @@ impl Stores {
 
     /// The store that has this file: the one that is named, else any other that is kept. Something may have been moved
     /// since it was named.
-    pub(crate) async fn holding(&self, name: &StoreName, path: &str) -> Result<Arc<dyn SessionFs>, StoreError> {
+    pub(crate) async fn find_holder(&self, name: &StoreName, path: &str) -> Result<Arc<dyn SessionFs>, StoreError> {
         let named = self.get(name);
         if let Ok(fs) = &named
             && fs.exists(path).await.unwrap_or(false)
@@ -266,13 +270,13 @@ impl Stores {
 
     /// Whether there may be sessions of which nobody knows.
     pub(crate) fn may_hide_sessions(&self) -> bool {
-        !self.0.former.is_empty() || !self.out_of_reach().is_empty()
+        !self.0.retired.is_empty() || !self.out_of_reach().is_empty()
     }
 
     /// Why a session is not there of which nobody knows: it lies in a store that is not there any more, or that cannot
     /// be looked into.
     pub(crate) async fn why_missing(&self, session: &SessionId) -> Option<String> {
-        for Former { name, fs } in &self.0.former {
+        for RetiredStore { name, fs } in &self.0.retired {
             if session_file::read(fs.as_ref(), session).await.is_ok_and(|file| !file.disposed) {
                 let place = fs.location("").unwrap_or_default();
                 return Some(format!(
@@ -293,8 +297,8 @@ impl Stores {
         self.0.default.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn providers(&self) -> MutexGuard<'_, BTreeMap<StoreName, Entrusted>> {
-        self.0.entrusted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn providers(&self) -> MutexGuard<'_, BTreeMap<StoreName, ClientStorage>> {
+        self.0.client_storage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn out_of_reach(&self) -> MutexGuard<'_, BTreeMap<StoreName, String>> {
@@ -322,9 +326,9 @@ fn check_name(name: &StoreName) -> Result<(), StoreError> {
 
 /// Looks whether a store is there. The local one is made when it is first needed; any other must be there before, since
 /// a folder that is missing may be a disk that is not mounted, and what is written beside it would be lost to it.
-pub(crate) async fn look_for(name: &StoreName, fs: &dyn SessionFs) -> Result<(), FsError> {
+pub(crate) async fn check_reachable(name: &StoreName, fs: &dyn SessionFs) -> Result<(), FsError> {
     match fs.stat("").await {
-        Ok(stat) if stat.kind == Kind::Folder => Ok(()),
+        Ok(stat) if stat.kind == FileKind::Folder => Ok(()),
         Ok(_) => Err(FsError::NotADirectory { path: fs.location("").unwrap_or_default() }),
         Err(FsError::NotFound { .. }) if name.is_local() => Ok(()),
         Err(FsError::NotFound { .. }) => Err(FsError::NotFound { path: fs.location("").unwrap_or_default() }),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
-use grove_tree::turns::ended_turn;
+use grove_tree::turns::parse_turn_end;
 use grove_tree::{Owner, store};
 
 use super::session_file::{self, ExpectedLog, LoadError, SessionFile};
-use super::{locking, paths};
+use super::{log_lock, paths};
 use crate::journal::{FileJournal, lacks_numbers};
 
 /// How much of a log is read at a time.
@@ -81,7 +81,7 @@ async fn verify_file(fs: &dyn SessionFs, file: &SessionFile) -> Vec<String> {
 
 async fn verify_log(fs: &dyn SessionFs, session: &SessionId, log: &ExpectedLog) -> Result<Option<String>, FsError> {
     let path = paths::log(session, &log.chat);
-    let _held = locking::hold(fs, &path).await?;
+    let _held = log_lock::hold(fs, &path).await?;
     let size = match fs.stat(&path).await {
         Ok(stat) => stat.size,
         Err(FsError::NotFound { .. }) if log.has_turns || log.extent.is_some() => {
@@ -130,7 +130,7 @@ async fn count_turns(fs: &dyn SessionFs, path: &str) -> u64 {
     let Ok(opened) = store::open_log(fs, path, &mut String::new).await else { return 0 };
     let own: Vec<_> = opened.index.entries().filter(|entry| opened.index.owner(*entry) == Owner::Grove).collect();
     let Ok(lines) = store::read_lines(fs, path, &opened.index, &own).await else { return 0 };
-    lines.iter().filter_map(|line| ended_turn(line)).count() as u64
+    lines.iter().filter_map(|line| parse_turn_end(line)).count() as u64
 }
 
 fn count(turns: u64) -> String {

@@ -41,8 +41,8 @@ impl Agent for TapeAgent {
         true
     }
 
-    fn outlasts(&self) -> Outlasts {
-        Outlasts::Running
+    fn turn_survival(&self) -> TurnSurvival {
+        TurnSurvival::Running
     }
 }
 
@@ -55,8 +55,8 @@ fn object(json: Value) -> Extra {
 }
 
 /// All lines up to this one have been heard.
-fn mark(frame: u64) -> Option<Mark> {
-    Some(Mark { process: 1, frame, open: vec![] })
+fn mark(frame: u64) -> Option<FrameCursor> {
+    Some(FrameCursor { process: 1, frame, open: vec![] })
 }
 
 #[async_trait]
@@ -81,8 +81,8 @@ impl AgentSession for TapeSession {
 
 async fn play_tools(turn: &TurnSink) -> Result<(), AgentError> {
     let command = AgentCommand { name: "review".into(), description: "Reviews".into(), hint: Some("what".into()) };
-    let settings = AgentEvent::Settings { schema: object(schema()), values: object(json!({"mode": "plan"})) };
-    let known = AgentEvent::KnownAs("conversation-1".to_owned());
+    let settings = AgentEvent::AgentSettings { schema: object(schema()), values: object(json!({"mode": "plan"})) };
+    let known = AgentEvent::AgentSessionId("conversation-1".to_owned());
     turn.report(vec![known, AgentEvent::Commands(vec![command]), settings], mark(1)).await?;
     let entry = |content: &str, priority, status| PlanEntry { content: content.to_owned(), priority, status };
     let plan = vec![
@@ -91,7 +91,8 @@ async fn play_tools(turn: &TurnSink) -> Result<(), AgentError> {
         entry("test", PlanPriority::Low, PlanStatus::Pending),
     ];
     turn.report(vec![AgentEvent::Plan(plan), AgentEvent::Notice("the window is full".to_owned())], mark(2)).await?;
-    let update = |stage, output: Option<ToolGave>| ToolUpdate { stage, output, ..ToolUpdate::of("edit-1".into()) };
+    let update =
+        |stage, output: Option<AccumulatedOutput>| ToolUpdate { stage, output, ..ToolUpdate::of("edit-1".into()) };
     let tool = |update: ToolUpdate| vec![AgentEvent::Tool(Box::new(update))];
     let begins = ToolUpdate {
         name: Some("edit".to_owned()),
@@ -101,7 +102,7 @@ async fn play_tools(turn: &TurnSink) -> Result<(), AgentError> {
         ..update(Some(ToolStage::Running), None)
     };
     turn.report(tool(begins), mark(3)).await?;
-    let gave = ToolGave { text: "half".to_owned(), pieces: vec![] };
+    let gave = AccumulatedOutput { text: "half".to_owned(), pieces: vec![] };
     turn.report(tool(update(Some(ToolStage::Running), Some(gave))), mark(4)).await?;
     let restated = ToolUpdate {
         title: Some("Edit a.txt and b.bin".to_owned()),
@@ -109,9 +110,10 @@ async fn play_tools(turn: &TurnSink) -> Result<(), AgentError> {
         ..update(None, None)
     };
     turn.report(tool(restated), mark(5)).await?;
-    let edit = Piece::Edit { path: "/a.txt".into(), before: Some("one\n".into()), after: Some("one\ntwo\n".into()) };
-    let bytes = Piece::Bytes { mime_type: "image/png".to_owned(), bytes: vec![137, 80, 78, 71] };
-    let gave = ToolGave { text: "whole".to_owned(), pieces: vec![edit, bytes] };
+    let edit =
+        ToolOutputPart::Edit { path: "/a.txt".into(), before: Some("one\n".into()), after: Some("one\ntwo\n".into()) };
+    let bytes = ToolOutputPart::Bytes { mime_type: "image/png".to_owned(), bytes: vec![137, 80, 78, 71] };
+    let gave = AccumulatedOutput { text: "whole".to_owned(), pieces: vec![edit, bytes] };
     turn.report(tool(update(Some(ToolStage::Completed), Some(gave))), mark(6)).await?;
     turn.report(vec![AgentEvent::Text("played".to_owned())], mark(7)).await
 }

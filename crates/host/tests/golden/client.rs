@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
-use grove_fs::Provider;
+use grove_fs::StorageClient;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, WriteHalf};
 use tokio_tungstenite::WebSocketStream;
@@ -223,7 +223,7 @@ pub(crate) struct SdkClient {
     stream: Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>,
     recording: Recording,
     /// Answers for the sessions that this client stores.
-    pub(crate) storage: Arc<Mutex<Option<Arc<Provider>>>>,
+    pub(crate) storage: Arc<Mutex<Option<Arc<StorageClient>>>>,
     last_id: u64,
 }
 
@@ -231,7 +231,7 @@ impl SdkClient {
     pub(crate) fn connect(stream: DuplexStream, recording: Recording) -> Self {
         let (mut reader, writer) = tokio::io::split(stream);
         let stream = Arc::new(tokio::sync::Mutex::new(writer));
-        let storage: Arc<Mutex<Option<Arc<Provider>>>> = Arc::default();
+        let storage: Arc<Mutex<Option<Arc<StorageClient>>>> = Arc::default();
         let (writer, written, stores) = (stream.clone(), recording.clone(), storage.clone());
         tokio::spawn(async move {
             let mut buffer = Vec::new();
@@ -290,7 +290,7 @@ fn take_frame(buffer: &mut Vec<u8>) -> Option<String> {
 }
 
 /// The answer to a request of the host: from the storage, or a person's word.
-async fn answer(request: &Value, storage: Option<Arc<Provider>>) -> Value {
+async fn answer(request: &Value, storage: Option<Arc<StorageClient>>) -> Value {
     let method = request["method"].as_str().unwrap();
     let result = match storage.filter(|_| method.starts_with("sessionFs.")) {
         Some(storage) => storage.answer(method, request["params"].clone()).await.unwrap(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use grove_fs::{Backend, Conventions, DirEntry, Lines, MemoryFs, Removal, Result, SessionFs, Stat};
+use grove_fs::{Backend, Conventions, DirEntry, FileLines, MemoryFs, Removal, Result, SessionFs, Stat};
 
 #[derive(Debug)]
 pub(crate) struct TimedFs(pub(crate) MemoryFs);
@@ -41,7 +41,7 @@ impl SessionFs for TimedFs {
         Arc::new(Self(self.0.clone()))
     }
 
-    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines> {
         moment().await;
         self.0.read_lines(path, longest).await
     }

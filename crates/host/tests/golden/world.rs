@@ -11,13 +11,13 @@ use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::Timestamp;
-use grove_fs::rpc::Capabilities;
-use grove_fs::{Conventions, Kind, MemoryFs, Provider, SessionFs};
-use grove_host::copilot::{Endpoint, EndpointConfig};
-use grove_host::server::{self, Access, Serving, Token};
+use grove_fs::rpc::StorageCapabilities;
+use grove_fs::{Conventions, FileKind, MemoryFs, SessionFs, StorageClient};
+use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
+use grove_host::server::{self, AccessPolicy, HostServer, Token};
 use grove_host::{
-    Clock, Compaction, Config, Contents, Env, Host, Journal, Listener, Random, Register, Spawn, Stores, Stream, Sync,
-    Task, recover,
+    ClientStorageRegister, Clock, Compaction, Config, Env, Host, Journal, JournalContents, Listener, Random, Spawn,
+    Stores, Stream, SyncMode, Task, recover,
 };
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -52,7 +52,7 @@ pub(crate) struct World {
 pub(crate) struct RunningHost {
     pub(crate) host: Host,
     tasks: Tasks,
-    serving: Serving,
+    serving: HostServer,
     dial: mpsc::UnboundedSender<DuplexStream>,
     dial_sdk: mpsc::UnboundedSender<DuplexStream>,
 }
@@ -109,9 +109,9 @@ impl World {
     }
 
     /// The storage of a client that keeps one session.
-    pub(crate) fn storage(&mut self, session: &str) -> Arc<Provider> {
+    pub(crate) fn storage(&mut self, session: &str) -> Arc<StorageClient> {
         let files = self.client_files.entry(session.to_owned()).or_default().clone();
-        let provider = Provider::new(Conventions::Posix, Capabilities::default());
+        let provider = StorageClient::new(Conventions::Posix, StorageCapabilities::default());
         provider.add(session, Arc::new(TimedFs(files)));
         Arc::new(provider)
     }
@@ -128,12 +128,12 @@ impl World {
     pub(crate) async fn start(&self) -> RunningHost {
         let tasks = Tasks::default();
         let store = |files: &MemoryFs| Arc::new(TimedFs(files.clone()));
-        let register = Register::open(store(&self.register), "entrusted.jsonl").await.unwrap();
+        let register = ClientStorageRegister::open(store(&self.register), "entrusted.jsonl").await.unwrap();
         let stores = Stores::new(store(&self.local)).with(&"other".into(), store(&self.other));
         let stores = stores.unwrap().with_register(register);
         let env =
             Env { clock: self.clock.clone(), random: self.random.clone(), spawn: Arc::new(tasks.clone()), stores };
-        let contents = Contents::from_bytes(&self.journal.begin_next());
+        let contents = JournalContents::from_bytes(&self.journal.begin_next());
         let recovered = recover(contents, &env.stores, &config().limits).await.unwrap();
         assert_eq!(recovered.damage, Vec::<String>::new());
         let host = Host::start(env, config(), agents(), Box::new(self.journal.clone()), recovered).await.unwrap();
@@ -185,7 +185,7 @@ async fn read_all(fs: &MemoryFs, folder: String, below: &str, all: &mut BTreeMap
     for entry in fs.readdir_with_types(&folder).await.unwrap() {
         let path = if folder.is_empty() { entry.name.clone() } else { format!("{folder}/{}", entry.name) };
         match entry.kind {
-            Kind::Folder => Box::pin(read_all(fs, path, below, all)).await,
+            FileKind::Folder => Box::pin(read_all(fs, path, below, all)).await,
             _ => drop(all.insert(format!("{below}/{path}").into(), fs.read_file(&path).await.unwrap())),
         }
     }
@@ -195,12 +195,12 @@ impl RunningHost {
     /// A host that can be connected to by pipes.
     pub(crate) fn serve(host: Host, tasks: Tasks) -> Self {
         let (dial, pipes) = mpsc::unbounded_channel();
-        let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         let serving = server::serve(host.clone(), access, Box::new(Pipes(pipes)));
         let (dial_sdk, pipes) = mpsc::unbounded_channel();
         let config =
             EndpointConfig { store: "copilot".into(), secret: Some(SECRET.to_owned()), keeps_temp_files: false };
-        serving.serve_sdks(Endpoint::new(host.clone(), config), Box::new(Pipes(pipes)));
+        serving.serve_sdks(CopilotEndpoint::new(host.clone(), config), Box::new(Pipes(pipes)));
         Self { host, tasks, serving, dial, dial_sdk }
     }
 
@@ -351,7 +351,7 @@ impl Segments {
 
 #[async_trait]
 impl Journal for SegmentedJournal {
-    async fn append(&mut self, batch: Vec<u8>, sync: Sync, last_seq: u64) -> io::Result<()> {
+    async fn append(&mut self, batch: Vec<u8>, sync: SyncMode, last_seq: u64) -> io::Result<()> {
         let mut segments = self.0.lock().unwrap();
         let lines = match segments.current_is_empty() {
             true => [segments.head(), batch].concat(),
@@ -362,7 +362,7 @@ impl Journal for SegmentedJournal {
         segment.0.extend_from_slice(&lines);
         segment.1 = segment.1.max(last_seq);
         let length = segment.0.len();
-        if sync == Sync::Now {
+        if sync == SyncMode::Now {
             segments.synced = length;
         }
         Ok(())

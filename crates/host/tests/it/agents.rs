@@ -210,7 +210,7 @@ async fn a_stopping_host_gives_running_turns_a_while_and_takes_no_new_ones() {
     let took = began.elapsed();
     assert!(took >= Duration::from_secs(5) && took < Duration::from_secs(6), "{took:?}");
     let ended = client.until_end().await;
-    assert_eq!(ended, grove_testkit::Ended::Closed { code: 1001, reason: "the host stops".into() });
+    assert_eq!(ended, grove_testkit::ConnectionEnd::Closed { code: 1001, reason: "the host stops".into() });
 }
 
 #[tokio::test(start_paused = true)]
@@ -260,7 +260,7 @@ async fn a_client_of_version_1_gets_a_snapshot_with_the_folder_that_a_session_is
     client.call::<serde_json::Value>("x-grove/setWorkingDirectory", set).await.expect("an answer before the close");
     for mut client in [client, other] {
         let ended = client.until_end().await;
-        assert!(matches!(ended, grove_testkit::Ended::Closed { code: 4009, .. }), "{ended:?}");
+        assert!(matches!(ended, grove_testkit::ConnectionEnd::Closed { code: 4009, .. }), "{ended:?}");
         host.bring_back(&mut client).await;
         let directory = client.session("odd:/s").summary.working_directory.clone().unwrap();
         assert!(directory.ends_with(folder.path().to_str().unwrap()), "{directory}");

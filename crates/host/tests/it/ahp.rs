@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use grove_host::{Config, Limits};
-use grove_testkit::ahp::{Client, Returned, markdown};
+use grove_testkit::ahp::{Client, ReconnectOutcome, markdown};
 use grove_wire::ahp::{ToolCallState, TurnState};
 use grove_wire::x_grove;
-use grove_wire::x_grove::announced::Announcement;
+use grove_wire::x_grove::announcement::Announcement;
 use serde_json::json;
 
 use crate::harness::TestHost;
@@ -86,7 +86,7 @@ async fn a_client_that_comes_back_in_time_runs_its_call() {
     let (mut owner, mut other) = waiting_for_a_client(&host).await;
     owner.cut().await;
     pass(20).await;
-    assert_eq!(host.bring_back_ahp(&mut owner).await, Returned::Replay { missing: vec![] });
+    assert_eq!(host.bring_back_ahp(&mut owner).await, ReconnectOutcome::Replay { missing: vec![] });
     quiet(&mut owner).await;
     other.barrier().await;
     assert!(still_waits(&other) && other.session(URI).active_clients.len() == 1);
@@ -128,7 +128,7 @@ async fn a_host_that_is_back_keeps_the_place_of_a_client_through_the_grace() {
     let mut host = TestHost::start(Config::default()).await;
     let (mut owner, mut other) = waiting_for_a_client(&host).await;
     host.kill_and_restart(Config::default()).await;
-    assert_eq!(host.bring_back_ahp(&mut other).await, Returned::Replay { missing: vec![] });
+    assert_eq!(host.bring_back_ahp(&mut other).await, ReconnectOutcome::Replay { missing: vec![] });
     // A call that ran when the host ended is cut off with its turn.
     assert_eq!(other.turn_end(CHAT, "t").await.state, TurnState::Error);
     pass(28).await;
@@ -205,7 +205,7 @@ async fn a_replay_is_bounded_by_what_only_this_protocol_tells_too() {
         let seq = client.dispatch(CHAT, json!({"type": "chat/draftChanged", "draft": draft})).await;
         client.answer_to(seq).await;
     }
-    assert_eq!(host.bring_back_ahp(&mut other).await, Returned::Snapshots, "more was said than is kept");
+    assert_eq!(host.bring_back_ahp(&mut other).await, ReconnectOutcome::Snapshots, "more was said than is kept");
     other.must_agree_on_all().await;
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
-use grove_host::copilot::{Endpoint, EndpointConfig};
-use grove_host::server::{self, Access, Serving, Token, sdk};
+use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
+use grove_host::server::{self, AccessPolicy, HostServer, Token, sdk};
 use grove_host::{Config, Env, Host, Limits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -19,23 +19,23 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const SECRET: &str = "a secret of the port";
 
 /// A host with its own listener, and one for SDKs.
-struct Served {
-    _serving: Serving,
+struct SdkHost {
+    _serving: HostServer,
     http: mpsc::UnboundedSender<DuplexStream>,
     sdks: mpsc::UnboundedSender<DuplexStream>,
 }
 
-impl Served {
+impl SdkHost {
     async fn start(limits: Limits, secret: Option<&str>) -> Self {
         let config = Config { limits, ..Config::default() };
         let host = Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
-        let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         let (http, pipes) = mpsc::unbounded_channel();
         let serving = server::serve(host.clone(), access, Box::new(Pipes(pipes)));
         let (sdks, pipes) = mpsc::unbounded_channel();
         let secret = secret.map(str::to_owned);
         let config = EndpointConfig { store: "copilot".into(), secret, keeps_temp_files: false };
-        serving.serve_sdks(Endpoint::new(host, config), Box::new(Pipes(pipes)));
+        serving.serve_sdks(CopilotEndpoint::new(host, config), Box::new(Pipes(pipes)));
         Self { _serving: serving, http, sdks }
     }
 
@@ -123,7 +123,7 @@ fn request(id: u64, method: &str, params: Value) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_web_page_cannot_drive_an_endpoint() {
-    let host = Served::start(Limits::default(), Some(SECRET)).await;
+    let host = SdkHost::start(Limits::default(), Some(SECRET)).await;
     // What `fetch(..., {mode: "no-cors", method: "POST", body})` sends.
     let body = request(1, "connect", json!({"token": SECRET}));
     let mut page = host.sdk();
@@ -139,7 +139,7 @@ async fn a_web_page_cannot_drive_an_endpoint() {
 #[tokio::test(start_paused = true)]
 async fn every_endpoint_at_an_address_requires_a_secret() {
     for secret in [None, Some("")] {
-        let host = Served::start(Limits::default(), secret).await;
+        let host = SdkHost::start(Limits::default(), secret).await;
         let mut client = host.sdk();
         for (id, params) in [json!({}), json!({"token": ""}), json!({"token": null})].into_iter().enumerate() {
             let answer = client.call(id as u64, "connect", params).await;
@@ -147,7 +147,7 @@ async fn every_endpoint_at_an_address_requires_a_secret() {
         }
         assert_eq!(client.call(9, "session.list", json!({})).await["error"]["code"], -32001);
     }
-    let host = Served::start(Limits::default(), Some(SECRET)).await;
+    let host = SdkHost::start(Limits::default(), Some(SECRET)).await;
     let mut client = host.sdk();
     assert_eq!(client.call(1, "connect", json!({"token": "wrong"})).await["error"]["code"], -32002);
     assert!(client.call(2, "connect", json!({"token": SECRET})).await["result"]["ok"].as_bool().unwrap());
@@ -156,7 +156,7 @@ async fn every_endpoint_at_an_address_requires_a_secret() {
 
 #[tokio::test(start_paused = true)]
 async fn a_program_that_carries_a_port_must_name_its_secret() {
-    let host = Served::start(Limits::default(), None).await;
+    let host = SdkHost::start(Limits::default(), None).await;
     assert_eq!(host.carried("p1", &[]).await.0, 400);
     assert_eq!(host.carried("p1", &[(sdk::SECRET, "")]).await.0, 400);
     // Pipes connect two programs: the one that started the other authenticates it.
@@ -173,7 +173,7 @@ async fn a_program_that_carries_a_port_must_name_its_secret() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_authenticate_in_five_seconds_is_closed() {
-    let host = Served::start(Limits::default(), Some(SECRET)).await;
+    let host = SdkHost::start(Limits::default(), Some(SECRET)).await;
     let mut authenticated = host.sdk();
     authenticated.call(1, "connect", json!({"token": SECRET})).await;
     for (is_carried, sends) in [(false, ""), (false, "Content-Length: 60000\r\n\r\n{"), (true, ""), (true, "Content")] {
@@ -204,7 +204,7 @@ async fn a_client_that_does_not_authenticate_in_five_seconds_is_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_is_not_authenticated_may_send_64_kib() {
-    let host = Served::start(Limits::default(), Some(SECRET)).await;
+    let host = SdkHost::start(Limits::default(), Some(SECRET)).await;
     // One frame that is larger is refused by its head.
     let mut client = host.sdk();
     client.stream.write_all(b"Content-Length: 65537\r\n\r\n").await.unwrap();
@@ -238,8 +238,8 @@ async fn a_client_that_is_not_authenticated_may_send_64_kib() {
 
 #[tokio::test(start_paused = true)]
 async fn clients_of_a_port_that_do_not_authenticate_give_way_to_the_next() {
-    let limits = Limits { strangers: 4, ..Limits::default() };
-    let host = Served::start(limits, None).await;
+    let limits = Limits { unauthenticated_connections: 4, ..Limits::default() };
+    let host = SdkHost::start(limits, None).await;
     let open = || host.carried("p1", &[(sdk::SECRET, SECRET)]);
     let (_, mut known) = open().await;
     known.call(1, "connect", json!({"token": SECRET})).await;
@@ -258,7 +258,7 @@ async fn clients_of_a_port_that_do_not_authenticate_give_way_to_the_next() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_with_hooks_are_refused_with_a_reason() {
-    let host = Served::start(Limits::default(), Some(SECRET)).await;
+    let host = SdkHost::start(Limits::default(), Some(SECRET)).await;
     let mut client = host.sdk();
     client.call(1, "connect", json!({"token": SECRET})).await;
     for (id, method) in [(2, "session.create"), (3, "session.resume")] {

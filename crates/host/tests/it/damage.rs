@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use grove_fs::SessionFs;
-use grove_host::{Config, FileJournal, Journal, Limits, Sync, verify_all, verify_session};
-use grove_testkit::ahp::Returned;
+use grove_host::{Config, FileJournal, Journal, Limits, SyncMode, verify_all, verify_session};
+use grove_testkit::ahp::ReconnectOutcome;
 use grove_testkit::{Client, ahp};
 use grove_wire::v1::TurnState;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ fn let_events_go(host: &TestHost) {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Harm {
+enum DamageKind {
     Delete,
     Empty,
     TearLastLine,
@@ -70,19 +70,19 @@ enum Harm {
     FlipBit,
 }
 
-async fn harm(host: &TestHost, what: Harm) {
+async fn harm(host: &TestHost, what: DamageKind) {
     harm_log(host, LOG, what).await;
 }
 
-async fn harm_log(host: &TestHost, log: &str, harm: Harm) {
+async fn harm_log(host: &TestHost, log: &str, harm: DamageKind) {
     let mut bytes = host.sessions.read_file(log).await.unwrap();
     let length = bytes.len() as u64;
     match harm {
-        Harm::Delete => host.sessions.rm(log, grove_fs::Removal::One).await.unwrap(),
-        Harm::Empty => host.sessions.truncate(log, 0).await.unwrap(),
-        Harm::TearLastLine => host.sessions.truncate(log, length - 9).await.unwrap(),
-        Harm::LoseHalf => host.sessions.truncate(log, length / 2).await.unwrap(),
-        Harm::FlipBit => {
+        DamageKind::Delete => host.sessions.rm(log, grove_fs::Removal::One).await.unwrap(),
+        DamageKind::Empty => host.sessions.truncate(log, 0).await.unwrap(),
+        DamageKind::TearLastLine => host.sessions.truncate(log, length - 9).await.unwrap(),
+        DamageKind::LoseHalf => host.sessions.truncate(log, length / 2).await.unwrap(),
+        DamageKind::FlipBit => {
             let at = bytes.len() / 2 + bytes[bytes.len() / 2..].iter().position(|byte| *byte == b'{').unwrap();
             bytes[at] ^= 1;
             host.sessions.write_file(log, &bytes).await.unwrap();
@@ -92,7 +92,7 @@ async fn harm_log(host: &TestHost, log: &str, harm: Harm) {
 
 #[tokio::test(start_paused = true)]
 async fn turns_of_a_log_that_lost_something_come_back_from_the_journal() {
-    for what in [Harm::Delete, Harm::Empty, Harm::TearLastLine, Harm::LoseHalf] {
+    for what in [DamageKind::Delete, DamageKind::Empty, DamageKind::TearLastLine, DamageKind::LoseHalf] {
         let mut host = killed_after_three_turns().await;
         let before = host.sessions.read_file(LOG).await.unwrap();
         harm(&host, what).await;
@@ -166,7 +166,7 @@ async fn branches_of_a_deleted_log_come_back_from_the_journal() {
     settle(&host, &mut looking, 3).await;
     host.kill().await;
     let before = host.sessions.read_file(LOG).await.unwrap();
-    harm(&host, Harm::Delete).await;
+    harm(&host, DamageKind::Delete).await;
     host.restart(Config::default()).await;
     assert!(host.damage[0].contains("3 turns are restored from the journal, none is lost"), "{:?}", host.damage);
     assert_eq!(turns(&host).await, ["t1", "t3"]);
@@ -176,7 +176,7 @@ async fn branches_of_a_deleted_log_come_back_from_the_journal() {
 
 #[tokio::test(start_paused = true)]
 async fn turns_that_nobody_has_any_more_are_counted_as_lost() {
-    for (what, left) in [(Harm::Delete, vec![]), (Harm::TearLastLine, vec!["t1", "t2"])] {
+    for (what, left) in [(DamageKind::Delete, vec![]), (DamageKind::TearLastLine, vec!["t1", "t2"])] {
         let mut host = killed_after_three_turns().await;
         harm(&host, what).await;
         let_events_go(&host);
@@ -344,7 +344,9 @@ async fn said_now(host: &TestHost, session: &str, chat: &str) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn logs_of_forks_and_of_further_chats_come_back() {
-    for what in [Harm::Delete, Harm::Empty, Harm::TearLastLine, Harm::LoseHalf, Harm::FlipBit] {
+    for what in
+        [DamageKind::Delete, DamageKind::Empty, DamageKind::TearLastLine, DamageKind::LoseHalf, DamageKind::FlipBit]
+    {
         let mut host = TestHost::start(Config::default()).await;
         let logs = with_forks(&host).await;
         host.kill().await;
@@ -370,7 +372,7 @@ async fn a_fork_begins_again_with_what_its_source_has_when_the_journal_is_gone()
     let logs = with_forks(&host).await;
     host.kill().await;
     let (chat, log, before) = &logs[2];
-    harm_log(&host, log, Harm::Delete).await;
+    harm_log(&host, log, DamageKind::Delete).await;
     let_events_go(&host);
     host.restart(Config::default()).await;
     assert!(host.damage.len() == 1 && host.damage[0].contains("2 turns are restored"), "{:?}", host.damage);
@@ -537,7 +539,7 @@ async fn a_mark_that_no_agent_comes_to_is_not_taken_from_the_journal() {
         {
             let (mut journal, _) = FileJournal::open(&folder).unwrap();
             let record = line(&format!(r#"{{"mark":{{"session":"s","chat":"main","mark":{mark}}}}}"#));
-            journal.append([record, event(9)].concat(), Sync::Now, 9).await.unwrap();
+            journal.append([record, event(9)].concat(), SyncMode::Now, 9).await.unwrap();
             drop(journal);
             let (_, contents) = FileJournal::open(&folder).unwrap();
             let stores = grove_host::Env::in_memory().stores;
@@ -585,7 +587,7 @@ async fn a_client_that_comes_back_to_a_restored_backup_gets_snapshots() {
     assert_eq!(ids, ["t1"], "the second turn is not in the backup");
     for other in &mut others {
         let returned = host.bring_back_ahp(other).await;
-        assert!(!matches!(returned, Returned::Replay { .. }), "{returned:?}");
+        assert!(!matches!(returned, ReconnectOutcome::Replay { .. }), "{returned:?}");
         other.must_agree_on_all().await;
     }
     client.run_script(URI, "t3", json!([{"say": "three"}])).await;
@@ -621,7 +623,7 @@ fn event(seq: u64) -> Vec<u8> {
 async fn written(folder: &std::path::Path, seqs: std::ops::Range<u64>) {
     let (mut journal, _) = FileJournal::open(folder).unwrap();
     for seq in seqs {
-        journal.append(event(seq), Sync::Now, seq).await.unwrap();
+        journal.append(event(seq), SyncMode::Now, seq).await.unwrap();
     }
 }
 
@@ -688,16 +690,16 @@ async fn nothing_is_confirmed_that_is_on_no_disk_under_a_name() {
     let place = tempfile::tempdir().unwrap();
     let (folder, away) = (place.path().join("journal"), place.path().join("away"));
     let (mut journal, _) = FileJournal::open(&folder).unwrap();
-    journal.append(event(1), Sync::Now, 1).await.unwrap();
+    journal.append(event(1), SyncMode::Now, 1).await.unwrap();
     std::fs::rename(&folder, &away).unwrap();
-    let error = journal.append(event(2), Sync::Now, 2).await.unwrap_err().to_string();
+    let error = journal.append(event(2), SyncMode::Now, 2).await.unwrap_err().to_string();
     assert!(error.contains("was removed or replaced while the host runs"), "{error}");
     // Another host's journal in its place is not ours.
     written(&folder, 1..2).await;
-    assert!(journal.append(event(2), Sync::Later, 2).await.is_err());
+    assert!(journal.append(event(2), SyncMode::Later, 2).await.is_err());
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::rename(&away, &folder).unwrap();
-    journal.append(event(3), Sync::Now, 3).await.unwrap();
+    journal.append(event(3), SyncMode::Now, 3).await.unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    assert!(journal.append(event(4), Sync::Now, 4).await.is_err());
+    assert!(journal.append(event(4), SyncMode::Now, 4).await.is_err());
 }

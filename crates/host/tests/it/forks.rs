@@ -321,10 +321,10 @@ async fn a_side_chat_knows_what_it_is_about_and_shows_only_its_own() {
 }
 
 /// An agent that says what it was told of what was before.
-struct Listener;
+struct HistoryEchoAgent;
 
 #[async_trait]
-impl Agent for Listener {
+impl Agent for HistoryEchoAgent {
     fn info(&self) -> AgentInfo {
         AgentInfo {
             provider: "scripted".into(),
@@ -340,7 +340,7 @@ impl Agent for Listener {
 }
 
 #[async_trait]
-impl AgentSession for Listener {
+impl AgentSession for HistoryEchoAgent {
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
         let story = prompt.memory.retell(64 << 10).await?.unwrap_or_default();
         let known: Vec<&str> = story.split("User:\n").skip(1).filter_map(|told| told.lines().next()).collect();
@@ -352,7 +352,7 @@ impl AgentSession for Listener {
 
 #[tokio::test(start_paused = true)]
 async fn the_agents_of_a_fork_and_of_a_side_chat_know_what_was_said_before() {
-    let mut host = TestHost::with_agents(Config::default(), vec![Arc::new(Listener)]).await;
+    let mut host = TestHost::with_agents(Config::default(), vec![Arc::new(HistoryEchoAgent)]).await;
     let mut client = host.ahp("a").await;
     let chat = client.ready_session(URI).await;
     for turn in ["one", "two", "three"] {

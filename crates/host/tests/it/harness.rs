@@ -10,16 +10,17 @@ use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::Timestamp;
 use grove_fs::{MemoryFs, SessionFs};
-use grove_host::server::{self, Access, Token};
+use grove_host::server::{self, AccessPolicy, Token};
 use grove_host::{
-    Clock, Config, Contents, Env, Host, Journal, Listener, Register, Spawn, Stores, Stream, Sync, Task, recover,
+    ClientStorageRegister, Clock, Config, Env, Host, Journal, JournalContents, Listener, Spawn, Stores, Stream,
+    SyncMode, Task, recover,
 };
-use grove_testkit::ahp::Returned;
+use grove_testkit::ahp::ReconnectOutcome;
 use grove_testkit::{Client, ahp};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
-use crate::gated::{Gate, GatedFs};
+use crate::gated_fs::{Gate, GatedFs};
 
 const ADDRESS: &str = "127.0.0.1:7000";
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -53,7 +54,7 @@ pub(crate) struct MemoryJournal {
 
 #[async_trait]
 impl Journal for MemoryJournal {
-    async fn append(&mut self, batch: Vec<u8>, _sync: Sync, _last_seq: u64) -> io::Result<()> {
+    async fn append(&mut self, batch: Vec<u8>, _sync: SyncMode, _last_seq: u64) -> io::Result<()> {
         if self.full.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -134,15 +135,15 @@ impl TestHost {
         let store =
             |files: &MemoryFs| Arc::new(GatedFs { files: files.clone(), gate: gate.clone(), changes: changes.clone() });
         let stores = Stores::new(store(&sessions)).with(&"other".into(), store(&other)).unwrap();
-        let known = Register::open(Arc::new(register.clone()), "entrusted.jsonl").await.unwrap();
+        let known = ClientStorageRegister::open(Arc::new(register.clone()), "entrusted.jsonl").await.unwrap();
         let stores = stores.with_register(known);
         let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
-        let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
+        let contents = JournalContents::from_bytes(&journal.bytes.lock().unwrap());
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let damage = recovered.damage.clone();
         let host = Host::start(env, config, agents.clone(), Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
-        let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
         Self { host, journal, sessions, other, changes, gate, register, damage, agents, tasks, dial }
     }
@@ -208,7 +209,7 @@ impl TestHost {
         self.ahp_over(client_id, 64 << 10).await
     }
 
-    pub(crate) async fn bring_back_ahp(&self, client: &mut ahp::Client) -> Returned {
+    pub(crate) async fn bring_back_ahp(&self, client: &mut ahp::Client) -> ReconnectOutcome {
         client.reconnect(Box::new(self.dial(64 << 10)), &Self::url()).await
     }
 
@@ -236,12 +237,12 @@ impl StoreHost {
         let tasks = Tasks::default();
         let stores = Stores::new(sessions.clone());
         let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
-        let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
+        let contents = JournalContents::from_bytes(&journal.bytes.lock().unwrap());
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
-        let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
         Self { host, journal, sessions, tasks, dial }
     }
@@ -300,7 +301,7 @@ pub(crate) async fn dialed(host: &Host) -> ahp::Client {
     let (near, far) = tokio::io::duplex(64 << 10);
     let (dial, pipes) = mpsc::unbounded_channel();
     dial.send(far).unwrap();
-    let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+    let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
     server::serve(host.clone(), access, Box::new(Pipes(pipes)));
     let mut client = ahp::Client::over(Box::new(near), &TestHost::url(), "dialed").await;
     client.initialize(&[]).await;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use grove_host::hooks::{
-    Branched, GivenCompaction, GivenSummary, Hook, HookAnswer, HookError, HookEvent, HookKind, HookPlace,
+    BranchOutcome, Hook, HookAnswer, HookCompaction, HookContext, HookError, HookEvent, HookKind, HookSummary,
 };
 use grove_host::{Compaction, Config};
 use grove_testkit::ahp::Client;
@@ -16,18 +16,18 @@ use crate::tree::{URI, entry, rows, said, say};
 type Answering = dyn Fn(&Value) -> Result<HookAnswer, HookError> + Send + Sync;
 
 /// Writes down what it hears, and answers as it is made to.
-struct Listener {
+struct RecordingHook {
     heard: Mutex<Vec<Value>>,
     answer: Box<Answering>,
     /// Where to go after the leaf has moved, once.
     goes: Mutex<Option<String>>,
     /// The message from which to branch off after the leaf has moved, once, and what comes of it.
     branches: Mutex<Option<String>>,
-    branched: Mutex<Option<Branched>>,
+    branched: Mutex<Option<BranchOutcome>>,
 }
 
 #[async_trait]
-impl Hook for Listener {
+impl Hook for RecordingHook {
     fn name(&self) -> String {
         "the listener".to_owned()
     }
@@ -36,7 +36,7 @@ impl Hook for Listener {
         true
     }
 
-    async fn call(&self, event: &HookEvent, at: &HookPlace) -> Result<HookAnswer, HookError> {
+    async fn call(&self, event: &HookEvent, at: &HookContext) -> Result<HookAnswer, HookError> {
         let event = serde_json::to_value(event).unwrap();
         self.heard.lock().unwrap().push(event.clone());
         let goes = self.goes.lock().unwrap().take_if(|_| event["type"] == "session_tree");
@@ -52,7 +52,7 @@ impl Hook for Listener {
     }
 }
 
-impl Listener {
+impl RecordingHook {
     fn heard(&self) -> Vec<Value> {
         self.heard.lock().unwrap().clone()
     }
@@ -65,9 +65,9 @@ impl Listener {
 async fn with_hook(
     config: Config,
     answer: impl Fn(&Value) -> Result<HookAnswer, HookError> + Send + Sync + 'static,
-) -> (TestHost, Client, String, Arc<Listener>) {
+) -> (TestHost, Client, String, Arc<RecordingHook>) {
     let host = TestHost::start(config).await;
-    let hook = Arc::new(Listener {
+    let hook = Arc::new(RecordingHook {
         heard: Mutex::default(),
         answer: Box::new(answer),
         goes: Mutex::default(),
@@ -138,7 +138,7 @@ async fn a_hook_forbids_a_way_and_its_failure_does_so_too() {
 #[tokio::test(start_paused = true)]
 async fn a_hook_gives_the_summary_where_one_is_wanted() {
     let gives = |event: &Value| {
-        let summary = GivenSummary { summary: "all was in vain".to_owned(), details: Some(json!({"files": 2})) };
+        let summary = HookSummary { summary: "all was in vain".to_owned(), details: Some(json!({"files": 2})) };
         let is_asked = event["type"] == "session_before_tree";
         Ok(HookAnswer { summary: is_asked.then_some(summary), ..HookAnswer::default() })
     };
@@ -199,7 +199,7 @@ async fn a_branch_is_asked_about_and_told() {
 #[tokio::test(start_paused = true)]
 async fn a_compaction_is_asked_about_given_and_told() {
     let gives = |event: &Value| {
-        let compaction = GivenCompaction {
+        let compaction = HookCompaction {
             summary: "mine".to_owned(),
             first_kept_entry_id: None,
             tokens_before: Some(7),

@@ -15,12 +15,12 @@ fn hmac(key: &[u8], message: &str) -> Vec<u8> {
     Sha256::digest([pad(0x5c), inner.to_vec()].concat()).to_vec()
 }
 
-struct Page {
+struct TestPage {
     key: Vec<u8>,
     nonce: String,
 }
 
-impl Page {
+impl TestPage {
     fn at(origin: &str) -> Self {
         Self { key: hmac(TOKEN.as_bytes(), &format!("grove page key 1\n{origin}\n")), nonce: "5f".repeat(32) }
     }
@@ -54,7 +54,7 @@ impl Page {
 #[tokio::test]
 async fn a_page_and_the_host_prove_to_each_other_that_they_know_the_token_and_send_none() {
     let host = Served::start(Default::default(), None).await;
-    let page = Page::at(&format!("http://{ADDRESS}"));
+    let page = TestPage::at(&format!("http://{ADDRESS}"));
     let (challenge, is_right) = page.ask(&host).await;
     assert!(is_right);
     let answer = page.sign("grove page answer 1", &challenge);
@@ -77,10 +77,10 @@ async fn a_page_and_the_host_prove_to_each_other_that_they_know_the_token_and_se
 #[tokio::test]
 async fn an_answer_opens_one_socket_once_and_a_wrong_one_none() {
     let host = Served::start(Default::default(), None).await;
-    let page = Page::at(&format!("http://{ADDRESS}"));
+    let page = TestPage::at(&format!("http://{ADDRESS}"));
     let (challenge, _) = page.ask(&host).await;
     let right = page.sign("grove page answer 1", &challenge);
-    let stranger = Page { key: hmac(b"another token", "x"), nonce: page.nonce.clone() };
+    let stranger = TestPage { key: hmac(b"another token", "x"), nonce: page.nonce.clone() };
     for wrong in [
         String::new(),
         TOKEN.to_owned(),
@@ -102,7 +102,7 @@ async fn an_answer_opens_one_socket_once_and_a_wrong_one_none() {
 async fn a_proof_is_for_the_address_that_was_asked_and_nobody_can_pass_it_on() {
     let host = Served::start(Default::default(), None).await;
     // A page whose host had another port, and a program there that asks this host in its place.
-    let elsewhere = Page::at("http://127.0.0.1:4747");
+    let elsewhere = TestPage::at("http://127.0.0.1:4747");
     let (challenge, is_right) = elsewhere.ask(&host).await;
     assert!(!is_right, "it is for the port that was asked");
     let answer = elsewhere.sign("grove page answer 1", &challenge);

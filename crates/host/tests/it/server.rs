@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
-use grove_host::copilot::{Endpoint, EndpointConfig};
-use grove_host::server::{self, Access, Asset, Caching, Page, Serving, Token};
+use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
+use grove_host::server::{self, AccessPolicy, Asset, Caching, HostServer, Token, WebPage};
 use grove_host::{Config, Env, Folders, FrameLog, Host, Limits};
 use grove_testkit::Client;
 use grove_work::{Roots, file_uri};
@@ -20,17 +20,17 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:7000";
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 pub(crate) struct Served {
-    serving: Serving,
+    serving: HostServer,
     dial: mpsc::UnboundedSender<DuplexStream>,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     head: String,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(": ")?;
@@ -40,10 +40,10 @@ impl Answer {
 }
 
 impl Served {
-    pub(crate) async fn start(config: Config, page: Option<Page>) -> Self {
+    pub(crate) async fn start(config: Config, page: Option<WebPage>) -> Self {
         let host = Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
-        let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         let listener = Box::new(Pipes(pipes));
         let serving = match page {
             Some(page) => server::serve_with_page(host, access, page, listener),
@@ -58,7 +58,7 @@ impl Served {
         near
     }
 
-    pub(crate) async fn http(&self, line: &str, headers: &[&str]) -> Answer {
+    pub(crate) async fn http(&self, line: &str, headers: &[&str]) -> HttpResponse {
         let mut stream = self.dial();
         let mut head = format!("{line} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: close\r\n");
         headers.iter().for_each(|header| head.push_str(&format!("{header}\r\n")));
@@ -67,7 +67,7 @@ impl Served {
         stream.read_to_string(&mut answer).await.unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_owned(), body: body.to_owned() }
+        HttpResponse { status, head: head.to_owned(), body: body.to_owned() }
     }
 
     pub(crate) async fn client(&self, client_id: &str) -> Client {
@@ -85,14 +85,14 @@ impl Served {
     }
 }
 
-fn page() -> Page {
+fn page() -> WebPage {
     let asset = |content: &'static str, content_type, tag: &'static str, caching| Asset {
         content: content.into(),
         content_type,
         tag: tag.into(),
         caching,
     };
-    Page::new([
+    WebPage::new([
         ("index.html".into(), asset("<p>é", "text/html; charset=utf-8", "i1", Caching::Revalidated)),
         ("assets/index-abc.js".into(), asset("go()", "text/javascript; charset=utf-8", "j1", Caching::Immutable)),
     ])
@@ -265,7 +265,7 @@ async fn is_closed(stream: &mut DuplexStream) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn strangers_who_say_nothing_keep_nobody_out_and_give_way_to_the_next() {
-    let limits = Limits { strangers: 4, connections: 2, ..Limits::default() };
+    let limits = Limits { unauthenticated_connections: 4, connections: 2, ..Limits::default() };
     let host = Served::start(Config { limits, ..Config::default() }, None).await;
     let mut silent: Vec<_> = (0..50).map(|_| host.dial()).collect();
     let mut client = host.client("a").await;
@@ -288,15 +288,15 @@ async fn strangers_who_say_nothing_keep_nobody_out_and_give_way_to_the_next() {
 
 #[tokio::test(start_paused = true)]
 async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
-    let limits = Limits { strangers: 4, ..Limits::default() };
+    let limits = Limits { unauthenticated_connections: 4, ..Limits::default() };
     let host = Host::in_memory(Env::in_memory(), Config { limits, ..Config::default() }, vec![Arc::new(ScriptedAgent)]);
     let host = host.await.unwrap();
-    let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+    let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
     let (_main, pipes) = mpsc::unbounded_channel();
     let serving = server::serve(host.clone(), access, Box::new(Pipes(pipes)));
     let (dial, pipes) = mpsc::unbounded_channel();
     let config = EndpointConfig { store: "copilot".into(), secret: Some(TOKEN.to_owned()), keeps_temp_files: false };
-    serving.serve_sdks(Endpoint::new(host, config), Box::new(Pipes(pipes)));
+    serving.serve_sdks(CopilotEndpoint::new(host, config), Box::new(Pipes(pipes)));
     let open = || {
         let (near, far) = tokio::io::duplex(64 << 10);
         dial.send(far).unwrap();

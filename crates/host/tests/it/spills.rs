@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession, Prompt, TurnSink};
 use grove_core::{AgentInfo, TurnId};
-use grove_fs::temp_files::Fate;
+use grove_fs::temp_files::TempFilePolicy;
 use grove_fs::{LocalFs, Removal, SessionFs};
 use grove_host::{Config, Limits};
 use grove_testkit::ahp::{Client, markdown, message, turn_started};
@@ -29,7 +29,7 @@ fn config() -> Config {
 }
 
 fn kept() -> Config {
-    Config { temp_files: Fate::Kept, ..config() }
+    Config { temp_files: TempFilePolicy::Kept, ..config() }
 }
 
 /// So many characters that tell their place.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::StoreName;
 use grove_fs::{FsError, LocalFs, MemoryFs, Removal, SessionFs};
-use grove_host::{Config, Contents, Env, Former, Host, Limits, NoJournal, StoreError, Stores, recover};
+use grove_host::{Config, Env, Host, JournalContents, Limits, NoJournal, RetiredStore, StoreError, Stores, recover};
 use grove_testkit::ahp::{Client, markdown};
 use serde_json::{Value, json};
 
@@ -331,7 +331,8 @@ async fn what_has_the_id_of_a_session_in_its_new_store_is_set_aside() {
 /// A host on these stores, and what it says at its start.
 async fn host_on(stores: Stores, journal: &[u8]) -> (Host, Vec<String>) {
     let env = Env { stores, ..Env::in_memory() };
-    let recovered = recover(Contents::from_bytes(journal), &env.stores, &Config::default().limits).await.unwrap();
+    let recovered =
+        recover(JournalContents::from_bytes(journal), &env.stores, &Config::default().limits).await.unwrap();
     let damage = recovered.damage.clone();
     let host = Host::start(env, Config::default(), vec![Arc::new(ScriptedAgent)], Box::new(NoJournal), recovered);
     (host.await.unwrap(), damage)
@@ -397,7 +398,7 @@ async fn what_the_journal_has_of_a_session_out_of_reach_is_there_when_its_store_
     // A host that keeps little for replay lets go of whatever it can, and not of this.
     let limits = Limits { replay_actions: 1, ..Limits::default() };
     let kept = MemoryJournal { bytes: Arc::new(Mutex::new(journal)), ..MemoryJournal::default() };
-    let recovered = recover(Contents::from_bytes(&kept.bytes.lock().unwrap()), &stores, &limits);
+    let recovered = recover(JournalContents::from_bytes(&kept.bytes.lock().unwrap()), &stores, &limits);
     let recovered = recovered.await.unwrap();
     assert!(recovered.state().sessions.is_empty());
     let env = Env { stores, ..Env::in_memory() };
@@ -412,7 +413,8 @@ async fn what_the_journal_has_of_a_session_out_of_reach_is_there_when_its_store_
     }
     let journal = kept.bytes.lock().unwrap().clone();
     let stores = Stores::new(Arc::new(host.sessions.clone())).with(&"other".into(), Arc::new(host.other.clone()));
-    let recovered = recover(Contents::from_bytes(&journal), &stores.unwrap(), &Config::default().limits).await.unwrap();
+    let recovered =
+        recover(JournalContents::from_bytes(&journal), &stores.unwrap(), &Config::default().limits).await.unwrap();
     let session = &recovered.state().sessions[&"s".into()];
     assert_eq!((session.store.as_str(), session.chats[0].active.is_some()), ("other", true));
 }
@@ -422,8 +424,8 @@ async fn a_session_whose_store_is_not_configured_any_more_is_not_listed_and_says
     let host = TestHost::start(Config::default()).await;
     let mut client = host.ahp("a").await;
     session_in(&host, &mut client, "other").await;
-    let former = Former { name: "other".into(), fs: Arc::new(host.other.clone()) };
-    let stores = Stores::new(Arc::new(host.sessions.clone())).with_former(vec![former]);
+    let former = RetiredStore { name: "other".into(), fs: Arc::new(host.other.clone()) };
+    let stores = Stores::new(Arc::new(host.sessions.clone())).with_retired(vec![former]);
     let (later, _) = host_on(stores, &[]).await;
     assert_eq!(later.status().await.unwrap().sessions, 0);
     let mut client = crate::harness::dialed(&later).await;

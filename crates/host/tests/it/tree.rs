@@ -1,8 +1,8 @@
 //! A session's tree over the wire: looking at it, moving in it, naming what is in it.
 
 use grove_host::Config;
-use grove_testkit::ahp::{Client, Returned, markdown};
-use grove_testkit::{Client as V1, Ended};
+use grove_testkit::ahp::{Client, ReconnectOutcome, markdown};
+use grove_testkit::{Client as V1, ConnectionEnd};
 use serde_json::{Value, json};
 
 use crate::harness::TestHost;
@@ -100,7 +100,7 @@ async fn where_the_leaf_is_survives_a_kill() {
     let one = entry(&mut client, "one").await;
     go(&mut client, one).await;
     host.kill_and_restart(Config::default()).await;
-    assert!(matches!(host.bring_back_ahp(&mut client).await, Returned::Replay { .. }));
+    assert!(matches!(host.bring_back_ahp(&mut client).await, ReconnectOutcome::Replay { .. }));
     assert_eq!(said(&client, &chat), ["one"]);
     say(&mut client, &chat, "t3", "three").await;
     host.kill_and_restart(Config::default()).await;
@@ -126,7 +126,7 @@ async fn version_1_begins_anew_when_the_leaf_moves() {
     let one = entry(&mut client, "one").await;
     go(&mut client, one).await;
     let ended = old.until_end().await;
-    assert!(matches!(ended, Ended::Closed { code: 4009, .. }), "{ended:?}");
+    assert!(matches!(ended, ConnectionEnd::Closed { code: 4009, .. }), "{ended:?}");
     assert!(!host.bring_back(&mut old).await, "snapshots, not a replay");
     assert_eq!(old.session(URI).turns.len(), 1);
     old.must_agree(URI).await;
@@ -158,7 +158,7 @@ async fn a_version_1_client_hears_the_answer_to_its_own_navigate_before_it_is_cl
     assert_eq!((&went["moved"], &went["attachments"]), (&json!(true), &attachments), "{went}");
     assert!(went["text"].as_str().unwrap().contains("two"), "{went}");
     let ended = old.until_end().await;
-    assert!(matches!(ended, Ended::Closed { code: 4009, .. }), "{ended:?}");
+    assert!(matches!(ended, ConnectionEnd::Closed { code: 4009, .. }), "{ended:?}");
     assert!(!host.bring_back(&mut old).await, "snapshots, not a replay");
     assert_eq!(old.session(URI).turns.len(), 1);
     // What was given to begin with is a prompt that the host takes.

@@ -3,7 +3,7 @@
 //! In this world version 2 introduced `session/reasoning`, `notify/sessionRemoved` and the capability `reasoning`.
 
 use grove_host::Config;
-use grove_wire::registry::{self, Capabilities, Registry};
+use grove_wire::registry::{self, Registry, VersionCapabilities};
 use grove_wire::v1::{ActionType, NotificationType};
 use serde_json::json;
 
@@ -35,7 +35,7 @@ async fn a_client_hears_only_what_its_version_knows_live_and_in_a_replay() {
         let mut client = host.connect(&format!("v{version}")).await;
         let answer = client.initialize_with(version, &[]).await.unwrap();
         assert_eq!(answer.protocol_version, expected, "a newer client is answered with our version");
-        assert_eq!(Capabilities::of(answer.protocol_version).reasoning, expected == 2);
+        assert_eq!(VersionCapabilities::of(answer.protocol_version).reasoning, expected == 2);
         clients.push((expected, client));
     }
     clients[0].1.create_session(URI).await.unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grove_fs::{Kind, MemoryFs, SessionFs};
+use grove_fs::{FileKind, MemoryFs, SessionFs};
 use grove_host::{Compaction, Config};
 use grove_testkit::Client as V1;
 use grove_testkit::ahp::Client;
@@ -43,7 +43,7 @@ async fn artifacts(files: &MemoryFs, session: &str) -> BTreeMap<String, String> 
         for entry in files.readdir_with_types(&folder).await.unwrap() {
             let path = format!("{folder}/{}", entry.name);
             match entry.kind {
-                Kind::Folder => folders.push(path),
+                FileKind::Folder => folders.push(path),
                 _ => {
                     let text = String::from_utf8_lossy(&files.read_file(&path).await.unwrap()).into_owned();
                     found.insert(path[session.len() + 1..].to_owned(), text);

@@ -12,15 +12,15 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use super::events::SessionsEvent;
 use crate::ids::{SessionId, Uri};
-use crate::provider::{ProviderEvent, Replaced, SessionsChange, SessionsProvider};
-use crate::registry::Entry;
+use crate::provider::{ProviderEvent, SessionReplacement, SessionsChange, SessionsProvider};
+use crate::registry::RegisteredProvider;
 use crate::session::Session;
 
 #[derive(Debug, Default)]
 pub(super) struct Aggregate {
-    known: Arc<Vec<Entry>>,
+    known: Arc<Vec<RegisteredProvider>>,
     /// In the order of the registry.
-    feeds: Vec<Feed>,
+    feeds: Vec<ProviderFeed>,
     /// More than one provider may have a session under a URI.
     by_resource: HashMap<Uri, Vec<SessionId>>,
     next_place: u64,
@@ -28,7 +28,7 @@ pub(super) struct Aggregate {
 
 /// A provider, what it tells, and its rows.
 #[derive(Debug)]
-struct Feed {
+struct ProviderFeed {
     number: u64,
     provider: Arc<dyn SessionsProvider>,
     events: broadcast::Receiver<ProviderEvent>,
@@ -39,7 +39,7 @@ struct Feed {
 
 /// What catching up came to.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct AggregateUpdate {
     /// What is told on.
     pub(super) events: Vec<SessionsEvent>,
     /// Sessions that may be gone without having been listed: one that was being made, or one that took another's place and
@@ -49,15 +49,15 @@ pub(super) struct Told {
 
 impl Aggregate {
     /// Takes in what happened since it was last called.
-    pub(super) fn catch_up(&mut self, entries: &Arc<Vec<Entry>>) -> Told {
-        let mut told = Told::default();
+    pub(super) fn catch_up(&mut self, entries: &Arc<Vec<RegisteredProvider>>) -> AggregateUpdate {
+        let mut update = AggregateUpdate::default();
         if !Arc::ptr_eq(entries, &self.known) {
-            self.follow(entries, &mut told);
+            self.follow(entries, &mut update);
         }
         for feed in 0..self.feeds.len() {
-            self.drain(feed, &mut told);
+            self.drain(feed, &mut update);
         }
-        told
+        update
     }
 
     /// All sessions, provider by provider.
@@ -82,19 +82,19 @@ impl Aggregate {
         self.feeds.iter().flat_map(|feed| feed.rows.values()).find(|session| session.state().chat(chat).is_some())
     }
 
-    fn follow(&mut self, entries: &Arc<Vec<Entry>>, told: &mut Told) {
+    fn follow(&mut self, entries: &Arc<Vec<RegisteredProvider>>, update: &mut AggregateUpdate) {
         self.known = entries.clone();
-        let mut old: HashMap<u64, Feed> = self.feeds.drain(..).map(|feed| (feed.number, feed)).collect();
+        let mut old: HashMap<u64, ProviderFeed> = self.feeds.drain(..).map(|feed| (feed.number, feed)).collect();
         let mut new = Vec::new();
         for entry in entries.iter() {
             self.feeds.push(old.remove(&entry.number).unwrap_or_else(|| {
                 new.push(entry.number);
-                Feed::new(entry)
+                ProviderFeed::new(entry)
             }));
         }
         let mut change = SessionsChange::default();
         // In the order of their numbers, so that the same changes are told in the same way.
-        let gone: BTreeMap<u64, Feed> = old.into_iter().collect();
+        let gone: BTreeMap<u64, ProviderFeed> = old.into_iter().collect();
         for session in gone.into_values().flat_map(|feed| feed.rows.into_values()) {
             self.forget_resource(&session);
             change.removed.push(session);
@@ -104,20 +104,20 @@ impl Aggregate {
                 self.relist(feed, &mut change);
             }
         }
-        tell(change, told);
-        told.events.push(SessionsEvent::SessionTypes);
+        tell(change, update);
+        update.events.push(SessionsEvent::SessionTypes);
     }
 
-    fn drain(&mut self, feed: usize, told: &mut Told) {
+    fn drain(&mut self, feed: usize, update: &mut AggregateUpdate) {
         loop {
             match self.feeds[feed].events.try_recv() {
-                Ok(ProviderEvent::Sessions(change)) => self.change(feed, &change, told),
-                Ok(ProviderEvent::Replaced(replaced)) => self.replace(feed, replaced, told),
-                Ok(ProviderEvent::SessionTypes) => told.events.push(SessionsEvent::SessionTypes),
+                Ok(ProviderEvent::Sessions(change)) => self.change(feed, &change, update),
+                Ok(ProviderEvent::SessionReplacement(replaced)) => self.replace(feed, replaced, update),
+                Ok(ProviderEvent::SessionTypes) => update.events.push(SessionsEvent::SessionTypes),
                 Ok(ProviderEvent::Availability) => {
-                    told.events.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
+                    update.events.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
                 }
-                Err(TryRecvError::Lagged(_)) => self.recover(feed, told),
+                Err(TryRecvError::Lagged(_)) => self.recover(feed, update),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
         }
@@ -125,12 +125,12 @@ impl Aggregate {
 
     /// The provider told more than its channel holds. What is left of it is in the provider's list already, which it
     /// changes before it tells; only what the list does not say is taken from there.
-    fn recover(&mut self, feed: usize, told: &mut Told) {
+    fn recover(&mut self, feed: usize, update: &mut AggregateUpdate) {
         loop {
             match self.feeds[feed].events.try_recv() {
-                Ok(ProviderEvent::Replaced(replaced)) => {
-                    told.dropped.push(replaced.to.id().clone());
-                    told.events.push(SessionsEvent::Replaced(replaced));
+                Ok(ProviderEvent::SessionReplacement(replaced)) => {
+                    update.dropped.push(replaced.to.id().clone());
+                    update.events.push(SessionsEvent::SessionReplacement(replaced));
                 }
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
@@ -138,9 +138,9 @@ impl Aggregate {
         }
         let mut change = SessionsChange::default();
         self.relist(feed, &mut change);
-        tell(change, told);
-        told.events.push(SessionsEvent::SessionTypes);
-        told.events.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
+        tell(change, update);
+        update.events.push(SessionsEvent::SessionTypes);
+        update.events.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
     }
 
     /// Makes the rows those of the provider's list, and says what that changed.
@@ -161,12 +161,12 @@ impl Aggregate {
         }
     }
 
-    fn change(&mut self, feed: usize, from: &SessionsChange, told: &mut Told) {
+    fn change(&mut self, feed: usize, from: &SessionsChange, update: &mut AggregateUpdate) {
         let mut change = SessionsChange::default();
         for session in &from.removed {
             match self.remove(feed, session.id()) {
                 Some(removed) => change.removed.push(removed),
-                None => told.dropped.push(session.id().clone()),
+                None => update.dropped.push(session.id().clone()),
             }
         }
         for session in &from.added {
@@ -186,10 +186,10 @@ impl Aggregate {
             // A change of what nobody announced: either it is new or it is gone, and the provider's list knows which.
             self.relist(feed, &mut change);
         }
-        tell(change, told);
+        tell(change, update);
     }
 
-    fn replace(&mut self, feed: usize, replaced: Replaced, told: &mut Told) {
+    fn replace(&mut self, feed: usize, replaced: SessionReplacement, update: &mut AggregateUpdate) {
         let (from, to) = (replaced.from.id().clone(), replaced.to.clone());
         let mut change = SessionsChange::default();
         let known = self.feeds[feed].row(to.id()).is_some();
@@ -203,8 +203,8 @@ impl Aggregate {
         }
         let put = self.put(feed, to);
         if taken || known { &mut change.changed } else { &mut change.added }.extend(put);
-        told.events.push(SessionsEvent::Replaced(replaced));
-        tell(change, told);
+        update.events.push(SessionsEvent::SessionReplacement(replaced));
+        tell(change, update);
     }
 
     /// Puts a row in, or another in its place. Gives the session, unless its id says that it is another provider's.
@@ -250,9 +250,9 @@ impl Aggregate {
     }
 }
 
-impl Feed {
+impl ProviderFeed {
     /// Listens first, so that nothing is lost between the list and what is told.
-    fn new(entry: &Entry) -> Self {
+    fn new(entry: &RegisteredProvider) -> Self {
         let provider = entry.provider.clone();
         let events = provider.subscribe();
         Self { number: entry.number, provider, events, rows: BTreeMap::new(), places: HashMap::new() }
@@ -263,8 +263,8 @@ impl Feed {
     }
 }
 
-fn tell(change: SessionsChange, told: &mut Told) {
+fn tell(change: SessionsChange, update: &mut AggregateUpdate) {
     if !change.is_empty() {
-        told.events.push(SessionsEvent::Sessions(Arc::new(change)));
+        update.events.push(SessionsEvent::Sessions(Arc::new(change)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::provider::Environment;
+use crate::provider::ProviderEnvironment;
 use crate::session::Session;
 
 /// The context keys that follow from the active session.
@@ -35,7 +35,7 @@ pub enum ContextValue {
 
 impl ContextKeys {
     /// Facts about a session that is looked at, and what it runs on where its provider is there.
-    pub(super) fn of(session: Option<&Session>, environment: Option<Environment>) -> Self {
+    pub(super) fn of(session: Option<&Session>, environment: Option<ProviderEnvironment>) -> Self {
         let Some(session) = session else { return Self::default() };
         let state = session.state();
         Self {

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::trust::AskTrust;
-use super::view::Wish;
+use super::trust::TrustPrompt;
+use super::view::ReplacementRequest;
 use super::viewers::ViewerId;
-use super::{Management, ManagementError, SessionsEvent, Shared};
+use super::{Management, ManagementError, ManagementShared, SessionsEvent};
 use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
 use crate::provider::{SendOptions, SessionsProvider};
-use crate::session::{Interactivity, Session, Workspace};
+use crate::session::{Interactivity, Session, SessionWorkspace};
 
 /// What a new session in a folder is to be. What is not said is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,13 +21,13 @@ pub struct NewSession {
 }
 
 /// A message on its way. Dropped before it arrived, it did not: whoever sent may go away at any moment.
-struct Sending<'a> {
+struct MessageSendGuard<'a> {
     management: &'a Management,
     session: Session,
     arrived: bool,
 }
 
-impl<'a> Sending<'a> {
+impl<'a> MessageSendGuard<'a> {
     fn begin(management: &'a Management, session: Session) -> Self {
         management.select(|selection| selection.sending(session.id()));
         Self { management, session, arrived: false }
@@ -39,7 +39,7 @@ impl<'a> Sending<'a> {
     }
 }
 
-impl Drop for Sending<'_> {
+impl Drop for MessageSendGuard<'_> {
     fn drop(&mut self) {
         if !self.arrived {
             self.management.select(|selection| selection.not_sent(&self.session));
@@ -58,7 +58,7 @@ impl Management {
     pub async fn create_new_session(
         &self,
         provider: &ProviderId,
-        workspace: &Workspace,
+        workspace: &SessionWorkspace,
     ) -> Result<Session, ManagementError> {
         let provider = self.provider(provider.as_str())?;
         let session = draft_of(provider.as_ref(), workspace).await?;
@@ -103,7 +103,7 @@ impl Management {
         &self,
         session: &SessionId,
         options: SendOptions,
-        ask: &dyn AskTrust,
+        ask: &dyn TrustPrompt,
     ) -> Result<Session, ManagementError> {
         let (session, provider) = self.route(session)?;
         let is_new_session = !session.was_sent();
@@ -113,7 +113,7 @@ impl Management {
         self.may_send(&session, provider.as_ref(), &options, ask).await?;
         let state = session.state();
         let before: HashSet<&Uri> = state.chats().map(|chat| &chat.resource).collect();
-        let sending = Sending::begin(self, session.clone());
+        let sending = MessageSendGuard::begin(self, session.clone());
         let updated = provider.send_and_create_chat(session.id(), options).await?;
         let now = updated.state();
         let newest = now.visible_chats().rfind(|chat| !before.contains(&chat.resource));
@@ -129,7 +129,7 @@ impl Management {
         session: &SessionId,
         chat: &Uri,
         options: SendOptions,
-        ask: &dyn AskTrust,
+        ask: &dyn TrustPrompt,
     ) -> Result<Session, ManagementError> {
         let (session, provider) = self.route(session)?;
         match session.state().chat(chat) {
@@ -139,7 +139,7 @@ impl Management {
         self.may_send(&session, provider.as_ref(), &options, ask).await?;
         let is_new_session = !session.was_sent();
         // Only a draft becomes another thing by it. Otherwise whoever looks at another chat goes on doing so.
-        let sending = is_new_session.then(|| Sending::begin(self, session.clone()));
+        let sending = is_new_session.then(|| MessageSendGuard::begin(self, session.clone()));
         let updated = provider.send_request(session.id(), chat, options).await?;
         match sending {
             Some(sending) => sending.arrived(&updated, chat),
@@ -154,7 +154,7 @@ impl Management {
         session: &Session,
         provider: &dyn SessionsProvider,
         options: &SendOptions,
-        ask: &dyn AskTrust,
+        ask: &dyn TrustPrompt,
     ) -> Result<(), ManagementError> {
         if session.is_archived() {
             return Err(ManagementError::Archived(session.id().clone()));
@@ -173,11 +173,11 @@ impl Management {
     }
 }
 
-impl Shared {
+impl ManagementShared {
     /// Fulfils what somebody who looked at a session wishes who sees it put away: a new one like it. Where none can be made,
     /// they go on looking at the form.
-    pub(super) async fn fulfil(self: Arc<Self>, viewer: ViewerId, wish: Wish) {
-        let Wish { folder, provider, session_type } = wish.clone();
+    pub(super) async fn create_replacement(self: Arc<Self>, viewer: ViewerId, replacement_request: ReplacementRequest) {
+        let ReplacementRequest { folder, provider, session_type } = replacement_request.clone();
         let wanted = NewSession { provider_id: Some(provider), session_type: Some(session_type) };
         let draft = match self.draft_in(&folder, wanted).await {
             Ok(draft) => draft,
@@ -187,7 +187,8 @@ impl Shared {
             }
         };
         // Whoever looks at something else by now is left alone.
-        let fulfilled = self.select(viewer, |selection| selection.fulfil(&wish, draft.clone()));
+        let fulfilled =
+            self.select(viewer, |selection| selection.create_replacement(&replacement_request, draft.clone()));
         let superfluous = fulfilled.unwrap_or(Some(draft));
         if let Some(superfluous) = superfluous {
             self.drop_draft(&superfluous).await;
@@ -215,7 +216,7 @@ impl Shared {
         &self,
         folder: &Uri,
         wanted: &NewSession,
-    ) -> Result<(Arc<dyn SessionsProvider>, Workspace), ManagementError> {
+    ) -> Result<(Arc<dyn SessionsProvider>, SessionWorkspace), ManagementError> {
         if let Some(id) = &wanted.provider_id {
             let provider = self.provider(id.as_str())?;
             let workspace = provider.resolve_workspace(folder).await?;
@@ -246,7 +247,7 @@ impl Shared {
 }
 
 /// A new session of a provider, which must be its own.
-async fn draft_of(provider: &dyn SessionsProvider, workspace: &Workspace) -> Result<Session, ManagementError> {
+async fn draft_of(provider: &dyn SessionsProvider, workspace: &SessionWorkspace) -> Result<Session, ManagementError> {
     let session = provider.create_new_session(workspace).await?;
     if session.id().provider() != provider.id().as_str() {
         let (provider, session) = (provider.id().clone(), session.id().clone());

@@ -9,21 +9,21 @@ use futures_util::stream::{self, FuturesUnordered, SelectAll, Stream};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{oneshot, watch};
 
-use super::Shared;
+use super::ManagementShared;
 use crate::provider::SessionsProvider;
 use crate::session::SessionState;
 
-/// Runs the management: the caller spawns [`Driver::run`], which ends when the management is dropped.
+/// Runs the management: the caller spawns [`ManagementDriver::run`], which ends when the management is dropped.
 #[derive(Debug)]
 #[must_use = "listeners hear nothing unless it runs"]
-pub struct Driver {
-    pub(super) shared: Arc<Shared>,
+pub struct ManagementDriver {
+    pub(super) shared: Arc<ManagementShared>,
     pub(super) dropped: oneshot::Receiver<()>,
 }
 
 type Wakes = Pin<Box<dyn Stream<Item = ()> + Send>>;
 
-impl Driver {
+impl ManagementDriver {
     /// Passes on what happens until the management is dropped.
     pub async fn run(mut self) {
         let mut registry = self.shared.registry.entries();
@@ -45,8 +45,10 @@ impl Driver {
             looked.mark_unchanged();
             let mut active = self.shared.active();
             self.shared.catch_up();
-            let wishes = self.shared.wishes().into_iter();
-            fulfilling.extend(wishes.map(|(viewer, wish)| self.shared.clone().fulfil(viewer, wish)));
+            let replacement_requests = self.shared.replacement_requests().into_iter();
+            fulfilling.extend(replacement_requests.map(|(viewer, replacement_request)| {
+                self.shared.clone().create_replacement(viewer, replacement_request)
+            }));
             tokio::select! {
                 _ = &mut self.dropped => return,
                 _ = registry.changed() => {}

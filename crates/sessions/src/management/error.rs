@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
-use crate::memory::MemoryError;
 use crate::provider::{ProviderError, SendError};
+use crate::state_store::StateStoreError;
 
 /// Why something was not done.
 #[derive(Debug, Error)]
@@ -79,7 +79,7 @@ pub enum ManagementError {
     Send(#[from] SendError),
     /// It cannot be kept.
     #[error(transparent)]
-    Memory(#[from] MemoryError),
+    StateStore(#[from] StateStoreError),
     /// The provider did not do it.
     #[error(transparent)]
     Provider(#[from] ProviderError),

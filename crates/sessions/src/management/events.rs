@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ids::{ProviderId, SessionId, Uri};
-use crate::provider::{Replaced, SessionsChange};
+use crate::provider::{SessionReplacement, SessionsChange};
 use crate::session::Session;
 
 /// What happened, in the order in which it did.
@@ -13,7 +13,7 @@ pub enum SessionsEvent {
     Sessions(Arc<SessionsChange>),
     /// A session took another's place; the change of the list follows. Told so that what a view keeps with the old one can
     /// be moved.
-    Replaced(Replaced),
+    SessionReplacement(SessionReplacement),
     /// Session types may be others, of one folder at least.
     SessionTypes,
     /// A provider can or cannot be reached any more.

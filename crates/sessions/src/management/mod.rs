@@ -1,6 +1,5 @@
 //! All sessions of all providers: one list, one place to act, one idea of what is looked at.
 
-mod act;
 mod aggregate;
 mod context;
 mod create;
@@ -8,6 +7,7 @@ mod driver;
 mod error;
 mod events;
 mod open;
+mod session_actions;
 mod trust;
 mod view;
 mod viewers;
@@ -17,24 +17,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{broadcast, oneshot, watch};
 
-pub use self::act::BatchDeletion;
 use self::aggregate::Aggregate;
 pub use self::context::{ContextKeys, ContextValue, row_context};
 pub use self::create::NewSession;
-pub use self::driver::Driver;
+pub use self::driver::ManagementDriver;
 pub use self::error::ManagementError;
 pub use self::events::SessionsEvent;
-use self::trust::Asking;
-pub use self::trust::{AskTrust, NobodyToAsk, TrustQuestion};
-pub use self::view::{ActiveSession, View};
-use self::view::{Selection, Wish};
+pub use self::session_actions::BatchDeletion;
+use self::trust::OpenTrustQuestions;
+pub use self::trust::{NoTrustPrompt, TrustPrompt, TrustQuestion};
+pub use self::view::{ActiveSession, ActiveView};
+use self::view::{ReplacementRequest, Selection};
 use self::viewers::{Viewer, ViewerId, Viewers};
 use crate::ids::{ProviderId, SessionId, Uri};
-use crate::memory::{Memory, MemoryError, Remember, Remembered};
-use crate::observed::Observed;
-use crate::provider::{BrowseAction, BrowseRequest, Browsed, ProviderError, SessionType, SessionsProvider};
-use crate::registry::{Entry, Registry};
+use crate::observable::Observable;
+use crate::provider::{BrowseAction, BrowseOutcome, BrowseRequest, ProviderError, SessionType, SessionsProvider};
+use crate::registry::{RegisteredProvider, Registry};
 use crate::session::{Session, SessionState};
+use crate::state_store::{PersistentState, StateChange, StateStore, StateStoreError};
 use crate::subscription::Subscription;
 
 /// How many events wait for a slow listener. Past it the listener is told to list anew.
@@ -42,32 +42,32 @@ const EVENTS: usize = 1024;
 
 /// All sessions of all providers.
 ///
-/// What is read is never older than what providers have told. Listeners hear of it while the [`Driver`] runs. What is looked
-/// at belongs to one viewer: [`Management::another_viewer`] gives another one, over the same list.
+/// What is read is never older than what providers have told. Listeners hear of it while the [`ManagementDriver`] runs. What is looked
+/// at belongs to one viewer: [`Management::new_viewer`] gives another one, over the same list.
 #[derive(Debug)]
 pub struct Management {
-    shared: Arc<Shared>,
+    shared: Arc<ManagementShared>,
     viewer: ViewerId,
     /// Dropped with the last of them, which ends the driver.
     alive: Arc<oneshot::Sender<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ManagementShared {
     registry: Registry,
-    memory: Arc<dyn Memory>,
-    inner: Mutex<Inner>,
+    state_store: Arc<dyn StateStore>,
+    inner: Mutex<ManagementState>,
     /// Counts how often somebody's view became another one.
     looked: watch::Sender<u64>,
     events: broadcast::Sender<SessionsEvent>,
-    asking: Asking,
+    open_trust_questions: OpenTrustQuestions,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ManagementState {
     aggregate: Aggregate,
     viewers: Viewers,
-    remembered: Remembered,
+    persistent_state: PersistentState,
 }
 
 /// A browse action as a picker shows it.
@@ -81,28 +81,31 @@ pub struct PickerAction {
 
 impl Management {
     /// The management of a registry's providers, and what has to run for it.
-    pub fn new(registry: Registry, memory: Arc<dyn Memory>) -> Result<(Self, Driver), MemoryError> {
-        let remembered = memory.recall()?;
+    pub fn new(
+        registry: Registry,
+        state_store: Arc<dyn StateStore>,
+    ) -> Result<(Self, ManagementDriver), StateStoreError> {
+        let persistent_state = state_store.recall()?;
         let mut viewers = Viewers::default();
         let viewer = viewers.add();
-        let inner = Inner { aggregate: Aggregate::default(), viewers, remembered };
-        let shared = Arc::new(Shared {
+        let inner = ManagementState { aggregate: Aggregate::default(), viewers, persistent_state };
+        let shared = Arc::new(ManagementShared {
             registry,
-            memory,
+            state_store,
             inner: Mutex::new(inner),
             looked: watch::Sender::new(0),
             events: broadcast::Sender::new(EVENTS),
-            asking: Asking::default(),
+            open_trust_questions: OpenTrustQuestions::default(),
         });
         shared.catch_up();
         let (alive, dropped) = oneshot::channel();
-        Ok((Self { shared: shared.clone(), viewer, alive: Arc::new(alive) }, Driver { shared, dropped }))
+        Ok((Self { shared: shared.clone(), viewer, alive: Arc::new(alive) }, ManagementDriver { shared, dropped }))
     }
 
     /// The same management for somebody else who looks: with a view of their own, in which nothing is chosen yet, and a new
     /// session of their own. What was chosen for good (the active provider) and said (of folders) is everybody's. A new session
     /// that was not sent is to be unset before this is dropped: its provider keeps it otherwise.
-    pub fn another_viewer(&self) -> Self {
+    pub fn new_viewer(&self) -> Self {
         let viewer = self.shared.current().viewers.add();
         self.shared.catch_up();
         Self { shared: self.shared.clone(), viewer, alive: self.alive.clone() }
@@ -181,7 +184,11 @@ impl Management {
     }
 
     /// Runs a browse action of a provider.
-    pub async fn browse(&self, provider: &ProviderId, request: &BrowseRequest) -> Result<Browsed, ManagementError> {
+    pub async fn browse(
+        &self,
+        provider: &ProviderId,
+        request: &BrowseRequest,
+    ) -> Result<BrowseOutcome, ManagementError> {
         let provider = self.provider(provider.as_str())?;
         if !provider.browse_actions().iter().any(|action| action.id == request.action) {
             let provider = provider.label().to_string();
@@ -193,17 +200,17 @@ impl Management {
     /// A property of what is looked at: its value now, and each value after it.
     pub fn observe<T: PartialEq + Clone>(
         &self,
-        project: impl Fn(&View) -> T + Send + Sync + 'static,
-    ) -> Observed<T, View> {
-        Observed::new(self.follow(), project)
+        project: impl Fn(&ActiveView) -> T + Send + Sync + 'static,
+    ) -> Observable<T, ActiveView> {
+        Observable::new(self.follow(), project)
     }
 
     /// All that is looked at.
-    pub fn view(&self) -> Arc<View> {
+    pub fn view(&self) -> Arc<ActiveView> {
         self.shared.current().viewers.get(self.viewer).map(Viewer::view).unwrap_or_default()
     }
 
-    fn follow(&self) -> watch::Receiver<Arc<View>> {
+    fn follow(&self) -> watch::Receiver<Arc<ActiveView>> {
         // A viewer is there for as long as its management; a channel without a sender says nothing more.
         let viewer = self.shared.current().viewers.get(self.viewer).map(Viewer::follow);
         viewer.unwrap_or_else(|| watch::channel(Arc::default()).1)
@@ -237,18 +244,18 @@ impl Drop for Management {
     }
 }
 
-impl Shared {
+impl ManagementShared {
     /// Takes in what providers told, tells it on, and gives the lists as they are then. Whoever holds them is told
     /// everything later that is not in them.
-    fn current(&self) -> MutexGuard<'_, Inner> {
+    fn current(&self) -> MutexGuard<'_, ManagementState> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = self.registry.snapshot();
         let told = inner.aggregate.catch_up(&entries);
         for event in told.events {
             inner.viewers.selections().for_each(|selection| selection.follow(&event));
-            if let SessionsEvent::Replaced(replaced) = &event {
+            if let SessionsEvent::SessionReplacement(replaced) = &event {
                 let (from, to) = (replaced.from.id().clone(), replaced.to.id().clone());
-                self.try_remember(&mut inner, Remember::Replaced { from, to });
+                self.try_remember(&mut inner, StateChange::SessionReplacement { from, to });
             }
             self.tell(event);
         }
@@ -271,8 +278,8 @@ impl Shared {
     }
 
     /// What those who look wish for and was not begun yet. Whoever takes it fulfils it.
-    fn wishes(&self) -> Vec<(ViewerId, Wish)> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).viewers.wishes()
+    fn replacement_requests(&self) -> Vec<(ViewerId, ReplacementRequest)> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).viewers.replacement_requests()
     }
 
     fn provider(&self, id: &str) -> Result<Arc<dyn SessionsProvider>, ManagementError> {
@@ -289,9 +296,9 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).viewers.active()
     }
 
-    fn look(&self, inner: &mut Inner, entries: &[Entry]) {
-        let Inner { viewers, remembered, .. } = inner;
-        if viewers.look(entries, remembered.active_provider.as_ref()) {
+    fn look(&self, inner: &mut ManagementState, entries: &[RegisteredProvider]) {
+        let ManagementState { viewers, persistent_state, .. } = inner;
+        if viewers.look(entries, persistent_state.active_provider.as_ref()) {
             self.looked.send_modify(|looked| *looked = looked.wrapping_add(1));
         }
     }
@@ -301,20 +308,21 @@ impl Shared {
         self.events.send(event).ok();
     }
 
-    fn remembered<T>(&self, read: impl FnOnce(&Remembered) -> T) -> T {
-        read(&self.inner.lock().unwrap_or_else(PoisonError::into_inner).remembered)
+    fn persistent_state<T>(&self, read: impl FnOnce(&PersistentState) -> T) -> T {
+        read(&self.inner.lock().unwrap_or_else(PoisonError::into_inner).persistent_state)
     }
 
     /// Keeps something that a person relies on.
-    fn remember(&self, thing: Remember) -> Result<(), MemoryError> {
+    fn remember(&self, thing: StateChange) -> Result<(), StateStoreError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        self.memory.remember(thing.clone())?;
-        inner.remembered.apply(thing)
+        self.state_store.remember(thing.clone())?;
+        inner.persistent_state.apply(thing)
     }
 
     /// Keeps something that is only a convenience: it is done here even where it is not kept.
-    fn try_remember(&self, inner: &mut Inner, thing: Remember) {
-        if let Err(error) = self.memory.remember(thing.clone()).and_then(|()| inner.remembered.apply(thing)) {
+    fn try_remember(&self, inner: &mut ManagementState, thing: StateChange) {
+        if let Err(error) = self.state_store.remember(thing.clone()).and_then(|()| inner.persistent_state.apply(thing))
+        {
             tracing::warn!(%error, "what was last open is not remembered");
         }
     }

@@ -3,8 +3,8 @@
 use super::view::ActiveSession;
 use super::{Management, ManagementError};
 use crate::ids::{ProviderId, SessionId, Uri};
-use crate::memory::{LastChat, Remember};
 use crate::session::{Interactivity, Session};
+use crate::state_store::{LastChat, StateChange};
 
 impl Management {
     /// The session that is looked at, with its chat. `None`: the form for a new one.
@@ -20,7 +20,7 @@ impl Management {
     /// Chooses the provider that new sessions are begun with.
     pub fn set_active_provider(&self, id: &ProviderId) -> Result<(), ManagementError> {
         self.provider(id.as_str())?;
-        self.shared.remember(Remember::ActiveProvider(id.clone()))?;
+        self.shared.remember(StateChange::ActiveProvider(id.clone()))?;
         self.select(|_| ());
         Ok(())
     }
@@ -55,14 +55,14 @@ impl Management {
         if self.active_session().is_some() {
             return None;
         }
-        let last = self.shared.remembered(|remembered| remembered.last_session.clone())?;
+        let last = self.shared.persistent_state(|persistent_state| persistent_state.last_session.clone())?;
         let session = self.session_by_id(&last).filter(|session| !session.is_archived())?;
         self.open(&session, None);
         Some(session)
     }
 
     fn open(&self, session: &Session, chat: Option<Uri>) {
-        let last = self.shared.remembered(|remembered| remembered.last_chat(session.id()).cloned());
+        let last = self.shared.persistent_state(|persistent_state| persistent_state.last_chat(session.id()).cloned());
         // The chat that was last open may be gone; then it is the first, as in a session never opened.
         let last = last.filter(|last| session.state().visible_chats().any(|chat| &chat.resource == last));
         let known = self.select(|selection| {
@@ -73,11 +73,11 @@ impl Management {
         });
         let mut inner = self.shared.current();
         if !known && session.was_sent() {
-            self.shared.try_remember(&mut inner, Remember::LastSession(session.id().clone()));
+            self.shared.try_remember(&mut inner, StateChange::LastSession(session.id().clone()));
         }
         if let Some(chat) = chat {
             let last = LastChat { session: session.id().clone(), chat };
-            self.shared.try_remember(&mut inner, Remember::LastChat(last));
+            self.shared.try_remember(&mut inner, StateChange::LastChat(last));
         }
     }
 }

@@ -10,8 +10,8 @@ use tokio::sync::Mutex as AsyncMutex;
 use super::Management;
 use super::error::ManagementError;
 use crate::ids::{ProviderId, Uri};
-use crate::memory::{MemoryError, Remember, Trust};
-use crate::session::{Session, Workspace};
+use crate::session::{Session, SessionWorkspace};
+use crate::state_store::{StateChange, StateStoreError, Trust};
 
 /// What a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,22 +19,22 @@ pub struct TrustQuestion {
     /// Whose folder it is.
     pub provider_id: ProviderId,
     /// The workspace. Its URI is the folder that is trusted or not.
-    pub workspace: Arc<Workspace>,
+    pub workspace: Arc<SessionWorkspace>,
 }
 
 /// Whoever can ask the person who sends. It is given with each message: of several clients, the one that sends is asked.
 #[async_trait]
-pub trait AskTrust: Send + Sync + fmt::Debug {
+pub trait TrustPrompt: Send + Sync + fmt::Debug {
     /// Asks. `None`: the person did not say, and is asked again the next time.
     async fn ask(&self, question: &TrustQuestion) -> Option<Trust>;
 }
 
 /// Asks nobody. Nothing is sent to a folder that needs an answer and has none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NobodyToAsk;
+pub struct NoTrustPrompt;
 
 #[async_trait]
-impl AskTrust for NobodyToAsk {
+impl TrustPrompt for NoTrustPrompt {
     async fn ask(&self, _: &TrustQuestion) -> Option<Trust> {
         None
     }
@@ -42,23 +42,23 @@ impl AskTrust for NobodyToAsk {
 
 /// The questions that are being asked.
 #[derive(Debug, Default)]
-pub(super) struct Asking {
-    folders: Mutex<HashMap<(ProviderId, Uri), Weak<Question>>>,
+pub(super) struct OpenTrustQuestions {
+    folders: Mutex<HashMap<(ProviderId, Uri), Weak<TrustQuestionLock>>>,
 }
 
 /// Held by whoever asks.
-type Question = AsyncMutex<()>;
+type TrustQuestionLock = AsyncMutex<()>;
 
-impl Asking {
+impl OpenTrustQuestions {
     /// What is held while a person is asked about a folder. It is forgotten when nobody holds it or waits for it.
-    fn about(&self, provider: &ProviderId, folder: &Uri) -> Arc<Question> {
+    fn about(&self, provider: &ProviderId, folder: &Uri) -> Arc<TrustQuestionLock> {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        folders.retain(|_, asking| asking.strong_count() > 0);
+        folders.retain(|_, open_trust_questions| open_trust_questions.strong_count() > 0);
         let entry = folders.entry((provider.clone(), folder.clone())).or_default();
         entry.upgrade().unwrap_or_else(|| {
-            let asking = Arc::default();
-            *entry = Arc::downgrade(&asking);
-            asking
+            let open_trust_questions = Arc::default();
+            *entry = Arc::downgrade(&open_trust_questions);
+            open_trust_questions
         })
     }
 }
@@ -66,25 +66,25 @@ impl Asking {
 impl Management {
     /// What was said of a folder of a provider.
     pub fn trust(&self, provider: &ProviderId, folder: &Uri) -> Option<Trust> {
-        self.shared.remembered(|remembered| remembered.trust(provider, folder))
+        self.shared.persistent_state(|persistent_state| persistent_state.trust(provider, folder))
     }
 
     /// Says whether a folder is trusted, whatever was said before.
-    pub fn set_trust(&self, provider: ProviderId, folder: Uri, answer: Trust) -> Result<(), MemoryError> {
-        self.shared.remember(Remember::Trust { provider, folder, answer })
+    pub fn set_trust(&self, provider: ProviderId, folder: Uri, answer: Trust) -> Result<(), StateStoreError> {
+        self.shared.remember(StateChange::Trust { provider, folder, answer })
     }
 
     /// Makes sure that something may be sent: asks once for each folder that must be trusted.
-    pub(super) async fn ensure_trusted(&self, session: &Session, ask: &dyn AskTrust) -> Result<(), ManagementError> {
+    pub(super) async fn ensure_trusted(&self, session: &Session, ask: &dyn TrustPrompt) -> Result<(), ManagementError> {
         let Some(workspace) = session.workspace().filter(|workspace| workspace.requires_workspace_trust) else {
             return Ok(());
         };
         let (provider, folder) = (session.provider_id(), workspace.uri.clone());
         // One question about a folder at a time: who waited finds the answer.
-        let asking = self.shared.asking.about(provider, &folder);
+        let open_trust_questions = self.shared.open_trust_questions.about(provider, &folder);
         let _asking = match self.trust(provider, &folder) {
             Some(_) => None,
-            None => Some(asking.lock().await),
+            None => Some(open_trust_questions.lock().await),
         };
         let answer = match self.trust(provider, &folder) {
             Some(answer) => answer,

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use super::context::ContextKeys;
 use super::events::SessionsEvent;
 use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
-use crate::provider::Replaced;
-use crate::registry::Entry;
+use crate::provider::SessionReplacement;
+use crate::registry::RegisteredProvider;
 use crate::session::{Chat, Interactivity, Session, SessionState};
 
 /// What is looked at, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct View {
+pub struct ActiveView {
     /// The session that is looked at. `None`: the form for a new one.
     pub active_session: Option<ActiveSession>,
     /// The session that is being made and was not sent yet.
@@ -45,29 +45,29 @@ impl ActiveSession {
 /// What a person has chosen. The view follows from it and from what sessions say now.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
-    active: Option<Active>,
+    active: Option<ActiveSelection>,
     new_session: Option<Session>,
     /// It stands until something else is looked at.
-    wish: Option<Pending>,
+    replacement_request: Option<PendingReplacement>,
 }
 
 /// A new session like one that was put away while it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct ReplacementRequest {
     pub(super) folder: Uri,
     pub(super) provider: ProviderId,
     pub(super) session_type: SessionTypeId,
 }
 
 #[derive(Debug)]
-struct Pending {
-    wish: Wish,
+struct PendingReplacement {
+    replacement_request: ReplacementRequest,
     /// Whether somebody fulfils it already.
     is_begun: bool,
 }
 
 #[derive(Debug)]
-struct Active {
+struct ActiveSelection {
     session: Session,
     /// `None`: the first one.
     chat: Option<Uri>,
@@ -87,7 +87,7 @@ impl Selection {
 
     /// Looks at a session, and at a chat of it. What is looked at already stays as it is, unless a chat is named.
     pub(super) fn open(&mut self, session: Session, chat: Option<Uri>) {
-        self.wish = None;
+        self.replacement_request = None;
         match &mut self.active {
             Some(active) if active.session == session => {
                 if chat.is_some() {
@@ -97,14 +97,14 @@ impl Selection {
             }
             _ => {
                 let was_archived = session.is_archived();
-                self.active = Some(Active { session, chat, was_archived, before_send: None });
+                self.active = Some(ActiveSelection { session, chat, was_archived, before_send: None });
             }
         }
     }
 
     /// Looks at the form for a new session, with the one that is being made.
     pub(super) fn open_new(&mut self) {
-        (self.active, self.wish) = (None, None);
+        (self.active, self.replacement_request) = (None, None);
         if let Some(session) = self.new_session.clone() {
             self.open(session, None);
         }
@@ -127,7 +127,7 @@ impl Selection {
 
     /// Forgets the session that is being made.
     pub(super) fn unset_new(&mut self) -> Option<Session> {
-        self.wish = None;
+        self.replacement_request = None;
         let before = self.new_session.take()?;
         if self.active().is_some_and(|active| active.id() == before.id()) {
             self.active = None;
@@ -136,17 +136,21 @@ impl Selection {
     }
 
     /// What is wished for and was not begun. It counts as begun from now on.
-    pub(super) fn begin_wish(&mut self) -> Option<Wish> {
-        let pending = self.wish.as_mut().filter(|pending| !pending.is_begun)?;
+    pub(super) fn begin_replacement(&mut self) -> Option<ReplacementRequest> {
+        let pending = self.replacement_request.as_mut().filter(|pending| !pending.is_begun)?;
         pending.is_begun = true;
-        Some(pending.wish.clone())
+        Some(pending.replacement_request.clone())
     }
 
     /// Looks at the session that was wished for, while that is still so. Gives a session that is not needed: the one that was
     /// being made before, else this one.
-    pub(super) fn fulfil(&mut self, wish: &Wish, draft: Session) -> Option<Session> {
-        match &self.wish {
-            Some(pending) if pending.wish == *wish => self.set_new(draft),
+    pub(super) fn create_replacement(
+        &mut self,
+        replacement_request: &ReplacementRequest,
+        draft: Session,
+    ) -> Option<Session> {
+        match &self.replacement_request {
+            Some(pending) if pending.replacement_request == *replacement_request => self.set_new(draft),
             Some(_) | None => Some(draft),
         }
     }
@@ -157,7 +161,7 @@ impl Selection {
             self.new_session = None;
         }
         if let Some(active) = self.active.as_mut().filter(|active| active.session.id() == session) {
-            self.wish = None;
+            self.replacement_request = None;
             active.before_send = Some(active.session.state().chats().map(|chat| chat.resource.clone()).collect());
         }
     }
@@ -187,7 +191,7 @@ impl Selection {
     /// Follows what happened to the list.
     pub(super) fn follow(&mut self, event: &SessionsEvent) {
         match event {
-            SessionsEvent::Replaced(replaced) => self.replaced(replaced),
+            SessionsEvent::SessionReplacement(replaced) => self.replaced(replaced),
             SessionsEvent::Sessions(change) => {
                 for session in &change.removed {
                     self.dropped(session.id());
@@ -204,7 +208,7 @@ impl Selection {
         }
     }
 
-    fn replaced(&mut self, replaced: &Replaced) {
+    fn replaced(&mut self, replaced: &SessionReplacement) {
         let is_old = |session: &Session| session.id() == replaced.from.id();
         if self.new_session.as_ref().is_some_and(is_old) {
             self.new_session = None;
@@ -232,7 +236,7 @@ impl Selection {
     }
 
     /// What is looked at now.
-    pub(super) fn view(&mut self, entries: &[Entry], persisted: Option<&ProviderId>) -> View {
+    pub(super) fn view(&mut self, entries: &[RegisteredProvider], persisted: Option<&ProviderId>) -> ActiveView {
         let provider = |id: &str| entries.iter().find(|entry| entry.provider.id().as_str() == id);
         // Its provider may have gone, or have let go of it in an event that was lost.
         let is_gone = |new: &Session| !new.is_held() || provider(new.provider_id().as_str()).is_none();
@@ -252,7 +256,7 @@ impl Selection {
             .filter(|id| provider(id.as_str()).is_some())
             .or_else(|| entries.first().map(|entry| entry.provider.id()))
             .cloned();
-        View { active_session, new_session: self.new_session.clone(), active_provider_id, context }
+        ActiveView { active_session, new_session: self.new_session.clone(), active_provider_id, context }
     }
 
     /// A session that is put away while it is looked at gives way to the form for a new one, and a new one like it is wished
@@ -268,14 +272,17 @@ impl Selection {
         let state = active.session.state();
         let provider = active.session.provider_id().clone();
         self.open_new();
-        self.wish = state.workspace.as_ref().map(|workspace| {
+        self.replacement_request = state.workspace.as_ref().map(|workspace| {
             let (folder, session_type) = (workspace.uri.clone(), state.session_type.clone());
-            Pending { wish: Wish { folder, provider, session_type }, is_begun: false }
+            PendingReplacement {
+                replacement_request: ReplacementRequest { folder, provider, session_type },
+                is_begun: false,
+            }
         });
     }
 }
 
-impl Active {
+impl ActiveSelection {
     /// The chat that came of a message that is on its way, else the chosen one, else the first.
     fn resolve_chat(&mut self, state: &SessionState) -> Uri {
         if let Some(before) = &self.before_send

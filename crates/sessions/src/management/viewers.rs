@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::view::{Selection, View, Wish};
+use super::view::{ActiveView, ReplacementRequest, Selection};
 use crate::ids::ProviderId;
-use crate::registry::Entry;
+use crate::registry::RegisteredProvider;
 use crate::session::SessionState;
 
 /// Which of those who look.
@@ -18,7 +18,7 @@ pub(super) struct ViewerId(u64);
 #[derive(Debug, Default)]
 pub(super) struct Viewer {
     pub(super) selection: Selection,
-    view: watch::Sender<Arc<View>>,
+    view: watch::Sender<Arc<ActiveView>>,
 }
 
 /// All who look.
@@ -53,13 +53,14 @@ impl Viewers {
     }
 
     /// The wishes that were not begun yet. They count as begun from now on.
-    pub(super) fn wishes(&mut self) -> Vec<(ViewerId, Wish)> {
-        let wishes = self.all.iter_mut().filter_map(|(id, viewer)| Some((*id, viewer.selection.begin_wish()?)));
-        wishes.collect()
+    pub(super) fn replacement_requests(&mut self) -> Vec<(ViewerId, ReplacementRequest)> {
+        let replacement_requests =
+            self.all.iter_mut().filter_map(|(id, viewer)| Some((*id, viewer.selection.begin_replacement()?)));
+        replacement_requests.collect()
     }
 
     /// Makes every view what follows from its selection now. `true`: one of them is another than before.
-    pub(super) fn look(&mut self, entries: &[Entry], persisted: Option<&ProviderId>) -> bool {
+    pub(super) fn look(&mut self, entries: &[RegisteredProvider], persisted: Option<&ProviderId>) -> bool {
         let mut differs = false;
         for viewer in self.all.values_mut() {
             let view = viewer.selection.view(entries, persisted);
@@ -87,11 +88,11 @@ impl Viewers {
 }
 
 impl Viewer {
-    pub(super) fn view(&self) -> Arc<View> {
+    pub(super) fn view(&self) -> Arc<ActiveView> {
         self.view.borrow().clone()
     }
 
-    pub(super) fn follow(&self) -> watch::Receiver<Arc<View>> {
+    pub(super) fn follow(&self) -> watch::Receiver<Arc<ActiveView>> {
         self.view.subscribe()
     }
 }

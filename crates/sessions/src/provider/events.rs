@@ -42,7 +42,7 @@ impl SessionsChange {
 
 /// A temporary session gave its place to the one that came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replaced {
+pub struct SessionReplacement {
     /// The temporary one.
     pub from: Session,
     /// The one that stays. Its id may be the same.
@@ -55,7 +55,7 @@ pub enum ProviderEvent {
     /// Its list changed.
     Sessions(Arc<SessionsChange>),
     /// A session took another's place in its list.
-    Replaced(Replaced),
+    SessionReplacement(SessionReplacement),
     /// It offers other session types.
     SessionTypes,
     /// It can or cannot be reached any more.
@@ -91,7 +91,7 @@ impl Announcer {
 
     /// Tells that a session took another's place.
     pub fn replaced(&self, from: Session, to: Session) {
-        self.tell(ProviderEvent::Replaced(Replaced { from, to }));
+        self.tell(ProviderEvent::SessionReplacement(SessionReplacement { from, to }));
     }
 
     /// Tells that the session types are others.

@@ -12,13 +12,13 @@ use grove_core::Timestamp;
 use tokio::sync::broadcast;
 
 pub use self::error::ProviderError;
-pub use self::events::{Announcer, ProviderEvent, Replaced, SessionsChange};
+pub use self::events::{Announcer, ProviderEvent, SessionReplacement, SessionsChange};
 pub use self::send::{
-    AttachedContext, AttachmentKind, AttachmentKinds, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, MAX_QUERY_BYTES,
-    SendError, SendOptions,
+    AttachedContext, AttachedContextKind, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, MAX_QUERY_BYTES, SendError,
+    SendOptions, SupportedAttachments,
 };
 use crate::ids::{BrowseActionId, Icon, ProviderId, SessionId, SessionTypeId, Uri};
-use crate::session::{Session, Workspace};
+use crate::session::{Session, SessionWorkspace};
 
 /// An environment that has sessions: this host, another one, another tool's store, a cloud.
 ///
@@ -44,7 +44,7 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
     }
 
     /// What its sessions run on.
-    fn environment(&self) -> Environment;
+    fn environment(&self) -> ProviderEnvironment;
 
     /// Whether it can be reached now. Its sessions stay listed when it cannot.
     fn availability(&self) -> Availability {
@@ -76,15 +76,15 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
     }
 
     /// Runs a browse action.
-    async fn browse(&self, _request: &BrowseRequest) -> Result<Browsed, ProviderError> {
+    async fn browse(&self, _request: &BrowseRequest) -> Result<BrowseOutcome, ProviderError> {
         Err(self.unsupported("look for folders"))
     }
 
     /// The workspace that a folder or repository is. `None`: it is not one of this provider's.
-    async fn resolve_workspace(&self, uri: &Uri) -> Result<Option<Workspace>, ProviderError>;
+    async fn resolve_workspace(&self, uri: &Uri) -> Result<Option<SessionWorkspace>, ProviderError>;
 
     /// Makes a new session that is not listed before its first message. Several may wait at once.
-    async fn create_new_session(&self, _workspace: &Workspace) -> Result<Session, ProviderError> {
+    async fn create_new_session(&self, _workspace: &SessionWorkspace) -> Result<Session, ProviderError> {
         Err(self.unsupported("begin sessions"))
     }
 
@@ -171,7 +171,7 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
 
 /// What the sessions of a provider run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Environment {
+pub enum ProviderEnvironment {
     /// This host: sessions go on in the background.
     ThisHost,
     /// Another host, by its name.
@@ -182,7 +182,7 @@ pub enum Environment {
     Cloud,
 }
 
-impl Environment {
+impl ProviderEnvironment {
     /// Whether sessions run on a host, this one or another, and go on when nobody looks.
     pub fn is_background(&self) -> bool {
         match self {
@@ -215,7 +215,7 @@ pub enum Availability {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProviderCapabilities {
     /// Which attachments are taken.
-    pub attachments: AttachmentKinds,
+    pub attachments: SupportedAttachments,
 }
 
 /// An agent backend.
@@ -256,9 +256,9 @@ pub struct BrowseRequest {
 
 /// What came of a browse action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Browsed {
+pub enum BrowseOutcome {
     /// The workspace was chosen.
-    Chosen(Workspace),
+    Chosen(SessionWorkspace),
     /// The person is to choose.
     Offered(Vec<BrowseOffer>),
     /// There is nothing to choose, or the person did not want to.

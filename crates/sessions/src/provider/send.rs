@@ -31,7 +31,7 @@ impl SendOptions {
     }
 
     /// Whether it may be sent to a provider that takes these attachments.
-    pub fn check(&self, taken: AttachmentKinds) -> Result<(), SendError> {
+    pub fn check(&self, taken: SupportedAttachments) -> Result<(), SendError> {
         if self.query.len() > MAX_QUERY_BYTES {
             return Err(SendError::LongQuery(self.query.len()));
         }
@@ -85,12 +85,12 @@ pub enum AttachedContext {
 
 impl AttachedContext {
     /// What kind of thing it is.
-    pub fn kind(&self) -> AttachmentKind {
+    pub fn kind(&self) -> AttachedContextKind {
         match self {
-            Self::File { .. } => AttachmentKind::File,
-            Self::Folder { .. } => AttachmentKind::Folder,
-            Self::Selection { .. } => AttachmentKind::Selection,
-            Self::Image { .. } => AttachmentKind::Image,
+            Self::File { .. } => AttachedContextKind::File,
+            Self::Folder { .. } => AttachedContextKind::Folder,
+            Self::Selection { .. } => AttachedContextKind::Selection,
+            Self::Image { .. } => AttachedContextKind::Image,
         }
     }
 
@@ -105,7 +105,7 @@ impl AttachedContext {
 
 /// What kind of thing is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttachmentKind {
+pub enum AttachedContextKind {
     /// A file.
     File,
     /// A folder.
@@ -116,7 +116,7 @@ pub enum AttachmentKind {
     Image,
 }
 
-impl fmt::Display for AttachmentKind {
+impl fmt::Display for AttachedContextKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::File => "files",
@@ -129,7 +129,7 @@ impl fmt::Display for AttachmentKind {
 
 /// Which attachments a provider takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AttachmentKinds {
+pub struct SupportedAttachments {
     /// Files.
     pub files: bool,
     /// Folders.
@@ -140,17 +140,17 @@ pub struct AttachmentKinds {
     pub images: bool,
 }
 
-impl AttachmentKinds {
+impl SupportedAttachments {
     /// All of them.
     pub const ALL: Self = Self { files: true, folders: true, selections: true, images: true };
 
     /// Whether one is among them.
-    pub fn takes(self, kind: AttachmentKind) -> bool {
+    pub fn takes(self, kind: AttachedContextKind) -> bool {
         match kind {
-            AttachmentKind::File => self.files,
-            AttachmentKind::Folder => self.folders,
-            AttachmentKind::Selection => self.selections,
-            AttachmentKind::Image => self.images,
+            AttachedContextKind::File => self.files,
+            AttachedContextKind::Folder => self.folders,
+            AttachedContextKind::Selection => self.selections,
+            AttachedContextKind::Image => self.images,
         }
     }
 }
@@ -166,7 +166,7 @@ pub enum SendError {
     ManyAttachments(usize),
     /// The provider does not take such a thing.
     #[error("{0} cannot be attached here: leave them out, or say in words what they hold")]
-    AttachmentNotTaken(AttachmentKind),
+    AttachmentNotTaken(AttachedContextKind),
     /// One attachment is too large.
     #[error("an attachment has {0} bytes, and {MAX_ATTACHMENT_BYTES} are the most: attach the file itself")]
     LargeAttachment(usize),
@@ -180,24 +180,24 @@ mod tests {
     fn what_a_provider_does_not_take_is_refused_with_a_reason() {
         let image = AttachedContext::Image { media_type: "image/png".into(), data: Arc::from([1_u8]) };
         let options = SendOptions { query: "look".into(), attached_context: vec![image] };
-        assert_eq!(options.check(AttachmentKinds::ALL), Ok(()));
-        let only_files = AttachmentKinds { files: true, ..AttachmentKinds::default() };
+        assert_eq!(options.check(SupportedAttachments::ALL), Ok(()));
+        let only_files = SupportedAttachments { files: true, ..SupportedAttachments::default() };
         let refused = options.check(only_files).unwrap_err();
-        assert_eq!(refused, SendError::AttachmentNotTaken(AttachmentKind::Image));
+        assert_eq!(refused, SendError::AttachmentNotTaken(AttachedContextKind::Image));
         assert!(refused.to_string().starts_with("images cannot be attached"));
     }
 
     #[test]
     fn what_is_sent_has_bounds() {
         let long = SendOptions::new("x".repeat(MAX_QUERY_BYTES + 1));
-        assert!(matches!(long.check(AttachmentKinds::ALL), Err(SendError::LongQuery(_))));
-        assert_eq!(SendOptions::new("x".repeat(MAX_QUERY_BYTES)).check(AttachmentKinds::ALL), Ok(()));
+        assert!(matches!(long.check(SupportedAttachments::ALL), Err(SendError::LongQuery(_))));
+        assert_eq!(SendOptions::new("x".repeat(MAX_QUERY_BYTES)).check(SupportedAttachments::ALL), Ok(()));
         let file = AttachedContext::File { uri: "file:///a".into() };
         let many = SendOptions { query: String::new(), attached_context: vec![file; MAX_ATTACHMENTS + 1] };
-        assert!(matches!(many.check(AttachmentKinds::ALL), Err(SendError::ManyAttachments(_))));
+        assert!(matches!(many.check(SupportedAttachments::ALL), Err(SendError::ManyAttachments(_))));
         let text = "x".repeat(MAX_ATTACHMENT_BYTES + 1).into();
         let large = AttachedContext::Selection { uri: "file:///a".into(), first_line: 1, last_line: 2, text };
         let large = SendOptions { query: String::new(), attached_context: vec![large] };
-        assert!(matches!(large.check(AttachmentKinds::ALL), Err(SendError::LargeAttachment(_))));
+        assert!(matches!(large.check(SupportedAttachments::ALL), Err(SendError::LargeAttachment(_))));
     }
 }

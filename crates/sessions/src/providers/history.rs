@@ -10,8 +10,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use grove_history::catalog::{Catalog, CatalogError, Entry, Filter, MAX_PAGE};
-use grove_history::{Changes, FileMark, Operation, SessionState as ForeignState, Source};
+use grove_history::TranscriptState as ForeignState;
+use grove_history::catalog::{Catalog, CatalogEntry, CatalogError, CatalogFilter, MAX_PAGE};
+use grove_history::{ChangeOperation, FileMark, SessionChanges, TranscriptSource};
 use indexmap::IndexMap;
 use tokio::sync::{broadcast, watch};
 
@@ -20,11 +21,12 @@ use crate::metadata::{
     Metadata, REMOTE_AGENT_HOST, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL, WORKTREE_PATH, file_uri,
 };
 use crate::provider::{
-    Announcer, Availability, Environment, ProviderError, ProviderEvent, SessionType, SessionsChange, SessionsProvider,
+    Announcer, Availability, ProviderEnvironment, ProviderError, ProviderEvent, SessionType, SessionsChange,
+    SessionsProvider,
 };
 use crate::session::{
-    ChatState, FileChange, FileOperation, Interactivity, Session, SessionCapabilities, SessionIdentity, SessionSource,
-    SessionState, SessionStatus, Workspace,
+    self, ChatState, FileOperation, Interactivity, Session, SessionCapabilities, SessionIdentity, SessionSource,
+    SessionState, SessionStatus, SessionWorkspace,
 };
 
 /// How many sessions of a tool are shown: those that changed last. Older ones are left out.
@@ -34,55 +36,55 @@ pub const MAX_SESSIONS: usize = 50_000;
 #[derive(Debug)]
 pub struct HistoryProvider {
     id: ProviderId,
-    source: Source,
+    source: TranscriptSource,
     catalog: Arc<Catalog>,
     announcer: Announcer,
-    listed: Mutex<Listed>,
+    listed: Mutex<HistoryList>,
 }
 
 #[derive(Debug)]
-struct Listed {
+struct HistoryList {
     /// By the name that the catalog has.
-    rows: IndexMap<String, Row>,
+    rows: IndexMap<String, HistoryRow>,
     availability: Availability,
 }
 
 #[derive(Debug)]
-struct Row {
+struct HistoryRow {
     source: SessionSource,
     /// The session's file as it was when its changes were asked for.
     mark: FileMark,
 }
 
 /// A session of the catalog, with what it changed.
-struct Found {
-    entry: Entry,
-    changes: Arc<[FileChange]>,
+struct CatalogSession {
+    entry: CatalogEntry,
+    changes: Arc<[session::ChatFileChange]>,
 }
 
 impl HistoryProvider {
     /// A provider for each tool, over one catalog. They are empty until they are [refreshed](Self::refresh).
     pub fn of_all_tools(catalog: &Arc<Catalog>) -> Result<Vec<Arc<Self>>, BadId> {
         let all = [
-            Source::VsCode,
-            Source::CopilotCli,
-            Source::Claude,
-            Source::Codex,
-            Source::Pi,
-            Source::Gemini,
-            Source::OpenCode,
+            TranscriptSource::VsCode,
+            TranscriptSource::CopilotCli,
+            TranscriptSource::Claude,
+            TranscriptSource::Codex,
+            TranscriptSource::Pi,
+            TranscriptSource::Gemini,
+            TranscriptSource::OpenCode,
         ];
         all.into_iter().map(|source| Self::new(source, catalog.clone()).map(Arc::new)).collect()
     }
 
     /// The provider of a tool.
-    pub fn new(source: Source, catalog: Arc<Catalog>) -> Result<Self, BadId> {
+    pub fn new(source: TranscriptSource, catalog: Arc<Catalog>) -> Result<Self, BadId> {
         Ok(Self {
             id: ProviderId::new(format!("history-{}", source.name()))?,
             source,
             catalog,
             announcer: Announcer::default(),
-            listed: Mutex::new(Listed { rows: IndexMap::new(), availability: Availability::Ready }),
+            listed: Mutex::new(HistoryList { rows: IndexMap::new(), availability: Availability::Ready }),
         })
     }
 
@@ -103,8 +105,8 @@ impl HistoryProvider {
         Ok(())
     }
 
-    fn found(&self) -> Result<Vec<Found>, CatalogError> {
-        let filter = Filter { source: Some(self.source.name().to_owned()), ..Filter::default() };
+    fn found(&self) -> Result<Vec<CatalogSession>, CatalogError> {
+        let filter = CatalogFilter { source: Some(self.source.name().to_owned()), ..CatalogFilter::default() };
         let (mut found, mut after) = (Vec::new(), None);
         loop {
             let page = self.catalog.list(&filter, after.as_ref(), MAX_PAGE)?;
@@ -118,29 +120,29 @@ impl HistoryProvider {
     }
 
     /// Says of sessions what they changed. Of those whose files are as they were that is known.
-    fn add_changes(&self, entries: Vec<Entry>, found: &mut Vec<Found>) -> Result<(), CatalogError> {
-        let known: Vec<Option<Arc<[FileChange]>>> = {
+    fn add_changes(&self, entries: Vec<CatalogEntry>, found: &mut Vec<CatalogSession>) -> Result<(), CatalogError> {
+        let known: Vec<Option<Arc<[session::ChatFileChange]>>> = {
             let listed = self.listed();
-            let known = |entry: &Entry| listed.rows.get(&entry.id).filter(|row| row.mark == entry.mark);
+            let known = |entry: &CatalogEntry| listed.rows.get(&entry.id).filter(|row| row.mark == entry.mark);
             entries.iter().map(|entry| known(entry).map(|row| row.source.session().changes())).collect()
         };
         let unknown = entries.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(entry, _)| entry);
         let mut asked = self.catalog.changes(unknown)?.into_iter();
         for (entry, known) in entries.into_iter().zip(known) {
             let changes = known.unwrap_or_else(|| asked.next().map(changes).unwrap_or_default());
-            found.push(Found { entry, changes });
+            found.push(CatalogSession { entry, changes });
         }
         Ok(())
     }
 
-    fn take(&self, rows: &mut IndexMap<String, Row>, found: Vec<Found>) {
+    fn take(&self, rows: &mut IndexMap<String, HistoryRow>, found: Vec<CatalogSession>) {
         let mut change = SessionsChange::default();
         let mut now = IndexMap::with_capacity(found.len());
-        for Found { entry, changes } in found {
+        for CatalogSession { entry, changes } in found {
             let resource = resource(&entry);
             let state = state(&entry, &resource, changes);
             let source = match rows.swap_remove(&entry.id) {
-                Some(Row { source, .. }) => {
+                Some(HistoryRow { source, .. }) => {
                     if source.update(|shown| *shown = state) {
                         change.changed.push(source.session());
                     }
@@ -155,14 +157,14 @@ impl HistoryProvider {
                     source
                 }
             };
-            now.insert(entry.id, Row { source, mark: entry.mark });
+            now.insert(entry.id, HistoryRow { source, mark: entry.mark });
         }
         change.removed = rows.drain(..).map(|(_, row)| row.source.session()).collect();
         *rows = now;
         self.announcer.sessions(change);
     }
 
-    fn listed(&self) -> MutexGuard<'_, Listed> {
+    fn listed(&self) -> MutexGuard<'_, HistoryList> {
         // Nothing under the lock leaves it half changed.
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -176,13 +178,13 @@ impl SessionsProvider for HistoryProvider {
 
     fn label(&self) -> Arc<str> {
         match self.source {
-            Source::VsCode => "VS Code",
-            Source::CopilotCli => "Copilot CLI",
-            Source::Claude => "Claude Code",
-            Source::Codex => "Codex",
-            Source::Pi => "pi",
-            Source::Gemini => "Gemini CLI",
-            Source::OpenCode => "OpenCode",
+            TranscriptSource::VsCode => "VS Code",
+            TranscriptSource::CopilotCli => "Copilot CLI",
+            TranscriptSource::Claude => "Claude Code",
+            TranscriptSource::Codex => "Codex",
+            TranscriptSource::Pi => "pi",
+            TranscriptSource::Gemini => "Gemini CLI",
+            TranscriptSource::OpenCode => "OpenCode",
         }
         .into()
     }
@@ -196,8 +198,8 @@ impl SessionsProvider for HistoryProvider {
         10
     }
 
-    fn environment(&self) -> Environment {
-        Environment::History
+    fn environment(&self) -> ProviderEnvironment {
+        ProviderEnvironment::History
     }
 
     fn availability(&self) -> Availability {
@@ -217,7 +219,7 @@ impl SessionsProvider for HistoryProvider {
         self.listed().rows.values().map(|row| row.source.session()).collect()
     }
 
-    async fn resolve_workspace(&self, _uri: &Uri) -> Result<Option<Workspace>, ProviderError> {
+    async fn resolve_workspace(&self, _uri: &Uri) -> Result<Option<SessionWorkspace>, ProviderError> {
         Ok(None)
     }
 
@@ -259,11 +261,11 @@ impl HistoryDriver {
 }
 
 /// The URI under which a host shows the session, too.
-fn resource(entry: &Entry) -> Uri {
+fn resource(entry: &CatalogEntry) -> Uri {
     Uri::from(format!("{}:/{}", entry.source().name(), entry.id))
 }
 
-fn state(entry: &Entry, resource: &Uri, changes: Arc<[FileChange]>) -> SessionState {
+fn state(entry: &CatalogEntry, resource: &Uri, changes: Arc<[session::ChatFileChange]>) -> SessionState {
     let metadata = metadata(entry);
     let created_at = entry.session.created_at.unwrap_or_else(|| entry.modified_at());
     let main_chat = ChatState {
@@ -296,7 +298,7 @@ fn state(entry: &Entry, resource: &Uri, changes: Arc<[FileChange]>) -> SessionSt
 }
 
 /// What the tool knew of where it worked.
-fn metadata(entry: &Entry) -> Metadata {
+fn metadata(entry: &CatalogEntry) -> Metadata {
     let workspace = &entry.session.workspace;
     let place = workspace.folders.first();
     let folder = entry.folder.as_deref().or_else(|| place?.path.as_deref());
@@ -328,8 +330,8 @@ fn metadata(entry: &Entry) -> Metadata {
 }
 
 /// The files that a session changed. What lay in one before cannot be looked at: its tool keeps no copy that can be named.
-fn changes(changes: Changes) -> Arc<[FileChange]> {
-    let change = |(path, change): (String, grove_history::FileChange)| FileChange {
+fn changes(changes: SessionChanges) -> Arc<[session::ChatFileChange]> {
+    let change = |(path, change): (String, grove_history::FileChangeSummary)| session::ChatFileChange {
         uri: match change.uri {
             Some(uri) => Uri::from(uri),
             None if is_path(&path) => file_uri(&path),
@@ -338,9 +340,9 @@ fn changes(changes: Changes) -> Arc<[FileChange]> {
         },
         original_uri: None,
         operation: match change.operation {
-            Operation::Created => FileOperation::Created,
-            Operation::Modified => FileOperation::Modified,
-            Operation::Deleted => FileOperation::Deleted,
+            ChangeOperation::Created => FileOperation::Created,
+            ChangeOperation::Modified => FileOperation::Modified,
+            ChangeOperation::Deleted => FileOperation::Deleted,
         },
         insertions: change.insertions,
         deletions: change.deletions,

@@ -7,10 +7,10 @@ use grove_core::Timestamp;
 use tokio::sync::watch;
 
 use super::github::GitHubInfo;
-use super::state::{ChatState, FileChange, Interactivity, Mode, SessionState};
+use super::state::{ChatFileChange, ChatState, Interactivity, Mode, SessionState};
 use super::status::SessionStatus;
 use crate::ids::{Markdown, Uri};
-use crate::observed::Observed;
+use crate::observable::Observable;
 
 /// A chat of a session. It is a projection of the session's channel. One that is gone says what
 /// it said when it was handed out.
@@ -49,10 +49,10 @@ impl Chat {
     pub fn observe<T: PartialEq + Clone>(
         &self,
         project: impl Fn(&ChatState) -> T + Send + Sync + 'static,
-    ) -> Observed<T> {
+    ) -> Observable<T> {
         let resource = self.known.resource.clone();
         let first = project(&self.known);
-        Observed::of_part(self.session.clone(), first, move |state| state.chat(&resource).map(|chat| project(chat)))
+        Observable::of_part(self.session.clone(), first, move |state| state.chat(&resource).map(|chat| project(chat)))
     }
 
     /// What it is called.
@@ -71,7 +71,7 @@ impl Chat {
     }
 
     /// The files that it changed.
-    pub fn changes(&self) -> Arc<[FileChange]> {
+    pub fn changes(&self) -> Arc<[ChatFileChange]> {
         self.state().changes.clone()
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use grove_core::Timestamp;
 
 use super::github::GitHubInfo;
-use super::state::{ChatState, FileChange, Interactivity, Mode, SessionState};
+use super::state::{ChatFileChange, ChatState, Interactivity, Mode, SessionState};
 use super::status::SessionStatus;
 use crate::ids::{Markdown, Uri};
 
@@ -62,7 +62,7 @@ impl SessionState {
     }
 
     /// The main chat's changes.
-    pub fn changes(&self) -> Arc<[FileChange]> {
+    pub fn changes(&self) -> Arc<[ChatFileChange]> {
         self.main_chat.changes.clone()
     }
 

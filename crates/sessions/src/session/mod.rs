@@ -20,13 +20,15 @@ use tokio::sync::watch;
 pub use self::chat::Chat;
 pub use self::derive::ChatDeletion;
 pub use self::github::{GitHubInfo, PullRequest};
-pub use self::state::{ChatState, FileChange, FileOperation, Interactivity, Mode, SessionCapabilities, SessionState};
+pub use self::state::{
+    ChatFileChange, ChatState, FileOperation, Interactivity, Mode, SessionCapabilities, SessionState,
+};
 pub use self::status::{SessionStatus, StatusBits};
 pub use self::title::{UNTITLED, first_title};
-pub use self::workspace::{Repository, Workspace, remote_identity};
+pub use self::workspace::{Repository, SessionWorkspace, remote_identity};
 use crate::ids::{Icon, Markdown, ProviderId, SessionId, SessionTypeId, Uri};
 use crate::metadata::Metadata;
-use crate::observed::Observed;
+use crate::observable::Observable;
 
 /// What of a session never changes.
 #[derive(Clone, Debug)]
@@ -84,8 +86,8 @@ impl Session {
     pub fn observe<T: PartialEq + Clone>(
         &self,
         project: impl Fn(&SessionState) -> T + Send + Sync + 'static,
-    ) -> Observed<T> {
-        Observed::new(self.state.clone(), project)
+    ) -> Observable<T> {
+        Observable::new(self.state.clone(), project)
     }
 
     /// Which agent backend it has.
@@ -99,7 +101,7 @@ impl Session {
     }
 
     /// Where it works.
-    pub fn workspace(&self) -> Option<Arc<Workspace>> {
+    pub fn workspace(&self) -> Option<Arc<SessionWorkspace>> {
         self.state.borrow().workspace.clone()
     }
 
@@ -134,7 +136,7 @@ impl Session {
     }
 
     /// The files that it changed.
-    pub fn changes(&self) -> Arc<[FileChange]> {
+    pub fn changes(&self) -> Arc<[ChatFileChange]> {
         self.state.borrow().changes()
     }
 

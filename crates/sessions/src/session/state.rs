@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::github::GitHubInfo;
 use super::status::SessionStatus;
-use super::workspace::Workspace;
+use super::workspace::SessionWorkspace;
 use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
 use crate::metadata::Metadata;
 
@@ -21,7 +21,7 @@ pub struct SessionState {
     pub icon: Icon,
     /// Where it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<Arc<Workspace>>,
+    pub workspace: Option<Arc<SessionWorkspace>>,
     /// What is known of where it came from, as its source has it.
     #[serde(default)]
     pub metadata: Arc<Metadata>,
@@ -64,7 +64,7 @@ pub struct ChatState {
     /// What it is doing.
     pub status: SessionStatus,
     /// The files that it changed.
-    pub changes: Arc<[FileChange]>,
+    pub changes: Arc<[ChatFileChange]>,
     /// The chosen model.
     pub model_id: Option<Arc<str>>,
     /// The chosen mode.
@@ -120,7 +120,7 @@ pub struct Mode {
 /// A file that a chat changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FileChange {
+pub struct ChatFileChange {
     /// The file as it is now. Of one that was deleted, as it was.
     pub uri: Uri,
     /// What it was before, where that can be looked at. A new file has none.

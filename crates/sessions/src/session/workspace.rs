@@ -9,7 +9,7 @@ use crate::ids::{Icon, Uri};
 /// Where a session works: a folder or a repository, here or elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Workspace {
+pub struct SessionWorkspace {
     /// The folder or repository that was chosen. Trust is given to it.
     pub uri: Uri,
     /// What people call it, such as `my-app` or `my-app [dev-box]`. It heads the group in a list.
@@ -27,7 +27,7 @@ pub struct Workspace {
     pub requires_workspace_trust: bool,
 }
 
-impl Workspace {
+impl SessionWorkspace {
     /// A folder with a label, and nothing else known.
     pub fn new(uri: impl Into<Uri>, label: impl Into<Arc<str>>) -> Self {
         Self {

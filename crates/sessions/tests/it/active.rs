@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use grove_sessions::management::{Management, ManagementError, NobodyToAsk};
+use grove_sessions::management::{Management, ManagementError, NoTrustPrompt};
 use grove_sessions::provider::{Announcer, SendOptions};
 use grove_sessions::session::Interactivity;
 use grove_sessions::{
-    InMemory, Memory, MemoryError, ProviderId, Registry, Remember, Remembered, SessionSource, SessionsProvider, Uri,
+    InMemoryState, PersistentState, ProviderId, Registry, SessionSource, SessionsProvider, StateChange, StateStore,
+    StateStoreError, Uri,
 };
 use tokio::sync::Notify;
 
@@ -105,7 +106,7 @@ async fn the_new_chat_of_a_message_is_followed_while_it_is_sent() {
     let session = provider.add("1").session();
     let (management, _driver, _handles) = manage([provider]);
     management.open_session(session.resource()).unwrap();
-    let send = management.send_and_create_chat(session.id(), SendOptions::new("more"), &NobodyToAsk);
+    let send = management.send_and_create_chat(session.id(), SendOptions::new("more"), &NoTrustPrompt);
     let look = async {
         until(|| session.chats().len() == 2).await;
         assert_eq!(active_chat(&management), *session.chats()[1].resource(), "before the send has ended");
@@ -124,7 +125,7 @@ async fn a_chat_opened_while_another_is_sent_stays_open() {
     let main = session.main_chat().resource().clone();
     let (management, _driver, _handles) = manage([provider]);
     management.open_session(session.resource()).unwrap();
-    let send = management.send_and_create_chat(session.id(), SendOptions::new("more"), &NobodyToAsk);
+    let send = management.send_and_create_chat(session.id(), SendOptions::new("more"), &NoTrustPrompt);
     let look = async {
         until(|| session.chats().len() == 2).await;
         management.open_chat(session.id(), &main).unwrap();
@@ -141,7 +142,7 @@ async fn a_message_elsewhere_leaves_the_view_alone() {
     let (looked_at, other) = (provider.add("1").session(), provider.add("2").session());
     let (management, _driver, _handles) = manage([provider]);
     management.open_session(looked_at.resource()).unwrap();
-    management.send_and_create_chat(other.id(), SendOptions::new("more"), &NobodyToAsk).await.unwrap();
+    management.send_and_create_chat(other.id(), SendOptions::new("more"), &NoTrustPrompt).await.unwrap();
     assert_eq!(management.active_session().unwrap().session(), &looked_at);
 }
 
@@ -205,7 +206,7 @@ async fn a_session_that_is_put_away_gives_way_to_a_new_one_like_it() {
     let (management, driver, _handles) = manage([first.clone(), provider.clone()]);
     let driver = tokio::spawn(driver.run());
     let earlier = management
-        .create_new_session(&first.id, &grove_sessions::session::Workspace::new("file:///work/app", "app"))
+        .create_new_session(&first.id, &grove_sessions::session::SessionWorkspace::new("file:///work/app", "app"))
         .await
         .unwrap();
     management.open_session(source.session().resource()).unwrap();
@@ -266,8 +267,8 @@ async fn whoever_looks_elsewhere_before_the_new_session_is_there_is_left_alone()
 #[test]
 fn the_active_provider_is_the_kept_one_while_it_is_there_else_the_first() {
     let registry = Registry::new();
-    let memory = Arc::new(InMemory::default());
-    let (management, _driver) = Management::new(registry.clone(), memory.clone()).unwrap();
+    let state_store = Arc::new(InMemoryState::default());
+    let (management, _driver) = Management::new(registry.clone(), state_store.clone()).unwrap();
     assert_eq!(management.active_provider_id(), None);
     let _a = registry.register(Arc::new(TestProvider::new("a"))).unwrap();
     assert_eq!(management.active_provider_id().unwrap().as_str(), "a", "the only one");
@@ -283,7 +284,7 @@ fn the_active_provider_is_the_kept_one_while_it_is_there_else_the_first() {
     let _b = registry.register(Arc::new(TestProvider::new("b"))).unwrap();
     assert_eq!(management.active_provider_id().unwrap().as_str(), "b", "it came back");
 
-    let (later, _driver) = Management::new(registry, memory).unwrap();
+    let (later, _driver) = Management::new(registry, state_store).unwrap();
     assert_eq!(later.active_provider_id().unwrap().as_str(), "b", "it is kept");
 }
 
@@ -291,41 +292,41 @@ fn the_active_provider_is_the_kept_one_while_it_is_there_else_the_first() {
 async fn the_session_that_was_last_open_is_opened_again_once_it_is_listed() {
     let provider = Arc::new(TestProvider::new("a"));
     let session = provider.add("1").session();
-    let memory = Arc::new(InMemory::default());
+    let state_store = Arc::new(InMemoryState::default());
     let registry = Registry::new();
     let handle = registry.register(provider.clone()).unwrap();
-    let (management, _driver) = Management::new(registry, memory.clone()).unwrap();
+    let (management, _driver) = Management::new(registry, state_store.clone()).unwrap();
     management.open_session(session.resource()).unwrap();
     drop((management, handle));
 
     let registry = Registry::new();
-    let (management, _driver) = Management::new(registry.clone(), memory.clone()).unwrap();
+    let (management, _driver) = Management::new(registry.clone(), state_store.clone()).unwrap();
     assert_eq!(management.restore(), None, "its provider is not there yet");
     let _handle = registry.register(provider.clone()).unwrap();
     assert_eq!(management.restore(), Some(session.clone()));
     assert_eq!(management.active_session().unwrap().session(), &session);
     assert_eq!(management.restore(), None, "something is looked at");
 
-    let later = management.another_viewer();
+    let later = management.new_viewer();
     provider.archive_session(session.id()).await.unwrap();
     assert_eq!(later.restore(), None, "what was put away stays there");
     let kept = provider.make("kept", "/work/app");
     provider.replace(session.id(), &kept);
     management.view();
-    assert_eq!(memory.recall().unwrap().last_session.as_ref(), Some(kept.session().id()));
+    assert_eq!(state_store.recall().unwrap().last_session.as_ref(), Some(kept.session().id()));
 }
 
 /// A memory whose disk is full.
 #[derive(Debug)]
 struct Broken;
 
-impl Memory for Broken {
-    fn recall(&self) -> Result<Remembered, MemoryError> {
-        Ok(Remembered::default())
+impl StateStore for Broken {
+    fn recall(&self) -> Result<PersistentState, StateStoreError> {
+        Ok(PersistentState::default())
     }
 
-    fn remember(&self, _: Remember) -> Result<(), MemoryError> {
-        Err(MemoryError::Failed("the disk is full".into()))
+    fn remember(&self, _: StateChange) -> Result<(), StateStoreError> {
+        Err(StateStoreError::Failed("the disk is full".into()))
     }
 }
 
@@ -348,7 +349,7 @@ async fn each_viewer_has_a_view_of_its_own_over_one_list() {
     let other = provider.add("2");
     let (one, driver, _handles) = manage([provider]);
     let driver = tokio::spawn(driver.run());
-    let two = one.another_viewer();
+    let two = one.new_viewer();
     one.open_session(source.session().resource()).unwrap();
     assert_eq!(two.active_session(), None);
     assert!(two.view().context.is_new_chat_session);
@@ -372,9 +373,9 @@ async fn each_viewer_has_a_view_of_its_own_over_one_list() {
 #[tokio::test]
 async fn the_new_session_of_a_viewer_is_nobody_elses() {
     let (one, _driver, _handles) = manage([Arc::new(TestProvider::new("a"))]);
-    let two = one.another_viewer();
+    let two = one.new_viewer();
     let provider = ProviderId::new("a").unwrap();
-    let workspace = grove_sessions::session::Workspace::new("file:///work/app", "app");
+    let workspace = grove_sessions::session::SessionWorkspace::new("file:///work/app", "app");
     let draft = one.create_new_session(&provider, &workspace).await.unwrap();
     assert_eq!((one.new_session(), two.new_session()), (Some(draft.clone()), None));
     assert!(two.session_by_id(draft.id()).is_none());
@@ -382,6 +383,6 @@ async fn the_new_session_of_a_viewer_is_nobody_elses() {
     two.unset_new_session().await;
     assert_ne!(other.id(), draft.id());
     assert_eq!(one.new_session(), Some(draft.clone()));
-    one.send_and_create_chat(draft.id(), SendOptions::new("go"), &NobodyToAsk).await.unwrap();
+    one.send_and_create_chat(draft.id(), SendOptions::new("go"), &NoTrustPrompt).await.unwrap();
     assert_eq!(two.active_session(), None);
 }

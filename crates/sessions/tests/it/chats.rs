@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use grove_sessions::management::{ManagementError, NobodyToAsk, SessionsEvent};
-use grove_sessions::provider::{AttachedContext, AttachmentKinds, SendError, SendOptions};
+use grove_sessions::management::{ManagementError, NoTrustPrompt, SessionsEvent};
+use grove_sessions::provider::{AttachedContext, SendError, SendOptions, SupportedAttachments};
 use grove_sessions::session::{Interactivity, SessionStatus};
-use grove_sessions::{Notice, Subscription};
+use grove_sessions::{Subscription, SubscriptionItem};
 
 use crate::provider::{TestProvider, ids, manage};
 
 fn all(events: &mut Subscription<SessionsEvent>) -> Vec<SessionsEvent> {
     let mut told = Vec::new();
-    while let Some(Notice::Event(event)) = events.try_next() {
+    while let Some(SubscriptionItem::Event(event)) = events.try_next() {
         told.push(event);
     }
     told
@@ -61,7 +61,7 @@ async fn a_further_chat_is_begun_where_the_session_supports_several_and_only_the
     let (in_several, in_single) = (several.add("1").session(), single.add("1").session());
     let (management, _driver, _handles) = manage([several, single.clone()]);
     let send = async |session: &grove_sessions::Session| {
-        management.send_and_create_chat(session.id(), SendOptions::new("more"), &NobodyToAsk).await
+        management.send_and_create_chat(session.id(), SendOptions::new("more"), &NoTrustPrompt).await
     };
     assert_eq!(send(&in_several).await.unwrap().chats().len(), 2);
     let refused = send(&in_single).await.unwrap_err();
@@ -71,17 +71,17 @@ async fn a_further_chat_is_begun_where_the_session_supports_several_and_only_the
 
 #[tokio::test]
 async fn what_is_attached_and_not_taken_is_refused_before_it_is_sent() {
-    let files_only = AttachmentKinds { files: true, ..AttachmentKinds::default() };
+    let files_only = SupportedAttachments { files: true, ..SupportedAttachments::default() };
     let a = Arc::new(TestProvider { attachments: files_only, ..TestProvider::new("a") });
     let session = a.add("1").session();
     let (management, _driver, _handles) = manage([a.clone()]);
     let with = |attached| SendOptions { query: "look".into(), attached_context: vec![attached] };
     let folder = with(AttachedContext::Folder { uri: "file:///x".into() });
-    let refused = management.send_and_create_chat(session.id(), folder, &NobodyToAsk).await.unwrap_err();
+    let refused = management.send_and_create_chat(session.id(), folder, &NoTrustPrompt).await.unwrap_err();
     assert!(matches!(refused, ManagementError::Send(SendError::AttachmentNotTaken(_))), "{refused}");
     assert!(a.calls().is_empty() && session.chats().len() == 1);
     let file = with(AttachedContext::File { uri: "file:///x".into() });
-    management.send_and_create_chat(session.id(), file, &NobodyToAsk).await.unwrap();
+    management.send_and_create_chat(session.id(), file, &NoTrustPrompt).await.unwrap();
     assert_eq!(a.calls(), ["send a:1"]);
 }
 
@@ -95,13 +95,13 @@ async fn a_message_goes_to_a_chat_that_is_there() {
     let (management, _driver, _handles) = manage([a.clone()]);
     management.open_session(session.resource()).unwrap();
     let (_, mut events) = management.subscribe();
-    management.send_request(session.id(), &second, SendOptions::new("on"), &NobodyToAsk).await.unwrap();
+    management.send_request(session.id(), &second, SendOptions::new("on"), &NoTrustPrompt).await.unwrap();
     assert_eq!(session.chat(&second).unwrap().status(), SessionStatus::InProgress);
     let sent = SessionsEvent::Sent { session: session.clone(), chat: second, is_new_session: false };
     assert_eq!(all(&mut events), [sent]);
     let active = management.active_session().unwrap().active_chat();
     assert_eq!(active.resource(), session.main_chat().resource(), "the chat that is looked at stays");
-    let refused = management.send_request(session.id(), &hidden, SendOptions::new("on"), &NobodyToAsk).await;
+    let refused = management.send_request(session.id(), &hidden, SendOptions::new("on"), &NoTrustPrompt).await;
     assert!(matches!(refused, Err(ManagementError::UnknownChat { .. })));
 }
 
@@ -113,8 +113,8 @@ async fn nothing_is_sent_to_a_session_that_was_put_away() {
     let session = source.session();
     let (management, _driver, _handles) = manage([a.clone()]);
     let main = session.main_chat().resource().clone();
-    let new_chat = management.send_and_create_chat(session.id(), SendOptions::new("x"), &NobodyToAsk).await;
-    let same_chat = management.send_request(session.id(), &main, SendOptions::new("x"), &NobodyToAsk).await;
+    let new_chat = management.send_and_create_chat(session.id(), SendOptions::new("x"), &NoTrustPrompt).await;
+    let same_chat = management.send_request(session.id(), &main, SendOptions::new("x"), &NoTrustPrompt).await;
     for refused in [new_chat, same_chat] {
         assert!(matches!(refused, Err(ManagementError::Archived(_))));
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use grove_sessions::management::{ContextKeys, ContextValue, Management, NobodyToAsk, row_context};
-use grove_sessions::provider::{Environment, SendOptions};
+use grove_sessions::management::{ContextKeys, ContextValue, Management, NoTrustPrompt, row_context};
+use grove_sessions::provider::{ProviderEnvironment, SendOptions};
 use grove_sessions::session::Repository;
 
 use crate::provider::{TestProvider, manage};
@@ -41,7 +41,7 @@ async fn is_new_chat_session_holds_until_something_was_sent() {
     assert!(flag(&management, "isNewChatSession"));
     let new = management.create_new_session_in(&"file:///work".into(), Default::default()).await.unwrap();
     assert!(flag(&management, "isNewChatSession"), "a session that was not sent is no established one");
-    management.send_and_create_chat(new.id(), SendOptions::new("go"), &NobodyToAsk).await.unwrap();
+    management.send_and_create_chat(new.id(), SendOptions::new("go"), &NoTrustPrompt).await.unwrap();
     assert!(!flag(&management, "isNewChatSession"));
 }
 
@@ -59,10 +59,10 @@ fn active_session_provider_id_and_type_are_the_sessions_own() {
 #[test]
 fn is_active_session_background_provider_means_that_a_host_runs_it() {
     let kinds = [
-        (Environment::ThisHost, true),
-        (Environment::OtherHost("dev-box".into()), true),
-        (Environment::History, false),
-        (Environment::Cloud, false),
+        (ProviderEnvironment::ThisHost, true),
+        (ProviderEnvironment::OtherHost("dev-box".into()), true),
+        (ProviderEnvironment::History, false),
+        (ProviderEnvironment::Cloud, false),
     ];
     for (environment, expected) in kinds {
         let a = Arc::new(TestProvider { environment: environment.clone(), ..TestProvider::new("a") });

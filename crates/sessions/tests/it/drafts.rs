@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use grove_sessions::management::{Management, ManagementError, NewSession, NobodyToAsk, SessionsEvent};
+use grove_sessions::management::{Management, ManagementError, NewSession, NoTrustPrompt, SessionsEvent};
 use grove_sessions::provider::SendOptions;
-use grove_sessions::session::{SessionStatus, Workspace};
-use grove_sessions::{Notice, Session};
+use grove_sessions::session::{SessionStatus, SessionWorkspace};
+use grove_sessions::{Session, SubscriptionItem};
 use tokio::sync::Notify;
 
 use crate::provider::{TestProvider, ids, manage};
 
-fn workspace() -> Workspace {
-    Workspace::new("file:///work/app", "app")
+fn workspace() -> SessionWorkspace {
+    SessionWorkspace::new("file:///work/app", "app")
 }
 
 async fn create(management: &Management, provider: &TestProvider) -> Result<Session, ManagementError> {
@@ -20,7 +20,7 @@ async fn create(management: &Management, provider: &TestProvider) -> Result<Sess
 }
 
 async fn send(management: &Management, session: &Session, query: &str) -> Result<Session, ManagementError> {
-    management.send_and_create_chat(session.id(), SendOptions::new(query), &NobodyToAsk).await
+    management.send_and_create_chat(session.id(), SendOptions::new(query), &NoTrustPrompt).await
 }
 
 #[tokio::test]
@@ -100,10 +100,12 @@ async fn the_first_message_lists_the_session_under_its_first_line() {
     assert_eq!((sent.status(), &*sent.title()), (SessionStatus::InProgress, "Fix the build"));
     assert_eq!((management.new_session(), ids(&management.sessions())), (None, vec![sent.id().to_string()]));
     assert_eq!(management.active_session().unwrap().session(), &sent);
-    assert!(matches!(events.try_next(), Some(Notice::Event(SessionsEvent::Sessions(change))) if change.added == [new]));
+    assert!(
+        matches!(events.try_next(), Some(SubscriptionItem::Event(SessionsEvent::Sessions(change))) if change.added == [new])
+    );
     let chat = sent.main_chat().resource().clone();
     let told = SessionsEvent::Sent { session: sent, chat, is_new_session: true };
-    assert_eq!(events.try_next(), Some(Notice::Event(told)));
+    assert_eq!(events.try_next(), Some(SubscriptionItem::Event(told)));
 }
 
 #[tokio::test]
@@ -209,8 +211,8 @@ async fn a_host_that_goes_away_keeps_its_rows_and_loses_its_types_and_drafts() {
     a.go_away();
     assert_eq!(ids(&management.sessions()), ["a:1", "a:2"]);
     assert_eq!((management.all_session_types(), management.new_session()), (vec![], None));
-    assert_eq!(events.try_next(), Some(Notice::Event(SessionsEvent::Availability(a.id.clone()))));
-    assert_eq!(events.try_next(), Some(Notice::Event(SessionsEvent::SessionTypes)));
+    assert_eq!(events.try_next(), Some(SubscriptionItem::Event(SessionsEvent::Availability(a.id.clone()))));
+    assert_eq!(events.try_next(), Some(SubscriptionItem::Event(SessionsEvent::SessionTypes)));
     assert_eq!(events.try_next(), None);
     a.come_back(&["2", "3"]);
     assert_eq!(ids(&management.sessions()), ["a:2", "a:3"], "what is gone there is gone here once it was listed");

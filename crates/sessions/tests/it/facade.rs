@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use grove_core::Timestamp;
 use grove_sessions::session::{
-    ChatState, FileChange, FileOperation, GitHubInfo, Interactivity, Mode, SessionStatus, SessionStatus::*,
+    ChatFileChange, ChatState, FileOperation, GitHubInfo, Interactivity, Mode, SessionStatus, SessionStatus::*,
 };
 use grove_sessions::{SessionSource, Uri};
 
@@ -56,7 +56,7 @@ fn a_failure_in_a_later_chat_is_told_on_its_own() {
 #[test]
 fn most_properties_come_from_the_main_chat() {
     let source = source();
-    let change = FileChange {
+    let change = ChatFileChange {
         uri: "file:///a".into(),
         original_uri: None,
         operation: FileOperation::Created,

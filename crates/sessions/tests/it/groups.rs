@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use grove_sessions::grouping::{Group, Place, group};
-use grove_sessions::session::Workspace;
+use grove_sessions::grouping::{GroupLocation, SessionGroup, group};
+use grove_sessions::session::SessionWorkspace;
 use grove_sessions::{Metadata, Session, SessionSource};
 
 use crate::provider::TestProvider;
@@ -26,14 +26,15 @@ impl Rows {
         self.0.iter().map(|source| source.session()).collect()
     }
 
-    fn groups(&self) -> Vec<Group> {
+    fn groups(&self) -> Vec<SessionGroup> {
         group(self.sessions())
     }
 
     /// Each heading with the sessions below it.
     fn headings(&self) -> Vec<String> {
-        let below =
-            |group: &Group| group.sessions.iter().map(|session| session.id().local().to_owned()).collect::<Vec<_>>();
+        let below = |group: &SessionGroup| {
+            group.sessions.iter().map(|session| session.id().local().to_owned()).collect::<Vec<_>>()
+        };
         self.groups().iter().map(|group| format!("{}: {}", group.heading(), below(group).join(" "))).collect()
     }
 }
@@ -69,7 +70,7 @@ fn the_same_repository_on_another_host_is_a_group_of_its_own() {
     let rows = Rows::of(&[clone(Metadata::local("/w/site")), there.clone(), there]);
     assert_eq!(rows.headings(), ["site: 0", "site [dev-box]: 1 2"]);
     let keys: Vec<_> = rows.groups().into_iter().map(|group| group.key.unwrap()).collect();
-    assert_eq!(keys[0].place, Place::Repository("github.com/acme/site".into()));
+    assert_eq!(keys[0].place, GroupLocation::Repository("github.com/acme/site".into()));
     assert_eq!((keys[0].host.as_deref(), keys[1].host.as_deref()), (None, Some("dev-box")));
     assert_eq!(keys[0].place, keys[1].place, "only the host tells them apart");
 }
@@ -78,7 +79,7 @@ fn the_same_repository_on_another_host_is_a_group_of_its_own() {
 fn places_of_one_label_that_only_the_host_tells_apart_name_it() {
     let rows = Rows::of(&[Metadata::cloud("acme", "site"), Metadata::cloud("acme", "site")]);
     rows.0[1].update(|state| {
-        let workspace: &mut Workspace = Arc::make_mut(state.workspace.as_mut().unwrap());
+        let workspace: &mut SessionWorkspace = Arc::make_mut(state.workspace.as_mut().unwrap());
         workspace.host = Some("dev-box".into());
     });
     assert_eq!(rows.headings(), ["site (dev-box github.com/acme/site): 1", "site (github.com/acme/site): 0"]);
@@ -91,7 +92,7 @@ fn a_repository_is_one_group_wherever_it_was_cloned() {
         Rows::of(&[clone("/w/site"), clone("/w/copy"), Metadata::cloud("acme", "site"), Metadata::local("/w/site")]);
     assert_eq!(rows.headings(), ["site (acme): 0 1 2", "site (w): 3"]);
     let groups = rows.groups();
-    assert_eq!(groups[0].key.as_ref().unwrap().place, Place::Repository("github.com/acme/site".into()));
+    assert_eq!(groups[0].key.as_ref().unwrap().place, GroupLocation::Repository("github.com/acme/site".into()));
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn sessions_without_a_place_or_a_label_come_last() {
 #[test]
 fn a_group_is_called_as_most_of_its_sessions_call_it() {
     let called = |label: &str| {
-        let mut workspace = Workspace::new("file:///w/app", label);
+        let mut workspace = SessionWorkspace::new("file:///w/app", label);
         workspace.host = Some("h".into());
         workspace
     };

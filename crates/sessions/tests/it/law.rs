@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use grove_sessions::management::{Management, SessionsEvent};
 use grove_sessions::provider::{Announcer, SessionsProvider};
-use grove_sessions::{InMemory, Notice, Registration, Registry, Session, SessionId, Subscription};
+use grove_sessions::{InMemoryState, Registration, Registry, Session, SessionId, Subscription, SubscriptionItem};
 use proptest::prelude::*;
 
 use crate::provider::{TestProvider, manage};
@@ -13,7 +13,7 @@ use crate::provider::{TestProvider, manage};
 const PROVIDERS: usize = 3;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ListStep {
     Register(usize),
     Unregister(usize),
     Add(usize),
@@ -32,32 +32,32 @@ enum Step {
     Look,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ListStep> {
     let provider = 0..PROVIDERS;
     let row = 0_usize..6;
     prop_oneof![
-        2 => provider.clone().prop_map(Step::Register),
-        1 => provider.clone().prop_map(Step::Unregister),
-        6 => provider.clone().prop_map(Step::Add),
-        3 => (provider.clone(), row.clone()).prop_map(|(provider, row)| Step::Remove(provider, row)),
-        3 => (provider.clone(), row.clone()).prop_map(|(provider, row)| Step::Change(provider, row)),
+        2 => provider.clone().prop_map(ListStep::Register),
+        1 => provider.clone().prop_map(ListStep::Unregister),
+        6 => provider.clone().prop_map(ListStep::Add),
+        3 => (provider.clone(), row.clone()).prop_map(|(provider, row)| ListStep::Remove(provider, row)),
+        3 => (provider.clone(), row.clone()).prop_map(|(provider, row)| ListStep::Change(provider, row)),
         3 => (provider.clone(), row.clone(), any::<bool>())
-            .prop_map(|(provider, row, same_id)| Step::Replace { provider, row, same_id }),
-        1 => provider.clone().prop_map(Step::Types),
-        1 => provider.prop_map(Step::Lag),
-        2 => row.prop_map(Step::Open),
-        3 => Just(Step::Look),
+            .prop_map(|(provider, row, same_id)| ListStep::Replace { provider, row, same_id }),
+        1 => provider.clone().prop_map(ListStep::Types),
+        1 => provider.prop_map(ListStep::Lag),
+        2 => row.prop_map(ListStep::Open),
+        3 => Just(ListStep::Look),
     ]
 }
 
 /// A list that is kept by events alone.
-struct Listener {
+struct EventListener {
     rows: BTreeMap<SessionId, Session>,
     titles: BTreeMap<SessionId, Arc<str>>,
     events: Subscription<SessionsEvent>,
 }
 
-impl Listener {
+impl EventListener {
     fn new(management: &Management) -> Self {
         let (sessions, events) = management.subscribe();
         let mut listener = Self { rows: BTreeMap::new(), titles: BTreeMap::new(), events };
@@ -73,7 +73,7 @@ impl Listener {
     fn take_in(&mut self, management: &Management) {
         while let Some(notice) = self.events.try_next() {
             match notice {
-                Notice::Event(SessionsEvent::Sessions(change)) => {
+                SubscriptionItem::Event(SessionsEvent::Sessions(change)) => {
                     for session in &change.removed {
                         assert!(self.rows.remove(session.id()).is_some(), "{session:?} was removed and not there");
                         self.titles.remove(session.id());
@@ -84,23 +84,23 @@ impl Listener {
                     }
                     change.changed.iter().for_each(|session| self.put(session.clone()));
                 }
-                Notice::Event(_) => {}
-                Notice::Reset => *self = Self::new(management),
+                SubscriptionItem::Event(_) => {}
+                SubscriptionItem::Reset => *self = Self::new(management),
             }
         }
     }
 }
 
-struct World {
+struct ProviderWorld {
     providers: Vec<Arc<TestProvider>>,
     handles: Vec<Option<Registration>>,
     management: Management,
-    listener: Listener,
+    listener: EventListener,
     registry: Registry,
     names: usize,
 }
 
-impl World {
+impl ProviderWorld {
     fn new() -> Self {
         let provider = |number: usize| {
             let announcer = Announcer::with_capacity(4);
@@ -108,8 +108,8 @@ impl World {
             Arc::new(TestProvider { announcer, order, ..TestProvider::new(&format!("p{number}")) })
         };
         let registry = Registry::new();
-        let (management, _driver) = Management::new(registry.clone(), Arc::new(InMemory::default())).unwrap();
-        let listener = Listener::new(&management);
+        let (management, _driver) = Management::new(registry.clone(), Arc::new(InMemoryState::default())).unwrap();
+        let listener = EventListener::new(&management);
         let providers = (0..PROVIDERS).map(provider).collect();
         let handles = (0..PROVIDERS).map(|_| None).collect();
         Self { providers, handles, management, listener, registry, names: 0 }
@@ -125,31 +125,31 @@ impl World {
         self.names.to_string()
     }
 
-    fn run(&mut self, step: &Step) {
+    fn run(&mut self, step: &ListStep) {
         match *step {
-            Step::Register(provider) => {
+            ListStep::Register(provider) => {
                 if self.handles[provider].is_none() {
                     let handle = self.registry.register(self.providers[provider].clone()).unwrap();
                     self.handles[provider] = Some(handle);
                 }
             }
-            Step::Unregister(provider) => self.handles[provider] = None,
-            Step::Add(provider) => {
+            ListStep::Unregister(provider) => self.handles[provider] = None,
+            ListStep::Add(provider) => {
                 let name = self.name();
                 self.providers[provider].add(&name);
             }
-            Step::Remove(provider, row) => {
+            ListStep::Remove(provider, row) => {
                 if let Some(id) = self.row(provider, row) {
                     self.providers[provider].remove(&id);
                 }
             }
-            Step::Change(provider, row) => {
+            ListStep::Change(provider, row) => {
                 let title = self.name();
                 if let Some(id) = self.row(provider, row) {
                     self.providers[provider].change(&id, &title);
                 }
             }
-            Step::Replace { provider, row, same_id } => {
+            ListStep::Replace { provider, row, same_id } => {
                 let name = self.name();
                 if let Some(id) = self.row(provider, row) {
                     let name = if same_id { id.local() } else { &name };
@@ -157,15 +157,15 @@ impl World {
                     self.providers[provider].replace(&id, &to);
                 }
             }
-            Step::Types(provider) => self.providers[provider].set_types(&["x"]),
-            Step::Lag(provider) => (0..6).for_each(|_| self.providers[provider].announcer.availability()),
-            Step::Open(row) => {
+            ListStep::Types(provider) => self.providers[provider].set_types(&["x"]),
+            ListStep::Lag(provider) => (0..6).for_each(|_| self.providers[provider].announcer.availability()),
+            ListStep::Open(row) => {
                 let sessions = self.management.sessions();
                 if let Some(session) = sessions.get(row % sessions.len().max(1)) {
                     self.management.open_session(session.resource()).unwrap();
                 }
             }
-            Step::Look => self.check(),
+            ListStep::Look => self.check(),
         }
     }
 
@@ -194,7 +194,7 @@ impl World {
 proptest! {
     #[test]
     fn the_list_is_what_providers_have(steps in prop::collection::vec(step(), 1..120)) {
-        let mut world = World::new();
+        let mut world = ProviderWorld::new();
         for step in &steps {
             world.run(step);
         }
@@ -212,7 +212,7 @@ async fn the_list_is_what_providers_have_after_they_all_spoke_at_once() {
     let providers: Vec<_> = (0..PROVIDERS).map(provider).collect();
     let (management, driver, _handles) = manage(providers.clone());
     let running = tokio::spawn(driver.run());
-    let mut listener = Listener::new(&management);
+    let mut listener = EventListener::new(&management);
     let speaking = providers.iter().cloned().map(|provider| {
         tokio::task::spawn_blocking(move || {
             let mut ids = Vec::new();

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use grove_sessions::management::{ManagementError, NewSession, SessionsEvent};
-use grove_sessions::provider::{BrowseRequest, Browsed, ReadState, SessionsChange, SessionsProvider};
-use grove_sessions::{Notice, SessionId, Subscription, Uri};
+use grove_sessions::provider::{BrowseOutcome, BrowseRequest, ReadState, SessionsChange, SessionsProvider};
+use grove_sessions::{SessionId, Subscription, SubscriptionItem, Uri};
 
 use crate::provider::{TestProvider, ids, manage};
 
 fn next(events: &mut Subscription<SessionsEvent>) -> Option<SessionsEvent> {
     match events.try_next()? {
-        Notice::Event(event) => Some(event),
-        Notice::Reset => panic!("nothing was lost"),
+        SubscriptionItem::Event(event) => Some(event),
+        SubscriptionItem::Reset => panic!("nothing was lost"),
     }
 }
 
@@ -145,7 +145,7 @@ fn a_session_takes_anothers_place_without_a_second_row() {
     // A provider may tell of the new one on its own as well.
     a.announcer.sessions(SessionsChange::added([kept.session()]));
     assert_eq!(ids(&management.sessions()), ["a:kept", "a:other"], "it stands where the old one stood");
-    assert!(matches!(next(&mut events), Some(SessionsEvent::Replaced(_))));
+    assert!(matches!(next(&mut events), Some(SessionsEvent::SessionReplacement(_))));
     assert_eq!(change(&mut events), Some([vec![], list(&["a:temporary"]), list(&["a:kept"])]));
     assert_eq!(change(&mut events), Some([vec![], vec![], list(&["a:kept"])]));
     assert_eq!(management.active_session().unwrap().session(), &other);
@@ -153,7 +153,7 @@ fn a_session_takes_anothers_place_without_a_second_row() {
     let again = a.make("kept", "/work/app");
     a.replace(kept.session().id(), &again);
     assert_eq!(ids(&management.sessions()), ["a:kept", "a:other"]);
-    assert!(matches!(next(&mut events), Some(SessionsEvent::Replaced(_))));
+    assert!(matches!(next(&mut events), Some(SessionsEvent::SessionReplacement(_))));
     assert_eq!(change(&mut events), Some([vec![], vec![], list(&["a:kept"])]), "equal ids: nothing is removed");
     assert_eq!(management.sessions()[0], again.session());
     assert_eq!(next(&mut events), None);
@@ -297,11 +297,11 @@ async fn the_picker_has_the_browse_actions_of_all_providers() {
     assert_eq!(actions.iter().map(shown).collect::<Vec<_>>(), ["Provider a: Folders", "Provider b: Folders"]);
     let action = &actions[1].action;
     let request = |chosen: Option<Uri>| BrowseRequest { action: action.id.clone(), chosen, query: None };
-    let Browsed::Offered(offers) = management.browse(&action.provider_id, &request(None)).await.unwrap() else {
+    let BrowseOutcome::Offered(offers) = management.browse(&action.provider_id, &request(None)).await.unwrap() else {
         panic!("there is something to choose")
     };
     let chosen = management.browse(&action.provider_id, &request(Some(offers[0].uri.clone()))).await.unwrap();
-    assert!(matches!(chosen, Browsed::Chosen(workspace) if workspace.uri.as_str() == "ssh://b/work/app"));
+    assert!(matches!(chosen, BrowseOutcome::Chosen(workspace) if workspace.uri.as_str() == "ssh://b/work/app"));
 }
 
 #[test]
@@ -314,11 +314,11 @@ fn who_listens_too_slowly_is_told_to_list_anew() {
         a.change(session.id(), &number.to_string());
         management.view();
     }
-    assert_eq!(events.try_next(), Some(Notice::Reset));
+    assert_eq!(events.try_next(), Some(SubscriptionItem::Reset));
     assert_eq!(events.try_next(), None, "what was left is older than the list");
     a.add("2");
     assert_eq!(ids(&management.sessions()), ["a:1", "a:2"]);
-    assert!(matches!(events.try_next(), Some(Notice::Event(SessionsEvent::Sessions(_)))));
+    assert!(matches!(events.try_next(), Some(SubscriptionItem::Event(SessionsEvent::Sessions(_)))));
 }
 
 #[test]
@@ -346,14 +346,14 @@ async fn a_listener_hears_of_changes_while_the_driver_runs() {
     let running = tokio::spawn(driver.run());
     let (_, mut events) = management.subscribe();
     a.add("1");
-    assert!(matches!(events.next().await, Some(Notice::Event(SessionsEvent::Sessions(_)))));
+    assert!(matches!(events.next().await, Some(SubscriptionItem::Event(SessionsEvent::Sessions(_)))));
     let b = Arc::new(TestProvider::new("b"));
     let handle = management.registry().register(b.clone()).unwrap();
-    assert_eq!(events.next().await, Some(Notice::Event(SessionsEvent::SessionTypes)));
+    assert_eq!(events.next().await, Some(SubscriptionItem::Event(SessionsEvent::SessionTypes)));
     b.add("2");
-    assert!(matches!(events.next().await, Some(Notice::Event(SessionsEvent::Sessions(_)))));
+    assert!(matches!(events.next().await, Some(SubscriptionItem::Event(SessionsEvent::Sessions(_)))));
     drop(handle);
-    assert!(matches!(events.next().await, Some(Notice::Event(SessionsEvent::Sessions(_)))));
+    assert!(matches!(events.next().await, Some(SubscriptionItem::Event(SessionsEvent::Sessions(_)))));
     drop(management);
     running.await.unwrap();
     while events.next().await.is_some() {}

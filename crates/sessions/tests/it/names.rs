@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::provider::TestProvider;
 
 #[derive(Debug, Deserialize)]
-struct Case {
+struct LabelCase {
     #[serde(default)]
     metadata: Metadata,
     badge: Option<Badge>,
@@ -31,7 +31,7 @@ enum Badge {
 fn labels_are_those_that_other_programs_give() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/repository-names.json");
     let text = std::fs::read_to_string(file).unwrap();
-    let cases: Vec<Case> = serde_json::from_str(&text).unwrap();
+    let cases: Vec<LabelCase> = serde_json::from_str(&text).unwrap();
     assert!(cases.len() > 30);
     for case in &cases {
         let badge = case.badge.as_ref().map(|badge| match badge {

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use grove_core::Timestamp;
-use grove_sessions::management::{Driver, Management};
+use grove_sessions::management::{Management, ManagementDriver};
 use grove_sessions::provider::{
-    Announcer, AttachmentKinds, Availability, BrowseAction, BrowseOffer, BrowseRequest, Browsed, Environment,
-    ProviderCapabilities, ProviderEvent, ReadState, SendOptions, SessionType, SessionsChange,
+    Announcer, Availability, BrowseAction, BrowseOffer, BrowseOutcome, BrowseRequest, ProviderCapabilities,
+    ProviderEnvironment, ProviderEvent, ReadState, SendOptions, SessionType, SessionsChange, SupportedAttachments,
 };
 use grove_sessions::session::{
-    ChatDeletion, ChatState, SessionCapabilities, SessionState, SessionStatus, Workspace, first_title,
+    ChatDeletion, ChatState, SessionCapabilities, SessionState, SessionStatus, SessionWorkspace, first_title,
 };
 use grove_sessions::{
-    InMemory, Metadata, ProviderError, ProviderId, Registry, Session, SessionId, SessionIdentity, SessionSource,
+    InMemoryState, Metadata, ProviderError, ProviderId, Registry, Session, SessionId, SessionIdentity, SessionSource,
     SessionTypeId, SessionsProvider, Uri,
 };
 use tokio::sync::{Notify, broadcast};
@@ -23,8 +23,8 @@ use tokio::sync::{Notify, broadcast};
 pub(crate) struct TestProvider {
     pub(crate) id: ProviderId,
     pub(crate) order: i32,
-    pub(crate) environment: Environment,
-    pub(crate) attachments: AttachmentKinds,
+    pub(crate) environment: ProviderEnvironment,
+    pub(crate) attachments: SupportedAttachments,
     pub(crate) several_chats: bool,
     /// Whether a session that was sent gives its place to another one.
     pub(crate) replaces: bool,
@@ -60,10 +60,10 @@ pub(crate) struct Inner {
 /// A management of some providers. They are taken out when it is dropped.
 pub(crate) fn manage(
     providers: impl IntoIterator<Item = Arc<TestProvider>>,
-) -> (Management, Driver, Vec<grove_sessions::Registration>) {
+) -> (Management, ManagementDriver, Vec<grove_sessions::Registration>) {
     let registry = Registry::new();
     let handles = providers.into_iter().map(|provider| registry.register(provider).unwrap()).collect();
-    let (management, driver) = Management::new(registry, Arc::new(InMemory::default())).unwrap();
+    let (management, driver) = Management::new(registry, Arc::new(InMemoryState::default())).unwrap();
     (management, driver, handles)
 }
 
@@ -76,8 +76,8 @@ impl TestProvider {
         Self {
             id: ProviderId::new(id).unwrap(),
             order: 0,
-            environment: Environment::ThisHost,
-            attachments: AttachmentKinds::ALL,
+            environment: ProviderEnvironment::ThisHost,
+            attachments: SupportedAttachments::ALL,
             several_chats: true,
             replaces: false,
             refuses_early: false,
@@ -274,7 +274,7 @@ impl SessionsProvider for TestProvider {
         self.order
     }
 
-    fn environment(&self) -> Environment {
+    fn environment(&self) -> ProviderEnvironment {
         self.environment.clone()
     }
 
@@ -304,24 +304,24 @@ impl SessionsProvider for TestProvider {
         vec![BrowseAction { id: "folders".into(), label, icon, provider_id: self.id.clone() }]
     }
 
-    async fn browse(&self, request: &BrowseRequest) -> Result<Browsed, ProviderError> {
+    async fn browse(&self, request: &BrowseRequest) -> Result<BrowseOutcome, ProviderError> {
         let Some(chosen) = &request.chosen else {
             let uri = Uri::from(format!("{}work/app", self.folders));
-            return Ok(Browsed::Offered(vec![BrowseOffer { uri, label: "app".into(), description: None }]));
+            return Ok(BrowseOutcome::Offered(vec![BrowseOffer { uri, label: "app".into(), description: None }]));
         };
-        Ok(self.resolve_workspace(chosen).await?.map_or(Browsed::Nothing, Browsed::Chosen))
+        Ok(self.resolve_workspace(chosen).await?.map_or(BrowseOutcome::Nothing, BrowseOutcome::Chosen))
     }
 
-    async fn resolve_workspace(&self, uri: &Uri) -> Result<Option<Workspace>, ProviderError> {
+    async fn resolve_workspace(&self, uri: &Uri) -> Result<Option<SessionWorkspace>, ProviderError> {
         if !uri.as_str().starts_with(&self.folders) {
             return Ok(None);
         }
-        let mut workspace = Workspace::new(uri.clone(), uri.basename());
+        let mut workspace = SessionWorkspace::new(uri.clone(), uri.basename());
         workspace.requires_workspace_trust = self.requires_trust;
         Ok(Some(workspace))
     }
 
-    async fn create_new_session(&self, workspace: &Workspace) -> Result<Session, ProviderError> {
+    async fn create_new_session(&self, workspace: &SessionWorkspace) -> Result<Session, ProviderError> {
         let source = self.make(&format!("new-{}", self.next.load(Ordering::Relaxed)), workspace.uri.path());
         self.call("create", source.session().id())?;
         source.update_main_chat(|chat| chat.status = SessionStatus::Untitled);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use grove_sessions::provider::SessionsProvider;
-use grove_sessions::{DuplicateProvider, Notice, Registry};
+use grove_sessions::{DuplicateProvider, Registry, SubscriptionItem};
 
 use crate::provider::TestProvider;
 
@@ -40,11 +40,11 @@ fn coming_and_going_are_told_once_each() {
     let registry = Registry::new();
     let mut events = registry.subscribe();
     let mut next = || match events.try_next() {
-        Some(Notice::Event(change)) => {
+        Some(SubscriptionItem::Event(change)) => {
             let ids = |list: &[Arc<dyn SessionsProvider>]| list.iter().map(|p| p.id().to_string()).collect::<Vec<_>>();
             Some((ids(&change.added), ids(&change.removed)))
         }
-        Some(Notice::Reset) => panic!("nothing was lost"),
+        Some(SubscriptionItem::Reset) => panic!("nothing was lost"),
         None => None,
     };
     let handle = registry.register(with_order("a", 0)).unwrap();
@@ -85,6 +85,6 @@ fn who_listens_too_slowly_is_told_to_look_anew() {
     for _ in 0..200 {
         drop(registry.register(with_order("a", 0)).unwrap());
     }
-    assert!(matches!(events.try_next(), Some(Notice::Reset)));
+    assert!(matches!(events.try_next(), Some(SubscriptionItem::Reset)));
     assert!(events.try_next().is_none(), "what was left is older than what is looked at now");
 }

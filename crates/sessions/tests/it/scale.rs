@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use grove_sessions::grouping::group;
 use grove_sessions::management::SessionsEvent;
-use grove_sessions::{Notice, Session, SessionSource};
+use grove_sessions::{Session, SessionSource, SubscriptionItem};
 
 use crate::provider::{TestProvider, manage};
 
@@ -41,7 +41,7 @@ fn every_provider_is_listed_once_however_often_somebody_looks() {
         assert_eq!(management.session_by_id(session.id()).as_ref(), Some(&session));
         assert_eq!(management.session_of_chat(session.main_chat().resource()).as_ref(), Some(&session));
         assert_eq!(management.sessions().len(), SESSIONS);
-        assert_eq!(management.another_viewer().sessions().len(), SESSIONS);
+        assert_eq!(management.new_viewer().sessions().len(), SESSIONS);
     }
     assert_eq!(lists(&providers), [1; PROVIDERS]);
 }
@@ -54,7 +54,9 @@ fn a_change_among_ten_thousand_is_one_event_of_one_row_and_lists_nothing() {
     let (changed, gone, new) = (sources[5_000].session(), sources[0].session(), providers[0].make("new", "/work/new"));
     let mut told = |what: &str| -> [Vec<Session>; 3] {
         management.view();
-        let Some(Notice::Event(SessionsEvent::Sessions(change))) = events.try_next() else { panic!("{what} is told") };
+        let Some(SubscriptionItem::Event(SessionsEvent::Sessions(change))) = events.try_next() else {
+            panic!("{what} is told")
+        };
         assert_eq!(events.try_next(), None, "{what} is told once");
         [change.added.clone(), change.removed.clone(), change.changed.clone()]
     };
@@ -81,7 +83,9 @@ fn many_changes_that_nobody_took_in_cost_one_list_of_their_provider_alone() {
         providers[0].change(changed.id(), &number.to_string());
     }
     assert_eq!(management.sessions().len(), SESSIONS);
-    let Some(Notice::Event(SessionsEvent::Sessions(change))) = events.try_next() else { panic!("it is told") };
+    let Some(SubscriptionItem::Event(SessionsEvent::Sessions(change))) = events.try_next() else {
+        panic!("it is told")
+    };
     assert_eq!((change.added.len(), change.removed.len(), &*change.changed), (0, 0, &[changed][..]));
     assert_eq!(lists(&providers), [2, 1, 1, 1, 1]);
 }
@@ -92,7 +96,7 @@ fn ten_thousand_sessions_are_held_once_for_all_who_list_them() {
     let (providers, sources) = many();
     let (management, _driver, _handles) = manage(providers);
     let (listed, _events) = management.subscribe();
-    let groups = group(management.another_viewer().sessions());
+    let groups = group(management.new_viewer().sessions());
     assert_eq!((listed.len(), groups.len()), (SESSIONS, FOLDERS));
     let grouped = groups.iter().flat_map(|group| &group.sessions);
     let mut is_made: Vec<_> = sources.iter().map(|source| Arc::as_ptr(&source.session().state())).collect();

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use grove_sessions::management::{AskTrust, Management, ManagementError, NobodyToAsk, TrustQuestion};
+use grove_sessions::management::{Management, ManagementError, NoTrustPrompt, TrustPrompt, TrustQuestion};
 use grove_sessions::provider::SendOptions;
-use grove_sessions::{InMemory, Registry, Session, Trust};
+use grove_sessions::{InMemoryState, Registry, Session, Trust};
 
 use crate::provider::{TestProvider, manage};
 
@@ -28,7 +28,7 @@ impl Person {
 }
 
 #[async_trait]
-impl AskTrust for Person {
+impl TrustPrompt for Person {
     async fn ask(&self, question: &TrustQuestion) -> Option<Trust> {
         assert_eq!(question.workspace.uri.as_str(), "file:///work/app");
         self.asked.fetch_add(1, Ordering::Relaxed);
@@ -41,7 +41,7 @@ fn careful(id: &str) -> Arc<TestProvider> {
     Arc::new(TestProvider { requires_trust: true, ..TestProvider::new(id) })
 }
 
-async fn send(management: &Management, session: &Session, ask: &dyn AskTrust) -> Result<Session, ManagementError> {
+async fn send(management: &Management, session: &Session, ask: &dyn TrustPrompt) -> Result<Session, ManagementError> {
     management.send_and_create_chat(session.id(), SendOptions::new("go"), ask).await
 }
 
@@ -49,18 +49,18 @@ async fn send(management: &Management, session: &Session, ask: &dyn AskTrust) ->
 async fn a_folder_that_needs_trust_is_asked_for_once() {
     let a = careful("a");
     let (one, two) = (a.add("1").session(), a.add("2").session());
-    let memory = Arc::new(InMemory::default());
+    let state_store = Arc::new(InMemoryState::default());
     let registry = Registry::new();
     let _handle = registry.register(a.clone()).unwrap();
-    let (management, _driver) = Management::new(registry.clone(), memory.clone()).unwrap();
+    let (management, _driver) = Management::new(registry.clone(), state_store.clone()).unwrap();
     let person = Person::who_says(Some(Trust::Trusted));
     send(&management, &one, &person).await.unwrap();
     send(&management, &two, &person).await.unwrap();
     let main = one.main_chat().resource().clone();
     management.send_request(one.id(), &main, SendOptions::new("on"), &person).await.unwrap();
     assert_eq!(person.asked(), 1);
-    let (later, _driver) = Management::new(registry, memory).unwrap();
-    send(&later, &two, &NobodyToAsk).await.unwrap();
+    let (later, _driver) = Management::new(registry, state_store).unwrap();
+    send(&later, &two, &NoTrustPrompt).await.unwrap();
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_refusal_is_kept_and_can_be_taken_back() {
     }
     assert_eq!((person.asked(), a.calls().len()), (1, 0));
     management.set_trust(a.id.clone(), "file:///work/app".into(), Trust::Trusted).unwrap();
-    send(&management, &session, &NobodyToAsk).await.unwrap();
+    send(&management, &session, &NoTrustPrompt).await.unwrap();
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn two_messages_at_once_ask_once() {
 struct Asleep;
 
 #[async_trait]
-impl AskTrust for Asleep {
+impl TrustPrompt for Asleep {
     async fn ask(&self, _: &TrustQuestion) -> Option<Trust> {
         std::future::pending().await
     }
@@ -144,5 +144,5 @@ async fn a_folder_that_needs_no_trust_is_not_asked_for() {
     let a = Arc::new(TestProvider::new("a"));
     let session = a.add("1").session();
     let (management, _driver, _handles) = manage([a]);
-    send(&management, &session, &NobodyToAsk).await.unwrap();
+    send(&management, &session, &NoTrustPrompt).await.unwrap();
 }

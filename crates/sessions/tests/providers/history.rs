@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use grove_core::Timestamp;
-use grove_history::catalog::{Catalog, Filter, Scan};
-use grove_history::{Root, Source};
-use grove_sessions::provider::{Environment, ProviderEvent, ReadState, SendOptions};
+use grove_history::catalog::{Catalog, CatalogFilter};
+use grove_history::{StoreRoot, TranscriptSource};
+use grove_sessions::provider::{ProviderEnvironment, ProviderEvent, ReadState, SendOptions};
 use grove_sessions::providers::history::{HistoryDriver, HistoryProvider};
 use grove_sessions::session::{FileOperation, Interactivity, SessionState, SessionStatus};
 use grove_sessions::{ProviderError, SessionId, SessionsProvider};
@@ -36,17 +36,17 @@ impl Home {
     }
 
     fn scan(&self) {
-        let root = |source, product: &str, folder: &str| Root {
+        let root = |source, product: &str, folder: &str| StoreRoot {
             source,
             product: product.to_owned(),
             folder: self.path().join(folder),
         };
         let roots = vec![
-            root(Source::Claude, "Claude Code", "claude"),
-            root(Source::CopilotCli, "Copilot CLI", "copilot"),
-            root(Source::VsCode, "Code", "code"),
+            root(TranscriptSource::Claude, "Claude Code", "claude"),
+            root(TranscriptSource::CopilotCli, "Copilot CLI", "copilot"),
+            root(TranscriptSource::VsCode, "Code", "code"),
         ];
-        self.catalog.scan(&Scan { roots, keep: None }, &mut |_| {}).unwrap();
+        self.catalog.scan(&grove_history::catalog::ScanRequest { roots, keep: None }, &mut |_| {}).unwrap();
     }
 
     fn claude(&self, id: &str, said: &str) {
@@ -72,7 +72,7 @@ impl Home {
         fs::write(folder.join("events.jsonl"), format!("{start}\n{said}\n")).unwrap();
     }
 
-    fn provider(&self, source: Source) -> HistoryProvider {
+    fn provider(&self, source: TranscriptSource) -> HistoryProvider {
         HistoryProvider::new(source, self.catalog.clone()).unwrap()
     }
 }
@@ -85,7 +85,7 @@ fn each_tool_has_a_provider_of_its_own() {
     let expected = ["vs-code", "copilot-cli", "claude", "codex", "pi", "gemini", "opencode"];
     assert_eq!(ids, expected.map(|source| format!("history-{source}")));
     for provider in all {
-        assert_eq!(provider.environment(), Environment::History);
+        assert_eq!(provider.environment(), ProviderEnvironment::History);
         assert!(provider.session_types().is_empty() && provider.browse_actions().is_empty());
     }
 }
@@ -96,7 +96,7 @@ fn a_row_says_what_the_tool_knew() {
     home.claude("s1", "Fix the build\nplease");
     home.copilot("c1");
     home.scan();
-    let provider = home.provider(Source::Claude);
+    let provider = home.provider(TranscriptSource::Claude);
     provider.refresh().unwrap();
     let row = provider.sessions().remove(0);
     assert_eq!((row.id().as_str(), row.resource().as_str()), ("history-claude:claude.s1", "claude:/claude.s1"));
@@ -114,7 +114,7 @@ fn a_row_says_what_the_tool_knew() {
     assert_eq!(row.main_chat().interactivity(), Interactivity::ReadOnly);
     assert_eq!(row.capabilities(), Default::default());
 
-    let provider = home.provider(Source::CopilotCli);
+    let provider = home.provider(TranscriptSource::CopilotCli);
     provider.refresh().unwrap();
     let row = provider.sessions().remove(0);
     assert_eq!(row.metadata().text("repositoryNwo"), Some("acme/site"));
@@ -145,7 +145,7 @@ fn a_row_says_what_its_session_changed_and_what_came_of_it() {
     log += &format!("{tree}\n{pull}\n");
     fs::write(&path, &log).unwrap();
     home.scan();
-    let provider = home.provider(Source::Claude);
+    let provider = home.provider(TranscriptSource::Claude);
     provider.refresh().unwrap();
     let row = provider.sessions().remove(0);
     let changes = row.changes();
@@ -189,7 +189,7 @@ fn a_row_says_that_the_last_turn_failed_and_what_the_tool_called_the_session() {
     log += &event("e3", "session.error", json!({"errorType": "quota", "message": "no more today"}));
     fs::write(&path, &log).unwrap();
     home.scan();
-    let provider = home.provider(Source::CopilotCli);
+    let provider = home.provider(TranscriptSource::CopilotCli);
     provider.refresh().unwrap();
     let row = provider.sessions().remove(0);
     assert_eq!((row.status(), &*row.title()), (SessionStatus::Error, "Look around"));
@@ -209,7 +209,7 @@ fn a_row_says_on_which_machine_its_folder_lies() {
     let session = json!({"version": 3, "sessionId": "a", "creationDate": 1, "requests": [request]});
     fs::write(folder.join("chatSessions/a.json"), session.to_string()).unwrap();
     home.scan();
-    let provider = home.provider(Source::VsCode);
+    let provider = home.provider(TranscriptSource::VsCode);
     provider.refresh().unwrap();
     let row = provider.sessions().remove(0);
     let metadata = row.metadata();
@@ -224,7 +224,7 @@ async fn what_the_catalog_learns_is_told() {
     let home = Home::new();
     home.claude("s1", "one");
     home.scan();
-    let provider = Arc::new(home.provider(Source::Claude));
+    let provider = Arc::new(home.provider(TranscriptSource::Claude));
     let mut events = provider.subscribe();
     let (scanned, changed) = watch::channel(0);
     let driver = tokio::spawn(HistoryDriver { providers: vec![provider.clone()], changed }.run());
@@ -254,7 +254,7 @@ async fn whatever_would_change_one_is_refused_with_the_way_out() {
     let home = Home::new();
     home.claude("s1", "one");
     home.scan();
-    let provider = home.provider(Source::Claude);
+    let provider = home.provider(TranscriptSource::Claude);
     provider.refresh().unwrap();
     let row = provider.sessions().remove(0);
     let (id, chat) = (row.id(), row.main_chat().resource().clone());
@@ -270,7 +270,10 @@ async fn whatever_would_change_one_is_refused_with_the_way_out() {
         provider.set_session_type(id, &"claude".into()).await.unwrap_err(),
         provider.send_and_create_chat(id, send()).await.unwrap_err(),
         provider.send_request(id, &chat, send()).await.unwrap_err(),
-        provider.create_new_session(&grove_sessions::session::Workspace::new("file:///", "x")).await.unwrap_err(),
+        provider
+            .create_new_session(&grove_sessions::session::SessionWorkspace::new("file:///", "x"))
+            .await
+            .unwrap_err(),
     ];
     for error in refused {
         assert!(matches!(error, ProviderError::Unsupported { .. }), "{error}");
@@ -281,7 +284,7 @@ async fn whatever_would_change_one_is_refused_with_the_way_out() {
 
 /// What happens to the files of a tool, and when somebody looks.
 #[derive(Clone, Debug)]
-enum Step {
+enum HistoryStep {
     /// A session comes, or the log of one that is there gets a turn more.
     Grow(usize),
     /// Another file takes its place.
@@ -293,14 +296,14 @@ enum Step {
     Listen,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = HistoryStep> {
     prop_oneof![
-        4 => (0..SLOTS).prop_map(Step::Grow),
-        2 => (0..SLOTS).prop_map(Step::Change),
-        2 => (0..SLOTS).prop_map(Step::Go),
-        3 => Just(Step::Scan),
-        3 => Just(Step::Refresh),
-        1 => Just(Step::Listen),
+        4 => (0..SLOTS).prop_map(HistoryStep::Grow),
+        2 => (0..SLOTS).prop_map(HistoryStep::Change),
+        2 => (0..SLOTS).prop_map(HistoryStep::Go),
+        3 => Just(HistoryStep::Scan),
+        3 => Just(HistoryStep::Refresh),
+        1 => Just(HistoryStep::Listen),
     ]
 }
 
@@ -387,25 +390,25 @@ proptest! {
         steps in prop::collection::vec(step(), 1..40)
     ) {
         let mut files = Files { home: Home::new(), written: 0 };
-        let provider = files.home.provider(Source::Claude);
+        let provider = files.home.provider(TranscriptSource::Claude);
         let (mut known, mut events) = (States::new(), provider.subscribe());
-        let all = steps.into_iter().chain([Step::Scan, Step::Refresh, Step::Listen]);
+        let all = steps.into_iter().chain([HistoryStep::Scan, HistoryStep::Refresh, HistoryStep::Listen]);
         for step in all {
             match step {
-                Step::Grow(slot) => {
+                HistoryStep::Grow(slot) => {
                     let turn = files.turn(slot);
                     files.write(slot, &turn);
                 }
-                Step::Change(slot) => {
+                HistoryStep::Change(slot) => {
                     files.go(slot);
                     let turn = files.turn(slot);
                     files.write(slot, &turn);
                 }
-                Step::Go(slot) => files.go(slot),
-                Step::Scan => files.home.scan(),
-                Step::Refresh => {
+                HistoryStep::Go(slot) => files.go(slot),
+                HistoryStep::Scan => files.home.scan(),
+                HistoryStep::Refresh => {
                     provider.refresh().unwrap();
-                    let filter = Filter { source: Some("claude".to_owned()), ..Filter::default() };
+                    let filter = CatalogFilter { source: Some("claude".to_owned()), ..CatalogFilter::default() };
                     let entries = files.home.catalog.list(&filter, None, 100).unwrap().entries;
                     let changes = files.home.catalog.changes(&entries).unwrap();
                     let catalogs: Vec<_> = entries
@@ -427,7 +430,7 @@ proptest! {
                         .collect();
                     prop_assert_eq!(listed, catalogs);
                 }
-                Step::Listen => {
+                HistoryStep::Listen => {
                     listen(&mut known, &mut events);
                     let listed = provider.sessions();
                     let states: States = listed.iter().map(|row| (row.id().clone(), row.state())).collect();

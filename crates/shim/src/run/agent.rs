@@ -16,22 +16,22 @@ const LEFTOVERS: Duration = Duration::from_millis(500);
 
 /// The agent and its stdio. Its process is in a task of its own, so that ending it, which takes its time, keeps nobody.
 #[derive(Debug, Default)]
-pub(super) struct Agent {
+pub(super) struct AgentProcess {
     /// There is none where it could not be started.
     pub(super) id: Option<u32>,
-    pub(super) stdin: Stdin,
+    pub(super) stdin: StdinQueue,
     pub(super) stdout: Option<ChildStdout>,
     pub(super) stderr: Option<ChildStderr>,
     end: Option<oneshot::Sender<Duration>>,
     /// Until nothing is left of its group.
-    pub(super) life: Option<Life>,
+    pub(super) exit_task: Option<ExitTask>,
 }
 
-pub(super) type Life = JoinHandle<Result<Exit, ProcessError>>;
+pub(super) type ExitTask = JoinHandle<Result<Exit, ProcessError>>;
 
 /// Lines on their way to the agent.
 #[derive(Debug, Default)]
-pub(super) struct Stdin {
+pub(super) struct StdinQueue {
     pipe: Option<ChildStdin>,
     lines: VecDeque<Bytes>,
     waiting: usize,
@@ -39,17 +39,17 @@ pub(super) struct Stdin {
     closing: bool,
 }
 
-impl Agent {
+impl AgentProcess {
     pub(super) fn start(program: &Program) -> Result<Self, ProcessError> {
         let mut process = Process::start(program)?;
         let (end, told) = oneshot::channel();
         Ok(Self {
             id: Some(process.id()),
-            stdin: Stdin { pipe: process.stdin.take(), ..Stdin::default() },
+            stdin: StdinQueue { pipe: process.stdin.take(), ..StdinQueue::default() },
             stdout: process.stdout.take(),
             stderr: process.stderr.take(),
             end: Some(end),
-            life: Some(tokio::spawn(live(process, told))),
+            exit_task: Some(tokio::spawn(wait_for_exit(process, told))),
         })
     }
 
@@ -64,15 +64,15 @@ impl Agent {
 
 /// Waits until nothing is left of the agent's group, or for ever where that was told already. A call that is dropped
 /// loses nothing.
-pub(super) async fn ended(life: &mut Option<Life>) -> Result<Exit, ProcessError> {
-    let Some(running) = life else { return std::future::pending().await };
+pub(super) async fn ended(exit_task: &mut Option<ExitTask>) -> Result<Exit, ProcessError> {
+    let Some(running) = exit_task else { return std::future::pending().await };
     // The task neither panics nor is aborted.
     let exit = running.await.unwrap_or_else(|_| Ok(Exit::default()));
-    *life = None;
+    *exit_task = None;
     exit
 }
 
-async fn live(mut process: Process, told: oneshot::Receiver<Duration>) -> Result<Exit, ProcessError> {
+async fn wait_for_exit(mut process: Process, told: oneshot::Receiver<Duration>) -> Result<Exit, ProcessError> {
     let grace = tokio::select! {
         _ = process.wait() => LEFTOVERS,
         grace = told => grace.unwrap_or_default(),
@@ -80,7 +80,7 @@ async fn live(mut process: Process, told: oneshot::Receiver<Duration>) -> Result
     process.end(grace).await
 }
 
-impl Stdin {
+impl StdinQueue {
     /// How many bytes wait for the agent.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
@@ -131,21 +131,25 @@ impl Stdin {
 }
 
 /// Reads a piece of what an agent says, or waits for ever where it said all. A call that is dropped loses nothing.
-pub(super) async fn read(pipe: &mut Option<impl AsyncReadExt + Unpin>, buffer: &mut BytesMut, most: usize) -> Heard {
+pub(super) async fn read(
+    pipe: &mut Option<impl AsyncReadExt + Unpin>,
+    buffer: &mut BytesMut,
+    most: usize,
+) -> ReadOutcome {
     let Some(open) = pipe else { return std::future::pending().await };
     buffer.reserve(most);
     match open.read_buf(buffer).await {
-        Ok(bytes) if bytes > 0 => Heard::Something,
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Heard::Something,
+        Ok(bytes) if bytes > 0 => ReadOutcome::Data,
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => ReadOutcome::Data,
         _ => {
             *pipe = None;
-            Heard::End
+            ReadOutcome::End
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
-    Something,
+pub(super) enum ReadOutcome {
+    Data,
     End,
 }

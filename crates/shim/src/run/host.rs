@@ -8,8 +8,10 @@ use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 
 use crate::ShimError;
-use crate::spool::{Place, Spool};
-use crate::wire::{CloseCode, Closed, Frames, FromHost, FromShim, Greeting, Hello, PROTOCOL, SMALL_BYTES, VERSION};
+use crate::spool::{Spool, SpoolCursor};
+use crate::wire::{
+    CloseCode, ConnectionClosed, FrameBuffer, FromHost, FromShim, Greeting, Hello, PROTOCOL, SMALL_BYTES, VERSION,
+};
 
 /// How long a host may take to say who it is, and to hear why its connection ends.
 const GREETING: Duration = Duration::from_secs(10);
@@ -22,31 +24,31 @@ const IN_BYTES: usize = 256 << 10;
 
 /// A host that has said what it wants, and is not heard yet.
 #[derive(Debug)]
-pub(super) struct Arrival {
+pub(super) struct PendingHost {
     stream: UnixStream,
-    frames: Frames,
+    frames: FrameBuffer,
     pub(super) hello: Hello,
 }
 
 /// The host whose words count.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(super) struct HostConnection {
     stream: UnixStream,
-    frames: Frames,
+    frames: FrameBuffer,
     out: BytesMut,
     /// The lines before it were made ready to be sent.
-    place: Place,
-    told_taken: u64,
-    told_end: bool,
+    cursor: SpoolCursor,
+    sent_taken: u64,
+    sent_end: bool,
 }
 
 /// Greets whoever connects. Those that say nothing sensible are left alone.
-pub(super) async fn greet(mut stream: UnixStream) -> Option<Arrival> {
+pub(super) async fn accept_host(mut stream: UnixStream) -> Option<PendingHost> {
     let greeting = async {
         let mut out = BytesMut::new();
         FromShim::Greeting(Greeting { protocol: PROTOCOL.to_owned(), version: VERSION }).encode(&mut out);
         stream.write_all(&out).await.ok()?;
-        let mut frames = Frames::new(SMALL_BYTES);
+        let mut frames = FrameBuffer::new(SMALL_BYTES);
         let hello = loop {
             if let Some((kind, body)) = frames.next().ok()? {
                 match FromHost::decode(kind, body).ok()? {
@@ -66,21 +68,22 @@ pub(super) async fn greet(mut stream: UnixStream) -> Option<Arrival> {
         if hello.version == 0 || hello.version > VERSION {
             let message = format!("version {} is not spoken here, {VERSION} is", hello.version);
             let mut out = BytesMut::new();
-            FromShim::Closed(Closed { code: CloseCode::Version, message, waiting: None }).encode(&mut out);
+            FromShim::ConnectionClosed(ConnectionClosed { code: CloseCode::Version, message, waiting: None })
+                .encode(&mut out);
             stream.write_all(&out).await.ok();
             return None;
         }
         Some((frames, hello))
     };
     let (frames, hello) = tokio::time::timeout(GREETING, greeting).await.ok()??;
-    Some(Arrival { stream, frames, hello })
+    Some(PendingHost { stream, frames, hello })
 }
 
-impl Host {
-    pub(super) fn new(arrival: Arrival, limit: usize, place: Place, taken: u64) -> Self {
-        let Arrival { stream, mut frames, .. } = arrival;
+impl HostConnection {
+    pub(super) fn new(pending_host: PendingHost, limit: usize, cursor: SpoolCursor, taken: u64) -> Self {
+        let PendingHost { stream, mut frames, .. } = pending_host;
         frames.set_limit(limit);
-        Self { stream, frames, out: BytesMut::new(), place, told_taken: taken, told_end: false }
+        Self { stream, frames, out: BytesMut::new(), cursor, sent_taken: taken, sent_end: false }
     }
 
     pub(super) fn say(&mut self, words: &FromShim) {
@@ -89,17 +92,17 @@ impl Host {
 
     /// Makes ready to be sent what there is: the end, where there is one, last.
     pub(super) fn fill(&mut self, spool: &Spool, taken: u64, end: Option<&FromShim>) -> io::Result<()> {
-        if taken > self.told_taken && self.out.len() < OUT_BYTES {
+        if taken > self.sent_taken && self.out.len() < OUT_BYTES {
             self.say(&FromShim::Taken(taken));
-            self.told_taken = taken;
+            self.sent_taken = taken;
         }
-        spool.read(&mut self.place, &mut self.out, OUT_BYTES)?;
+        spool.read(&mut self.cursor, &mut self.out, OUT_BYTES)?;
         if let Some(end) = end
-            && !self.told_end
-            && self.place.number >= spool.next()
+            && !self.sent_end
+            && self.cursor.number >= spool.next()
         {
             self.say(end);
-            self.told_end = true;
+            self.sent_end = true;
         }
         Ok(())
     }
@@ -159,7 +162,7 @@ impl Host {
             ShimError::Nonsense(_) => (CloseCode::Nonsense, None),
             _ => (CloseCode::Other, None),
         };
-        self.say(&FromShim::Closed(Closed { code, message: error.to_string(), waiting }));
+        self.say(&FromShim::ConnectionClosed(ConnectionClosed { code, message: error.to_string(), waiting }));
         tokio::spawn(async move { tokio::time::timeout(GREETING, self.stream.write_all(&self.out)).await });
     }
 }

@@ -6,44 +6,44 @@ use bytes::{Buf, BytesMut};
 const KEPT_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     pub(super) buffer: BytesMut,
     /// So much of it has no line end.
-    looked_at: usize,
+    scanned: usize,
     limit: usize,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-impl Lines {
+impl LineSplitter {
     pub(super) fn new(limit: usize) -> Self {
-        Self { buffer: BytesMut::new(), looked_at: 0, limit }
+        Self { buffer: BytesMut::new(), scanned: 0, limit }
     }
 
     /// Hands out the whole lines, without their ends.
     pub(super) fn take(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), TooLong> {
         let mut large = false;
-        while let Some(end) = memchr::memchr(b'\n', &self.buffer[self.looked_at..]) {
-            let end = self.looked_at + end;
+        while let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+            let end = self.scanned + end;
             if end > self.limit {
                 return Err(TooLong);
             }
             each(&self.buffer[..end]);
             self.buffer.advance(end + 1);
-            self.looked_at = 0;
+            self.scanned = 0;
             large |= end > KEPT_BYTES;
         }
-        self.looked_at = self.buffer.len();
+        self.scanned = self.buffer.len();
         if large {
             self.buffer = BytesMut::from(&self.buffer[..]);
         }
-        if self.looked_at > self.limit { Err(TooLong) } else { Ok(()) }
+        if self.scanned > self.limit { Err(TooLong) } else { Ok(()) }
     }
 
     /// What was said last, without a line end.
     pub(super) fn rest(&mut self) -> Option<BytesMut> {
-        self.looked_at = 0;
+        self.scanned = 0;
         let rest = self.buffer.split();
         (!rest.is_empty()).then_some(rest)
     }
@@ -57,7 +57,7 @@ mod tests {
     fn lines_are_cut_in_whatever_pieces_they_come() {
         let said = b"one\n\ntwo\r\n\xff\xfe\nrest";
         for size in 1..said.len() {
-            let mut lines = Lines::new(100);
+            let mut lines = LineSplitter::new(100);
             let mut heard = Vec::new();
             for piece in said.chunks(size) {
                 lines.buffer.extend_from_slice(piece);
@@ -70,12 +70,12 @@ mod tests {
 
     #[test]
     fn a_line_beyond_the_bound_is_told_as_soon_as_it_is() {
-        let mut lines = Lines::new(3);
+        let mut lines = LineSplitter::new(3);
         lines.buffer.extend_from_slice(b"abc\nabc");
         assert_eq!(lines.take(|_| ()), Ok(()));
         lines.buffer.extend_from_slice(b"d");
         assert_eq!(lines.take(|_| ()), Err(TooLong));
-        let mut lines = Lines::new(3);
+        let mut lines = LineSplitter::new(3);
         lines.buffer.extend_from_slice(b"abcd\n");
         assert_eq!(lines.take(|_| ()), Err(TooLong));
     }

@@ -19,11 +19,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use self::agent::{Agent, Heard, ended, read};
-use self::host::{Arrival, Host, greet};
-use self::lines::{Lines, TooLong};
+use self::agent::{AgentProcess, ReadOutcome, ended, read};
+use self::host::{HostConnection, PendingHost, accept_host};
+use self::lines::{LineSplitter, TooLong};
 use crate::folder::{self, Address, is_ours};
-use crate::log::Log;
+use crate::log::StderrLog;
 use crate::spool::Spool;
 use crate::wire::{AgentEnd, EndReason, FromHost, FromShim, Welcome, frame_limit};
 use crate::{ShimError, ShimLimits, ShimOptions};
@@ -31,15 +31,15 @@ use crate::{ShimError, ShimLimits, ShimOptions};
 /// So much is read of an agent's words at once.
 const CHUNK_BYTES: usize = 64 << 10;
 /// How many may stand at the door at once.
-const ARRIVALS: usize = 16;
+const MAX_PENDING_HOSTS: usize = 16;
 /// How long an agent's stdout is read after its end, where something that left its group keeps that open.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const STDOUT_GRACE: Duration = Duration::from_secs(1);
 /// How long a shim that was told to end waits for the host to acknowledge the agent's last words.
-const FAREWELL: Duration = Duration::from_secs(5);
+const LAST_SEND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before the disk is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often a shim without a host looks whether one could still find it.
-const LOOK_ROUND: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// How long to wait where the system lets nobody in.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -55,12 +55,12 @@ pub fn run(options: ShimOptions) -> Result<AgentEnd, ShimError> {
 #[derive(Debug)]
 struct Shim {
     limits: ShimLimits,
-    door: Door,
-    agent: Agent,
-    lines: Lines,
+    host_listener: HostListener,
+    agent: AgentProcess,
+    lines: LineSplitter,
     spool: Spool,
-    log: Log,
-    host: Option<Host>,
+    log: StderrLog,
+    host: Option<HostConnection>,
     /// Since when there is none.
     alone_since: Instant,
     /// When it was last seen that one could come.
@@ -73,7 +73,7 @@ struct Shim {
     told: bool,
     exit: Option<Exited>,
     /// When the agent's stdout is given up.
-    last_words: Option<Instant>,
+    stdout_deadline: Option<Instant>,
     /// The agent's end, once all that it said is in the spool. Its number is the next one.
     end: Option<AgentEnd>,
     end_acknowledged: bool,
@@ -89,11 +89,11 @@ struct Exited {
 }
 
 /// What the shim waits for.
-enum Event {
-    Arrived(Arrival),
+enum ShimEvent {
+    HostConnected(PendingHost),
     HostReady,
-    Said(Heard),
-    Complained,
+    StdoutRead(ReadOutcome),
+    StderrRead,
     Exited(Result<Exit, ProcessError>),
     Terminated,
     /// Something that needs no more than to look at everything again.
@@ -103,28 +103,28 @@ enum Event {
 impl Shim {
     fn start(options: ShimOptions) -> Result<Self, ShimError> {
         let ShimOptions { folder, agent, limits } = options;
-        let door = Door::open(&folder)?;
+        let host_listener = HostListener::open(&folder)?;
         let now = Instant::now();
         // That it could not be started, the host hears where it hears of every end.
-        let (agent, ending) = match Agent::start(&agent) {
+        let (agent, ending) = match AgentProcess::start(&agent) {
             Ok(agent) => (agent, None),
-            Err(error) => (Agent::default(), Some((EndReason::NotStarted, error.to_string()))),
+            Err(error) => (AgentProcess::default(), Some((EndReason::NotStarted, error.to_string()))),
         };
         Ok(Self {
             limits,
-            door,
+            host_listener,
             exit: ending.as_ref().map(|_| Exited { exit: None, at: now }),
             agent,
-            lines: Lines::new(limits.line_bytes),
+            lines: LineSplitter::new(limits.line_bytes),
             spool: Spool::new(&folder, limits.spool_bytes),
-            log: Log::new(&folder, limits.log_bytes),
+            log: StderrLog::new(&folder, limits.log_bytes),
             host: None,
             alone_since: now,
             looked: now,
             taken: 0,
             ending,
             told: false,
-            last_words: None,
+            stdout_deadline: None,
             end: None,
             end_acknowledged: false,
             retry: None,
@@ -139,27 +139,29 @@ impl Shim {
                 return end;
             }
             let (deadline, reads) = (self.deadline(), self.may_read());
-            let Self { door, agent: Agent { stdin, stdout, stderr, life, .. }, lines, host, .. } = &mut self;
+            let Self {
+                host_listener, agent: AgentProcess { stdin, stdout, stderr, exit_task, .. }, lines, host, ..
+            } = &mut self;
             let event = tokio::select! {
-                event = door.event() => event,
-                () = ready(host.as_ref()) => Event::HostReady,
-                heard = read(stdout, &mut lines.buffer, CHUNK_BYTES), if reads => Event::Said(heard),
-                _ = read(stderr, &mut complaints, CHUNK_BYTES) => Event::Complained,
-                () = stdin.write() => Event::Look,
-                exit = ended(life) => Event::Exited(exit),
-                () = sleep_until(deadline) => Event::Look,
+                event = host_listener.event() => event,
+                () = ready(host.as_ref()) => ShimEvent::HostReady,
+                heard = read(stdout, &mut lines.buffer, CHUNK_BYTES), if reads => ShimEvent::StdoutRead(heard),
+                _ = read(stderr, &mut complaints, CHUNK_BYTES) => ShimEvent::StderrRead,
+                () = stdin.write() => ShimEvent::Look,
+                exit = ended(exit_task) => ShimEvent::Exited(exit),
+                () = sleep_until(deadline) => ShimEvent::Look,
             };
             match event {
-                Event::Arrived(arrival) => self.welcome(arrival),
-                Event::HostReady => self.listen(),
-                Event::Said(heard) => self.said(heard),
-                Event::Complained => {
+                ShimEvent::HostConnected(pending_host) => self.welcome(pending_host),
+                ShimEvent::HostReady => self.listen(),
+                ShimEvent::StdoutRead(heard) => self.said(heard),
+                ShimEvent::StderrRead => {
                     self.log.write(&complaints);
                     complaints.clear();
                 }
-                Event::Exited(exit) => self.exited(exit),
-                Event::Terminated => self.stop(EndReason::Told, "the shim got a signal", self.limits.grace),
-                Event::Look => {}
+                ShimEvent::Exited(exit) => self.exited(exit),
+                ShimEvent::Terminated => self.stop(EndReason::Requested, "the shim got a signal", self.limits.grace),
+                ShimEvent::Look => {}
             }
         }
     }
@@ -170,15 +172,15 @@ impl Shim {
         if self.host.is_none() && self.exit.is_none() && now >= self.alone_since + self.limits.alone {
             self.stop(EndReason::Abandoned, "no host came for too long", self.limits.grace);
         }
-        if self.host.is_none() && now >= self.looked + LOOK_ROUND {
+        if self.host.is_none() && now >= self.looked + CHECK_INTERVAL {
             self.looked = now;
-            if !self.door.can_be_found() {
+            if !self.host_listener.is_reachable() {
                 self.told = true;
                 self.stop(EndReason::Abandoned, "its folder is gone, so no host can come", self.limits.grace);
             }
         }
         self.write(now);
-        self.hear_last_words(now);
+        self.finish_stdout(now);
         self.write(now);
         if let Some(exited) = self.exit
             && self.end.is_none()
@@ -204,18 +206,18 @@ impl Shim {
 
     /// After the agent's end, what it said is read to its end, which does not come where something that left the
     /// agent's group has the other end of the pipe.
-    fn hear_last_words(&mut self, now: Instant) {
+    fn finish_stdout(&mut self, now: Instant) {
         let Some(exited) = self.exit.filter(|_| self.agent.stdout.is_some()) else { return };
         let given_up = if self.may_read() {
-            now >= *self.last_words.get_or_insert(now + LAST_WORDS)
+            now >= *self.stdout_deadline.get_or_insert(now + STDOUT_GRACE)
         } else {
             // Time does not count while there is no room for them.
-            self.last_words = None;
+            self.stdout_deadline = None;
             self.is_over(now, exited)
         };
         if given_up {
             self.agent.stdout = None;
-            self.said(Heard::End);
+            self.said(ReadOutcome::End);
         }
     }
 
@@ -237,7 +239,7 @@ impl Shim {
     /// Whether what is left is waited for no longer.
     fn is_over(&self, now: Instant, exited: Exited) -> bool {
         match &self.host {
-            Some(_) => self.ends_soon() && now >= exited.at + FAREWELL,
+            Some(_) => self.ends_soon() && now >= exited.at + LAST_SEND_TIMEOUT,
             None => self.ends_soon() || now >= self.alone_since.max(exited.at) + self.limits.linger,
         }
     }
@@ -254,11 +256,11 @@ impl Shim {
             (None, None) => Some(self.alone_since + self.limits.alone),
             (None, Some(exited)) => Some(self.alone_since.max(exited.at) + self.limits.linger),
         };
-        let look = self.host.is_none().then_some(self.looked + LOOK_ROUND);
-        let farewell = self.exit.filter(|_| self.ends_soon()).map(|exited| exited.at + FAREWELL);
+        let look = self.host.is_none().then_some(self.looked + CHECK_INTERVAL);
+        let farewell = self.exit.filter(|_| self.ends_soon()).map(|exited| exited.at + LAST_SEND_TIMEOUT);
         // What has passed was dealt with, and waits for something else.
         let now = Instant::now();
-        let all = [alone, look, farewell, self.last_words, self.retry].into_iter().flatten();
+        let all = [alone, look, farewell, self.stdout_deadline, self.retry].into_iter().flatten();
         all.filter(|at| *at > now).min().unwrap_or(now + RETRY)
     }
 
@@ -267,18 +269,18 @@ impl Shim {
         self.agent.stdout.is_some() && !self.spool.is_behind() && self.spool.bytes() < self.limits.spool_bytes
     }
 
-    fn said(&mut self, heard: Heard) {
+    fn said(&mut self, heard: ReadOutcome) {
         match heard {
-            Heard::Something => {
+            ReadOutcome::Data => {
                 let spool = &mut self.spool;
                 if let Err(TooLong) = self.lines.take(|line| spool.push(line)) {
                     self.agent.stdout = None;
-                    self.lines = Lines::new(self.limits.line_bytes);
+                    self.lines = LineSplitter::new(self.limits.line_bytes);
                     let message = format!("the agent said a line of more than {} bytes", self.limits.line_bytes);
                     self.stop(EndReason::LineTooLong, &message, self.limits.grace);
                 }
             }
-            Heard::End => {
+            ReadOutcome::End => {
                 if let Some(rest) = self.lines.rest() {
                     self.spool.push(&rest);
                 }
@@ -299,7 +301,7 @@ impl Shim {
 
     /// Ends the agent. The first reason is the one that counts.
     fn stop(&mut self, reason: EndReason, message: &str, grace: Duration) {
-        self.told |= reason == EndReason::Told;
+        self.told |= reason == EndReason::Requested;
         if self.exit.is_none() {
             self.ending.get_or_insert_with(|| (reason, message.to_owned()));
             self.agent.end(grace);
@@ -307,16 +309,16 @@ impl Shim {
     }
 
     /// Lets a host in. The one before it has to go.
-    fn welcome(&mut self, arrival: Arrival) {
+    fn welcome(&mut self, pending_host: PendingHost) {
         if let Some(mut before) = self.host.take() {
             // What it said until now counts.
             before.receive(|words| self.hear(words)).ok();
             before.close(&ShimError::TakenOver);
         }
         self.alone_since = Instant::now();
-        let from = arrival.hello.from;
-        let Ok(place) = self.spool.place(from) else { return };
-        let mut host = Host::new(arrival, frame_limit(self.limits.line_bytes), place, self.taken);
+        let from = pending_host.hello.from;
+        let Ok(cursor) = self.spool.cursor(from) else { return };
+        let mut host = HostConnection::new(pending_host, frame_limit(self.limits.line_bytes), cursor, self.taken);
         host.say(&FromShim::Welcome(Welcome {
             agent: self.agent.id,
             taken: self.taken,
@@ -335,7 +337,7 @@ impl Shim {
         }
     }
 
-    fn keep(&mut self, host: Host, result: Result<(), ShimError>) {
+    fn keep(&mut self, host: HostConnection, result: Result<(), ShimError>) {
         match result {
             Ok(()) => self.host = Some(host),
             Err(error) => {
@@ -366,13 +368,13 @@ impl Shim {
                 self.spool.acknowledge(number);
                 self.end_acknowledged |= self.end.is_some() && number >= self.spool.next();
             }
-            FromHost::End { grace } => self.stop(EndReason::Told, "the host said so", grace),
+            FromHost::End { grace } => self.stop(EndReason::Requested, "the host said so", grace),
         }
         Ok(())
     }
 }
 
-async fn ready(host: Option<&Host>) {
+async fn ready(host: Option<&HostConnection>) {
     match host {
         // What is wrong with it shows when it is used.
         Some(host) => host.ready().await.unwrap_or_default(),
@@ -382,17 +384,17 @@ async fn ready(host: Option<&Host>) {
 
 /// Where hosts and signals come in.
 #[derive(Debug)]
-struct Door {
+struct HostListener {
     address: Address,
     listener: UnixListener,
-    arrivals: JoinSet<Option<Arrival>>,
+    pending_hosts: JoinSet<Option<PendingHost>>,
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
     _lock: File,
 }
 
-impl Door {
+impl HostListener {
     fn open(folder: &Path) -> Result<Self, ShimError> {
         folder::make_private(folder)?;
         let lock = folder::lock(folder)?;
@@ -406,7 +408,7 @@ impl Door {
         Ok(Self {
             listener: UnixListener::bind(&address.path).map_err(failed)?,
             address,
-            arrivals: JoinSet::new(),
+            pending_hosts: JoinSet::new(),
             hangup: signal(SignalKind::hangup()).map_err(ShimError::Io)?,
             terminate: signal(SignalKind::terminate()).map_err(ShimError::Io)?,
             interrupt: signal(SignalKind::interrupt()).map_err(ShimError::Io)?,
@@ -415,40 +417,40 @@ impl Door {
     }
 
     /// Whether a host could still find it: somebody may have removed the folder.
-    fn can_be_found(&self) -> bool {
+    fn is_reachable(&self) -> bool {
         fs::symlink_metadata(&self.address.path).is_ok()
     }
 
     /// A call that is dropped loses nothing.
-    async fn event(&mut self) -> Event {
-        let room = self.arrivals.len() < ARRIVALS;
+    async fn event(&mut self) -> ShimEvent {
+        let room = self.pending_hosts.len() < MAX_PENDING_HOSTS;
         tokio::select! {
             accepted = self.listener.accept(), if room => match accepted {
                 Ok((stream, _)) => {
                     if is_ours(&stream) {
-                        self.arrivals.spawn(greet(stream));
+                        self.pending_hosts.spawn(accept_host(stream));
                     }
-                    Event::Look
+                    ShimEvent::Look
                 }
                 // The system has nothing to give at the moment.
                 Err(_) => {
                     tokio::time::sleep(PAUSE).await;
-                    Event::Look
+                    ShimEvent::Look
                 }
             },
-            Some(arrived) = self.arrivals.join_next() => match arrived {
-                Ok(Some(arrival)) => Event::Arrived(arrival),
-                _ => Event::Look,
+            Some(arrived) = self.pending_hosts.join_next() => match arrived {
+                Ok(Some(pending_host)) => ShimEvent::HostConnected(pending_host),
+                _ => ShimEvent::Look,
             },
-            _ = self.terminate.recv() => Event::Terminated,
-            _ = self.interrupt.recv() => Event::Terminated,
+            _ = self.terminate.recv() => ShimEvent::Terminated,
+            _ = self.interrupt.recv() => ShimEvent::Terminated,
             // A terminal that goes is none of its business.
-            _ = self.hangup.recv() => Event::Look,
+            _ = self.hangup.recv() => ShimEvent::Look,
         }
     }
 }
 
-impl Drop for Door {
+impl Drop for HostListener {
     fn drop(&mut self) {
         fs::remove_file(&self.address.path).ok();
     }

@@ -2,19 +2,19 @@
 
 use grove_shim::{EndReason, FromAgent, ShimError};
 
-use crate::place::{DEADLINE, Place, SHORT, end, line, peak_memory, until, within};
+use crate::fixture::{DEADLINE, SHORT, ShimFixture, end, line, peak_memory, until, within};
 
 #[tokio::test]
 async fn an_agent_waits_while_the_spool_is_full_and_goes_on_when_there_is_room() {
-    let mut place = Place::new();
-    place.limits.spool_bytes = 100_000;
+    let mut fixture = ShimFixture::new();
+    fixture.limits.spool_bytes = 100_000;
     // The agent counts beats beside its lines: while it beats, it has the time to say more.
     let beats = "(b=0; while :; do b=$((b+1)); echo $b > beats; sleep 0.005; done) &";
     let lines = "i=0; pad=$(printf %0990d 0); while :; do i=$((i+1)); echo \"$i $pad\"; echo $i > progress; done";
     let script = &format!("{beats} {lines}");
-    let stream = place.start(script).await;
+    let stream = fixture.start(script).await;
     drop(stream);
-    let count = |name: &str| place.read(name).trim().parse::<u64>().unwrap_or_default();
+    let count = |name: &str| fixture.read(name).trim().parse::<u64>().unwrap_or_default();
     let progress = || count("progress");
     // About 1,000 bytes a line: in the spool, in the pipe (64 KiB), and in one piece that is read from it.
     until("the spool fills", || progress() > 100).await;
@@ -28,7 +28,7 @@ async fn an_agent_waits_while_the_spool_is_full_and_goes_on_when_there_is_room()
     };
     assert!(stalled > 100, "{stalled}");
 
-    let mut stream = place.attach(1).await.unwrap();
+    let mut stream = fixture.attach(1).await.unwrap();
     for number in 1..=2_000_u64 {
         let (its, said) = line(&mut stream).await;
         assert_eq!((its, said.split(' ').next()), (number, Some(number.to_string().as_str())));
@@ -39,8 +39,8 @@ async fn an_agent_waits_while_the_spool_is_full_and_goes_on_when_there_is_room()
 
 #[tokio::test]
 async fn a_hundred_thousand_lines_go_through_in_their_order_each_once() {
-    let place = Place::new();
-    let mut stream = place.start("seq -f 'line %.0f' 1 100000").await;
+    let fixture = ShimFixture::new();
+    let mut stream = fixture.start("seq -f 'line %.0f' 1 100000").await;
     for number in 1..=100_000_u64 {
         let (its, said) = line(&mut stream).await;
         assert!(its == number && said == format!("line {number}"), "{its}: {said}");
@@ -54,13 +54,13 @@ async fn a_hundred_thousand_lines_go_through_in_their_order_each_once() {
 
 #[tokio::test]
 async fn memory_is_flat_whether_somebody_listens_or_not() {
-    let mut place = Place::new();
-    place.limits.spool_bytes = 64 << 20;
-    let stream = place.start("yes $(printf %01000d 0) | head -n 200000").await;
+    let mut fixture = ShimFixture::new();
+    fixture.limits.spool_bytes = 64 << 20;
+    let stream = fixture.start("yes $(printf %01000d 0) | head -n 200000").await;
     let shim = stream.shim().unwrap();
     drop(stream);
     // The spool fills with nobody there; the rest comes while it is read.
-    let work = place.work.clone();
+    let work = fixture.work.clone();
     let spooled = move || {
         let files = std::fs::read_dir(format!("/proc/{shim}/fd")).unwrap();
         let spool = files.filter_map(|file| {
@@ -72,7 +72,7 @@ async fn memory_is_flat_whether_somebody_listens_or_not() {
         spool.map(|file| file.len()).sum::<u64>()
     };
     until("the spool fills", || spooled() >= 64 << 20).await;
-    let mut stream = place.attach(1).await.unwrap();
+    let mut stream = fixture.attach(1).await.unwrap();
     let mut lines = 0;
     let number = loop {
         match within("the rest", stream.read()).await.unwrap() {
@@ -95,8 +95,8 @@ async fn memory_is_flat_whether_somebody_listens_or_not() {
 
 #[tokio::test]
 async fn a_large_line_goes_through_whole() {
-    let place = Place::new();
-    let mut stream = place.start("head -c 20000000 /dev/zero | tr '\\0' x; echo; cat").await;
+    let fixture = ShimFixture::new();
+    let mut stream = fixture.start("head -c 20000000 /dev/zero | tr '\\0' x; echo; cat").await;
     assert_eq!(line(&mut stream).await.1.len(), 20_000_000);
     let large = vec![b'y'; 10_000_000];
     stream.write(&large).await.unwrap();
@@ -108,9 +108,9 @@ async fn a_large_line_goes_through_whole() {
 
 #[tokio::test]
 async fn an_agent_that_says_a_line_without_end_is_ended_and_it_is_said_why() {
-    let mut place = Place::new();
-    place.limits.line_bytes = 100_000;
-    let mut stream = place.start("echo before; yes | tr -d '\\n'").await;
+    let mut fixture = ShimFixture::new();
+    fixture.limits.line_bytes = 100_000;
+    let mut stream = fixture.start("echo before; yes | tr -d '\\n'").await;
     assert_eq!(line(&mut stream).await, (1, "before".to_owned()));
     let (number, ended) = end(&mut stream).await;
     assert_eq!((number, ended.reason), (2, EndReason::LineTooLong));
@@ -119,9 +119,9 @@ async fn an_agent_that_says_a_line_without_end_is_ended_and_it_is_said_why() {
 
 #[tokio::test]
 async fn an_agent_that_does_not_read_costs_its_host_the_connection_and_nothing_else() {
-    let mut place = Place::new();
-    place.limits.stdin_bytes = 1_000_000;
-    let mut stream = place.start("while ! test -e go; do sleep 0.01; done; wc -l; cat").await;
+    let mut fixture = ShimFixture::new();
+    fixture.limits.stdin_bytes = 1_000_000;
+    let mut stream = fixture.start("while ! test -e go; do sleep 0.01; done; wc -l; cat").await;
     let said = vec![b'x'; 99_999];
     let mut sent = 0;
     // The pipe takes some, the shim the rest, until it does not.
@@ -130,10 +130,10 @@ async fn an_agent_that_does_not_read_costs_its_host_the_connection_and_nothing_e
     }
     let closed = within("the reason", stream.read()).await.unwrap_err();
     assert!(matches!(closed, ShimError::StdinFull { waiting } if waiting > 800_000), "{closed}");
-    let stream = place.attach(1).await.unwrap();
+    let stream = fixture.attach(1).await.unwrap();
     let taken = stream.taken();
     assert!((9..=11).contains(&taken), "{taken}");
-    std::fs::write(place.work.join("go"), "").unwrap();
+    std::fs::write(fixture.work.join("go"), "").unwrap();
     let (mut reader, writer) = stream.split();
     writer.end(DEADLINE).await.unwrap();
     match within("the count", reader.read()).await.unwrap() {

@@ -2,9 +2,9 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
-mod cut;
-mod life;
+mod fixture;
+mod lifecycle;
+mod lines;
 mod load;
-mod place;
-mod talk;
+mod reconnect;
 mod version;

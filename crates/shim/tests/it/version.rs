@@ -6,7 +6,7 @@ use grove_shim::{EndReason, FromAgent, ShimError, ShimStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::place::{Place, is_alive, until, within};
+use crate::fixture::{ShimFixture, is_alive, until, within};
 
 fn frame(kind: u8, number: Option<u64>, body: &str) -> Vec<u8> {
     let number = number.map(|number| number.to_be_bytes().to_vec()).unwrap_or_default();
@@ -21,15 +21,15 @@ async fn expect(stream: &mut UnixStream, expected: &[u8]) {
 }
 
 /// A listener in the place of a shim.
-fn listen(place: &Place) -> UnixListener {
-    std::fs::DirBuilder::new().mode(0o700).create(&place.shim).unwrap();
-    UnixListener::bind(place.shim.join("socket")).unwrap()
+fn listen(fixture: &ShimFixture) -> UnixListener {
+    std::fs::DirBuilder::new().mode(0o700).create(&fixture.shim).unwrap();
+    UnixListener::bind(fixture.shim.join("socket")).unwrap()
 }
 
 #[tokio::test]
 async fn a_host_speaks_to_a_newer_shim_as_it_can_and_skips_what_it_does_not_know() {
-    let place = Place::new();
-    let listener = listen(&place);
+    let fixture = ShimFixture::new();
+    let listener = listen(&fixture);
     let shim = async {
         let mut stream = listener.accept().await.unwrap().0;
         stream.write_all(&frame(b'G', None, r#"{"protocol":"grove-shim","version":9,"new":1}"#)).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_host_speaks_to_a_newer_shim_as_it_can_and_skips_what_it_does_not_know
         stream.write_all(&frame(b'E', Some(4), r#"{"reason":"eaten","exit":{"code":1}}"#)).await.unwrap();
     };
     let host = async {
-        let mut stream = ShimStream::attach(&place.shim, 3).await.unwrap();
+        let mut stream = ShimStream::attach(&fixture.shim, 3).await.unwrap();
         assert_eq!((stream.agent(), stream.taken()), (Some(7), 4));
         let FromAgent::Line { number: 3, line } = stream.read().await.unwrap() else { panic!("no line") };
         assert_eq!(line, &b"{}"[..]);
@@ -62,8 +62,8 @@ async fn a_host_speaks_to_a_newer_shim_as_it_can_and_skips_what_it_does_not_know
 
 #[tokio::test]
 async fn what_is_no_shim_is_not_spoken_to() {
-    let place = Place::new();
-    let listener = listen(&place);
+    let fixture = ShimFixture::new();
+    let listener = listen(&fixture);
     let stranger = async {
         let mut stream = listener.accept().await.unwrap().0;
         stream.write_all(&frame(b'G', None, r#"{"protocol":"other","version":1}"#)).await.unwrap();
@@ -72,7 +72,7 @@ async fn what_is_no_shim_is_not_spoken_to() {
         assert!(heard.is_empty());
     };
     let host = async {
-        let refused = ShimStream::attach(&place.shim, 1).await.unwrap_err();
+        let refused = ShimStream::attach(&fixture.shim, 1).await.unwrap_err();
         assert!(matches!(refused, ShimError::Nonsense(_)), "{refused}");
     };
     within("both", async { tokio::join!(stranger, host) }).await;
@@ -80,11 +80,11 @@ async fn what_is_no_shim_is_not_spoken_to() {
 
 #[tokio::test]
 async fn a_shim_understands_a_host_of_version_1() {
-    let place = Place::new();
-    let stream = place.start("cat").await;
+    let fixture = ShimFixture::new();
+    let stream = fixture.start("cat").await;
     let (shim, agent) = (stream.shim().unwrap(), stream.agent().unwrap());
     drop(stream);
-    let mut host = UnixStream::connect(place.shim.join("socket")).await.unwrap();
+    let mut host = UnixStream::connect(fixture.shim.join("socket")).await.unwrap();
     expect(&mut host, &frame(b'G', None, r#"{"protocol":"grove-shim","version":1}"#)).await;
     host.write_all(&frame(b'H', None, r#"{"version":1,"from":1,"new":true}"#)).await.unwrap();
     let welcome = format!(r#"{{"agent":{agent},"taken":0,"oldest":1,"next":1,"lineBytes":67108864}}"#);
@@ -104,9 +104,9 @@ async fn a_shim_understands_a_host_of_version_1() {
 
 #[tokio::test]
 async fn a_host_of_a_version_that_a_shim_does_not_speak_is_told_so() {
-    let place = Place::new();
-    let _stream = place.start("cat").await;
-    let mut host = UnixStream::connect(place.shim.join("socket")).await.unwrap();
+    let fixture = ShimFixture::new();
+    let _stream = fixture.start("cat").await;
+    let mut host = UnixStream::connect(fixture.shim.join("socket")).await.unwrap();
     expect(&mut host, &frame(b'G', None, r#"{"protocol":"grove-shim","version":1}"#)).await;
     host.write_all(&frame(b'H', None, r#"{"version":2,"from":1}"#)).await.unwrap();
     let closed = r#"{"code":"version","message":"version 2 is not spoken here, 1 is"}"#;
@@ -115,9 +115,9 @@ async fn a_host_of_a_version_that_a_shim_does_not_speak_is_told_so() {
 
 #[tokio::test]
 async fn a_write_that_leaves_one_out_is_refused() {
-    let place = Place::new();
-    let _stream = place.start("cat").await;
-    let mut host = UnixStream::connect(place.shim.join("socket")).await.unwrap();
+    let fixture = ShimFixture::new();
+    let _stream = fixture.start("cat").await;
+    let mut host = UnixStream::connect(fixture.shim.join("socket")).await.unwrap();
     host.write_all(&frame(b'H', None, r#"{"version":1,"from":1}"#)).await.unwrap();
     host.write_all(&frame(b'w', Some(2), "two")).await.unwrap();
     let mut heard = String::new();

@@ -11,40 +11,41 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::character::{Character, CrashOn, Fault, Takes};
+use super::behavior::{AgentBehavior, CrashPoint, PromptContentKind, RpcError};
 use super::check;
-use super::memory::{Memory, Store};
+use super::memory::{SessionMemory, SessionStore};
 use super::peer::{
-    Answer, Heard, INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NEEDS_AUTH, NO_METHOD, NOT_FOUND, Peer, Wait, lock,
+    INTERNAL, INVALID_PARAMS, INVALID_REQUEST, IncomingMessage, NEEDS_AUTH, NO_METHOD, NOT_FOUND, RpcPeer, RpcResult,
+    TurnWait, lock,
 };
 use super::script::Crash;
-use super::turn::{self, Turn};
+use super::turn::{self, TurnRunner};
 
 /// How long an agent that does not care for the end of its stdin lives on, so that none outlives a test run.
 pub const ALONE: Duration = Duration::from_secs(600);
 
 /// An agent.
-pub(super) struct Agent {
-    pub(super) character: Character,
-    pub(super) peer: Peer,
-    store: Store,
-    state: Mutex<State>,
+pub(super) struct ScriptedAcpAgent {
+    pub(super) behavior: AgentBehavior,
+    pub(super) peer: RpcPeer,
+    store: SessionStore,
+    state: Mutex<AgentState>,
 }
 
 #[derive(Default)]
-struct State {
+struct AgentState {
     /// What the client said of itself, once it did.
     client: Option<Value>,
     authenticated: bool,
-    sessions: HashMap<String, Arc<Session>>,
+    sessions: HashMap<String, Arc<RunningSession>>,
     prompts: usize,
 }
 
 /// A session that is open.
-pub(super) struct Session {
+pub(super) struct RunningSession {
     pub(super) id: String,
-    pub(super) memory: Mutex<Memory>,
-    turn: Mutex<Option<Arc<Wait>>>,
+    pub(super) memory: Mutex<SessionMemory>,
+    turn: Mutex<Option<Arc<TurnWait>>>,
 }
 
 /// `session/set_model`, which the protocol's types do not have any more.
@@ -56,55 +57,55 @@ struct SetModel {
 }
 
 /// Speaks the protocol on stdin and stdout until stdin ends.
-pub fn run(character: Character) -> ExitCode {
-    serve(character, &mut std::io::stdin().lock(), Box::new(std::io::stdout()))
+pub fn run(behavior: AgentBehavior) -> ExitCode {
+    serve(behavior, &mut std::io::stdin().lock(), Box::new(std::io::stdout()))
 }
 
-fn serve(character: Character, lines: &mut dyn BufRead, out: Box<dyn Write + Send>) -> ExitCode {
-    std::thread::sleep(Duration::from_millis(character.slow_start));
-    let agent = Arc::new(Agent {
-        peer: Peer::new(out, &character),
-        store: Store(character.store.clone()),
+fn serve(behavior: AgentBehavior, lines: &mut dyn BufRead, out: Box<dyn Write + Send>) -> ExitCode {
+    std::thread::sleep(Duration::from_millis(behavior.slow_start));
+    let agent = Arc::new(ScriptedAcpAgent {
+        peer: RpcPeer::new(out, &behavior),
+        store: SessionStore(behavior.store.clone()),
         state: Mutex::default(),
-        character,
+        behavior,
     });
-    if agent.character.opens_stored {
+    if agent.behavior.opens_stored {
         agent.store.all().into_iter().for_each(|memory| drop(agent.open(memory)));
     }
     loop {
         match agent.peer.hear(lines) {
-            Heard::Request { id, method, params } => agent.request(&id, &method, &params),
-            Heard::Notification { method, params } => agent.notified(&method, &params),
-            Heard::Nothing => {}
-            Heard::End => break,
+            IncomingMessage::Request { id, method, params } => agent.request(&id, &method, &params),
+            IncomingMessage::Notification { method, params } => agent.notified(&method, &params),
+            IncomingMessage::Nothing => {}
+            IncomingMessage::End => break,
         }
     }
-    if agent.character.ignores_stdin_close {
+    if agent.behavior.ignores_stdin_close {
         std::thread::sleep(ALONE);
     }
     agent.save_all();
     ExitCode::SUCCESS
 }
 
-impl Agent {
+impl ScriptedAcpAgent {
     fn request(self: &Arc<Self>, id: &Value, method: &str, params: &Value) {
         let crash = match method {
-            "initialize" => Some(CrashOn::Initialize),
-            "session/new" => Some(CrashOn::New),
-            "session/load" => Some(CrashOn::Load),
-            "session/resume" => Some(CrashOn::Resume),
-            "session/set_mode" => Some(CrashOn::SetMode),
+            "initialize" => Some(CrashPoint::Initialize),
+            "session/new" => Some(CrashPoint::New),
+            "session/load" => Some(CrashPoint::Load),
+            "session/resume" => Some(CrashPoint::Resume),
+            "session/set_mode" => Some(CrashPoint::SetMode),
             "session/prompt" => {
                 let mut state = lock(&self.state);
                 state.prompts += 1;
-                Some(CrashOn::Prompt(state.prompts))
+                Some(CrashPoint::Prompt(state.prompts))
             }
             _ => None,
         };
-        if crash.is_some_and(|crash| self.character.crash_on.contains(&crash)) {
+        if crash.is_some_and(|crash| self.behavior.crash_on.contains(&crash)) {
             self.crash(Crash::Code(1));
         }
-        let refused = self.character.refuses.get(method).cloned().map_or(Ok(()), Err);
+        let refused = self.behavior.refuses.get(method).cloned().map_or(Ok(()), Err);
         let answer = refused.and_then(|()| self.in_order(method)).and_then(|()| match method {
             "session/prompt" => self.prompt(id, params).map(|()| None),
             _ => self.answer(method, params).map(Some),
@@ -120,38 +121,38 @@ impl Agent {
     }
 
     /// Whether it is time for such a request.
-    fn in_order(&self, method: &str) -> Result<(), Fault> {
+    fn in_order(&self, method: &str) -> Result<(), RpcError> {
         let state = lock(&self.state);
         match (method, &state.client) {
             ("initialize", None) => Ok(()),
-            ("initialize", Some(_)) => Err(Fault::new(INVALID_REQUEST, "initialize was called before")),
-            (_, None) => Err(Fault::new(INVALID_REQUEST, "call initialize first")),
-            (_, Some(_)) if !method.starts_with("session/") || !self.character.needs_auth || state.authenticated => {
+            ("initialize", Some(_)) => Err(RpcError::new(INVALID_REQUEST, "initialize was called before")),
+            (_, None) => Err(RpcError::new(INVALID_REQUEST, "call initialize first")),
+            (_, Some(_)) if !method.starts_with("session/") || !self.behavior.needs_auth || state.authenticated => {
                 Ok(())
             }
-            (_, Some(_)) => Err(Fault::new(NEEDS_AUTH, "Authentication required")),
+            (_, Some(_)) => Err(RpcError::new(NEEDS_AUTH, "Authentication required")),
         }
     }
 
-    fn answer(&self, method: &str, params: &Value) -> Answer {
-        let can = self.character.can;
+    fn answer(&self, method: &str, params: &Value) -> RpcResult {
+        let can = self.behavior.can;
         match method {
             "initialize" => self.initialize(params),
             "authenticate" => self.authenticate(params),
             "session/new" => {
                 let asked: acp::NewSessionRequest = check::read(params)?;
                 self.check_folders(&asked.cwd, &asked.additional_directories)?;
-                Ok(self.open(Memory::new(&asked.cwd, &self.character)))
+                Ok(self.open(SessionMemory::new(&asked.cwd, &self.behavior)))
             }
             "session/load" if can.load => {
                 let asked: acp::LoadSessionRequest = check::read(params)?;
                 self.check_folders(&asked.cwd, &asked.additional_directories)?;
-                self.reopen(&asked.session_id.0, &asked.cwd, Replay::Yes)
+                self.reopen(&asked.session_id.0, &asked.cwd, HistoryReplay::Yes)
             }
             "session/resume" if can.resume => {
                 let asked: acp::ResumeSessionRequest = check::read(params)?;
                 self.check_folders(&asked.cwd, &asked.additional_directories)?;
-                self.reopen(&asked.session_id.0, &asked.cwd, Replay::No)
+                self.reopen(&asked.session_id.0, &asked.cwd, HistoryReplay::No)
             }
             "session/fork" if can.fork => {
                 let asked: acp::ForkSessionRequest = check::read(params)?;
@@ -175,22 +176,22 @@ impl Agent {
             "session/set_mode" => {
                 let asked: acp::SetSessionModeRequest = check::read(params)?;
                 let mode = asked.mode_id.0.to_string();
-                self.choose(&asked.session_id.0, &self.character.modes, &mode, |memory| &mut memory.mode)
+                self.choose(&asked.session_id.0, &self.behavior.modes, &mode, |memory| &mut memory.mode)
             }
             "session/set_model" => {
                 let asked: SetModel = check::read(params)?;
-                self.choose(&asked.session_id, &self.character.models, &asked.model_id, |memory| &mut memory.model)
+                self.choose(&asked.session_id, &self.behavior.models, &asked.model_id, |memory| &mut memory.model)
             }
             "session/set_config_option" => self.set_option(params),
-            _ => Err(Fault::new(NO_METHOD, format!("Method not found: {method}"))),
+            _ => Err(RpcError::new(NO_METHOD, format!("Method not found: {method}"))),
         }
     }
 
-    fn initialize(&self, params: &Value) -> Answer {
+    fn initialize(&self, params: &Value) -> RpcResult {
         let _: acp::InitializeRequest = check::read(params)?;
         lock(&self.state).client = Some(params.clone());
-        let character = &self.character;
-        let can = character.can;
+        let behavior = &self.behavior;
+        let can = behavior.can;
         let abilities = [
             ("list", can.list),
             ("resume", can.resume),
@@ -201,17 +202,17 @@ impl Agent {
         ];
         let abilities: Map<String, Value> =
             abilities.iter().filter(|(_, can)| *can).map(|(name, _)| ((*name).to_owned(), json!({}))).collect();
-        let takes = |what| character.takes.contains(&what);
-        let methods = character.auth_methods.iter().map(|id| json!({"id": id, "name": id}));
+        let takes = |what| behavior.takes.contains(&what);
+        let methods = behavior.auth_methods.iter().map(|id| json!({"id": id, "name": id}));
         Ok(json!({
             "protocolVersion": 1,
             "agentInfo": {"name": "acp-agent", "title": "Scripted ACP agent", "version": env!("CARGO_PKG_VERSION")},
             "agentCapabilities": {
                 "loadSession": can.load,
                 "promptCapabilities": {
-                    "image": takes(Takes::Image),
-                    "audio": takes(Takes::Audio),
-                    "embeddedContext": takes(Takes::EmbeddedContext),
+                    "image": takes(PromptContentKind::Image),
+                    "audio": takes(PromptContentKind::Audio),
+                    "embeddedContext": takes(PromptContentKind::EmbeddedContext),
                 },
                 "sessionCapabilities": abilities,
             },
@@ -219,49 +220,52 @@ impl Agent {
         }))
     }
 
-    fn authenticate(&self, params: &Value) -> Answer {
+    fn authenticate(&self, params: &Value) -> RpcResult {
         let asked: acp::AuthenticateRequest = check::read(params)?;
-        if !self.character.auth_methods.iter().any(|id| *id == *asked.method_id.0) {
-            return Err(Fault::new(INVALID_PARAMS, format!("there is no way {} to authenticate", asked.method_id.0)));
+        if !self.behavior.auth_methods.iter().any(|id| *id == *asked.method_id.0) {
+            return Err(RpcError::new(
+                INVALID_PARAMS,
+                format!("there is no way {} to authenticate", asked.method_id.0),
+            ));
         }
         lock(&self.state).authenticated = true;
         Ok(json!({}))
     }
 
-    fn check_folders(&self, cwd: &Path, more: &[std::path::PathBuf]) -> Result<(), Fault> {
-        if !more.is_empty() && !self.character.can.additional_directories {
-            return Err(Fault::new(INVALID_PARAMS, "this agent works in one folder"));
+    fn check_folders(&self, cwd: &Path, more: &[std::path::PathBuf]) -> Result<(), RpcError> {
+        if !more.is_empty() && !self.behavior.can.additional_directories {
+            return Err(RpcError::new(INVALID_PARAMS, "this agent works in one folder"));
         }
         match std::iter::once(cwd).chain(more.iter().map(|path| path.as_path())).find(|path| !path.is_absolute()) {
             None => Ok(()),
-            Some(path) => Err(Fault::new(INVALID_PARAMS, format!("{} is not absolute", path.display()))),
+            Some(path) => Err(RpcError::new(INVALID_PARAMS, format!("{} is not absolute", path.display()))),
         }
     }
 
     /// Opens a session that is new here.
-    fn open(&self, memory: Memory) -> Value {
-        let mut result = memory.settings(&self.character);
+    fn open(&self, memory: SessionMemory) -> Value {
+        let mut result = memory.settings(&self.behavior);
         result.insert("sessionId".to_owned(), json!(memory.id));
         self.save(&memory);
-        let session = Session { id: memory.id.clone(), memory: Mutex::new(memory), turn: Mutex::default() };
+        let session = RunningSession { id: memory.id.clone(), memory: Mutex::new(memory), turn: Mutex::default() };
         lock(&self.state).sessions.insert(session.id.clone(), Arc::new(session));
         result.into()
     }
 
-    fn reopen(&self, id: &str, cwd: &Path, replay: Replay) -> Answer {
+    fn reopen(&self, id: &str, cwd: &Path, replay: HistoryReplay) -> RpcResult {
         if let Ok(open) = self.session(id) {
-            if self.character.already_loaded_error {
-                return Err(Fault::new(INVALID_PARAMS, format!("Session {id} is already loaded")));
+            if self.behavior.already_loaded_error {
+                return Err(RpcError::new(INVALID_PARAMS, format!("Session {id} is already loaded")));
             }
             if lock(&open.turn).is_some() {
-                return Err(Fault::new(INVALID_REQUEST, "a turn of this session is running"));
+                return Err(RpcError::new(INVALID_REQUEST, "a turn of this session is running"));
             }
         }
         let mut memory = self.remembered(id)?;
         cwd.clone_into(&mut memory.cwd);
         let told = match replay {
-            Replay::Yes => memory.replay(self.character.load_differs),
-            Replay::No => Vec::new(),
+            HistoryReplay::Yes => memory.replay(self.behavior.load_differs),
+            HistoryReplay::No => Vec::new(),
         };
         let mut result = self.open(memory);
         if let Value::Object(result) = &mut result {
@@ -273,7 +277,7 @@ impl Agent {
         Ok(result)
     }
 
-    fn list(&self, params: &Value) -> Answer {
+    fn list(&self, params: &Value) -> RpcResult {
         // No params at all are as good as empty ones.
         let params = if params.is_null() { &json!({}) } else { params };
         let asked: acp::ListSessionsRequest = check::read(params)?;
@@ -287,7 +291,7 @@ impl Agent {
         Ok(json!({"sessions": infos.collect::<Vec<_>>()}))
     }
 
-    fn close(&self, id: &str) -> Result<(), Fault> {
+    fn close(&self, id: &str) -> Result<(), RpcError> {
         let session = self.session(id)?;
         lock(&self.state).sessions.remove(id);
         self.save(&lock(&session.memory));
@@ -302,11 +306,11 @@ impl Agent {
         session: &str,
         from: &[String],
         chosen: &str,
-        place: impl Fn(&mut Memory) -> &mut Option<String>,
-    ) -> Answer {
+        place: impl Fn(&mut SessionMemory) -> &mut Option<String>,
+    ) -> RpcResult {
         let session = self.session(session)?;
         if !from.iter().any(|id| id == chosen) {
-            return Err(Fault::new(INVALID_PARAMS, format!("there is no {chosen} to choose")));
+            return Err(RpcError::new(INVALID_PARAMS, format!("there is no {chosen} to choose")));
         }
         let mut memory = lock(&session.memory);
         *place(&mut memory) = Some(chosen.to_owned());
@@ -314,15 +318,15 @@ impl Agent {
         Ok(json!({}))
     }
 
-    fn set_option(&self, params: &Value) -> Answer {
+    fn set_option(&self, params: &Value) -> RpcResult {
         let asked: acp::SetSessionConfigOptionRequest = check::read(params)?;
         let session = self.session(&asked.session_id.0)?;
         let id = asked.config_id.0.to_string();
-        let option = self.character.options.iter().find(|option| option["id"] == *id);
-        let option = option.ok_or_else(|| Fault::new(INVALID_PARAMS, format!("there is no option {id}")))?;
+        let option = self.behavior.options.iter().find(|option| option["id"] == *id);
+        let option = option.ok_or_else(|| RpcError::new(INVALID_PARAMS, format!("there is no option {id}")))?;
         let value = params["value"].clone();
         if !takes_value(option, &value) {
-            return Err(Fault::new(INVALID_PARAMS, format!("{value} is no value of {id}")));
+            return Err(RpcError::new(INVALID_PARAMS, format!("{value} is no value of {id}")));
         }
         let mut memory = lock(&session.memory);
         if option["category"] == "mode" && memory.mode.is_some() {
@@ -330,19 +334,19 @@ impl Agent {
         }
         memory.chosen.insert(id, value);
         self.save(&memory);
-        Ok(json!({"configOptions": memory.options(&self.character)}))
+        Ok(json!({"configOptions": memory.options(&self.behavior)}))
     }
 
-    fn prompt(self: &Arc<Self>, id: &Value, params: &Value) -> Result<(), Fault> {
+    fn prompt(self: &Arc<Self>, id: &Value, params: &Value) -> Result<(), RpcError> {
         let asked: acp::PromptRequest = check::read(params)?;
         let session = self.session(&asked.session_id.0)?;
-        let heard = turn::Heard::of(&asked.prompt, &self.character)?;
+        let heard = turn::PromptText::of(&asked.prompt, &self.behavior)?;
         let steps = heard.steps()?;
-        let wait = Arc::new(Wait::default());
+        let wait = Arc::new(TurnWait::default());
         {
             let mut running = lock(&session.turn);
             if running.is_some() {
-                return Err(Fault::new(INVALID_REQUEST, "a turn of this session is running"));
+                return Err(RpcError::new(INVALID_REQUEST, "a turn of this session is running"));
             }
             *running = Some(wait.clone());
         }
@@ -353,7 +357,7 @@ impl Agent {
             self.save(&memory);
         }
         let (agent, id) = (self.clone(), id.clone());
-        let turn = Turn::new(self.clone(), session.clone(), wait, before);
+        let turn = TurnRunner::new(self.clone(), session.clone(), wait, before);
         std::thread::spawn(move || {
             let answer = turn.run(steps);
             agent.save(&lock(&session.memory));
@@ -371,7 +375,7 @@ impl Agent {
         let session = check::read::<acp::CancelNotification>(params).and_then(|told| self.session(&told.session_id.0));
         match session {
             Err(fault) => self.peer.complain(format!("session/cancel: {}", fault.message)),
-            Ok(_) if self.character.ignores_cancel => {}
+            Ok(_) if self.behavior.ignores_cancel => {}
             // A turn that has ended meanwhile is no mistake of anybody's.
             Ok(session) => {
                 if let Some(turn) = &*lock(&session.turn) {
@@ -406,13 +410,13 @@ impl Agent {
         }
     }
 
-    fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
+    fn session(&self, id: &str) -> Result<Arc<RunningSession>, RpcError> {
         let open = lock(&self.state).sessions.get(id).cloned();
-        open.ok_or_else(|| Fault::new(NOT_FOUND, format!("Session {id} not found")))
+        open.ok_or_else(|| RpcError::new(NOT_FOUND, format!("Session {id} not found")))
     }
 
     /// What is remembered of a session, open or not.
-    fn remembered(&self, id: &str) -> Result<Memory, Fault> {
+    fn remembered(&self, id: &str) -> Result<SessionMemory, RpcError> {
         match self.session(id) {
             Ok(session) => Ok(lock(&session.memory).clone()),
             Err(fault) => self.store.load(id).ok_or(fault),
@@ -424,7 +428,7 @@ impl Agent {
         open.iter().for_each(|session| self.save(&lock(&session.memory)));
     }
 
-    fn save(&self, memory: &Memory) {
+    fn save(&self, memory: &SessionMemory) {
         if let Err(error) = self.store.save(memory) {
             self.peer.complain(format!("{INTERNAL}: the session cannot be stored: {error}"));
         }
@@ -433,7 +437,7 @@ impl Agent {
 
 /// Whether a session that is opened again tells its history.
 #[derive(Clone, Copy)]
-enum Replay {
+enum HistoryReplay {
     Yes,
     No,
 }

@@ -5,12 +5,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::character::Fault;
+use super::behavior::RpcError;
 use super::peer::INVALID_PARAMS;
 
 /// Reads something of a client's as its type; the error says what does not belong there.
-pub(super) fn read<T: DeserializeOwned + Serialize>(given: &Value) -> Result<T, Fault> {
-    let wrong = |what: String| Fault::new(INVALID_PARAMS, what);
+pub(super) fn read<T: DeserializeOwned + Serialize>(given: &Value) -> Result<T, RpcError> {
+    let wrong = |what: String| RpcError::new(INVALID_PARAMS, what);
     let read: T = serde_json::from_value(given.clone()).map_err(|error| wrong(error.to_string()))?;
     let understood = serde_json::to_value(&read).map_err(|error| wrong(error.to_string()))?;
     match lost(given, &understood) {

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::character::Character;
+use super::behavior::AgentBehavior;
 
 /// How many updates a session remembers. The oldest are forgotten.
 const MOST_UPDATES: usize = 10_000;
@@ -16,7 +16,7 @@ const LONGEST_TEXT: usize = 64 << 20;
 
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub(super) struct SessionMemory {
     pub(super) id: String,
     pub(super) cwd: PathBuf,
     #[serde(default)]
@@ -40,13 +40,13 @@ pub(super) struct Memory {
     pub(super) history: Vec<Value>,
 }
 
-impl Memory {
-    pub(super) fn new(cwd: &Path, character: &Character) -> Self {
+impl SessionMemory {
+    pub(super) fn new(cwd: &Path, behavior: &AgentBehavior) -> Self {
         Self {
             id: fresh_id(),
             cwd: cwd.to_owned(),
-            mode: character.modes.first().cloned(),
-            model: character.models.first().cloned(),
+            mode: behavior.modes.first().cloned(),
+            model: behavior.models.first().cloned(),
             changed: now().as_millis() as u64,
             ..Self::default()
         }
@@ -108,26 +108,26 @@ impl Memory {
     }
 
     /// How things are set, as the answers to `session/new` and its like have it.
-    pub(super) fn settings(&self, character: &Character) -> Map<String, Value> {
+    pub(super) fn settings(&self, behavior: &AgentBehavior) -> Map<String, Value> {
         let mut settings = Map::new();
         if let Some(mode) = &self.mode {
-            let modes = character.modes.iter().map(|id| json!({"id": id, "name": last_word(id)}));
+            let modes = behavior.modes.iter().map(|id| json!({"id": id, "name": last_word(id)}));
             let modes: Vec<Value> = modes.collect();
             settings.insert("modes".to_owned(), json!({"currentModeId": mode, "availableModes": modes}));
         }
         if let Some(model) = &self.model {
-            let models = character.models.iter().map(|id| json!({"modelId": id, "name": last_word(id)}));
+            let models = behavior.models.iter().map(|id| json!({"modelId": id, "name": last_word(id)}));
             let models: Vec<Value> = models.collect();
             settings.insert("models".to_owned(), json!({"currentModelId": model, "availableModels": models}));
         }
-        if !character.options.is_empty() {
-            settings.insert("configOptions".to_owned(), self.options(character));
+        if !behavior.options.is_empty() {
+            settings.insert("configOptions".to_owned(), self.options(behavior));
         }
         settings
     }
 
     /// The configuration options as they are set.
-    pub(super) fn options(&self, character: &Character) -> Value {
+    pub(super) fn options(&self, behavior: &AgentBehavior) -> Value {
         let set = |option: &Value| {
             let mut option = option.clone();
             let chosen = option["id"].as_str().and_then(|id| self.chosen.get(id)).cloned();
@@ -138,7 +138,7 @@ impl Memory {
             }
             option
         };
-        character.options.iter().map(set).collect()
+        behavior.options.iter().map(set).collect()
     }
 }
 
@@ -183,21 +183,21 @@ fn fresh_id() -> String {
 }
 
 /// Where sessions are kept.
-pub(super) struct Store(pub(super) Option<PathBuf>);
+pub(super) struct SessionStore(pub(super) Option<PathBuf>);
 
-impl Store {
+impl SessionStore {
     /// The file of a session; none for a name that no session of ours has.
     fn file(&self, id: &str) -> Option<PathBuf> {
         let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         self.0.as_ref().filter(|_| is_plain).map(|folder| folder.join(format!("{id}.json")))
     }
 
-    pub(super) fn load(&self, id: &str) -> Option<Memory> {
+    pub(super) fn load(&self, id: &str) -> Option<SessionMemory> {
         serde_json::from_slice(&std::fs::read(self.file(id)?).ok()?).ok()
     }
 
     /// Writes a session as a whole: what was there before is there until the new one is.
-    pub(super) fn save(&self, memory: &Memory) -> std::io::Result<()> {
+    pub(super) fn save(&self, memory: &SessionMemory) -> std::io::Result<()> {
         let Some(file) = self.file(&memory.id) else { return Ok(()) };
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder)?;
@@ -215,11 +215,11 @@ impl Store {
     }
 
     /// All sessions, the newest first.
-    pub(super) fn all(&self) -> Vec<Memory> {
+    pub(super) fn all(&self) -> Vec<SessionMemory> {
         let files = self.0.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
         let files = files.into_iter().flatten().flatten().map(|entry| entry.path());
         let kept = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-        let mut all: Vec<Memory> =
+        let mut all: Vec<SessionMemory> =
             kept.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()).collect();
         all.sort_by(|one, other| (other.changed, &other.id).cmp(&(one.changed, &one.id)));
         all
@@ -230,8 +230,8 @@ impl Store {
 mod tests {
     use super::*;
 
-    fn remembered() -> Memory {
-        let mut memory = Memory::new(Path::new("/w"), &Character::default());
+    fn remembered() -> SessionMemory {
+        let mut memory = SessionMemory::new(Path::new("/w"), &AgentBehavior::default());
         memory.heard("hello");
         memory.said(&chunk("agent_message_chunk", "good "));
         memory.said(&chunk("agent_message_chunk", "day"));
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_stored_session_comes_back_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store(Some(folder.path().join("sessions")));
+        let store = SessionStore(Some(folder.path().join("sessions")));
         let memory = remembered();
         store.save(&memory).unwrap();
         assert_eq!(store.load(&memory.id), Some(memory.clone()));
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_session_never_lies_outside_the_store() {
-        let store = Store(Some("/store".into()));
+        let store = SessionStore(Some("/store".into()));
         for id in ["../x", "", "a/b", "a.json", "/etc/passwd"] {
             assert_eq!(store.file(id), None, "{id}");
         }

@@ -1,23 +1,23 @@
 //! An agent without a model that speaks the Agent Client Protocol, version 1, on its stdio: the program `acp-agent`
 //! ([`agent_program`] finds it).
 //!
-//! What it is like is its [`Character`], which the environment variable [`CHARACTER`] holds: JSON, or the path of a file
+//! What it is like is its [`AgentBehavior`], which the environment variable [`BEHAVIOR_VARIABLE`] holds: JSON, or the path of a file
 //! with it. What it does is in the prompt. It trusts no client: what the protocol does not have is refused with -32602,
 //! what comes at the wrong time with -32600, and what cannot be answered is kept as a complaint, which the step
 //! `"complaints"` says and stderr shows.
 //!
 //! ```no_run
-//! use grove_testkit::acp::{CHARACTER, Can, Character, agent_program, prompt};
+//! use grove_testkit::acp::{BEHAVIOR_VARIABLE, AgentAbilities, AgentBehavior, agent_program, prompt};
 //!
-//! let character = Character { asks_first: true, can: Can { resume: false, ..Can::default() }, ..Character::default() };
+//! let behavior = AgentBehavior { asks_first: true, can: AgentAbilities { resume: false, ..AgentAbilities::default() }, ..AgentBehavior::default() };
 //! let mut command = std::process::Command::new(agent_program());
-//! command.env(CHARACTER, character.to_json());
+//! command.env(BEHAVIOR_VARIABLE, behavior.to_json());
 //! let text = prompt(&serde_json::json!([{"tool": {"title": "touch x", "ask": true}}, {"say": "done"}]));
 //! ```
 //!
 //! # Characters
 //!
-//! Each field of [`Character`] is a switch, and all are off: `{}` is an agent that behaves well and can do everything.
+//! Each field of [`AgentBehavior`] is a switch, and all are off: `{}` is an agent that behaves well and can do everything.
 //! Each of the ways in which real agents differ has one. A test of such a way sets its switch and nothing else.
 //!
 //! With a `store`, sessions are kept there, one file each, so that another process can list, load, resume, fork and
@@ -78,7 +78,7 @@
 //! | `"complaints"` | says what the client did wrong so far: `complaints: none` |
 
 mod agent;
-mod character;
+mod behavior;
 mod check;
 mod memory;
 mod peer;
@@ -87,6 +87,9 @@ mod script;
 mod turn;
 
 pub use agent::{ALONE, run};
-pub use character::{CHARACTER, Can, Character, CharacterError, CrashOn, Fault, Offer, Takes};
+pub use behavior::{
+    AgentAbilities, AgentBehavior, AgentBehaviorError, BEHAVIOR_VARIABLE, CrashPoint, PermissionOfferKind,
+    PromptContentKind, RpcError,
+};
 pub use program::agent_program;
 pub use script::{PREFIX, prompt};

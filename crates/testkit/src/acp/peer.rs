@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::character::{Character, Fault};
+use super::behavior::{AgentBehavior, RpcError};
 
 /// The longest line that is read. The agent ends when a longer one comes.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -24,10 +24,10 @@ pub(super) const NEEDS_AUTH: i64 = -32000;
 pub(super) const NOT_FOUND: i64 = -32002;
 
 /// What came of a request.
-pub(super) type Answer = Result<Value, Fault>;
+pub(super) type RpcResult = Result<Value, RpcError>;
 
 /// What the other side said.
-pub(super) enum Heard {
+pub(super) enum IncomingMessage {
     Request {
         id: Value,
         method: String,
@@ -44,22 +44,22 @@ pub(super) enum Heard {
 }
 
 /// The other side.
-pub(super) struct Peer {
+pub(super) struct RpcPeer {
     out: Mutex<Box<dyn Write + Send>>,
     /// Who waits for an answer, by the id of its question as JSON.
-    waiting: Mutex<HashMap<String, Arc<Wait>>>,
+    waiting: Mutex<HashMap<String, Arc<TurnWait>>>,
     next: AtomicU64,
     ids_as_text: bool,
     complaints: Mutex<Vec<String>>,
 }
 
-impl Peer {
-    pub(super) fn new(out: Box<dyn Write + Send>, character: &Character) -> Self {
+impl RpcPeer {
+    pub(super) fn new(out: Box<dyn Write + Send>, behavior: &AgentBehavior) -> Self {
         Self {
             out: Mutex::new(out),
             waiting: Mutex::default(),
-            next: AtomicU64::new(if character.ids_from_zero { 0 } else { 1 }),
-            ids_as_text: character.ids_as_text,
+            next: AtomicU64::new(if behavior.ids_from_zero { 0 } else { 1 }),
+            ids_as_text: behavior.ids_as_text,
             complaints: Mutex::default(),
         }
     }
@@ -75,7 +75,7 @@ impl Peer {
         self.line(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    pub(super) fn respond(&self, id: &Value, answer: &Answer) {
+    pub(super) fn respond(&self, id: &Value, answer: &RpcResult) {
         let response = match answer {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             Err(fault) => json!({"jsonrpc": "2.0", "id": id, "error": fault}),
@@ -84,7 +84,7 @@ impl Peer {
     }
 
     /// Asks, and gives the question's id: its answer goes to whoever waits.
-    pub(super) fn ask(&self, method: &str, params: &Value, wait: &Arc<Wait>) -> String {
+    pub(super) fn ask(&self, method: &str, params: &Value, wait: &Arc<TurnWait>) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let id = if self.ids_as_text { json!(format!("question {number}")) } else { json!(number) };
         let key = id.to_string();
@@ -108,51 +108,51 @@ impl Peer {
     }
 
     /// The next line of the other side. Answers go where they are waited for.
-    pub(super) fn hear(&self, lines: &mut dyn BufRead) -> Heard {
+    pub(super) fn hear(&self, lines: &mut dyn BufRead) -> IncomingMessage {
         let mut line = Vec::new();
         match lines.take(LONGEST_LINE).read_until(b'\n', &mut line) {
-            Ok(0) => return Heard::End,
+            Ok(0) => return IncomingMessage::End,
             Ok(_) if line.len() as u64 == LONGEST_LINE => {
                 self.complain("a line is too long");
-                return Heard::End;
+                return IncomingMessage::End;
             }
             Ok(_) => {}
             Err(error) => {
                 self.complain(format!("stdin cannot be read: {error}"));
-                return Heard::End;
+                return IncomingMessage::End;
             }
         }
         match serde_json::from_slice(&line) {
             Ok(message) => self.sort(message),
             Err(error) => {
                 self.refuse(&Value::Null, PARSE, &format!("not JSON: {error}"));
-                Heard::Nothing
+                IncomingMessage::Nothing
             }
         }
     }
 
-    fn sort(&self, message: Value) -> Heard {
+    fn sort(&self, message: Value) -> IncomingMessage {
         let Value::Object(mut message) = message else {
             self.refuse(&Value::Null, INVALID_REQUEST, "a message is an object");
-            return Heard::Nothing;
+            return IncomingMessage::Nothing;
         };
         let id = message.remove("id");
         let is_id = |id: &Value| matches!(id, Value::Number(_) | Value::String(_));
         if message.get("jsonrpc") != Some(&json!("2.0")) || id.as_ref().is_some_and(|id| !is_id(id)) {
             self.refuse(&id.unwrap_or_default(), INVALID_REQUEST, "not a message of JSON-RPC 2.0");
-            return Heard::Nothing;
+            return IncomingMessage::Nothing;
         }
         let params = message.remove("params").unwrap_or_default();
         match (id, message.remove("method")) {
-            (Some(id), Some(Value::String(method))) => Heard::Request { id, method, params },
-            (None, Some(Value::String(method))) => Heard::Notification { method, params },
+            (Some(id), Some(Value::String(method))) => IncomingMessage::Request { id, method, params },
+            (None, Some(Value::String(method))) => IncomingMessage::Notification { method, params },
             (Some(id), None) => {
                 self.answered(&id, message.remove("result"), message.remove("error"));
-                Heard::Nothing
+                IncomingMessage::Nothing
             }
             (id, _) => {
                 self.refuse(&id.unwrap_or_default(), INVALID_REQUEST, "neither a request nor an answer");
-                Heard::Nothing
+                IncomingMessage::Nothing
             }
         }
     }
@@ -165,9 +165,9 @@ impl Peer {
         };
         let malformed = |why: &str| {
             self.complain(format!("the answer to {key} {why}"));
-            Err(Fault::new(INVALID_REQUEST, "a malformed answer"))
+            Err(RpcError::new(INVALID_REQUEST, "a malformed answer"))
         };
-        let answer = match (result, error.map(serde_json::from_value::<Fault>)) {
+        let answer = match (result, error.map(serde_json::from_value::<RpcError>)) {
             (Some(result), None) => Ok(result),
             (None, Some(Ok(fault))) => Err(fault),
             (None, Some(Err(error))) => malformed(&format!("has an error that is none: {error}")),
@@ -179,33 +179,33 @@ impl Peer {
 
     fn refuse(&self, id: &Value, code: i64, message: &str) {
         self.complain(message);
-        self.respond(id, &Err(Fault::new(code, message)));
+        self.respond(id, &Err(RpcError::new(code, message)));
     }
 }
 
 /// What a turn waits for: answers, time, and its end.
 #[derive(Default)]
-pub(super) struct Wait {
-    seen: Mutex<Seen>,
+pub(super) struct TurnWait {
+    seen: Mutex<WaitState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Seen {
+struct WaitState {
     cancelled: bool,
-    answers: HashMap<String, Answer>,
+    answers: HashMap<String, RpcResult>,
 }
 
 /// The turn was cancelled.
 pub(super) struct Cancelled;
 
-impl Wait {
+impl TurnWait {
     pub(super) fn cancel(&self) {
         lock(&self.seen).cancelled = true;
         self.changed.notify_all();
     }
 
-    fn take(&self, id: String, answer: Answer) {
+    fn take(&self, id: String, answer: RpcResult) {
         lock(&self.seen).answers.insert(id, answer);
         self.changed.notify_all();
     }
@@ -239,7 +239,7 @@ impl Wait {
     }
 
     /// The answer to a question. It is waited for even where the turn was cancelled: a client owes it.
-    pub(super) fn answer(&self, id: &str) -> Answer {
+    pub(super) fn answer(&self, id: &str) -> RpcResult {
         let mut seen = lock(&self.seen);
         loop {
             if let Some(answer) = seen.answers.remove(id) {
@@ -250,7 +250,7 @@ impl Wait {
     }
 
     /// The answer, if it comes before the deadline and the turn's end.
-    pub(super) fn answer_by(&self, id: &str, deadline: Option<Instant>) -> Option<Answer> {
+    pub(super) fn answer_by(&self, id: &str, deadline: Option<Instant>) -> Option<RpcResult> {
         let mut seen = lock(&self.seen);
         loop {
             if let Some(answer) = seen.answers.remove(id) {

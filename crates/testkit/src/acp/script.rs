@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::character::Fault;
+use super::behavior::RpcError;
 
 /// What a prompt with a script begins with.
 pub const PREFIX: &str = "acp:";
@@ -22,9 +22,9 @@ pub fn prompt(steps: &Value) -> String {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Step {
-    Say(#[serde(deserialize_with = "words")] Words),
-    Think(#[serde(deserialize_with = "words")] Words),
+pub(super) enum ScriptStep {
+    Say(#[serde(deserialize_with = "words")] ChunkedText),
+    Think(#[serde(deserialize_with = "words")] ChunkedText),
     Stream(Stream),
     Tool(Tool),
     ToolCall(Value),
@@ -51,7 +51,7 @@ pub(super) enum Step {
     Hang,
     Crash(Crash),
     Stderr(String),
-    Fail(Fault),
+    Fail(RpcError),
     Stop(#[serde(deserialize_with = "stop")] Stop),
     Spawn(Spawn),
     EchoHistory,
@@ -65,7 +65,7 @@ pub(super) enum Step {
 /// Text in pieces, with a pause before each but the first.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Words {
+pub(super) struct ChunkedText {
     pub(super) text: String,
     #[serde(default = "one", alias = "pieces")]
     pub(super) chunks: usize,
@@ -196,35 +196,37 @@ fn execute() -> String {
 /// A plain string says it at once.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Short<T> {
+enum StringOr<T> {
     Plain(String),
     Whole(T),
 }
 
-fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Words, D::Error> {
-    Ok(match Short::deserialize(from)? {
-        Short::Plain(text) => Words { text, chunks: 1, delay_ms: 0, repeat: 1 },
-        Short::Whole(words) => words,
+fn words<'de, D: Deserializer<'de>>(from: D) -> Result<ChunkedText, D::Error> {
+    Ok(match StringOr::deserialize(from)? {
+        StringOr::Plain(text) => ChunkedText { text, chunks: 1, delay_ms: 0, repeat: 1 },
+        StringOr::Whole(words) => words,
     })
 }
 
 fn stop<'de, D: Deserializer<'de>>(from: D) -> Result<Stop, D::Error> {
-    Ok(match Short::deserialize(from)? {
-        Short::Plain(reason) => Stop { reason, usage: None, meta: None },
-        Short::Whole(stop) => stop,
+    Ok(match StringOr::deserialize(from)? {
+        StringOr::Plain(reason) => Stop { reason, usage: None, meta: None },
+        StringOr::Whole(stop) => stop,
     })
 }
 
 /// The steps of a script; the error says what is wrong with it.
-pub(super) fn parse(script: &str) -> Result<Vec<Step>, String> {
+pub(super) fn parse(script: &str) -> Result<Vec<ScriptStep>, String> {
     let steps: Vec<Value> = serde_json::from_str(script).map_err(|error| format!("the script is no array: {error}"))?;
     let step = |(n, step): (usize, Value)| {
         let step = serde_json::from_value(step).map_err(|error| format!("step {}: {error}", n + 1))?;
         match &step {
-            Step::Say(words) | Step::Think(words) if words.text.len().saturating_mul(words.repeat) > LONGEST => {
+            ScriptStep::Say(words) | ScriptStep::Think(words)
+                if words.text.len().saturating_mul(words.repeat) > LONGEST =>
+            {
                 Err(format!("step {}: at most {LONGEST} bytes are said", n + 1))
             }
-            Step::Stream(stream) if stream.count > MOST_CHUNKS || !(0.001..=1e6).contains(&stream.per_second) => {
+            ScriptStep::Stream(stream) if stream.count > MOST_CHUNKS || !(0.001..=1e6).contains(&stream.per_second) => {
                 Err(format!("step {}: at most {MOST_CHUNKS} chunks, at 0.001 to 1000000 a second", n + 1))
             }
             _ => Ok(step),
@@ -233,7 +235,7 @@ pub(super) fn parse(script: &str) -> Result<Vec<Step>, String> {
     steps.into_iter().enumerate().map(step).collect()
 }
 
-impl Words {
+impl ChunkedText {
     /// The text in near-equal pieces, cut between characters; at least one piece.
     pub(super) fn pieces(&self) -> Vec<String> {
         let text = self.text.repeat(self.repeat);
@@ -274,7 +276,7 @@ mod tests {
     #[test]
     fn no_text_is_lost_in_pieces() {
         for chunks in 1..12 {
-            let words = Words { text: "größer".to_owned(), chunks, delay_ms: 0, repeat: 1 };
+            let words = ChunkedText { text: "größer".to_owned(), chunks, delay_ms: 0, repeat: 1 };
             let pieces = words.pieces();
             assert_eq!(pieces.concat(), "größer");
             assert_eq!(pieces.len(), chunks.min(6));

@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
 
-use super::agent::{Agent, Session};
-use super::character::{Character, Fault, Offer, Takes};
+use super::agent::{RunningSession, ScriptedAcpAgent};
+use super::behavior::{AgentBehavior, PermissionOfferKind, PromptContentKind, RpcError};
 use super::check;
 use super::memory::{self, chunk};
-use super::peer::{Answer, Cancelled, INTERNAL, INVALID_PARAMS, NO_METHOD, Wait, lock};
-use super::script::{self, Ask, Later, PREFIX, Step, Stop, Stream, Terminal, Tool, Words};
+use super::peer::{Cancelled, INTERNAL, INVALID_PARAMS, NO_METHOD, RpcResult, TurnWait, lock};
+use super::script::{self, Ask, ChunkedText, Later, PREFIX, ScriptStep, Stop, Stream, Terminal, Tool};
 
 /// How long a cancelled permission may be ahead of the cancellation.
 const AHEAD: Duration = Duration::from_secs(1);
 
 /// What a client said in a prompt.
-pub(super) struct Heard {
+pub(super) struct PromptText {
     /// All texts, one below the other.
     pub(super) text: String,
     /// The last text, which may be a script.
@@ -28,8 +28,8 @@ pub(super) struct Heard {
     others: Vec<&'static str>,
 }
 
-impl Heard {
-    pub(super) fn of(blocks: &[acp::ContentBlock], character: &Character) -> Result<Self, Fault> {
+impl PromptText {
+    pub(super) fn of(blocks: &[acp::ContentBlock], behavior: &AgentBehavior) -> Result<Self, RpcError> {
         let mut heard = Self { text: String::new(), last: String::new(), others: Vec::new() };
         for block in blocks {
             let (name, needs) = match block {
@@ -42,40 +42,40 @@ impl Heard {
                     continue;
                 }
                 acp::ContentBlock::ResourceLink(_) => ("resource_link", None),
-                acp::ContentBlock::Image(_) => ("image", Some(Takes::Image)),
-                acp::ContentBlock::Audio(_) => ("audio", Some(Takes::Audio)),
-                acp::ContentBlock::Resource(_) => ("resource", Some(Takes::EmbeddedContext)),
-                _ => return Err(Fault::new(INVALID_PARAMS, "a content that this agent does not know")),
+                acp::ContentBlock::Image(_) => ("image", Some(PromptContentKind::Image)),
+                acp::ContentBlock::Audio(_) => ("audio", Some(PromptContentKind::Audio)),
+                acp::ContentBlock::Resource(_) => ("resource", Some(PromptContentKind::EmbeddedContext)),
+                _ => return Err(RpcError::new(INVALID_PARAMS, "a content that this agent does not know")),
             };
-            if needs.is_some_and(|needs| !character.takes.contains(&needs)) {
-                return Err(Fault::new(INVALID_PARAMS, format!("this agent takes no {name}")));
+            if needs.is_some_and(|needs| !behavior.takes.contains(&needs)) {
+                return Err(RpcError::new(INVALID_PARAMS, format!("this agent takes no {name}")));
             }
             heard.others.push(name);
         }
         if blocks.is_empty() {
-            return Err(Fault::new(INVALID_PARAMS, "an empty prompt"));
+            return Err(RpcError::new(INVALID_PARAMS, "an empty prompt"));
         }
         Ok(heard)
     }
 
-    pub(super) fn steps(&self) -> Result<Vec<Step>, Fault> {
+    pub(super) fn steps(&self) -> Result<Vec<ScriptStep>, RpcError> {
         if let Some(script) = self.last.strip_prefix(PREFIX) {
-            return script::parse(script).map_err(|problem| Fault::new(INVALID_PARAMS, problem));
+            return script::parse(script).map_err(|problem| RpcError::new(INVALID_PARAMS, problem));
         }
         let mut answer = format!("You said: {}", self.text);
         if !self.others.is_empty() {
             answer.push_str(&format!(" (with {})", self.others.join(", ")));
         }
         let chunks = self.text.split_whitespace().count().max(1);
-        Ok(vec![Step::Say(Words { text: answer, chunks, delay_ms: 0, repeat: 1 })])
+        Ok(vec![ScriptStep::Say(ChunkedText { text: answer, chunks, delay_ms: 0, repeat: 1 })])
     }
 }
 
 /// A running turn.
-pub(super) struct Turn {
-    agent: Arc<Agent>,
-    session: Arc<Session>,
-    wait: Arc<Wait>,
+pub(super) struct TurnRunner {
+    agent: Arc<ScriptedAcpAgent>,
+    session: Arc<RunningSession>,
+    wait: Arc<TurnWait>,
     /// What was said in the session before.
     before: String,
     /// Tool calls that have not ended.
@@ -83,31 +83,36 @@ pub(super) struct Turn {
 }
 
 /// Why no further step is done.
-enum End {
+enum ScriptEnd {
     Stop(Box<Stop>),
-    Fail(Fault),
+    Fail(RpcError),
     Cancelled,
 }
 
-impl From<Cancelled> for End {
+impl From<Cancelled> for ScriptEnd {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
 }
 
 /// What a person said to a tool call.
-enum Leave {
+enum ToolPermission {
     Allowed,
     Rejected,
 }
 
-impl Turn {
-    pub(super) fn new(agent: Arc<Agent>, session: Arc<Session>, wait: Arc<Wait>, before: String) -> Self {
+impl TurnRunner {
+    pub(super) fn new(
+        agent: Arc<ScriptedAcpAgent>,
+        session: Arc<RunningSession>,
+        wait: Arc<TurnWait>,
+        before: String,
+    ) -> Self {
         Self { agent, session, wait, before, open: BTreeSet::new() }
     }
 
     /// Does the steps, and gives the answer to the prompt.
-    pub(super) fn run(mut self, steps: Vec<Step>) -> Answer {
+    pub(super) fn run(mut self, steps: Vec<ScriptStep>) -> RpcResult {
         let ended = self.begin().and_then(|()| {
             steps.into_iter().try_for_each(|step| {
                 self.wait.go_on()?;
@@ -116,7 +121,7 @@ impl Turn {
         });
         match ended {
             Ok(()) => Ok(json!({"stopReason": "end_turn"})),
-            Err(End::Stop(stop)) => {
+            Err(ScriptEnd::Stop(stop)) => {
                 let mut response = json!({"stopReason": stop.reason});
                 for (name, value) in [("usage", stop.usage), ("_meta", stop.meta)] {
                     if let Some(value) = value {
@@ -125,16 +130,16 @@ impl Turn {
                 }
                 Ok(response)
             }
-            Err(End::Fail(fault)) => Err(fault),
-            Err(End::Cancelled) => {
+            Err(ScriptEnd::Fail(fault)) => Err(fault),
+            Err(ScriptEnd::Cancelled) => {
                 self.let_go();
                 Ok(json!({"stopReason": "cancelled"}))
             }
         }
     }
 
-    fn begin(&mut self) -> Result<(), End> {
-        if !self.agent.character.unknown_request {
+    fn begin(&mut self) -> Result<(), ScriptEnd> {
+        if !self.agent.behavior.unknown_request {
             return Ok(());
         }
         self.agent.peer.notify("craft/suggestion", &json!({"sessionId": self.session.id, "suggestion": "go on"}));
@@ -143,81 +148,81 @@ impl Turn {
             other => {
                 let problem = format!("craft/drainMidTurnQueue was answered with {other:?}");
                 self.agent.peer.complain(problem.clone());
-                Err(End::Fail(Fault::new(INTERNAL, problem)))
+                Err(ScriptEnd::Fail(RpcError::new(INTERNAL, problem)))
             }
         }
     }
 
-    fn step(&mut self, step: Step) -> Result<(), End> {
+    fn step(&mut self, step: ScriptStep) -> Result<(), ScriptEnd> {
         match step {
-            Step::Say(words) => self.words("agent_message_chunk", &words)?,
-            Step::Think(words) => self.words("agent_thought_chunk", &words)?,
-            Step::Stream(stream) => self.stream(&stream)?,
-            Step::Tool(tool) => self.tool(tool)?,
-            Step::ToolCall(update) => self.update(named("tool_call", update)),
-            Step::ToolUpdate(update) => self.update(named("tool_call_update", update)),
-            Step::Ask(ask) => self.asks(vec![ask])?,
-            Step::Asks(asks) => self.asks(asks)?,
-            Step::Plan(plan) => self.update(listed("plan", "entries", plan)),
-            Step::Commands(commands) => {
+            ScriptStep::Say(words) => self.words("agent_message_chunk", &words)?,
+            ScriptStep::Think(words) => self.words("agent_thought_chunk", &words)?,
+            ScriptStep::Stream(stream) => self.stream(&stream)?,
+            ScriptStep::Tool(tool) => self.tool(tool)?,
+            ScriptStep::ToolCall(update) => self.update(named("tool_call", update)),
+            ScriptStep::ToolUpdate(update) => self.update(named("tool_call_update", update)),
+            ScriptStep::Ask(ask) => self.asks(vec![ask])?,
+            ScriptStep::Asks(asks) => self.asks(asks)?,
+            ScriptStep::Plan(plan) => self.update(listed("plan", "entries", plan)),
+            ScriptStep::Commands(commands) => {
                 self.update(listed("available_commands_update", "availableCommands", commands));
             }
-            Step::Mode(mode) => {
+            ScriptStep::Mode(mode) => {
                 lock(&self.session.memory).mode = Some(mode.clone());
                 self.update(json!({"sessionUpdate": "current_mode_update", "currentModeId": mode}));
             }
-            Step::Config(config) => self.config(config),
-            Step::Usage(usage) => self.update(named("usage_update", usage)),
-            Step::Info(info) => {
+            ScriptStep::Config(config) => self.config(config),
+            ScriptStep::Usage(usage) => self.update(named("usage_update", usage)),
+            ScriptStep::Info(info) => {
                 if let Some(title) = info["title"].as_str() {
                     lock(&self.session.memory).title = Some(title.to_owned());
                 }
                 self.update(named("session_info_update", info));
             }
-            Step::Notice(notice) => self.update(named("notice", notice)),
-            Step::Update(update) => self.update(update),
-            Step::Later(later) => self.later(later),
+            ScriptStep::Notice(notice) => self.update(named("notice", notice)),
+            ScriptStep::Update(update) => self.update(update),
+            ScriptStep::Later(later) => self.later(later),
             // A string is a line that need not be JSON.
-            Step::Raw(Value::String(line)) => self.agent.peer.line(line),
-            Step::Raw(line) => self.agent.peer.line(line.to_string()),
-            Step::Request(request) => {
+            ScriptStep::Raw(Value::String(line)) => self.agent.peer.line(line),
+            ScriptStep::Raw(line) => self.agent.peer.line(line.to_string()),
+            ScriptStep::Request(request) => {
                 let asked = self.agent.peer.ask(&request.method, &request.params, &self.wait);
                 let answer = self.wait.answer(&asked);
                 self.report(&request.method, answer);
             }
-            Step::Read(params) => {
+            ScriptStep::Read(params) => {
                 let answer = self.request("fs/read_text_file", params);
                 self.report("read", answer.map(|result| result["content"].clone()));
             }
-            Step::Write(params) => {
+            ScriptStep::Write(params) => {
                 let answer = self.request("fs/write_text_file", params);
                 self.report("write", answer.map(|_| json!("done")));
             }
-            Step::Terminal(terminal) => self.terminal(terminal)?,
-            Step::Elicit(params) => {
+            ScriptStep::Terminal(terminal) => self.terminal(terminal)?,
+            ScriptStep::Elicit(params) => {
                 let answer = self.request("elicitation/create", params);
                 let checked =
                     answer.and_then(|answer| check::read::<acp::CreateElicitationResponse>(&answer).map(|_| answer));
                 self.report("elicitation", checked);
             }
-            Step::Sleep(milliseconds) => self.wait.sleep(Duration::from_millis(milliseconds))?,
-            Step::AwaitFile(path) => {
+            ScriptStep::Sleep(milliseconds) => self.wait.sleep(Duration::from_millis(milliseconds))?,
+            ScriptStep::AwaitFile(path) => {
                 while !path.exists() {
                     self.wait.sleep(Duration::from_millis(5))?;
                 }
             }
-            Step::Hang => return Err(self.wait.forever().into()),
-            Step::Crash(how) => self.agent.crash(how),
-            Step::Stderr(text) => {
+            ScriptStep::Hang => return Err(self.wait.forever().into()),
+            ScriptStep::Crash(how) => self.agent.crash(how),
+            ScriptStep::Stderr(text) => {
                 use std::io::Write;
                 writeln!(std::io::stderr(), "{text}").ok();
             }
-            Step::Fail(fault) => {
-                self.wait.sleep(Duration::from_millis(self.agent.character.retries_for))?;
-                return Err(End::Fail(fault));
+            ScriptStep::Fail(fault) => {
+                self.wait.sleep(Duration::from_millis(self.agent.behavior.retries_for))?;
+                return Err(ScriptEnd::Fail(fault));
             }
-            Step::Stop(stop) => return Err(End::Stop(Box::new(stop))),
-            Step::Spawn(spawn) => {
+            ScriptStep::Stop(stop) => return Err(ScriptEnd::Stop(Box::new(stop))),
+            ScriptStep::Spawn(spawn) => {
                 let stdout = if spawn.holds_stdout { Stdio::inherit() } else { Stdio::null() };
                 let mut command = Command::new("sleep");
                 command.arg(spawn.seconds.to_string()).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
@@ -230,29 +235,31 @@ impl Turn {
                             child.wait().ok();
                         });
                     }
-                    Err(error) => return Err(End::Fail(Fault::new(INTERNAL, format!("nothing is spawned: {error}")))),
+                    Err(error) => {
+                        return Err(ScriptEnd::Fail(RpcError::new(INTERNAL, format!("nothing is spawned: {error}"))));
+                    }
                 }
             }
-            Step::EchoHistory => self.say(&format!("history:\n{}\n", self.before)),
-            Step::Cwd => {
+            ScriptStep::EchoHistory => self.say(&format!("history:\n{}\n", self.before)),
+            ScriptStep::Cwd => {
                 let session = lock(&self.session.memory).cwd.display().to_string();
                 let process = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default();
                 self.say(&format!("cwd: {session}\nprocess: {process}\n"));
             }
-            Step::Env(name) => {
+            ScriptStep::Env(name) => {
                 let value =
                     std::env::var(&name).map_or_else(|_| "is not set".to_owned(), |value| format!("is {value}"));
                 self.say(&format!("env: {name} {value}\n"));
             }
-            Step::Client => self.say(&format!("client: {}\n", self.agent.client())),
-            Step::Settings => {
+            ScriptStep::Client => self.say(&format!("client: {}\n", self.agent.client())),
+            ScriptStep::Settings => {
                 let settings = {
                     let memory = lock(&self.session.memory);
                     json!({"mode": memory.mode, "model": memory.model, "options": memory.chosen})
                 };
                 self.say(&format!("settings: {settings}\n"));
             }
-            Step::Complaints => {
+            ScriptStep::Complaints => {
                 let complaints = self.agent.peer.complaints();
                 let complaints = if complaints.is_empty() { "none".to_owned() } else { complaints.join("; ") };
                 self.say(&format!("complaints: {complaints}\n"));
@@ -261,20 +268,20 @@ impl Turn {
         Ok(())
     }
 
-    fn words(&mut self, kind: &str, words: &Words) -> Result<(), End> {
+    fn words(&mut self, kind: &str, words: &ChunkedText) -> Result<(), ScriptEnd> {
         for (n, piece) in words.pieces().iter().enumerate() {
             if n > 0 {
                 self.wait.sleep(Duration::from_millis(words.delay_ms))?;
             }
             self.update(chunk(kind, piece));
         }
-        if self.agent.character.empty_chunks {
+        if self.agent.behavior.empty_chunks {
             self.update(chunk(kind, ""));
         }
         Ok(())
     }
 
-    fn stream(&mut self, stream: &Stream) -> Result<(), End> {
+    fn stream(&mut self, stream: &Stream) -> Result<(), ScriptEnd> {
         let began = Instant::now();
         for number in 1..=stream.count {
             self.wait.until(began + Duration::from_secs_f64((number - 1) as f64 / stream.per_second))?;
@@ -283,8 +290,8 @@ impl Turn {
         Ok(())
     }
 
-    fn tool(&mut self, tool: Tool) -> Result<(), End> {
-        let character = self.agent.character.clone();
+    fn tool(&mut self, tool: Tool) -> Result<(), ScriptEnd> {
+        let behavior = self.agent.behavior.clone();
         let call = tool.id.unwrap_or_else(|| {
             let mut memory = lock(&self.session.memory);
             memory.calls += 1;
@@ -294,40 +301,40 @@ impl Turn {
         let whole = json!({
             "toolCallId": call, "title": tool.title, "kind": tool.kind, "status": "pending", "rawInput": input,
         });
-        let asks = !character.asks_nothing && (tool.ask || character.asks_always);
-        let mut leave = Leave::Allowed;
-        if asks && (character.asks_first || character.never_tool_call) {
+        let asks = !behavior.asks_nothing && (tool.ask || behavior.asks_always);
+        let mut leave = ToolPermission::Allowed;
+        if asks && (behavior.asks_first || behavior.never_tool_call) {
             leave = self.may_run(&whole)?;
         }
-        if !character.never_tool_call {
+        if !behavior.never_tool_call {
             let mut first = whole.clone();
-            if character.bare_first_call {
+            if behavior.bare_first_call {
                 first["title"] = json!("Terminal");
                 first["rawInput"] = json!({});
                 first["content"] = json!([]);
             }
             self.update(named("tool_call", first));
         }
-        if character.bare_first_call {
+        if behavior.bare_first_call {
             self.tool_update(json!({"toolCallId": call, "title": tool.title, "rawInput": input}));
         }
-        if asks && !character.asks_first && !character.never_tool_call {
+        if asks && !behavior.asks_first && !behavior.never_tool_call {
             leave = self.may_run(&whole)?;
         }
-        if matches!(leave, Leave::Rejected) {
+        if matches!(leave, ToolPermission::Rejected) {
             let content = text_content("The person said no.");
             self.tool_update(json!({"toolCallId": call, "status": "failed", "content": content}));
             return Ok(());
         }
         let mut running = json!({"toolCallId": call, "title": tool.title});
-        if !character.no_status {
+        if !behavior.no_status {
             running["status"] = json!("in_progress");
         }
         self.tool_update(running);
         self.wait.sleep(Duration::from_millis(tool.takes_ms))?;
         let status = if tool.fails { "failed" } else { "completed" };
         let output = json!({"toolCallId": call, "content": text_content(&tool.output), "rawOutput": tool.output});
-        if character.no_status {
+        if behavior.no_status {
             self.tool_update(output);
             self.tool_update(json!({"toolCallId": call, "status": status}));
         } else {
@@ -339,40 +346,40 @@ impl Turn {
     }
 
     /// Asks for leave, unless it was given or denied for good.
-    fn may_run(&mut self, call: &Value) -> Result<Leave, End> {
+    fn may_run(&mut self, call: &Value) -> Result<ToolPermission, ScriptEnd> {
         let kind = call["kind"].as_str().unwrap_or_default().to_owned();
         if let Some(allowed) = lock(&self.session.memory).allowed.get(&kind) {
-            return Ok(if allowed == &json!(true) { Leave::Allowed } else { Leave::Rejected });
+            return Ok(if allowed == &json!(true) { ToolPermission::Allowed } else { ToolPermission::Rejected });
         }
-        let offered = self.agent.character.offered();
+        let offered = self.agent.behavior.offered();
         let options: Vec<Value> = offered.iter().copied().map(option).collect();
         let chosen = match self.permission(call.clone(), &options)? {
             Ok(chosen) => chosen,
-            Err(fault) => return Err(End::Fail(fault)),
+            Err(fault) => return Err(ScriptEnd::Fail(fault)),
         };
-        let Some(chosen) = Offer::ALL.into_iter().find(|offer| offer.word() == chosen) else {
-            return Ok(Leave::Rejected);
+        let Some(chosen) = PermissionOfferKind::ALL.into_iter().find(|offer| offer.word() == chosen) else {
+            return Ok(ToolPermission::Rejected);
         };
         let remember = |allowed: bool| drop(lock(&self.session.memory).allowed.insert(kind.clone(), json!(allowed)));
         Ok(match chosen {
-            Offer::AllowOnce => Leave::Allowed,
-            Offer::RejectOnce => Leave::Rejected,
-            Offer::AllowAlways => {
+            PermissionOfferKind::AllowOnce => ToolPermission::Allowed,
+            PermissionOfferKind::RejectOnce => ToolPermission::Rejected,
+            PermissionOfferKind::AllowAlways => {
                 remember(true);
-                Leave::Allowed
+                ToolPermission::Allowed
             }
-            Offer::RejectAlways => {
+            PermissionOfferKind::RejectAlways => {
                 remember(false);
-                Leave::Rejected
+                ToolPermission::Rejected
             }
         })
     }
 
     /// Asks all of it, and then waits for the answers, one after the other.
-    fn asks(&mut self, asks: Vec<Ask>) -> Result<(), End> {
+    fn asks(&mut self, asks: Vec<Ask>) -> Result<(), ScriptEnd> {
         let mut asked = Vec::new();
         for ask in asks {
-            let own = || self.agent.character.offered().iter().copied().map(option).collect();
+            let own = || self.agent.behavior.offered().iter().copied().map(option).collect();
             let options: Vec<Value> = if ask.options.is_empty() { own() } else { ask.options };
             asked.push((self.send_permission(ask.tool_call, &options), options));
         }
@@ -384,7 +391,7 @@ impl Turn {
     }
 
     /// Which of the options was chosen.
-    fn permission(&mut self, call: Value, options: &[Value]) -> Result<Result<String, Fault>, End> {
+    fn permission(&mut self, call: Value, options: &[Value]) -> Result<Result<String, RpcError>, ScriptEnd> {
         let asked = self.send_permission(call, options);
         self.permitted(&asked, options)
     }
@@ -394,7 +401,7 @@ impl Turn {
         self.send("session/request_permission", json!({"toolCall": call, "options": options}))
     }
 
-    fn permitted(&mut self, asked: &str, options: &[Value]) -> Result<Result<String, Fault>, End> {
+    fn permitted(&mut self, asked: &str, options: &[Value]) -> Result<Result<String, RpcError>, ScriptEnd> {
         let asked = self.wait.answer(asked);
         let read = asked.and_then(|answer| check::read::<acp::RequestPermissionResponse>(&answer));
         let chosen = match read.map(|answer| answer.outcome) {
@@ -403,13 +410,13 @@ impl Turn {
                 // The cancellation itself may be on its way.
                 self.wait.sleep(AHEAD)?;
                 self.agent.peer.complain("a permission was cancelled, and its turn was not");
-                return Ok(Err(Fault::new(INVALID_PARAMS, "cancelled")));
+                return Ok(Err(RpcError::new(INVALID_PARAMS, "cancelled")));
             }
             Err(fault) => return Ok(Err(fault)),
         };
         if !options.iter().any(|option| option["optionId"] == *chosen) {
             self.agent.peer.complain(format!("{chosen} was chosen, and not offered"));
-            return Ok(Err(Fault::new(INVALID_PARAMS, format!("{chosen} was not offered"))));
+            return Ok(Err(RpcError::new(INVALID_PARAMS, format!("{chosen} was not offered"))));
         }
         Ok(Ok(chosen))
     }
@@ -420,7 +427,7 @@ impl Turn {
             Value::Object(values) => {
                 let mut memory = lock(&self.session.memory);
                 memory.chosen.extend(values);
-                memory.options(&self.agent.character)
+                memory.options(&self.agent.behavior)
             }
             options => options,
         };
@@ -435,7 +442,7 @@ impl Turn {
         });
     }
 
-    fn terminal(&mut self, terminal: Terminal) -> Result<(), End> {
+    fn terminal(&mut self, terminal: Terminal) -> Result<(), ScriptEnd> {
         let created = match self.request("terminal/create", terminal.create) {
             Ok(created) => created["terminalId"].clone(),
             Err(fault) => {
@@ -478,18 +485,18 @@ impl Turn {
 
     /// Tells what becomes of the calls of a turn that was cancelled.
     fn let_go(&mut self) {
-        let character = &self.agent.character;
-        if character.no_last_update_on_cancel {
+        let behavior = &self.agent.behavior;
+        if behavior.no_last_update_on_cancel {
             return;
         }
-        let status = if character.cancelled_is_completed { "completed" } else { "failed" };
+        let status = if behavior.cancelled_is_completed { "completed" } else { "failed" };
         for call in std::mem::take(&mut self.open) {
             self.tool_update(json!({"toolCallId": call, "status": status}));
         }
     }
 
     /// Says what came of something, on a line of its own.
-    fn report(&mut self, what: &str, answer: Answer) {
+    fn report(&mut self, what: &str, answer: RpcResult) {
         let answer = match answer {
             Ok(Value::String(text)) => text,
             Ok(value) => value.to_string(),
@@ -520,7 +527,7 @@ impl Turn {
     }
 
     /// Asks the client something of this session, and waits for the answer.
-    fn request(&self, method: &str, params: Value) -> Answer {
+    fn request(&self, method: &str, params: Value) -> RpcResult {
         let asked = self.send(method, params);
         self.wait.answer(&asked)
     }
@@ -549,7 +556,7 @@ fn listed(kind: &str, name: &str, list: Value) -> Value {
     if list.is_object() { named(kind, list) } else { json!({"sessionUpdate": kind, name: list}) }
 }
 
-fn option(offer: Offer) -> Value {
+fn option(offer: PermissionOfferKind) -> Value {
     json!({"optionId": offer.word(), "kind": offer.word(), "name": offer.word().replace('_', " ")})
 }
 

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use grove_testkit::acp::{Character, run};
+use grove_testkit::acp::{AgentBehavior, run};
 
 fn main() -> ExitCode {
-    match Character::from_env() {
-        Ok(character) => run(character),
+    match AgentBehavior::from_env() {
+        Ok(behavior) => run(behavior),
         Err(error) => {
             writeln!(std::io::stderr(), "acp-agent: {error}").ok();
             ExitCode::from(2)

@@ -17,13 +17,13 @@
 //! | models | `GET /v1/models`, `GET /v1beta/models` |
 //! | for programs outside | `GET /grove/requests`, `PUT /grove/script` |
 
-mod ask;
+mod model_request;
 mod plan;
-mod play;
 mod record;
 mod reply;
 mod schema;
 mod script;
+mod script_player;
 mod server;
 mod shell;
 mod wire;
@@ -38,15 +38,15 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use record::{Purpose, Request};
-pub use script::{Answer, COMMAND, Script, Step, Turn, Usage, When};
+pub use record::{RecordedRequest, RequestPurpose};
+pub use script::{COMMAND, PromptMatch, ReplyStep, ReplySteps, Script, TokenUsage, Turn};
 pub use server::MODEL;
 
 /// A model on loopback. It stops when it is dropped, and its connections break.
 #[derive(Debug)]
 pub struct FakeModel {
     address: SocketAddr,
-    shared: Arc<server::Shared>,
+    shared: Arc<server::ServerState>,
     serving: JoinHandle<()>,
 }
 
@@ -60,9 +60,9 @@ impl FakeModel {
     pub async fn listen(address: SocketAddr, script: Script) -> Self {
         let listener = TcpListener::bind(address).await.expect("the fake model has its address");
         let address = listener.local_addr().expect("a listener has an address");
-        let shared = Arc::new(server::Shared {
-            stage: Mutex::new(play::Stage::new(script)),
-            records: Mutex::new(record::Records::default()),
+        let shared = Arc::new(server::ServerState {
+            player: Mutex::new(script_player::ScriptPlayer::new(script)),
+            records: Mutex::new(record::RequestLog::default()),
         });
         let serving = tokio::spawn(server::serve(listener, shared.clone()));
         Self { address, shared, serving }
@@ -78,7 +78,7 @@ impl FakeModel {
     }
 
     /// What it was asked so far: the newest thousand, or fewer if they are long.
-    pub fn requests(&self) -> Vec<Arc<Request>> {
+    pub fn requests(&self) -> Vec<Arc<RecordedRequest>> {
         server::lock(&self.shared.records).all()
     }
 
@@ -87,7 +87,7 @@ impl FakeModel {
     /// # Panics
     ///
     /// After [`PATIENCE`](crate::PATIENCE).
-    pub async fn until(&self, is_so: impl Fn(&[Arc<Request>]) -> bool) -> Vec<Arc<Request>> {
+    pub async fn until(&self, is_so: impl Fn(&[Arc<RecordedRequest>]) -> bool) -> Vec<Arc<RecordedRequest>> {
         let waiting = async {
             loop {
                 let requests = self.requests();
@@ -102,7 +102,7 @@ impl FakeModel {
 
     /// Says something else from now on. Prompts that are being answered go on as they began.
     pub fn set_script(&self, script: Script) {
-        server::lock(&self.shared.stage).replace(script);
+        server::lock(&self.shared.player).replace(script);
     }
 }
 

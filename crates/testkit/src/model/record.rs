@@ -16,7 +16,7 @@ const REDACTED: &str = "<redacted>";
 
 /// One request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Request {
+pub struct RecordedRequest {
     /// Counted from 1, the dropped ones too.
     pub number: u64,
     pub method: String,
@@ -26,13 +26,13 @@ pub struct Request {
     pub headers: BTreeMap<String, String>,
     /// Null if it was not JSON.
     pub body: Value,
-    pub purpose: Purpose,
+    pub purpose: RequestPurpose,
 }
 
 /// What the server took a request for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Purpose {
+pub enum RequestPurpose {
     /// The conversation. Which turn and which of its answers it got; no turn if the script had none left.
     Turn { turn: Option<usize>, answer: usize },
     /// Something beside the conversation.
@@ -47,15 +47,15 @@ pub enum Purpose {
 
 /// The newest requests.
 #[derive(Debug, Default)]
-pub(super) struct Records {
-    kept: VecDeque<(Arc<Request>, usize)>,
+pub(super) struct RequestLog {
+    kept: VecDeque<(Arc<RecordedRequest>, usize)>,
     bytes: usize,
     seen: u64,
 }
 
-impl Records {
+impl RequestLog {
     /// Keeps a request whose body had so many bytes.
-    pub(super) fn push(&mut self, mut request: Request, bytes: usize) {
+    pub(super) fn push(&mut self, mut request: RecordedRequest, bytes: usize) {
         self.seen += 1;
         request.number = self.seen;
         self.kept.push_back((Arc::new(request), bytes));
@@ -65,13 +65,13 @@ impl Records {
         }
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Request>> {
+    pub(super) fn all(&self) -> Vec<Arc<RecordedRequest>> {
         self.kept.iter().map(|(request, _)| request.clone()).collect()
     }
 }
 
-impl Request {
-    pub(super) fn new(head: &hyper::http::request::Parts, body: Value, purpose: Purpose) -> Self {
+impl RecordedRequest {
+    pub(super) fn new(head: &hyper::http::request::Parts, body: Value, purpose: RequestPurpose) -> Self {
         let header = |(name, value): (&hyper::header::HeaderName, &hyper::header::HeaderValue)| {
             let is_secret = SECRETS.contains(&name.as_str());
             let value = if is_secret { REDACTED.into() } else { String::from_utf8_lossy(value.as_bytes()) };

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::ask::{Ask, ToolKind};
-use super::script::Usage;
+use super::model_request::{ModelRequest, ModelToolKind};
+use super::script::TokenUsage;
 
 /// An answer as far as it has been given.
 #[derive(Clone, Debug)]
-pub(super) struct Reply {
+pub(super) struct ModelReply {
     /// The same for no other answer; formats put their prefix before it.
     pub(super) id: String,
     pub(super) model: String,
@@ -15,7 +15,7 @@ pub(super) struct Reply {
     pub(super) created: u64,
     pub(super) blocks: Vec<Block>,
     input_tokens: u64,
-    fixed: Option<Usage>,
+    fixed: Option<TokenUsage>,
 }
 
 /// A part of an answer.
@@ -31,15 +31,15 @@ pub(super) enum Block {
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) tool: String,
-    pub(super) kind: ToolKind,
+    pub(super) kind: ModelToolKind,
     pub(super) arguments: Value,
 }
 
 /// What happens to an answer next. Blocks of text are opened, added to and closed; calls come whole.
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
+pub(super) enum ReplyEvent {
     Start,
-    Open(Kind),
+    Open(TextKind),
     Delta(String),
     Close,
     Call(Call),
@@ -50,29 +50,29 @@ pub(super) enum Piece {
 
 /// What kind of text a block has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     Text,
     Thought,
 }
 
-impl Reply {
-    pub(super) fn new(id: String, created: u64, ask: &Ask, fixed: Option<Usage>) -> Self {
-        let model = ask.model.clone();
-        Self { id, model, created, blocks: Vec::new(), input_tokens: ask.input_tokens, fixed }
+impl ModelReply {
+    pub(super) fn new(id: String, created: u64, model_request: &ModelRequest, fixed: Option<TokenUsage>) -> Self {
+        let model = model_request.model.clone();
+        Self { id, model, created, blocks: Vec::new(), input_tokens: model_request.input_tokens, fixed }
     }
 
     /// Takes a piece in.
-    pub(super) fn take(&mut self, piece: &Piece) {
+    pub(super) fn take(&mut self, piece: &ReplyEvent) {
         match piece {
-            Piece::Open(Kind::Text) => self.blocks.push(Block::Text(String::new())),
-            Piece::Open(Kind::Thought) => self.blocks.push(Block::Thought(String::new())),
-            Piece::Call(call) => self.blocks.push(Block::Call(call.clone())),
-            Piece::Delta(more) => {
+            ReplyEvent::Open(TextKind::Text) => self.blocks.push(Block::Text(String::new())),
+            ReplyEvent::Open(TextKind::Thought) => self.blocks.push(Block::Thought(String::new())),
+            ReplyEvent::Call(call) => self.blocks.push(Block::Call(call.clone())),
+            ReplyEvent::Delta(more) => {
                 if let Some(Block::Text(text) | Block::Thought(text)) = self.blocks.last_mut() {
                     text.push_str(more);
                 }
             }
-            Piece::Start | Piece::Close | Piece::Error(_) | Piece::End => {}
+            ReplyEvent::Start | ReplyEvent::Close | ReplyEvent::Error(_) | ReplyEvent::End => {}
         }
     }
 
@@ -93,22 +93,22 @@ impl Reply {
     }
 
     /// All texts of a kind, one after the other.
-    pub(super) fn texts(&self, kind: Kind) -> String {
+    pub(super) fn texts(&self, kind: TextKind) -> String {
         let texts = self.blocks.iter().filter_map(|block| match (block, kind) {
-            (Block::Text(text), Kind::Text) | (Block::Thought(text), Kind::Thought) => Some(text.as_str()),
+            (Block::Text(text), TextKind::Text) | (Block::Thought(text), TextKind::Thought) => Some(text.as_str()),
             _ => None,
         });
         texts.collect()
     }
 
     /// What it has cost so far.
-    pub(super) fn usage(&self) -> Usage {
+    pub(super) fn usage(&self) -> TokenUsage {
         let length = |block: &Block| match block {
             Block::Text(text) | Block::Thought(text) => text.len(),
             Block::Call(call) => call.tool.len() + call.arguments.to_string().len(),
         };
         let output = tokens(self.blocks.iter().map(length).sum());
-        self.fixed.unwrap_or(Usage { input: self.input_tokens, output })
+        self.fixed.unwrap_or(TokenUsage { input: self.input_tokens, output })
     }
 }
 
@@ -116,7 +116,7 @@ impl Call {
     /// The arguments as the formats that carry JSON as text have them.
     pub(super) fn written(&self) -> String {
         match &self.arguments {
-            Value::String(text) if self.kind == ToolKind::Custom => text.clone(),
+            Value::String(text) if self.kind == ModelToolKind::Custom => text.clone(),
             arguments => arguments.to_string(),
         }
     }

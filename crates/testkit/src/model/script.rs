@@ -10,8 +10,8 @@ pub const COMMAND: &str = "echo grove-was-here";
 
 /// Everything that a model will say.
 ///
-/// Which turn answers a prompt: the first one that is [told](When::Told) what the prompt contains, else the first
-/// [`When::Next`] that no prompt has had yet, else the first [`When::Always`], else only [`ended`](Self::ended).
+/// Which turn answers a prompt: the first one that is [told](PromptMatch::Told) what the prompt contains, else the first
+/// [`PromptMatch::Next`] that no prompt has had yet, else the first [`PromptMatch::Always`], else only [`ended`](Self::ended).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
@@ -23,7 +23,7 @@ pub struct Script {
     /// Whether a request that offers no tools belongs to the conversation. For coding agents it does not.
     pub without_tools: bool,
     /// What every answer is said to have cost. Otherwise it is estimated from the lengths.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
 }
 
 /// What follows one prompt.
@@ -31,19 +31,19 @@ pub struct Script {
 #[serde(deny_unknown_fields)]
 pub struct Turn {
     #[serde(default)]
-    pub when: When,
+    pub when: PromptMatch,
     /// One for each request: the first answers the prompt, the others what the tools gave, or another try of a request
     /// that met a fault. If the last one is itself a fault, every further try meets it again.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ReplySteps>,
 }
 
 /// What answers one request.
-pub type Answer = Vec<Step>;
+pub type ReplySteps = Vec<ReplyStep>;
 
 /// Which prompts a turn belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum When {
+pub enum PromptMatch {
     /// The next one, once.
     #[default]
     Next,
@@ -56,7 +56,7 @@ pub enum When {
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
+pub enum ReplyStep {
     /// Text, in so many pieces, with a pause before each but the first.
     Say {
         text: String,
@@ -90,7 +90,7 @@ pub enum Step {
 /// What an answer is said to have cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Usage {
+pub struct TokenUsage {
     pub input: u64,
     pub output: u64,
 }
@@ -102,8 +102,12 @@ fn one() -> usize {
 impl Default for Script {
     /// Each prompt is answered by `echo grove-was-here` in the agent's shell, then by a closing text.
     fn default() -> Self {
-        let call = vec![Step::think("A shell will do."), Step::say("I will run a command."), Step::shell(COMMAND)];
-        let close = vec![Step::slowly("The command has run; grove was here.", 4, Duration::from_millis(5))];
+        let call = vec![
+            ReplyStep::think("A shell will do."),
+            ReplyStep::say("I will run a command."),
+            ReplyStep::shell(COMMAND),
+        ];
+        let close = vec![ReplyStep::slowly("The command has run; grove was here.", 4, Duration::from_millis(5))];
         Self::new([Turn::always([call, close])])
     }
 }
@@ -122,22 +126,22 @@ impl Script {
 
 impl Turn {
     /// The answers to the next prompt.
-    pub fn next(answers: impl Into<Vec<Answer>>) -> Self {
-        Self { when: When::Next, answers: answers.into() }
+    pub fn next(answers: impl Into<Vec<ReplySteps>>) -> Self {
+        Self { when: PromptMatch::Next, answers: answers.into() }
     }
 
     /// The answers to each prompt that contains a text.
-    pub fn told(text: &str, answers: impl Into<Vec<Answer>>) -> Self {
-        Self { when: When::Told(text.to_owned()), answers: answers.into() }
+    pub fn told(text: &str, answers: impl Into<Vec<ReplySteps>>) -> Self {
+        Self { when: PromptMatch::Told(text.to_owned()), answers: answers.into() }
     }
 
     /// The answers to each prompt that no other turn wants.
-    pub fn always(answers: impl Into<Vec<Answer>>) -> Self {
-        Self { when: When::Always, answers: answers.into() }
+    pub fn always(answers: impl Into<Vec<ReplySteps>>) -> Self {
+        Self { when: PromptMatch::Always, answers: answers.into() }
     }
 }
 
-impl Step {
+impl ReplyStep {
     /// Text in one piece.
     pub fn say(text: &str) -> Self {
         Self::slowly(text, 1, Duration::ZERO)

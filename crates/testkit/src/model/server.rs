@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use super::plan::{Beat, Plan, plan};
-use super::play::Stage;
-use super::record::{Purpose, Records, Request};
-use super::wire::{Wants, Wire};
+use super::plan::{ReplyPlan, StreamAction, plan};
+use super::record::{RecordedRequest, RequestLog, RequestPurpose};
+use super::script_player::ScriptPlayer;
+use super::wire::{ModelApi, Route};
 
 /// The model that the server says it has. It answers to any name.
 pub const MODEL: &str = "fake-model";
@@ -34,13 +34,13 @@ const FLUSH: Duration = Duration::from_millis(50);
 
 /// What the connections share.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) stage: Mutex<Stage>,
-    pub(super) records: Mutex<Records>,
+pub(super) struct ServerState {
+    pub(super) player: Mutex<ScriptPlayer>,
+    pub(super) records: Mutex<RequestLog>,
 }
 
-type Body = UnsyncBoxBody<Bytes, io::Error>;
-type Response = hyper::Response<Body>;
+type ResponseBody = UnsyncBoxBody<Bytes, io::Error>;
+type HttpResponse = hyper::Response<ResponseBody>;
 
 /// The value, although a test that panicked may have held it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -48,7 +48,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Serves until it is dropped, and all connections with it.
-pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+pub(super) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -73,7 +73,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn respond(shared: &Shared, request: hyper::Request<Incoming>) -> Response {
+async fn respond(shared: &ServerState, request: hyper::Request<Incoming>) -> HttpResponse {
     let (head, body) = request.into_parts();
     let path = head.uri.path();
     if path.starts_with("/grove/") {
@@ -86,47 +86,50 @@ async fn respond(shared: &Shared, request: hyper::Request<Incoming>) -> Response
     let is_readable = parsed.is_some();
     let body = parsed.unwrap_or_default();
     let length = bytes.len();
-    let record = |purpose: Purpose, body: Value| {
-        lock(&shared.records).push(Request::new(&head, body, purpose), length);
+    let record = |purpose: RequestPurpose, body: Value| {
+        lock(&shared.records).push(RecordedRequest::new(&head, body, purpose), length);
     };
 
-    match Wants::of(path) {
-        Wants::Models(wire) => {
-            record(Purpose::Models, body);
+    match Route::of(path) {
+        Route::Models(wire) => {
+            record(RequestPurpose::Models, body);
             object(StatusCode::OK, &wire.models(MODEL))
         }
-        Wants::Answer(wire) | Wants::Count(wire) if !is_readable => {
-            record(Purpose::Unknown, body);
+        Route::Answer(wire) | Route::Count(wire) if !is_readable => {
+            record(RequestPurpose::Unknown, body);
             object(StatusCode::BAD_REQUEST, &wire.error(400, "the request is not JSON"))
         }
-        Wants::Count(wire) => {
+        Route::Count(wire) => {
             let tokens = wire.read(path, &body).input_tokens;
-            record(Purpose::Count, body);
+            record(RequestPurpose::Count, body);
             object(StatusCode::OK, &wire.count(tokens))
         }
-        Wants::Answer(wire) => {
-            let ask = wire.read(path, &body);
-            let part = lock(&shared.stage).answer(&ask);
+        Route::Answer(wire) => {
+            let model_request = wire.read(path, &body);
+            let part = lock(&shared.player).answer(&model_request);
             record(part.purpose, body);
             let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-            perform(plan(wire, &ask, &part, created)).await
+            perform(plan(wire, &model_request, &part, created)).await
         }
-        Wants::Nothing => {
-            record(Purpose::Unknown, body);
-            object(StatusCode::NOT_FOUND, &Wire::Chat.error(404, &format!("a model serves nothing at {path}")))
+        Route::Nothing => {
+            record(RequestPurpose::Unknown, body);
+            object(
+                StatusCode::NOT_FOUND,
+                &ModelApi::ChatCompletions.error(404, &format!("a model serves nothing at {path}")),
+            )
         }
     }
 }
 
 /// For programs that are not in the same process: what was asked, and another script.
-async fn steer(shared: &Shared, method: &Method, path: &str, body: Incoming) -> Response {
+async fn steer(shared: &ServerState, method: &Method, path: &str, body: Incoming) -> HttpResponse {
     match (method, path) {
         (&Method::GET, "/grove/requests") => object(StatusCode::OK, &json!(lock(&shared.records).all())),
         (&Method::PUT, "/grove/script") => {
             let bytes = Limited::new(body, LONGEST).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
             match serde_json::from_slice(&bytes) {
                 Ok(script) => {
-                    lock(&shared.stage).replace(script);
+                    lock(&shared.player).replace(script);
                     object(StatusCode::OK, &json!({}))
                 }
                 Err(error) => object(StatusCode::BAD_REQUEST, &json!({"error": error.to_string()})),
@@ -136,23 +139,26 @@ async fn steer(shared: &Shared, method: &Method, path: &str, body: Incoming) -> 
     }
 }
 
-async fn perform(plan: Plan) -> Response {
+async fn perform(plan: ReplyPlan) -> HttpResponse {
     match plan {
-        Plan::Refuse { wait, status, body } => {
+        ReplyPlan::Refuse { wait, status, body } => {
             tokio::time::sleep(wait).await;
             object(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &body)
         }
-        Plan::Whole { wait, body, is_cut: false } => {
+        ReplyPlan::Whole { wait, body, is_cut: false } => {
             tokio::time::sleep(wait).await;
             object(StatusCode::OK, &body)
         }
-        Plan::Whole { wait, body, is_cut: true } => {
+        ReplyPlan::Whole { wait, body, is_cut: true } => {
             let text = body.to_string();
             let half = text.chars().take(text.len() / 2).collect();
-            with_type("application/json", played(vec![Beat::Wait(wait), Beat::Send(half), Beat::Cut]))
+            with_type(
+                "application/json",
+                played(vec![StreamAction::Wait(wait), StreamAction::Send(half), StreamAction::Cut]),
+            )
         }
-        Plan::Stream(beats) => {
-            let mut response = with_type("text/event-stream", played(beats));
+        ReplyPlan::Stream(actions) => {
+            let mut response = with_type("text/event-stream", played(actions));
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
             response
         }
@@ -160,16 +166,16 @@ async fn perform(plan: Plan) -> Response {
 }
 
 /// A body that comes beat by beat.
-fn played(beats: Vec<Beat>) -> Body {
-    let frames = stream::iter(beats).filter_map(|beat| async move {
+fn played(actions: Vec<StreamAction>) -> ResponseBody {
+    let frames = stream::iter(actions).filter_map(|beat| async move {
         match beat {
-            Beat::Send(text) if text.is_empty() => None,
-            Beat::Send(text) => Some(Ok(Frame::data(Bytes::from(text)))),
-            Beat::Wait(time) => {
+            StreamAction::Send(text) if text.is_empty() => None,
+            StreamAction::Send(text) => Some(Ok(Frame::data(Bytes::from(text)))),
+            StreamAction::Wait(time) => {
                 tokio::time::sleep(time).await;
                 None
             }
-            Beat::Cut => {
+            StreamAction::Cut => {
                 tokio::time::sleep(FLUSH).await;
                 Some(Err(io::Error::from(io::ErrorKind::ConnectionReset)))
             }
@@ -178,14 +184,14 @@ fn played(beats: Vec<Beat>) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-fn object(status: StatusCode, value: &Value) -> Response {
+fn object(status: StatusCode, value: &Value) -> HttpResponse {
     let text = Full::new(Bytes::from(value.to_string()));
     let mut response = with_type("application/json", text.map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = status;
     response
 }
 
-fn with_type(kind: &'static str, body: Body) -> Response {
+fn with_type(kind: &'static str, body: ResponseBody) -> HttpResponse {
     let mut response = hyper::Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response

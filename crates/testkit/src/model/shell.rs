@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ask::{Tool, ToolKind};
+use super::model_request::{ModelTool, ModelToolKind};
 use super::schema;
 
 /// What agents call their shell, the surest first.
@@ -34,20 +34,21 @@ const COMMANDS: [&str; 6] = ["command", "cmd", "commandLine", "command_line", "s
 const FOLDERS: [&str; 6] = ["cwd", "workdir", "working_directory", "dir_path", "directory", "path"];
 
 /// The tool that looks most like a shell.
-pub(super) fn find(tools: &[Tool]) -> Option<&Tool> {
-    let known = |tool: &&Tool| NAMES.iter().position(|name| *name == plain(&tool.name));
-    let unknown = |tool: &&Tool| WORDS.iter().any(|word| plain(&tool.name).contains(word)) && takes(tool).is_some();
+pub(super) fn find(tools: &[ModelTool]) -> Option<&ModelTool> {
+    let known = |tool: &&ModelTool| NAMES.iter().position(|name| *name == plain(&tool.name));
+    let unknown =
+        |tool: &&ModelTool| WORDS.iter().any(|word| plain(&tool.name).contains(word)) && takes(tool).is_some();
     let by_name = tools.iter().filter(|tool| known(tool).is_some()).min_by_key(|tool| known(tool));
     by_name.or_else(|| tools.iter().find(unknown))
 }
 
 /// What the tool is called with to run a command.
-pub(super) fn arguments(tool: &Tool, command: &str) -> Value {
+pub(super) fn arguments(tool: &ModelTool, command: &str) -> Value {
     let words = json!(["bash", "-lc", command]);
     match tool.kind {
-        ToolKind::LocalShell => return json!({ "command": words }),
-        ToolKind::Custom => return json!(command),
-        ToolKind::Function => {}
+        ModelToolKind::LocalShell => return json!({ "command": words }),
+        ModelToolKind::Custom => return json!(command),
+        ModelToolKind::Function => {}
     }
     let mut arguments = schema::fit(&tool.schema, "Says that grove was here");
     let name = takes(tool).unwrap_or(COMMANDS[0]);
@@ -63,7 +64,7 @@ pub(super) fn arguments(tool: &Tool, command: &str) -> Value {
 }
 
 /// The argument that takes the command.
-fn takes(tool: &Tool) -> Option<&'static str> {
+fn takes(tool: &ModelTool) -> Option<&'static str> {
     COMMANDS.into_iter().find(|name| tool.schema["properties"].get(name).is_some())
 }
 

@@ -3,5 +3,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod agent;
-mod character;
-mod place;
+mod behavior;
+mod fixture;

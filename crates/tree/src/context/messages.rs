@@ -5,23 +5,23 @@ use std::collections::HashSet;
 
 use grove_fs::FsError;
 
-use super::path::Path;
+use super::path::ContextPath;
 use super::{ContextMessage, Json, Rules, tools};
-use crate::fields::{LineFields, MessageFields, Parts, is};
-use crate::index::{EntryNo, Index};
-use crate::kind::Kind;
-use crate::object::{Object, field, quoted};
+use crate::fields::{EntryFields, LineFields, MessageFields, is};
+use crate::index::{EntryNo, LogIndex};
+use crate::kind::EntryType;
+use crate::object::{JsonObject, field, quoted};
 use crate::scan::text_of;
-use crate::source::{Source, each_line, line};
+use crate::source::{LogSource, each_line, line};
 use crate::time::milliseconds;
 
 /// A message on its way into a context, with what its neighbours must know of it.
-pub(super) struct Draft<'a> {
+pub(super) struct ContextDraft<'a> {
     entry: EntryNo,
     pub(super) json: Cow<'a, [u8]>,
     /// The ids of an assistant's tool calls.
     pub(super) calls: Vec<Vec<u8>>,
-    pub(super) voice: Voice,
+    pub(super) voice: DraftRole,
     /// An assistant's turn that was aborted or ended in an error.
     pub(super) is_broken: bool,
     /// The note with which oh-my-pi keeps what an interrupted turn thought.
@@ -32,7 +32,7 @@ pub(super) struct Draft<'a> {
 
 /// Who speaks, where calls and results are looked at.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum DraftRole {
     User,
     Assistant,
     /// A tool, to this call.
@@ -40,30 +40,38 @@ pub(super) enum Voice {
     Other,
 }
 
-impl Voice {
+impl DraftRole {
     fn of(fields: &MessageFields<'_>) -> Self {
         match fields.role.and_then(text_of).as_deref() {
-            Some(b"user") => Voice::User,
-            Some(b"assistant") => Voice::Assistant,
+            Some(b"user") => DraftRole::User,
+            Some(b"assistant") => DraftRole::Assistant,
             Some(b"toolResult") => {
-                Voice::Result(fields.tool_call_id.and_then(text_of).unwrap_or_default().into_owned())
+                DraftRole::Result(fields.tool_call_id.and_then(text_of).unwrap_or_default().into_owned())
             }
-            Some(_) | None => Voice::Other,
+            Some(_) | None => DraftRole::Other,
         }
     }
 
     pub(super) fn answers(&self) -> Option<&Vec<u8>> {
         match self {
-            Voice::Result(call) => Some(call),
-            Voice::User | Voice::Assistant | Voice::Other => None,
+            DraftRole::Result(call) => Some(call),
+            DraftRole::User | DraftRole::Assistant | DraftRole::Other => None,
         }
     }
 }
 
-impl<'a> Draft<'a> {
+impl<'a> ContextDraft<'a> {
     fn new(entry: EntryNo, json: impl Into<Cow<'a, [u8]>>) -> Self {
         let json = json.into();
-        Self { entry, json, calls: Vec::new(), voice: Voice::Other, is_broken: false, is_note: false, is_gone: false }
+        Self {
+            entry,
+            json,
+            calls: Vec::new(),
+            voice: DraftRole::Other,
+            is_broken: false,
+            is_note: false,
+            is_gone: false,
+        }
     }
 
     pub(super) fn finish(self) -> ContextMessage<'a> {
@@ -72,38 +80,38 @@ impl<'a> Draft<'a> {
 }
 
 /// Writes drafts, the oldest first.
-pub(super) struct Writer<'a, 'p> {
+pub(super) struct ContextWriter<'a, 'p> {
     rules: Rules,
-    path: &'p Path,
+    path: &'p ContextPath,
     /// oh-my-pi: the calls of a turn that was tried again, whose results follow.
-    given_up: HashSet<Vec<u8>>,
-    pub(super) drafts: Vec<Draft<'a>>,
+    abandoned_calls: HashSet<Vec<u8>>,
+    pub(super) drafts: Vec<ContextDraft<'a>>,
 }
 
 /// A message in JSON, and what of it must be looked at again.
-struct Spoken<'l> {
+struct EncodedMessage<'l> {
     json: Cow<'l, [u8]>,
     fields: MessageFields<'l>,
 }
 
-impl<'a, 'p> Writer<'a, 'p> {
-    pub(super) fn new(rules: Rules, path: &'p Path) -> Self {
-        Self { rules, path, given_up: HashSet::new(), drafts: Vec::new() }
+impl<'a, 'p> ContextWriter<'a, 'p> {
+    pub(super) fn new(rules: Rules, path: &'p ContextPath) -> Self {
+        Self { rules, path, abandoned_calls: HashSet::new(), drafts: Vec::new() }
     }
 
     /// What stands before all entries: a compaction's system message (pi 1.5) and its summary.
-    pub(super) fn begin(&mut self, index: &Index, source: &(impl Source + ?Sized)) -> Result<(), FsError> {
+    pub(super) fn begin(&mut self, index: &LogIndex, source: &(impl LogSource + ?Sized)) -> Result<(), FsError> {
         let Some(compaction) = self.path.compaction else { return Ok(()) };
         let line = line(index, source, compaction)?;
-        let fields = Parts::of(&line).line;
-        if self.path.is_led
+        let fields = EntryFields::of(&line).line;
+        if self.path.has_system_message
             && let Some(message) = fields.system_message
         {
-            self.drafts.push(Draft::new(compaction, message.to_vec()));
+            self.drafts.push(ContextDraft::new(compaction, message.to_vec()));
         }
         let time = time(&fields);
         let json = match self.rules {
-            Rules::Grove => summary_message(COMPACTED, fields.summary.unwrap_or(b"\"\""), &time),
+            Rules::Grove => summary_message(COMPACTION_INTRODUCTION, fields.summary.unwrap_or(b"\"\""), &time),
             Rules::Pi | Rules::Omp => object(&[
                 ("role", Some(br#""compactionSummary""#)),
                 ("summary", fields.summary),
@@ -112,15 +120,15 @@ impl<'a, 'p> Writer<'a, 'p> {
                 ("timestamp", Some(&time)),
             ]),
         };
-        self.drafts.push(Draft::new(compaction, json));
+        self.drafts.push(ContextDraft::new(compaction, json));
         Ok(())
     }
 
     /// The messages of some of the path's entries, up to its end.
     pub(super) fn entries(
         &mut self,
-        index: &Index,
-        source: &'a (impl Source + ?Sized),
+        index: &LogIndex,
+        source: &'a (impl LogSource + ?Sized),
         entries: &[EntryNo],
     ) -> Result<(), FsError> {
         let before = self.path.entries.len() - entries.len();
@@ -141,26 +149,26 @@ impl<'a, 'p> Writer<'a, 'p> {
     fn draft<'l>(
         &mut self,
         entry: EntryNo,
-        kind: Kind,
+        kind: EntryType,
         is_kept: bool,
         line: &'l [u8],
         keep: impl Fn(&'l [u8]) -> Cow<'a, [u8]>,
-    ) -> Option<Draft<'a>> {
-        let Parts { line, message } = Parts::of(line);
+    ) -> Option<ContextDraft<'a>> {
+        let EntryFields { line, message } = EntryFields::of(line);
         let spoken = match kind {
-            Kind::Message => self.message(&line, message)?,
-            Kind::CustomMessage => self.custom_message(&line),
-            Kind::BranchSummary => Spoken { json: self.branch_summary(&line)?.into(), fields: message },
+            EntryType::Message => self.message(&line, message)?,
+            EntryType::CustomMessage => self.custom_message(&line),
+            EntryType::BranchSummary => EncodedMessage { json: self.branch_summary(&line)?.into(), fields: message },
             _ => return None,
         };
         let (json, content): (Cow<'a, [u8]>, Option<&[u8]>) = match self.path.edits.get(&entry) {
             Some(None) if self.rules == Rules::Pi => return None,
             Some(None) => {
-                let gone = Draft::new(entry, Vec::new());
-                return Some(Draft { voice: Voice::of(&spoken.fields), is_gone: true, ..gone });
+                let gone = ContextDraft::new(entry, Vec::new());
+                return Some(ContextDraft { voice: DraftRole::of(&spoken.fields), is_gone: true, ..gone });
             }
             Some(Some(content)) => {
-                let mut message = Object::parse(&spoken.json).unwrap_or_default();
+                let mut message = JsonObject::parse(&spoken.json).unwrap_or_default();
                 message.set("content", content.clone());
                 (Cow::Owned(message.render()), Some(content))
             }
@@ -173,16 +181,16 @@ impl<'a, 'p> Writer<'a, 'p> {
             }
         };
         let fields = &spoken.fields;
-        if is_kept && self.path.is_led && is(fields.role, "system") {
+        if is_kept && self.path.has_system_message && is(fields.role, "system") {
             return None;
         }
-        let mut draft = Draft::new(entry, json);
+        let mut draft = ContextDraft::new(entry, json);
         // pi leaves calls and results as they are.
         if self.rules == Rules::Pi {
             return Some(draft);
         }
-        draft.voice = Voice::of(fields);
-        if draft.voice == Voice::Assistant {
+        draft.voice = DraftRole::of(fields);
+        if draft.voice == DraftRole::Assistant {
             draft.calls = tools::calls(content);
             draft.is_broken = is(fields.stop_reason, "aborted") || is(fields.stop_reason, "error");
         }
@@ -190,51 +198,51 @@ impl<'a, 'p> Writer<'a, 'p> {
         Some(draft)
     }
 
-    fn message<'l>(&mut self, line: &LineFields<'l>, fields: MessageFields<'l>) -> Option<Spoken<'l>> {
+    fn message<'l>(&mut self, line: &LineFields<'l>, fields: MessageFields<'l>) -> Option<EncodedMessage<'l>> {
         let json = line.message.filter(|message| message.starts_with(b"{"))?;
         let role = fields.role.and_then(text_of).unwrap_or_default();
         match self.rules {
             Rules::Pi => {
                 let has_content = matches!(role.as_ref(), b"user" | b"assistant" | b"toolResult");
                 if has_content && fields.content == Some(b"null") {
-                    let mut message = Object::parse(json)?;
+                    let mut message = JsonObject::parse(json)?;
                     message.set("content", "[]");
-                    return Some(Spoken { json: message.render().into(), fields });
+                    return Some(EncodedMessage { json: message.render().into(), fields });
                 }
             }
             Rules::Omp => {
-                if self.was_given_up(&role, &fields) {
+                if self.is_abandoned(&role, &fields) {
                     return None;
                 }
             }
             Rules::Grove => {
                 if matches!(role.as_ref(), b"custom" | b"hookMessage") {
                     let json = user_message(fields.content, fields.timestamp);
-                    return Some(Spoken { json: json.into(), fields: MessageFields::default() });
+                    return Some(EncodedMessage { json: json.into(), fields: MessageFields::default() });
                 }
             }
         }
-        Some(Spoken { json: json.into(), fields })
+        Some(EncodedMessage { json: json.into(), fields })
     }
 
     /// A turn that oh-my-pi tried again and that went well then is left out, with the results of its calls.
-    fn was_given_up(&mut self, role: &[u8], fields: &MessageFields<'_>) -> bool {
+    fn is_abandoned(&mut self, role: &[u8], fields: &MessageFields<'_>) -> bool {
         let status = fields.retry_recovery.and_then(|recovery| field(recovery, "status"));
         if role == b"assistant" && is(status, "recovered") {
-            self.given_up = tools::calls(fields.content).into_iter().collect();
+            self.abandoned_calls = tools::calls(fields.content).into_iter().collect();
             return true;
         }
         if role == b"toolResult"
             && let Some(call) = fields.tool_call_id.and_then(text_of)
-            && self.given_up.remove(call.as_ref())
+            && self.abandoned_calls.remove(call.as_ref())
         {
             return true;
         }
-        self.given_up.clear();
+        self.abandoned_calls.clear();
         false
     }
 
-    fn custom_message<'l>(&self, line: &LineFields<'l>) -> Spoken<'l> {
+    fn custom_message<'l>(&self, line: &LineFields<'l>) -> EncodedMessage<'l> {
         let time = time(line);
         let json = match self.rules {
             Rules::Grove => user_message(line.content, Some(&time)),
@@ -250,14 +258,14 @@ impl<'a, 'p> Writer<'a, 'p> {
         };
         // Grove's user does not say which extension spoke.
         let custom_type = line.custom_type.filter(|_| self.rules != Rules::Grove);
-        Spoken { json: json.into(), fields: MessageFields { custom_type, ..MessageFields::default() } }
+        EncodedMessage { json: json.into(), fields: MessageFields { custom_type, ..MessageFields::default() } }
     }
 
     fn branch_summary(&self, line: &LineFields<'_>) -> Option<Vec<u8>> {
         let summary = line.summary.filter(|summary| summary.starts_with(b"\"") && *summary != b"\"\"")?;
         let time = time(line);
         Some(match self.rules {
-            Rules::Grove => summary_message(LEFT_BRANCH, summary, &time),
+            Rules::Grove => summary_message(BRANCH_INTRODUCTION, summary, &time),
             Rules::Pi | Rules::Omp => object(&[
                 ("role", Some(br#""branchSummary""#)),
                 ("summary", Some(summary)),
@@ -268,8 +276,8 @@ impl<'a, 'p> Writer<'a, 'p> {
     }
 }
 
-pub(crate) const COMPACTED: &str = "What was said before this point, in short:";
-pub(crate) const LEFT_BRANCH: &str = "What happened on another branch of this conversation, in short:";
+pub(crate) const COMPACTION_INTRODUCTION: &str = "What was said before this point, in short:";
+pub(crate) const BRANCH_INTRODUCTION: &str = "What happened on another branch of this conversation, in short:";
 
 /// Grove: a summary as a message of the user.
 fn summary_message(introduction: &str, summary: &[u8], time: &[u8]) -> Vec<u8> {
@@ -293,7 +301,7 @@ fn time(line: &LineFields<'_>) -> Vec<u8> {
 }
 
 fn object(fields: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
-    let mut object = Object::default();
+    let mut object = JsonObject::default();
     for (name, value) in fields {
         if let Some(value) = value {
             object.set(name, *value);

@@ -16,12 +16,12 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::index::{EntryNo, Index, Owner};
+use crate::index::{EntryNo, LogIndex, Owner};
 use crate::role::Role;
-use crate::source::Source;
-pub(crate) use messages::{COMPACTED, LEFT_BRANCH};
-use messages::{Draft, Writer};
-use path::Path;
+use crate::source::LogSource;
+pub(crate) use messages::{BRANCH_INTRODUCTION, COMPACTION_INTRODUCTION};
+use messages::{ContextDraft, ContextWriter};
+use path::ContextPath;
 
 /// Whose rules build a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -43,7 +43,7 @@ pub enum Rules {
 pub struct Context<'a> {
     pub messages: Vec<ContextMessage<'a>>,
     pub thinking_level: String,
-    pub model: Model,
+    pub model: ContextModel,
     /// pi has no modes.
     pub mode: Option<String>,
     pub injected_rules: Vec<String>,
@@ -70,12 +70,12 @@ pub struct ContextMessage<'a> {
 pub struct Json<'a> {
     bytes: Cow<'a, [u8]>,
     /// What is shown where the bytes are no text.
-    mended: OnceCell<Box<str>>,
+    lossy_text: OnceCell<Box<str>>,
 }
 
 impl<'a> Json<'a> {
     fn new(bytes: Cow<'a, [u8]>) -> Self {
-        Self { bytes, mended: OnceCell::new() }
+        Self { bytes, lossy_text: OnceCell::new() }
     }
 
     /// Bytes that are no text are replaced.
@@ -83,7 +83,7 @@ impl<'a> Json<'a> {
         // Whether they are is asked only here: most contexts are long, and few messages are looked at.
         match std::str::from_utf8(&self.bytes) {
             Ok(text) => text,
-            Err(_) => self.mended.get_or_init(|| String::from_utf8_lossy(&self.bytes).into()),
+            Err(_) => self.lossy_text.get_or_init(|| String::from_utf8_lossy(&self.bytes).into()),
         }
     }
 
@@ -101,7 +101,7 @@ impl Serialize for Json<'_> {
 
 /// The model of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Model {
+pub enum ContextModel {
     Unknown,
     One {
         provider: Option<String>,
@@ -111,11 +111,11 @@ pub enum Model {
     ByRole(Vec<(String, String)>),
 }
 
-impl Serialize for Model {
+impl Serialize for ContextModel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Model::Unknown => serializer.serialize_none(),
-            Model::One { provider, model_id } => {
+            ContextModel::Unknown => serializer.serialize_none(),
+            ContextModel::One { provider, model_id } => {
                 let mut map = serializer.serialize_map(None)?;
                 for (name, value) in [("provider", provider), ("modelId", model_id)] {
                     if let Some(value) = value {
@@ -124,7 +124,7 @@ impl Serialize for Model {
                 }
                 map.end()
             }
-            Model::ByRole(models) => serializer.collect_map(models.iter().map(|(role, model)| (role, model))),
+            ContextModel::ByRole(models) => serializer.collect_map(models.iter().map(|(role, model)| (role, model))),
         }
     }
 }
@@ -132,20 +132,20 @@ impl Serialize for Model {
 impl<'a> Context<'a> {
     /// What a model is given before the first entry.
     pub fn empty(rules: Rules) -> Self {
-        let settings = settings::Settings::none(rules);
-        Self::with(settings, Newest { messages: Vec::new(), is_cut: false }, 0)
+        let settings = settings::ContextSettings::none(rules);
+        Self::with(settings, NewestMessages { messages: Vec::new(), is_cut: false }, 0)
     }
 
-    fn with(settings: settings::Settings, newest: Newest<'a>, leading: usize) -> Self {
-        let settings::Settings { thinking_level, model, mode, injected_rules } = settings;
-        let Newest { messages, is_cut } = newest;
+    fn with(settings: settings::ContextSettings, newest: NewestMessages<'a>, leading: usize) -> Self {
+        let settings::ContextSettings { thinking_level, model, mode, injected_rules } = settings;
+        let NewestMessages { messages, is_cut } = newest;
         Self { messages, thinking_level, model, mode, injected_rules, leading, is_cut }
     }
 
     /// What a model is given at an entry; at `None`, before the first one.
     pub fn at(
-        index: &Index,
-        source: &'a (impl Source + ?Sized),
+        index: &LogIndex,
+        source: &'a (impl LogSource + ?Sized),
         rules: Rules,
         at: Option<EntryNo>,
     ) -> Result<Self, FsError> {
@@ -155,16 +155,16 @@ impl<'a> Context<'a> {
     /// The same with the newest messages alone, at most `count`. What came before is not read unless a message cannot be
     /// understood without it: a tool's result needs its call. Under Grove's rules the first is never a tool's result.
     pub fn tail(
-        index: &Index,
-        source: &'a (impl Source + ?Sized),
+        index: &LogIndex,
+        source: &'a (impl LogSource + ?Sized),
         rules: Rules,
         at: Option<EntryNo>,
         count: usize,
     ) -> Result<Self, FsError> {
         let at = at.filter(|entry| index.owner(*entry) == Owner::Tree);
         let branch = at.map(|entry| index.branch(entry)).unwrap_or_default();
-        let settings = settings::Settings::of(rules, index, source, &branch)?;
-        let path = Path::of(rules, index, source, &branch)?;
+        let settings = settings::ContextSettings::of(rules, index, source, &branch)?;
+        let path = ContextPath::of(rules, index, source, &branch)?;
         let newest = newest(&path, index, source, rules, count)?;
         let leading = newest.messages.iter().take_while(|message| path.compaction == Some(message.entry)).count();
         Ok(Self::with(settings, newest, leading))
@@ -173,8 +173,8 @@ impl<'a> Context<'a> {
     /// The same, and before the newest messages what a compaction left of the older ones, however many are left out in
     /// between.
     pub fn recent(
-        index: &Index,
-        source: &'a (impl Source + ?Sized),
+        index: &LogIndex,
+        source: &'a (impl LogSource + ?Sized),
         rules: Rules,
         at: Option<EntryNo>,
         count: usize,
@@ -184,18 +184,18 @@ impl<'a> Context<'a> {
         if let Some(at) = at
             && context.leading == 0
         {
-            let path = Path::of(rules, index, source, &index.branch(at))?;
-            let mut writer = Writer::new(rules, &path);
+            let path = ContextPath::of(rules, index, source, &index.branch(at))?;
+            let mut writer = ContextWriter::new(rules, &path);
             writer.begin(index, source)?;
             context.leading = writer.drafts.len();
-            context.messages.splice(..0, writer.drafts.into_iter().map(Draft::finish));
+            context.messages.splice(..0, writer.drafts.into_iter().map(ContextDraft::finish));
         }
         Ok(context)
     }
 }
 
 /// The newest messages of a path.
-struct Newest<'a> {
+struct NewestMessages<'a> {
     messages: Vec<ContextMessage<'a>>,
     is_cut: bool,
 }
@@ -205,12 +205,12 @@ const MARGIN: usize = 32;
 
 /// The newest messages of a path, at most `count`.
 fn newest<'a>(
-    path: &Path,
-    index: &Index,
-    source: &'a (impl Source + ?Sized),
+    path: &ContextPath,
+    index: &LogIndex,
+    source: &'a (impl LogSource + ?Sized),
     rules: Rules,
     count: usize,
-) -> Result<Newest<'a>, FsError> {
+) -> Result<NewestMessages<'a>, FsError> {
     let mut size = count.saturating_add(MARGIN);
     loop {
         let mut from = path.entries.len().saturating_sub(size);
@@ -221,20 +221,20 @@ fn newest<'a>(
             let until = path.entries.len().min(from + 1);
             from = path.entries[..until].iter().rposition(begins).unwrap_or(0);
         }
-        let mut writer = Writer::new(rules, path);
+        let mut writer = ContextWriter::new(rules, path);
         if from == 0 {
             writer.begin(index, source)?;
         }
         writer.entries(index, source, &path.entries[from..])?;
         let is_settled = from == 0 || tools::are_settled(rules, &writer.drafts);
-        let drafts = tools::mend(rules, writer.drafts);
+        let drafts = tools::repair_tool_calls(rules, writer.drafts);
         if is_settled && (from == 0 || drafts.len() >= count) {
             let mut skip = drafts.len().saturating_sub(count);
             if rules == Rules::Grove {
                 skip += drafts[skip..].iter().take_while(|draft| draft.voice.answers().is_some()).count();
             }
-            let messages = drafts.into_iter().skip(skip).map(Draft::finish).collect();
-            return Ok(Newest { messages, is_cut: from > 0 || skip > 0 });
+            let messages = drafts.into_iter().skip(skip).map(ContextDraft::finish).collect();
+            return Ok(NewestMessages { messages, is_cut: from > 0 || skip > 0 });
         }
         // Each time twice as far: all in all no more than twice what was needed is read.
         size = size.saturating_mul(2);

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use grove_fs::FsError;
 
 use super::Rules;
-use crate::fields::Parts;
-use crate::index::{EntryNo, Index};
-use crate::kind::Kind;
+use crate::fields::EntryFields;
+use crate::index::{EntryNo, LogIndex};
+use crate::kind::EntryType;
 use crate::object::field;
 use crate::scan::text_of;
-use crate::source::{Source, each_line, line};
+use crate::source::{LogSource, each_line, line};
 
 /// The way of a branch into a context.
-pub(super) struct Path {
+pub(super) struct ContextPath {
     /// The compaction whose summary begins it.
     pub(super) compaction: Option<EntryNo>,
     /// Whether that compaction brings a system message, before which those that it kept count no more.
-    pub(super) is_led: bool,
+    pub(super) has_system_message: bool,
     /// What was kept and what came after it: entries that can become messages, the oldest first.
     pub(super) entries: Vec<EntryNo>,
     /// How many of them stood before the compaction.
@@ -26,21 +26,21 @@ pub(super) struct Path {
     pub(super) edits: HashMap<EntryNo, Option<Vec<u8>>>,
 }
 
-impl Path {
+impl ContextPath {
     /// All of a branch, or from the last compaction on its summary, what it kept, and what came after; or what came
     /// after a reset.
     pub(super) fn of(
         rules: Rules,
-        index: &Index,
-        source: &(impl Source + ?Sized),
+        index: &LogIndex,
+        source: &(impl LogSource + ?Sized),
         branch: &[EntryNo],
     ) -> Result<Self, FsError> {
-        let last = |wanted: Kind| branch.iter().rposition(|entry| index.kind(*entry) == wanted);
-        let compaction = last(Kind::Compaction);
-        let reset = last(Kind::ResetBoundary).filter(|reset| rules != Rules::Pi && compaction < Some(*reset));
+        let last = |wanted: EntryType| branch.iter().rposition(|entry| index.kind(*entry) == wanted);
+        let compaction = last(EntryType::Compaction);
+        let reset = last(EntryType::ResetBoundary).filter(|reset| rules != Rules::Pi && compaction < Some(*reset));
         let mut path = Self {
             compaction: None,
-            is_led: false,
+            has_system_message: false,
             entries: Vec::new(),
             kept: 0,
             edits: edits(rules, index, source, branch)?,
@@ -53,29 +53,30 @@ impl Path {
             (None, None) => take(branch),
             (None, Some(at)) => {
                 let line = line(index, source, branch[at])?;
-                let fields = Parts::of(&line).line;
+                let fields = EntryFields::of(&line).line;
                 let first = fields.first_kept.and_then(text_of).and_then(|id| index.find_bytes(&id));
                 let kept = first.and_then(|first| branch[..at].iter().position(|entry| *entry == first));
                 take(&branch[kept.unwrap_or(at)..at]);
                 path.kept = path.entries.len();
                 path.entries.extend(branch[at + 1..].iter().filter(|entry| becomes_message(index.kind(**entry))));
                 path.compaction = Some(branch[at]);
-                path.is_led = rules != Rules::Omp && fields.system_message.is_some_and(|value| value.starts_with(b"{"));
+                path.has_system_message =
+                    rules != Rules::Omp && fields.system_message.is_some_and(|value| value.starts_with(b"{"));
             }
         }
         Ok(path)
     }
 }
 
-fn becomes_message(kind: Kind) -> bool {
-    matches!(kind, Kind::Message | Kind::CustomMessage | Kind::BranchSummary)
+fn becomes_message(kind: EntryType) -> bool {
+    matches!(kind, EntryType::Message | EntryType::CustomMessage | EntryType::BranchSummary)
 }
 
 /// pi 1.5: the last edit of each entry.
 fn edits(
     rules: Rules,
-    index: &Index,
-    source: &(impl Source + ?Sized),
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
     branch: &[EntryNo],
 ) -> Result<HashMap<EntryNo, Option<Vec<u8>>>, FsError> {
     let mut edits = HashMap::new();
@@ -83,9 +84,9 @@ fn edits(
         return Ok(edits);
     }
     let entries: Vec<EntryNo> =
-        branch.iter().copied().filter(|entry| index.kind(*entry) == Kind::ContextEdit).collect();
+        branch.iter().copied().filter(|entry| index.kind(*entry) == EntryType::ContextEdit).collect();
     each_line(index, source, &entries, |_, line| {
-        let fields = Parts::of(&line).line;
+        let fields = EntryFields::of(&line).line;
         if let Some(target) = fields.target.and_then(text_of).and_then(|id| index.find_bytes(&id)) {
             let content = fields.replacement.and_then(|replacement| field(replacement, "content"));
             edits.insert(target, content.map(<[u8]>::to_vec));

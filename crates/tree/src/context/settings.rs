@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use grove_fs::FsError;
 
-use super::{Model, Rules};
-use crate::fields::Parts;
-use crate::index::{EntryNo, Index};
-use crate::kind::Kind;
+use super::{ContextModel, Rules};
+use crate::fields::EntryFields;
+use crate::index::{EntryNo, LogIndex};
+use crate::kind::EntryType;
 use crate::role::Role;
 use crate::scan::{Scanner, lossy};
-use crate::source::{Source, each_line, line};
+use crate::source::{LogSource, each_line, line};
 
-pub(super) struct Settings {
+pub(super) struct ContextSettings {
     pub(super) thinking_level: String,
-    pub(super) model: Model,
+    pub(super) model: ContextModel,
     pub(super) mode: Option<String>,
     pub(super) injected_rules: Vec<String>,
 }
@@ -22,82 +22,83 @@ pub(super) struct Settings {
 const NO_THINKING: &str = "off";
 const NO_MODE: &str = "none";
 
-impl Settings {
+impl ContextSettings {
     /// Where nothing was set.
     pub(super) fn none(rules: Rules) -> Self {
         let (model, mode) = match rules {
-            Rules::Pi => (Model::Unknown, None),
-            Rules::Omp => (Model::ByRole(Vec::new()), Some(NO_MODE.to_owned())),
-            Rules::Grove => (Model::Unknown, Some(NO_MODE.to_owned())),
+            Rules::Pi => (ContextModel::Unknown, None),
+            Rules::Omp => (ContextModel::ByRole(Vec::new()), Some(NO_MODE.to_owned())),
+            Rules::Grove => (ContextModel::Unknown, Some(NO_MODE.to_owned())),
         };
         Self { thinking_level: NO_THINKING.to_owned(), model, mode, injected_rules: Vec::new() }
     }
 
     pub(super) fn of(
         rules: Rules,
-        index: &Index,
-        source: &(impl Source + ?Sized),
+        index: &LogIndex,
+        source: &(impl LogSource + ?Sized),
         branch: &[EntryNo],
     ) -> Result<Self, FsError> {
-        let along = Along { index, source, branch };
-        let thinking_level = along.last(Kind::ThinkingLevelChange, |parts| text(parts.line.thinking_level))?;
+        let branch_reader = BranchReader { index, source, branch };
+        let thinking_level =
+            branch_reader.last(EntryType::ThinkingLevelChange, |parts| text(parts.line.thinking_level))?;
         let mode = match rules {
             Rules::Pi => None,
             Rules::Omp | Rules::Grove => {
-                let mode = along.last(Kind::ModeChange, |parts| text(parts.line.mode))?;
+                let mode = branch_reader.last(EntryType::ModeChange, |parts| text(parts.line.mode))?;
                 Some(mode.flatten().unwrap_or_else(|| NO_MODE.to_owned()))
             }
         };
         Ok(Self {
             thinking_level: thinking_level.flatten().unwrap_or_else(|| NO_THINKING.to_owned()),
             model: match rules {
-                Rules::Pi => along.last_model(|parts| Some(one(parts.line.provider, parts.line.model_id)))?,
-                Rules::Grove => along.last_model(chosen_model)?,
-                Rules::Omp => along.models_by_role()?,
+                Rules::Pi => branch_reader.last_model(|parts| Some(one(parts.line.provider, parts.line.model_id)))?,
+                Rules::Grove => branch_reader.last_model(chosen_model)?,
+                Rules::Omp => branch_reader.models_by_role()?,
             },
             mode,
             injected_rules: match rules {
                 Rules::Pi => Vec::new(),
-                Rules::Omp | Rules::Grove => along.injected_rules()?,
+                Rules::Omp | Rules::Grove => branch_reader.injected_rules()?,
             },
         })
     }
 }
 
 /// A branch, read here and there.
-struct Along<'a, S: ?Sized> {
-    index: &'a Index,
+struct BranchReader<'a, S: ?Sized> {
+    index: &'a LogIndex,
     source: &'a S,
     branch: &'a [EntryNo],
 }
 
-impl<S: Source + ?Sized> Along<'_, S> {
+impl<S: LogSource + ?Sized> BranchReader<'_, S> {
     /// What the last entry of a kind says.
-    fn last<T>(&self, kind: Kind, say: impl Fn(&Parts<'_>) -> T) -> Result<Option<T>, FsError> {
+    fn last<T>(&self, kind: EntryType, say: impl Fn(&EntryFields<'_>) -> T) -> Result<Option<T>, FsError> {
         let last = self.branch.iter().rfind(|entry| self.index.kind(**entry) == kind);
-        last.map(|entry| Ok(say(&Parts::of(&self.line(*entry)?)))).transpose()
+        last.map(|entry| Ok(say(&EntryFields::of(&self.line(*entry)?)))).transpose()
     }
 
     /// The model of the last change that names one, or of the last answer, whichever came later.
-    fn last_model(&self, changed: impl Fn(&Parts<'_>) -> Option<Model>) -> Result<Model, FsError> {
+    fn last_model(&self, changed: impl Fn(&EntryFields<'_>) -> Option<ContextModel>) -> Result<ContextModel, FsError> {
         for entry in self.branch.iter().rev() {
             if self.is_answer(*entry) {
                 let line = self.line(*entry)?;
-                let message = Parts::of(&line).message;
+                let message = EntryFields::of(&line).message;
                 return Ok(one(message.provider, message.model));
             }
-            if self.index.kind(*entry) == Kind::ModelChange
-                && let Some(model) = changed(&Parts::of(&self.line(*entry)?))
+            if self.index.kind(*entry) == EntryType::ModelChange
+                && let Some(model) = changed(&EntryFields::of(&self.line(*entry)?))
             {
                 return Ok(model);
             }
         }
-        Ok(Model::Unknown)
+        Ok(ContextModel::Unknown)
     }
 
     /// oh-my-pi: a model for each role, in the order in which they were first named. One that was chosen is not changed
     /// by whoever answered.
-    fn models_by_role(&self) -> Result<Model, FsError> {
+    fn models_by_role(&self) -> Result<ContextModel, FsError> {
         let mut models: Vec<(String, String)> = Vec::new();
         let mut set = |role: String, model: String| match models.iter_mut().find(|(known, _)| *known == role) {
             Some(known) => known.1 = model,
@@ -112,9 +113,9 @@ impl<S: Source + ?Sized> Along<'_, S> {
                     set("default".to_owned(), String::new());
                 }
                 last_answer = Some(*entry);
-            } else if self.index.kind(*entry) == Kind::ModelChange {
+            } else if self.index.kind(*entry) == EntryType::ModelChange {
                 let line = self.line(*entry)?;
-                let fields = Parts::of(&line).line;
+                let fields = EntryFields::of(&line).line;
                 let role = text(fields.role).unwrap_or_else(|| "default".to_owned());
                 if let Some(model) = text(fields.model).filter(|model| !model.is_empty()) {
                     is_chosen |= role == "default";
@@ -124,19 +125,20 @@ impl<S: Source + ?Sized> Along<'_, S> {
         }
         if let Some(answer) = last_answer.filter(|_| !is_chosen) {
             let line = self.line(answer)?;
-            let message = Parts::of(&line).message;
+            let message = EntryFields::of(&line).message;
             let part = |value| text(value).unwrap_or_else(|| "undefined".to_owned());
             set("default".to_owned(), format!("{}/{}", part(message.provider), part(message.model)));
         }
-        Ok(Model::ByRole(models))
+        Ok(ContextModel::ByRole(models))
     }
 
     fn injected_rules(&self) -> Result<Vec<String>, FsError> {
         let entries = self.branch.iter().copied();
-        let entries: Vec<EntryNo> = entries.filter(|entry| self.index.kind(*entry) == Kind::TtsrInjection).collect();
+        let entries: Vec<EntryNo> =
+            entries.filter(|entry| self.index.kind(*entry) == EntryType::TtsrInjection).collect();
         let mut rules = Vec::new();
         each_line(self.index, self.source, &entries, |_, line| {
-            let list = Parts::of(&line).line.injected_rules.unwrap_or_default();
+            let list = EntryFields::of(&line).line.injected_rules.unwrap_or_default();
             Scanner::default().items(list, |rule| {
                 if let Some(rule) = lossy(rule).filter(|rule| !rules.contains(rule)) {
                     rules.push(rule);
@@ -159,7 +161,7 @@ impl<S: Source + ?Sized> Along<'_, S> {
 }
 
 /// Either program's form of a change; nothing where it is for another role than the conversation's.
-fn chosen_model(parts: &Parts<'_>) -> Option<Model> {
+fn chosen_model(parts: &EntryFields<'_>) -> Option<ContextModel> {
     let fields = &parts.line;
     let Some(model) = text(fields.model) else { return Some(one(fields.provider, fields.model_id)) };
     if text(fields.role).is_some_and(|role| role != "default") {
@@ -169,13 +171,13 @@ fn chosen_model(parts: &Parts<'_>) -> Option<Model> {
         Some((provider, id)) => (Some(provider.to_owned()), id.to_owned()),
         None => (None, model),
     };
-    Some(Model::One { provider, model_id: Some(id) })
+    Some(ContextModel::One { provider, model_id: Some(id) })
 }
 
 fn text(value: Option<&[u8]>) -> Option<String> {
     value.and_then(lossy)
 }
 
-fn one(provider: Option<&[u8]>, model_id: Option<&[u8]>) -> Model {
-    Model::One { provider: text(provider), model_id: text(model_id) }
+fn one(provider: Option<&[u8]>, model_id: Option<&[u8]>) -> ContextModel {
+    ContextModel::One { provider: text(provider), model_id: text(model_id) }
 }

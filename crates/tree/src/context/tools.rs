@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::Rules;
-use super::messages::{Draft, Voice};
+use super::messages::{ContextDraft, DraftRole};
 use crate::fields::{each_block, is};
-use crate::object::Object;
+use crate::object::JsonObject;
 use crate::scan::text_of;
 
 /// The `customType` of the note with which oh-my-pi keeps what an interrupted turn thought.
@@ -26,7 +26,7 @@ pub(super) fn calls(content: Option<&[u8]>) -> Vec<Vec<u8>> {
 }
 
 /// Whether drafts can be mended without what came before them. (Grove's begin where they can.)
-pub(super) fn are_settled(rules: Rules, drafts: &[Draft<'_>]) -> bool {
+pub(super) fn are_settled(rules: Rules, drafts: &[ContextDraft<'_>]) -> bool {
     if rules != Rules::Omp {
         return true;
     }
@@ -34,7 +34,7 @@ pub(super) fn are_settled(rules: Rules, drafts: &[Draft<'_>]) -> bool {
     let mut answered = HashSet::new();
     for draft in drafts {
         called.extend(draft.calls.iter());
-        if let Voice::Result(call) = &draft.voice {
+        if let DraftRole::Result(call) = &draft.voice {
             if !called.contains(call) {
                 return false;
             }
@@ -46,7 +46,7 @@ pub(super) fn are_settled(rules: Rules, drafts: &[Draft<'_>]) -> bool {
 }
 
 /// Takes away what a provider would not accept, as far as the rules want it.
-pub(super) fn mend(rules: Rules, mut drafts: Vec<Draft<'_>>) -> Vec<Draft<'_>> {
+pub(super) fn repair_tool_calls(rules: Rules, mut drafts: Vec<ContextDraft<'_>>) -> Vec<ContextDraft<'_>> {
     match rules {
         Rules::Pi => drafts,
         Rules::Omp => {
@@ -59,7 +59,7 @@ pub(super) fn mend(rules: Rules, mut drafts: Vec<Draft<'_>>) -> Vec<Draft<'_>> {
 }
 
 /// oh-my-pi: takes away every call that no result answers, wherever that stands.
-fn strip_calls_without_any_result(drafts: &mut Vec<Draft<'_>>) {
+fn strip_calls_without_any_result(drafts: &mut Vec<ContextDraft<'_>>) {
     let answered: HashSet<Vec<u8>> = drafts.iter().filter_map(|draft| draft.voice.answers().cloned()).collect();
     drafts.retain_mut(|draft| {
         if draft.calls.iter().all(|call| answered.contains(call)) {
@@ -72,40 +72,40 @@ fn strip_calls_without_any_result(drafts: &mut Vec<Draft<'_>>) {
 /// Grove: a turn's calls are answered by the results that follow it, before anybody else of the two speaks. Other calls
 /// and results go, as do turns that were aborted or ended in an error. What an extension said in between comes behind
 /// the results.
-fn pair_calls_and_results(drafts: Vec<Draft<'_>>) -> Vec<Draft<'_>> {
-    let mut paired = Paired { out: Vec::with_capacity(drafts.len()), asked: None, between: Vec::new() };
+fn pair_calls_and_results(drafts: Vec<ContextDraft<'_>>) -> Vec<ContextDraft<'_>> {
+    let mut paired = ToolCallPairing { out: Vec::with_capacity(drafts.len()), asked: None, between: Vec::new() };
     for draft in drafts {
         match &draft.voice {
-            Voice::User | Voice::Assistant => {
+            DraftRole::User | DraftRole::Assistant => {
                 paired.close();
                 if !draft.is_gone && !draft.is_broken {
                     paired.open(draft);
                 }
             }
-            Voice::Result(_) | Voice::Other if draft.is_gone => {}
-            Voice::Result(call) => {
+            DraftRole::Result(_) | DraftRole::Other if draft.is_gone => {}
+            DraftRole::Result(call) => {
                 if paired.answer(call) {
                     paired.out.push(draft);
                 }
             }
-            Voice::Other if paired.waits() || !paired.between.is_empty() => paired.between.push(draft),
-            Voice::Other => paired.out.push(draft),
+            DraftRole::Other if paired.waits() || !paired.between.is_empty() => paired.between.push(draft),
+            DraftRole::Other => paired.out.push(draft),
         }
     }
     paired.close();
     paired.out
 }
 
-struct Paired<'a> {
-    out: Vec<Draft<'a>>,
+struct ToolCallPairing<'a> {
+    out: Vec<ContextDraft<'a>>,
     /// The turn whose results may follow, and which of its calls have theirs.
     asked: Option<(usize, Vec<bool>)>,
     /// What was said before all of them had.
-    between: Vec<Draft<'a>>,
+    between: Vec<ContextDraft<'a>>,
 }
 
-impl<'a> Paired<'a> {
-    fn open(&mut self, draft: Draft<'a>) {
+impl<'a> ToolCallPairing<'a> {
+    fn open(&mut self, draft: ContextDraft<'a>) {
         if !draft.calls.is_empty() {
             self.asked = Some((self.out.len(), vec![false; draft.calls.len()]));
         }
@@ -139,8 +139,8 @@ impl<'a> Paired<'a> {
 }
 
 /// Takes calls away from a turn: `stays` is asked of each that has an id, in their order. It loses its signatures, which would no longer hold. Gives whether anything is left.
-fn strip(draft: &mut Draft<'_>, stays: &mut dyn FnMut(&[u8]) -> bool) -> bool {
-    let Some(mut message) = Object::parse(&draft.json) else { return true };
+fn strip(draft: &mut ContextDraft<'_>, stays: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+    let Some(mut message) = JsonObject::parse(&draft.json) else { return true };
     let mut kept: Vec<Vec<u8>> = Vec::new();
     each_block(message.get("content"), |block, _| {
         kept.extend(without_signature(block, stays));
@@ -157,7 +157,7 @@ fn strip(draft: &mut Draft<'_>, stays: &mut dyn FnMut(&[u8]) -> bool) -> bool {
 
 /// A block of a turn that loses calls, where it stays.
 fn without_signature(block: &[u8], stays: &mut dyn FnMut(&[u8]) -> bool) -> Option<Vec<u8>> {
-    let Some(mut parsed) = Object::parse(block) else { return Some(block.to_vec()) };
+    let Some(mut parsed) = JsonObject::parse(block) else { return Some(block.to_vec()) };
     if parsed.is("type", "redactedThinking") {
         return None;
     }
@@ -172,7 +172,7 @@ fn without_signature(block: &[u8], stays: &mut dyn FnMut(&[u8]) -> bool) -> Opti
 }
 
 /// oh-my-pi: takes away turns that were aborted or ended in an error, with the results of their calls.
-fn drop_broken_turns(drafts: &mut Vec<Draft<'_>>) {
+fn drop_broken_turns(drafts: &mut Vec<ContextDraft<'_>>) {
     let is_noted = |at: usize| drafts.get(at + 1).is_some_and(|next| next.is_note);
     let broken: HashSet<usize> = (0..drafts.len()).filter(|at| drafts[*at].is_broken && !is_noted(*at)).collect();
     if broken.is_empty() {

@@ -8,16 +8,16 @@
 //! Reading them gives the same turn again. Entries of other programs, which have no such field, become turns by their
 //! messages alone.
 
-mod place;
 mod read;
+mod span;
 mod window;
 mod write;
 
-pub use place::{Place, begun_at, place_of};
 pub(crate) use read::turn_in;
-pub use read::{ended_turn, turns};
-pub use window::{Limit, Stretch, Window, newest, newest_at, newest_in};
-pub use write::{Lines, Origin, header_line, name_line, settings_lines, turn_lines};
+pub use read::{parse_turn_end, turns};
+pub use span::{TurnSpan, locate_turn, turn_started_at};
+pub use window::{EntryRange, LoggedTurns, TurnLimit, newest, newest_turns_at, newest_turns_in};
+pub use write::{LogLines, TurnAttribution, header_line, name_line, settings_lines, turn_lines};
 
 use grove_core::{Message, Outcome, Part, Timestamp, TurnId, Usage};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub const TURN_END: &str = "grove.turnEnd";
 /// What rides on a message's entry.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Extra {
+struct GroveFields {
     turn: TurnId,
     /// On a user's message: all of it but its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,9 +7,9 @@ use grove_core::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Extra, TURN_END, TurnEnd};
-use crate::index::{EntryNo, Index, Owner};
-use crate::kind::Kind;
+use super::{GroveFields, TURN_END, TurnEnd};
+use crate::index::{EntryNo, LogIndex, Owner};
+use crate::kind::EntryType;
 use crate::log::Log;
 
 /// The turns along the branch of a log's leaf, oldest first. A turn of Grove's own that has no end is not among them:
@@ -25,22 +25,22 @@ pub fn turns(log: &Log) -> Vec<Arc<Turn>> {
 /// The turns that entries in a row of a branch are, given with their lines, and `own`, the lines of Grove's own entries
 /// that may concern them.
 pub(crate) fn turns_of<'a>(
-    index: &Index,
+    index: &LogIndex,
     entries: impl Iterator<Item = (EntryNo, &'a [u8])>,
     own: impl Iterator<Item = &'a [u8]>,
 ) -> Vec<Arc<Turn>> {
     let ends: HashMap<TurnId, TurnEnd> = own.filter_map(end_in).map(|end| (end.turn.clone(), end)).collect();
     let mut turns: Vec<Arc<Turn>> = Vec::new();
-    let mut open: Option<Open> = None;
+    let mut open: Option<LoggedTurnBuilder> = None;
     for (entry, line) in entries {
-        if index.kind(entry) != Kind::Message {
+        if index.kind(entry) != EntryType::Message {
             continue;
         }
         let at = Timestamp(index.time(entry).and_then(|time| u64::try_from(time).ok()).unwrap_or(0));
         let Some(line) = read_line(line) else { continue };
         if line.message.role == "user" {
             turns.extend(open.take().and_then(|open| open.close(&ends)));
-            open = Some(Open::new(&index.id(entry), line, at));
+            open = Some(LoggedTurnBuilder::new(&index.id(entry), line, at));
         } else if let Some(open) = &mut open {
             open.add(line, at);
         }
@@ -50,40 +50,40 @@ pub(crate) fn turns_of<'a>(
 }
 
 /// The turn that a message says it belongs to, as Grove writes it.
-pub(super) fn turn_named_in(line: &[u8]) -> Option<TurnId> {
+pub(super) fn turn_id_in(line: &[u8]) -> Option<TurnId> {
     #[derive(Deserialize)]
-    struct Named {
-        grove: Extra,
+    struct TurnIdLine {
+        grove: GroveFields,
     }
     #[derive(Deserialize)]
-    struct Extra {
+    struct GroveFields {
         turn: TurnId,
     }
-    let named = |line: &[u8]| serde_json::from_slice::<Named>(line).map(|named| named.grove.turn);
+    let named = |line: &[u8]| serde_json::from_slice::<TurnIdLine>(line).map(|named| named.grove.turn);
     named(line).or_else(|_| named(&without_surrogates(line))).ok()
 }
 
 /// The turn that a line belongs to or ends, as Grove writes it.
 pub(crate) fn turn_in(line: &[u8]) -> Option<TurnId> {
-    turn_named_in(line).or_else(|| end_in(line).map(|end| end.turn))
+    turn_id_in(line).or_else(|| end_in(line).map(|end| end.turn))
 }
 
 /// Whether a line is what a person said, with which a turn begins.
 pub(crate) fn begins_turn(line: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Head {
-        message: Speaker,
+    struct RoleLine {
+        message: RoleField,
     }
     #[derive(Deserialize)]
-    struct Speaker {
+    struct RoleField {
         role: String,
     }
-    let role = |line: &[u8]| serde_json::from_slice::<Head>(line).map(|head| head.message.role);
+    let role = |line: &[u8]| serde_json::from_slice::<RoleLine>(line).map(|head| head.message.role);
     role(line).or_else(|_| role(&without_surrogates(line))).is_ok_and(|role| role == "user")
 }
 
 /// The turn that a line ends, if it is such a line, and when it began.
-pub fn ended_turn(line: &[u8]) -> Option<(TurnId, Timestamp)> {
+pub fn parse_turn_end(line: &[u8]) -> Option<(TurnId, Timestamp)> {
     end_in(line).map(|end| (end.turn, end.started_at))
 }
 
@@ -99,16 +99,16 @@ pub(super) fn end_in(line: &[u8]) -> Option<TurnEnd> {
 }
 
 #[derive(Deserialize)]
-struct Line {
-    message: Spoken,
+struct MessageLine {
+    message: MessageBody,
     #[serde(default)]
-    grove: Option<Extra>,
+    grove: Option<GroveFields>,
 }
 
 /// A message of the format, as far as it is understood.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Spoken {
+struct MessageBody {
     #[serde(default)]
     role: String,
     #[serde(default)]
@@ -126,40 +126,40 @@ struct Spoken {
 }
 
 /// Lines that are no Unicode, for a lone surrogate in them, are read with a replacement in its place.
-fn read_line(line: &[u8]) -> Option<Line> {
+fn read_line(line: &[u8]) -> Option<MessageLine> {
     serde_json::from_slice(line).ok().or_else(|| serde_json::from_slice(&without_surrogates(line)).ok())
 }
 
 fn without_surrogates(line: &[u8]) -> Vec<u8> {
-    let mut mended = line.to_vec();
+    let mut repaired = line.to_vec();
     let is_escape = |at: usize, bytes: &[u8]| {
         bytes[at..].starts_with(b"\\u") && matches!(bytes.get(at + 2), Some(b'd' | b'D')) && at + 6 <= bytes.len()
     };
     let mut at = 0;
-    while at < mended.len() {
-        if mended[at] != b'\\' {
+    while at < repaired.len() {
+        if repaired[at] != b'\\' {
             at += 1;
-        } else if is_escape(at, &mended) && matches!(mended[at + 3], b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F') {
-            let high = matches!(mended[at + 3], b'8' | b'9' | b'a' | b'b' | b'A' | b'B');
+        } else if is_escape(at, &repaired) && matches!(repaired[at + 3], b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F') {
+            let high = matches!(repaired[at + 3], b'8' | b'9' | b'a' | b'b' | b'A' | b'B');
             let paired = high
-                && at + 12 <= mended.len()
-                && is_escape(at + 6, &mended)
-                && matches!(mended[at + 9], b'c'..=b'f' | b'C'..=b'F');
+                && at + 12 <= repaired.len()
+                && is_escape(at + 6, &repaired)
+                && matches!(repaired[at + 9], b'c'..=b'f' | b'C'..=b'F');
             if paired {
                 at += 12;
             } else {
-                mended[at + 2..at + 6].copy_from_slice(b"fffd");
+                repaired[at + 2..at + 6].copy_from_slice(b"fffd");
                 at += 6;
             }
         } else {
             at += 2;
         }
     }
-    mended
+    repaired
 }
 
 /// A turn in the making.
-struct Open {
+struct LoggedTurnBuilder {
     id: TurnId,
     /// Grove's own, or another program's.
     own: bool,
@@ -171,11 +171,11 @@ struct Open {
     usage: Option<Usage>,
 }
 
-impl Open {
-    fn new(entry: &str, line: Line, at: Timestamp) -> Self {
+impl LoggedTurnBuilder {
+    fn new(entry: &str, line: MessageLine, at: Timestamp) -> Self {
         let text = text_of(&line.message.content);
         let (id, message) = match line.grove {
-            Some(Extra { turn, message, .. }) => (Some(turn), message),
+            Some(GroveFields { turn, message, .. }) => (Some(turn), message),
             None => (None, None),
         };
         let message = message.unwrap_or_else(|| Message::user(String::new()));
@@ -191,9 +191,9 @@ impl Open {
         }
     }
 
-    fn add(&mut self, line: Line, at: Timestamp) {
+    fn add(&mut self, line: MessageLine, at: Timestamp) {
         self.ended_at = at;
-        let Line { message, grove } = line;
+        let MessageLine { message, grove } = line;
         match message.role.as_str() {
             "assistant" => {
                 match grove {
@@ -327,7 +327,7 @@ impl Open {
             outcome,
             started_at: end.map_or(self.started_at, |end| end.started_at),
             ended_at: end.map_or(self.ended_at, |end| end.ended_at),
-            encodings: Encodings::default(),
+            encodings: EncodingCache::default(),
         }))
     }
 }

@@ -7,8 +7,8 @@ use grove_fs::SessionFs;
 
 use super::read::{begins_turn, turns_of};
 use crate::error::LogError;
-use crate::index::{EntryNo, Index, Owner};
-use crate::links::Upwards;
+use crate::index::{EntryNo, LogIndex, Owner};
+use crate::links::Ancestors;
 use crate::store::read_lines;
 
 /// How many entries are read at a time.
@@ -16,7 +16,7 @@ const STEP: usize = 256;
 
 /// How much is wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit {
+pub struct TurnLimit {
     pub turns: usize,
     /// Of their lines; the newest turn is given whatever it has.
     pub bytes: u64,
@@ -24,7 +24,7 @@ pub struct Limit {
 
 /// Turns in a row.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct LoggedTurns {
     /// Oldest first.
     pub turns: Vec<Arc<Turn>>,
     /// Whether there are older ones.
@@ -33,7 +33,7 @@ pub struct Window {
 
 /// Entries in a row of a branch, of which turns are wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Stretch {
+pub struct EntryRange {
     /// The last of them; without one there are none.
     last: Option<EntryNo>,
     /// What comes before them and is not among them.
@@ -44,14 +44,14 @@ pub struct Stretch {
     end: usize,
 }
 
-impl Stretch {
+impl EntryRange {
     /// The way to an entry.
     pub fn to(last: Option<EntryNo>) -> Self {
         Self { last, above: None, cycle: None, end: usize::MAX }
     }
 
     /// What comes before an entry.
-    pub fn before(index: &Index, entry: EntryNo) -> Self {
+    pub fn before(index: &LogIndex, entry: EntryNo) -> Self {
         let is_cyclic = index.links.is_cyclic(entry);
         let cycle = index.leaf().filter(|_| is_cyclic).and_then(|leaf| index.links.first_cyclic(leaf));
         let last = index.parent(entry).filter(|last| Some(*last) != cycle);
@@ -59,9 +59,9 @@ impl Stretch {
     }
 
     /// Its entries, newest first.
-    fn backward(self, index: &Index) -> Backward<'_> {
-        let mut rest = self.last.map(|last| index.links.upwards(index.canonical(last)));
-        let mut way = Backward { next: None, stops: [self.above, self.cycle], rest: None };
+    fn backward(self, index: &LogIndex) -> BackwardEntries<'_> {
+        let mut rest = self.last.map(|last| index.links.ancestors(index.canonical(last)));
+        let mut way = BackwardEntries { next: None, stops: [self.above, self.cycle], rest: None };
         way.next = rest.as_mut().and_then(|rest| rest.next()).filter(|next| !way.stops.contains(&Some(*next)));
         way.rest = rest;
         way
@@ -74,14 +74,14 @@ impl Stretch {
 }
 
 /// The entries of a stretch, newest first. A cycle of parents ends it after each of its entries came once.
-struct Backward<'a> {
+struct BackwardEntries<'a> {
     next: Option<EntryNo>,
     /// Entries that are not among it any more.
     stops: [Option<EntryNo>; 2],
-    rest: Option<Upwards<'a>>,
+    rest: Option<Ancestors<'a>>,
 }
 
-impl Backward<'_> {
+impl BackwardEntries<'_> {
     /// The next entries, at most so many.
     fn take(&mut self, count: usize) -> Vec<EntryNo> {
         let mut taken = Vec::new();
@@ -95,40 +95,40 @@ impl Backward<'_> {
 }
 
 /// The newest turns on the way to an entry, or none where there is none, as many as `limit` lets in.
-pub async fn newest_at(
+pub async fn newest_turns_at(
     fs: &dyn SessionFs,
     path: &str,
-    index: &Index,
+    index: &LogIndex,
     at: Option<EntryNo>,
-    limit: Limit,
-) -> Result<Window, LogError> {
-    newest_in(fs, path, index, Stretch::to(at), limit).await
+    limit: TurnLimit,
+) -> Result<LoggedTurns, LogError> {
+    newest_turns_in(fs, path, index, EntryRange::to(at), limit).await
 }
 
 /// The turns that come before `before`, or the last ones, as many as `limit` lets in.
 pub async fn newest(
     fs: &dyn SessionFs,
     path: &str,
-    index: &Index,
+    index: &LogIndex,
     before: Option<EntryNo>,
-    limit: Limit,
-) -> Result<Window, LogError> {
-    let stretch = before.map_or_else(|| Stretch::to(index.leaf()), |entry| Stretch::before(index, entry));
-    newest_in(fs, path, index, stretch, limit).await
+    limit: TurnLimit,
+) -> Result<LoggedTurns, LogError> {
+    let range = before.map_or_else(|| EntryRange::to(index.leaf()), |entry| EntryRange::before(index, entry));
+    newest_turns_in(fs, path, index, range, limit).await
 }
 
 /// The newest turns of a stretch, as many as `limit` lets in.
-pub async fn newest_in(
+pub async fn newest_turns_in(
     fs: &dyn SessionFs,
     path: &str,
-    index: &Index,
-    stretch: Stretch,
-    limit: Limit,
-) -> Result<Window, LogError> {
-    let end = stretch.end;
-    let mut way = stretch.backward(index);
+    index: &LogIndex,
+    range: EntryRange,
+    limit: TurnLimit,
+) -> Result<LoggedTurns, LogError> {
+    let end = range.end;
+    let mut way = range.backward(index);
     // Newest first, so that going back appends.
-    let mut taken: Vec<Taken> = Vec::new();
+    let mut taken: Vec<ReadEntry> = Vec::new();
     let (mut turns, mut bytes) = (0, 0);
     while way.next.is_some() {
         let step = way.take(STEP);
@@ -137,7 +137,7 @@ pub async fn newest_in(
             bytes += line.len() as u64;
             let begins_turn = begins_turn(&line);
             turns += usize::from(begins_turn);
-            taken.push(Taken { entry, line, begins_turn });
+            taken.push(ReadEntry { entry, line, begins_turn });
         }
         if turns > limit.turns || (bytes > limit.bytes && turns > 0) {
             break;
@@ -154,18 +154,18 @@ pub async fn newest_in(
     let own: Vec<EntryNo> = own.filter(|entry| index.owner(*entry) == Owner::Grove).collect();
     let own = read_lines(fs, path, index, &own).await?;
     let entries = taken.iter().map(|taken| (taken.entry, taken.line.as_slice()));
-    Ok(Window { turns: turns_of(index, entries, own.iter().map(Vec::as_slice)), older })
+    Ok(LoggedTurns { turns: turns_of(index, entries, own.iter().map(Vec::as_slice)), older })
 }
 
 /// An entry that was read on the way back.
-struct Taken {
+struct ReadEntry {
     entry: EntryNo,
     line: Vec<u8>,
     begins_turn: bool,
 }
 
 /// How many of the entries, newest first, make whole turns within the limit.
-fn within(taken: &[Taken], limit: Limit, all: bool) -> usize {
+fn within(taken: &[ReadEntry], limit: TurnLimit, all: bool) -> usize {
     let (mut turns, mut bytes, mut kept) = (0, 0, 0);
     for (number, taken) in taken.iter().enumerate() {
         bytes += taken.line.len() as u64;

@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Extra, TURN_END, TurnEnd};
+use super::{GroveFields, TURN_END, TurnEnd};
 use crate::entries::{self, Stamp};
 use crate::settings::BranchSettings;
 use crate::time;
 
 /// Whose turn it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct TurnAttribution<'a> {
     pub session: &'a SessionId,
     pub provider: &'a ProviderId,
     /// The model that the turn ran on, where it is known.
@@ -27,7 +27,7 @@ pub struct Origin<'a> {
 
 /// Lines to append to a log, and where the next ones hang.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lines {
+pub struct LogLines {
     pub bytes: Vec<u8>,
     /// The entry that is the leaf afterwards.
     pub leaf: Option<String>,
@@ -52,8 +52,8 @@ pub fn name_line(
     at: Timestamp,
     parent: Option<&str>,
     is_taken: &dyn Fn(&str) -> bool,
-) -> Lines {
-    let mut writer = Writer::new(session, &format!("name {} {name}", at.0), parent, is_taken);
+) -> LogLines {
+    let mut writer = TurnLineWriter::new(session, &format!("name {} {name}", at.0), parent, is_taken);
     writer.entry("session_info", at, json!({"name": name}));
     writer.finish()
 }
@@ -67,40 +67,45 @@ pub fn settings_lines(
     at: Timestamp,
     parent: Option<&str>,
     is_taken: &dyn Fn(&str) -> bool,
-) -> Lines {
-    let mut writer = Writer::new(session, &format!("settings {}", at.0), parent, is_taken);
+) -> LogLines {
+    let mut writer = TurnLineWriter::new(session, &format!("settings {}", at.0), parent, is_taken);
     let is_new = |now: &Option<String>, known: &Option<String>| now.is_some() && now != known;
     if let Some(model) = current.model.as_ref().filter(|model| Some(*model) != known.model.as_ref()) {
         let provider = model.provider.as_deref().unwrap_or_default();
-        writer.made_by(|stamp| entries::model_change(stamp, provider, &model.id), at);
+        writer.entry_with(|stamp| entries::model_change(stamp, provider, &model.id), at);
     }
     if let Some(level) =
         current.thinking_level.as_ref().filter(|_| is_new(&current.thinking_level, &known.thinking_level))
     {
-        writer.made_by(|stamp| entries::thinking_level_change(stamp, level), at);
+        writer.entry_with(|stamp| entries::thinking_level_change(stamp, level), at);
     }
     if let Some(mode) = current.mode.as_ref().filter(|_| is_new(&current.mode, &known.mode)) {
-        writer.made_by(|stamp| entries::mode_change(stamp, mode, None), at);
+        writer.entry_with(|stamp| entries::mode_change(stamp, mode, None), at);
     }
     writer.finish()
 }
 
 /// The lines of a finished turn. The ids of its entries follow from its own, so that a turn that is written twice, as
 /// after a crash, can be told; `is_taken` says which ids the log has.
-pub fn turn_lines(turn: &Turn, origin: Origin<'_>, parent: Option<&str>, is_taken: &dyn Fn(&str) -> bool) -> Lines {
-    let mut writer = Writer::new(origin.session, turn.id.as_str(), parent, is_taken);
+pub fn turn_lines(
+    turn: &Turn,
+    origin: TurnAttribution<'_>,
+    parent: Option<&str>,
+    is_taken: &dyn Fn(&str) -> bool,
+) -> LogLines {
+    let mut writer = TurnLineWriter::new(origin.session, turn.id.as_str(), parent, is_taken);
     writer.user(turn);
-    let mut group = Group::default();
+    let mut group = AssistantMessageParts::default();
     for part in &turn.parts {
         // What follows a tool call follows its result, so the message ends with its calls. What nobody else reads ends
         // nothing: others find the same messages with it and without it.
         let goes_on = matches!(part, Part::ToolCall(_) | Part::Plan(_) | Part::Notice(_));
         if !group.calls.is_empty() && !goes_on {
-            writer.assistant(&std::mem::take(&mut group), turn, origin, Ends::Message);
+            writer.assistant(&std::mem::take(&mut group), turn, origin, MessageEnd::Message);
         }
         group.add(part);
     }
-    writer.assistant(&group, turn, origin, Ends::Turn);
+    writer.assistant(&group, turn, origin, MessageEnd::Turn);
     let end = TurnEnd {
         turn: turn.id.clone(),
         outcome: turn.outcome,
@@ -115,7 +120,7 @@ pub fn turn_lines(turn: &Turn, origin: Origin<'_>, parent: Option<&str>, is_take
 
 /// Parts that make one assistant's message.
 #[derive(Default)]
-struct Group<'a> {
+struct AssistantMessageParts<'a> {
     content: Vec<Value>,
     parts: Vec<Part>,
     calls: Vec<&'a ToolCall>,
@@ -123,12 +128,12 @@ struct Group<'a> {
 
 /// Whether the turn goes on behind a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ends {
+enum MessageEnd {
     Message,
     Turn,
 }
 
-impl<'a> Group<'a> {
+impl<'a> AssistantMessageParts<'a> {
     fn add(&mut self, part: &'a Part) {
         match part {
             Part::Text(text) => {
@@ -215,7 +220,7 @@ pub(super) fn hash_of(session: &SessionId, what: &str, count: usize) -> String {
     hex::encode(Sha256::digest(format!("{session}\n{what}\n{count}")))
 }
 
-struct Writer<'a> {
+struct TurnLineWriter<'a> {
     session: &'a SessionId,
     what: String,
     count: usize,
@@ -226,7 +231,7 @@ struct Writer<'a> {
     leaf: Option<String>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> TurnLineWriter<'a> {
     fn new(session: &'a SessionId, what: &str, parent: Option<&str>, is_taken: &'a dyn Fn(&str) -> bool) -> Self {
         Self {
             session,
@@ -240,7 +245,7 @@ impl<'a> Writer<'a> {
     }
 
     fn user(&mut self, turn: &Turn) {
-        let extra = Extra {
+        let extra = GroveFields {
             turn: turn.id.clone(),
             message: Some(Message { text: String::new(), ..turn.message.clone() }),
             parts: Vec::new(),
@@ -249,7 +254,13 @@ impl<'a> Writer<'a> {
         self.entry("message", turn.started_at, json!({"message": message, "grove": extra}));
     }
 
-    fn assistant(&mut self, group: &Group<'_>, turn: &Turn, origin: Origin<'_>, ends: Ends) {
+    fn assistant(
+        &mut self,
+        group: &AssistantMessageParts<'_>,
+        turn: &Turn,
+        origin: TurnAttribution<'_>,
+        ends: MessageEnd,
+    ) {
         if group.parts.is_empty() {
             return;
         }
@@ -258,13 +269,13 @@ impl<'a> Writer<'a> {
             _ => None,
         });
         let stop_reason = match (ends, turn.outcome) {
-            (Ends::Message, _) => "toolUse",
-            (Ends::Turn, Outcome::Complete) => "stop",
-            (Ends::Turn, Outcome::Cancelled) => "aborted",
-            (Ends::Turn, Outcome::Error) => "error",
+            (MessageEnd::Message, _) => "toolUse",
+            (MessageEnd::Turn, Outcome::Complete) => "stop",
+            (MessageEnd::Turn, Outcome::Cancelled) => "aborted",
+            (MessageEnd::Turn, Outcome::Error) => "error",
         };
         // The turn's usage is told once, on the message that ends it.
-        let usage = turn.usage.clone().filter(|_| ends == Ends::Turn).unwrap_or_default();
+        let usage = turn.usage.clone().filter(|_| ends == MessageEnd::Turn).unwrap_or_default();
         let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
         let (read, written) = (usage.cache_read_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
         let total = [input, output, read, written].into_iter().fold(0, u64::saturating_add);
@@ -287,7 +298,7 @@ impl<'a> Writer<'a> {
         if let (Some(error), Some(message)) = (error, message.as_object_mut()) {
             message.insert("errorMessage".to_owned(), error.into());
         }
-        let extra = Extra { turn: turn.id.clone(), message: None, parts: group.parts.clone() };
+        let extra = GroveFields { turn: turn.id.clone(), message: None, parts: group.parts.clone() };
         self.entry("message", turn.ended_at, json!({"message": message, "grove": extra}));
         for call in &group.calls {
             let (text, is_error) = result_of(call);
@@ -311,7 +322,7 @@ impl<'a> Writer<'a> {
     }
 
     /// An entry that becomes the leaf, as one of the functions for entries makes it.
-    fn made_by(&mut self, make: impl FnOnce(Stamp<'_>) -> Vec<u8>, at: Timestamp) {
+    fn entry_with(&mut self, make: impl FnOnce(Stamp<'_>) -> Vec<u8>, at: Timestamp) {
         let id = self.next_id();
         self.bytes.extend(make(Stamp { id: &id, parent: self.leaf.as_deref(), at }));
         self.bytes.push(b'\n');
@@ -347,8 +358,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn finish(self) -> Lines {
-        Lines { bytes: self.bytes, leaf: self.leaf }
+    fn finish(self) -> LogLines {
+        LogLines { bytes: self.bytes, leaf: self.leaf }
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::samples;
-use crate::side::told;
+use crate::side_index::told;
 use crate::support::{HEADER, branch, damage, leaf, log_of, opened, own, user};
 
 #[test]

@@ -1,10 +1,12 @@
 //! What is kept when a conversation grows too long, and what a summarizer is told.
 
 use grove_core::Timestamp;
-use grove_tree::compaction::{CompactionPlan, SummaryOf, SummaryWish, estimate, plan, summary_prompt};
-use grove_tree::conversation::{Block, ModelMessage, Speaker, messages_of, model_messages, recall, retell};
-use grove_tree::entries::{Compaction, Origin};
-use grove_tree::moves::{self, NewEntry};
+use grove_tree::compaction::{CompactionPlan, SummaryKind, SummaryOptions, estimate, plan, summary_prompt};
+use grove_tree::conversation::{
+    Block, MessageRole, ModelMessage, messages_of, model_messages, render_transcript, transcript_at,
+};
+use grove_tree::entries::{Compaction, SummaryOrigin};
+use grove_tree::tree_edit::{self, NewEntry};
 use grove_tree::{Log, Rules};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -96,9 +98,10 @@ fn what_was_compacted_before_is_summarized_with_the_rest_and_not_alone() {
         first_kept: Some(&kept),
         tokens_before: first.tokens_before,
         details: None,
-        origin: Origin::Host,
+        origin: SummaryOrigin::Host,
     };
-    let line = moves::compact(log.index(), &compaction, NewEntry { id: "c", at: Timestamp(0) }).unwrap().line.unwrap();
+    let line =
+        tree_edit::compact(log.index(), &compaction, NewEntry { id: "c", at: Timestamp(0) }).unwrap().line.unwrap();
     let log = opened([log.bytes(), &line, b"\n"].concat());
     let again = planned(&log, 10).unwrap();
     assert_eq!(ids(&log, &again), ("2".into(), ["c", "1"].map(String::from).to_vec()));
@@ -122,23 +125,23 @@ fn tokens_are_characters_by_four() {
     assert_eq!(estimate(&messages[2..]), 1_200);
 }
 
-fn wish(of: SummaryOf, instructions: Option<&str>) -> SummaryWish<'_> {
-    SummaryWish { of, instructions, replaces: false, context: &[] }
+fn wish(of: SummaryKind, instructions: Option<&str>) -> SummaryOptions<'_> {
+    SummaryOptions { of, instructions, replaces: false, context: &[] }
 }
 
 #[test]
 fn a_summarizer_is_told_what_to_do_and_the_conversation() {
     let log = talk(&[said("user", 2), calling(&["a"]), result("a", 2)]);
     let messages = messages(&log, Rules::Grove);
-    let past = summary_prompt(&wish(SummaryOf::Past, Some("the tests")), &messages, 10_000);
+    let past = summary_prompt(&wish(SummaryKind::Past, Some("the tests")), &messages, 10_000);
     assert!(past.contains("the tests") && past.contains("## Open"));
     assert!(past.ends_with(
         "<conversation>\nUser:\nwordword\n\nAssistant:\n[calls bash with {\"command\":\"ls\"}]\n\nResult of bash:\nwordword\n</conversation>\n"
     ));
-    let branch = summary_prompt(&wish(SummaryOf::Branch, None), &messages, 10_000);
+    let branch = summary_prompt(&wish(SummaryKind::Branch, None), &messages, 10_000);
     assert!(branch.contains("leaves it") && !branch.contains("in particular"));
     let context = ["The build is green.".to_owned()];
-    let own = SummaryWish { replaces: true, context: &context, ..wish(SummaryOf::Past, Some("Only names.")) };
+    let own = SummaryOptions { replaces: true, context: &context, ..wish(SummaryKind::Past, Some("Only names.")) };
     let own = summary_prompt(&own, &messages, 10_000);
     assert!(own.starts_with("Only names.\nThe build is green.\n\n<conversation>"), "{own}");
 }
@@ -158,15 +161,15 @@ fn the_messages_of_a_branch_are_those_of_its_entries_alone() {
 fn a_story_is_bounded_and_keeps_the_newest() {
     let log = talk(&[said("user", 100), said("assistant", 100), said("user", 100)]);
     let messages = messages(&log, Rules::Grove);
-    let story = retell(&messages, 900);
-    assert!(story.starts_with("(What was said before is left out here.)\n\nAssistant:"), "{story}");
-    assert!(story.len() < 1_000);
-    let short = retell(&messages, 10);
+    let transcript = render_transcript(&messages, 900);
+    assert!(transcript.starts_with("(What was said before is left out here.)\n\nAssistant:"), "{transcript}");
+    assert!(transcript.len() < 1_000);
+    let short = render_transcript(&messages, 10);
     assert!(short.ends_with("User:\nword"), "{short}");
     let long = talk(&[calling(&["a"]), result("a", 10_000)]);
     let messages = model_messages(&long.context(Rules::Grove, long.index().leaf()));
-    let story = retell(&messages, 1_000_000);
-    assert!(story.len() < 2_200 && story.contains("[… 38000 bytes …]"), "{}", story.len());
+    let transcript = render_transcript(&messages, 1_000_000);
+    assert!(transcript.len() < 2_200 && transcript.contains("[… 38000 bytes …]"), "{}", transcript.len());
 }
 
 /// A conversation whose older part was compacted, and the newer one that many messages long.
@@ -186,7 +189,7 @@ fn compacted(summary: &str, newer: usize) -> Log {
 }
 
 fn recalled(log: &Log, limit: usize) -> Option<String> {
-    recall(log.index(), log, log.index().leaf(), limit).unwrap()
+    transcript_at(log.index(), log, log.index().leaf(), limit).unwrap()
 }
 
 #[test]
@@ -195,11 +198,14 @@ fn a_summary_that_a_conversation_begins_with_is_told_whatever_is_left_out() {
     for newer in [20, 1_000] {
         let log = compacted("the gist of it", newer);
         let (last, limit) = (format!("number {}.", newer - 1), 250);
-        for story in [recalled(&log, limit).unwrap(), retell(&messages(&log, Rules::Grove), limit)] {
-            let (lead, rest) = story.split_once("\n\n(What came next is left out here.)\n\n").expect(&story);
-            assert!(lead.starts_with("User:\n") && lead.contains("the gist of it"), "{story}");
-            assert!(rest.ends_with(&last) && !rest.contains("number 0.") && !story.contains("forgotten"), "{story}");
-            assert!(story.len() < limit + 50, "{}", story.len());
+        for transcript in [recalled(&log, limit).unwrap(), render_transcript(&messages(&log, Rules::Grove), limit)] {
+            let (lead, rest) = transcript.split_once("\n\n(What came next is left out here.)\n\n").expect(&transcript);
+            assert!(lead.starts_with("User:\n") && lead.contains("the gist of it"), "{transcript}");
+            assert!(
+                rest.ends_with(&last) && !rest.contains("number 0.") && !transcript.contains("forgotten"),
+                "{transcript}"
+            );
+            assert!(transcript.len() < limit + 50, "{}", transcript.len());
         }
     }
 }
@@ -207,9 +213,9 @@ fn a_summary_that_a_conversation_begins_with_is_told_whatever_is_left_out() {
 #[test]
 fn a_summary_leaves_half_the_room_to_what_is_newest() {
     let log = compacted(&"gist ".repeat(1_000), 2);
-    let story = recalled(&log, 400).unwrap();
-    assert!(story.starts_with("User:") && story.matches("gist ").count() > 40, "{story}");
-    assert!(story.ends_with("number 1.") && story.len() < 450, "{story}");
+    let transcript = recalled(&log, 400).unwrap();
+    assert!(transcript.starts_with("User:") && transcript.matches("gist ").count() > 40, "{transcript}");
+    assert!(transcript.ends_with("number 1.") && transcript.len() < 450, "{transcript}");
 }
 
 #[test]
@@ -247,15 +253,15 @@ fn summaries_custom_messages_and_commands_are_the_users_by_every_rule() {
             })
             .collect();
         let expected = [
-            (Speaker::User, "c", "What was said before this point, in short:\n\n<summary>\nso far\n</summary>"),
+            (MessageRole::User, "c", "What was said before this point, in short:\n\n<summary>\nso far\n</summary>"),
             (
-                Speaker::User,
+                MessageRole::User,
                 "b",
                 "What happened on another branch of this conversation, in short:\n\n<summary>\nleft\n</summary>",
             ),
-            (Speaker::User, "m", "note"),
-            (Speaker::User, "s", "I ran this myself:\nls\n\nIt gave:\na b"),
-            (Speaker::System, "y", "be kind"),
+            (MessageRole::User, "m", "note"),
+            (MessageRole::User, "s", "I ran this myself:\nls\n\nIt gave:\na b"),
+            (MessageRole::System, "y", "be kind"),
         ];
         assert_eq!(shown, expected.map(|(speaker, id, text)| (speaker, id.to_owned(), text)), "{rules:?}");
     }
@@ -269,8 +275,8 @@ fn results_say_which_call_they_answer_and_whether_it_failed() {
     let messages = messages(&log, Rules::Grove);
     let call = Block::Call { id: "a".into(), name: "bash".into(), arguments: r#"{"command":"ls"}"#.into() };
     assert_eq!(messages[0].content, [call]);
-    assert_eq!(messages[1].speaker, Speaker::Tool { call_id: "a".into(), name: "bash".into(), is_error: true });
-    assert!(retell(&messages, 1_000).contains("bash failed:\nword"));
+    assert_eq!(messages[1].speaker, MessageRole::Tool { call_id: "a".into(), name: "bash".into(), is_error: true });
+    assert!(render_transcript(&messages, 1_000).contains("bash failed:\nword"));
 }
 
 fn any_message() -> impl Strategy<Value = Value> {
@@ -293,15 +299,15 @@ proptest! {
         let Some(plan) = planned(&log, keep) else { return Ok(()) };
         let first = log.index().id(plan.first_kept).into_owned();
         let compaction =
-            Compaction { summary: "s", first_kept: Some(&first), tokens_before: 0, details: None, origin: Origin::Host };
-        let line = moves::compact(log.index(), &compaction, NewEntry { id: "c", at: Timestamp(0) }).unwrap().line.unwrap();
+            Compaction { summary: "s", first_kept: Some(&first), tokens_before: 0, details: None, origin: SummaryOrigin::Host };
+        let line = tree_edit::compact(log.index(), &compaction, NewEntry { id: "c", at: Timestamp(0) }).unwrap().line.unwrap();
         let after = opened([log.bytes(), &line, b"\n"].concat());
         // What was given before is summarized or given still: no call or result is lost on the way.
         let before: Vec<_> = messages(&log, Rules::Grove);
         let after = messages(&after, Rules::Grove);
         prop_assert_eq!(&before[..plan.messages.len()], plan.messages.as_slice());
         prop_assert_eq!(&before[plan.messages.len()..], &after[1..]);
-        let is_result = matches!(after[1].speaker, Speaker::Tool { .. });
+        let is_result = matches!(after[1].speaker, MessageRole::Tool { .. });
         prop_assert!(!is_result);
     }
 }

@@ -200,7 +200,7 @@ fn much_damage_is_counted_and_not_all_told() {
     (0..MAX_DAMAGE + 5).for_each(|_| text.push_str("x\n"));
     let log = opened(text);
     assert_eq!(log.index().damage().len(), MAX_DAMAGE);
-    assert_eq!(log.index().untold_damage(), 5);
+    assert_eq!(log.index().unlisted_damage(), 5);
 }
 
 #[test]

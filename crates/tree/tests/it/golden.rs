@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use grove_fixtures::outside;
-use grove_tree::{Children, EntryNo, Index, Log, LogError, Owner, Rules, open};
+use grove_tree::{Children, EntryNo, Log, LogError, LogIndex, Owner, Rules, open};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -224,8 +224,8 @@ pub(crate) fn dump(log: &Log, program: &str) -> Value {
 }
 
 /// The tree with children inside their parents, as dumps have it. Golden trees are small.
-fn nested(index: &Index) -> Value {
-    fn node(index: &Index, children: &Children, entry: EntryNo) -> Value {
+fn nested(index: &LogIndex) -> Value {
+    fn node(index: &LogIndex, children: &Children, entry: EntryNo) -> Value {
         let inside: Vec<Value> = children.of(entry).iter().map(|child| node(index, children, *child)).collect();
         let mut fields = Map::new();
         fields.insert("id".into(), json!(index.id(entry)));

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use grove_core::Timestamp;
-use grove_tree::entries::{self, Compaction, CustomMessage, Origin, Stamp};
-use grove_tree::moves::{self, NewEntry, Plan};
-use grove_tree::{Children, Ending, Log, NewHeader, Owner, branched, open};
+use grove_tree::entries::{self, Compaction, CustomMessage, Stamp, SummaryOrigin};
+use grove_tree::tree_edit::{self, NewEntry, TreeEdit};
+use grove_tree::{Children, Ending, Log, NewHeader, Owner, branch_log, open};
 use serde_json::{Value, json};
 
 use crate::golden::{cases, compare, dump, read_json, rules};
@@ -76,7 +76,7 @@ impl Manager {
     }
 
     /// Moves the leaf, or appends what was planned; where that fails no id is used.
-    fn plan(&mut self, make: impl FnOnce(&Log, NewEntry<'_>) -> Result<Plan, String>) -> Result<Value, String> {
+    fn plan(&mut self, make: impl FnOnce(&Log, NewEntry<'_>) -> Result<TreeEdit, String>) -> Result<Value, String> {
         let before = self.log.bytes().to_vec();
         let (id, at) = self.next();
         let plan = match make(&self.log, NewEntry { id: &id, at }) {
@@ -95,7 +95,7 @@ impl Manager {
     }
 
     /// Moves the leaf alone. The programs write nothing; the mark's id is not theirs.
-    fn put(&mut self, make: impl FnOnce(&Log, NewEntry<'_>) -> Result<Plan, String>) -> Result<Value, String> {
+    fn put(&mut self, make: impl FnOnce(&Log, NewEntry<'_>) -> Result<TreeEdit, String>) -> Result<Value, String> {
         self.marks += 1;
         let id = format!("mark-{}", self.marks);
         let plan = make(&self.log, NewEntry { id: &id, at: Timestamp(0) })?;
@@ -142,21 +142,28 @@ impl Manager {
                     first_kept: Some(text(1)),
                     tokens_before: args[2].as_u64().unwrap(),
                     details: args.get(3),
-                    origin: Origin::Host,
+                    origin: SummaryOrigin::Host,
                 };
-                moves::compact(log.index(), &compaction, new).map_err(|error| error.to_string())
+                tree_edit::compact(log.index(), &compaction, new).map_err(|error| error.to_string())
             }),
             "appendLabelChange" => self.plan(|log, new| {
                 let label = args.get(1).and_then(Value::as_str);
-                moves::label(log.index(), text(0), label, new).map_err(|error| error.to_string())
+                tree_edit::label(log.index(), text(0), label, new).map_err(|error| error.to_string())
             }),
             "branchWithSummary" => self.plan(|log, new| {
                 let details = args.get(2);
-                moves::branch_with_summary(log.index(), args[0].as_str(), text(1), details, Origin::Host, new)
-                    .map_err(|error| error.to_string())
+                tree_edit::branch_with_summary(
+                    log.index(),
+                    args[0].as_str(),
+                    text(1),
+                    details,
+                    SummaryOrigin::Host,
+                    new,
+                )
+                .map_err(|error| error.to_string())
             }),
-            "branch" => self.put(|log, new| moves::branch(log.index(), text(0), new).map_err(|e| e.to_string())),
-            "resetLeaf" => self.put(|log, new| Ok(moves::reset_leaf(log.index(), new))),
+            "branch" => self.put(|log, new| tree_edit::branch(log.index(), text(0), new).map_err(|e| e.to_string())),
+            "resetLeaf" => self.put(|log, new| Ok(tree_edit::reset_leaf(log.index(), new))),
             "createBranchedSession" => {
                 let header = NewHeader {
                     id: new_header["id"].as_str().unwrap(),
@@ -166,7 +173,7 @@ impl Manager {
                     title: None,
                 };
                 let index = self.log.index();
-                let new = branched(index, &self.log, text(0), &header, &mut self.ids).map_err(|e| e.to_string())?;
+                let new = branch_log(index, &self.log, text(0), &header, &mut self.ids).map_err(|e| e.to_string())?;
                 let mut bytes = Vec::new();
                 new.write(index, &self.log, |part| {
                     bytes.extend_from_slice(part);

@@ -3,18 +3,17 @@
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod append;
-mod branched;
+mod branch_log;
 mod compaction;
 mod context;
 mod damage;
 mod golden;
 mod golden_api;
-mod law;
+mod grove_entries;
 mod migration;
 mod model;
-mod moves;
 mod navigate;
-mod own;
+mod properties;
 #[path = "../../../core/tests/it/random.rs"]
 #[allow(dead_code, reason = "shared with core's tests, which use more of it")]
 mod random;
@@ -22,9 +21,10 @@ mod restoration;
 mod rows;
 mod samples;
 mod scanner;
-mod side;
+mod side_index;
 mod store;
 mod support;
 mod tail;
 mod tree;
+mod tree_edit;
 mod turns;

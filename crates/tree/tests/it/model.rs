@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use grove_core::Timestamp;
-use grove_tree::entries::{Compaction, Origin};
-use grove_tree::moves::{self, NewEntry, Plan};
-use grove_tree::navigate::{Way, Wishes, prepare};
-use grove_tree::{Context, Filter, Index, Log, NewHeader, Outline, RowsRequest, Rules, branched, open, rows};
+use grove_tree::entries::{Compaction, SummaryOrigin};
+use grove_tree::navigate::{NavigateOptions, Navigation, prepare};
+use grove_tree::tree_edit::{self, NewEntry, TreeEdit};
+use grove_tree::{Context, Log, NewHeader, Outline, RowFilter, RowsRequest, Rules, branch_log, open, rows};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -105,7 +105,7 @@ impl Tree {
 /// Both of them.
 struct Pair {
     tree: Tree,
-    index: Index,
+    index: grove_tree::LogIndex,
     bytes: Vec<u8>,
     count: u64,
 }
@@ -122,7 +122,7 @@ impl Pair {
         self.bytes.push(b'\n');
     }
 
-    fn plan(&mut self, plan: Plan) {
+    fn plan(&mut self, plan: TreeEdit) {
         if let Some(line) = &plan.line {
             self.append(line);
         }
@@ -149,20 +149,20 @@ impl Pair {
             Step::Branch(at) => {
                 let Some(target) = choose(&self.tree, at) else { return };
                 let left = self.left(&target);
-                let plan = moves::branch(&self.index, &target, new).unwrap();
+                let plan = tree_edit::branch(&self.index, &target, new).unwrap();
                 assert_eq!(left, self.prepared(&target));
                 self.plan(plan);
                 self.tree.leaf = Some(target);
             }
             Step::Reset => {
-                let plan = moves::reset_leaf(&self.index, new);
+                let plan = tree_edit::reset_leaf(&self.index, new);
                 self.plan(plan);
                 self.tree.leaf = None;
             }
             Step::Label(at, label) => {
                 let Some(target) = choose(&self.tree, at) else { return };
                 let label = label.map(|label| format!("label {label}"));
-                let plan = moves::label(&self.index, &target, label.as_deref(), new).unwrap();
+                let plan = tree_edit::label(&self.index, &target, label.as_deref(), new).unwrap();
                 self.plan(plan);
                 let parent = self.tree.leaf.clone();
                 self.tree.add(&id, parent, "label");
@@ -181,8 +181,14 @@ impl Pair {
             Step::Summarize(at) => {
                 let target = at.and_then(|at| choose(&self.tree, at));
                 let summary = format!("summary {id}");
-                let plan =
-                    moves::branch_with_summary(&self.index, target.as_deref(), &summary, None, Origin::Host, new);
+                let plan = tree_edit::branch_with_summary(
+                    &self.index,
+                    target.as_deref(),
+                    &summary,
+                    None,
+                    SummaryOrigin::Host,
+                    new,
+                );
                 self.plan(plan.unwrap());
                 self.tree.add(&id, target, "branch_summary");
             }
@@ -194,9 +200,9 @@ impl Pair {
                     first_kept: Some(&first),
                     tokens_before: 1,
                     details: None,
-                    origin: Origin::Host,
+                    origin: SummaryOrigin::Host,
                 };
-                let plan = moves::compact(&self.index, &compaction, new).unwrap();
+                let plan = tree_edit::compact(&self.index, &compaction, new).unwrap();
                 self.plan(plan);
                 let parent = self.tree.leaf.clone();
                 self.tree.add(&id, parent, "compaction");
@@ -224,9 +230,9 @@ impl Pair {
     }
 
     fn prepared(&self, target: &str) -> Option<Vec<String>> {
-        match prepare(&self.index, Some(target), Wishes::default()).unwrap() {
-            Way::Here => None,
-            Way::To(preparation) => {
+        match prepare(&self.index, Some(target), NavigateOptions::default()).unwrap() {
+            Navigation::AlreadyThere => None,
+            Navigation::MoveTo(preparation) => {
                 let left = preparation.entries_to_summarize.iter();
                 Some(left.map(|entry| self.index.id(*entry).into_owned()).collect())
             }
@@ -252,7 +258,7 @@ fn check(pair: &Pair) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(context_of(&log), tree.context());
 
-    let request = RowsRequest { filter: Filter::All, search: "", leaf: index.leaf(), after: None, limit: 1_000 };
+    let request = RowsRequest { filter: RowFilter::All, search: "", leaf: index.leaf(), after: None, limit: 1_000 };
     let shown = rows(index, bytes.as_slice(), &request).unwrap().rows;
     let shown: Vec<_> = shown.into_iter().map(|row| (row.id, row.depth)).collect();
     let mut expected = Vec::new();
@@ -261,7 +267,7 @@ fn check(pair: &Pair) -> Result<(), TestCaseError> {
 
     if let Some(at) = &tree.leaf {
         let header = NewHeader { id: "n", at: Timestamp(0), cwd: "/", parent_session: None, title: None };
-        let new = branched(log.index(), &log, at, &header, &mut ids_from(1)).unwrap();
+        let new = branch_log(log.index(), &log, at, &header, &mut ids_from(1)).unwrap();
         let mut copied = Vec::new();
         new.write(log.index(), &log, |part| {
             copied.extend_from_slice(part);
@@ -305,7 +311,7 @@ proptest! {
         let log = open(pair.bytes[..cut].to_vec(), &mut || unreachable!()).unwrap();
         let ends = pair.index.entries().map(|entry| pair.index.offset(entry) as usize + pair.index.length(entry));
         prop_assert_eq!(log.index().len(), ends.filter(|end| *end <= cut).count());
-        Outline::of(log.index(), Filter::All, log.index().leaf());
+        Outline::of(log.index(), RowFilter::All, log.index().leaf());
         Context::tail(log.index(), &log, Rules::Grove, log.index().leaf(), 3).unwrap();
     }
 }
@@ -326,19 +332,21 @@ fn a_million_levels_can_be_walked_shown_left_and_branched_off() {
     let leaf = index.leaf();
     assert_eq!(index.branch(leaf.unwrap()).len(), count);
 
-    let request = RowsRequest { filter: Filter::Default, search: "", leaf, after: None, limit: 10 };
+    let request = RowsRequest { filter: RowFilter::Default, search: "", leaf, after: None, limit: 10 };
     let page = rows(index, &log, &request).unwrap();
     assert_eq!((page.rows.len(), page.total), (10, count));
-    let outline = Outline::of(index, Filter::UserOnly, leaf);
+    let outline = Outline::of(index, RowFilter::UserOnly, leaf);
     assert_eq!(outline.len(), count / 2);
     let last = outline.render(index, &log, outline.len() - 1..outline.len()).unwrap();
     assert_eq!((last[0].id.as_str(), last[0].depth), ("999998", count as u32 / 2 - 1));
 
     let tail = Context::tail(index, &log, Rules::Grove, leaf, 200).unwrap();
     assert_eq!(tail.messages.len(), 200);
-    let Way::To(preparation) = prepare(index, Some("0"), Wishes::default()).unwrap() else { panic!() };
+    let Navigation::MoveTo(preparation) = prepare(index, Some("0"), NavigateOptions::default()).unwrap() else {
+        panic!()
+    };
     assert_eq!(preparation.entries_to_summarize.len(), count - 1);
     let header = NewHeader { id: "n", at: Timestamp(0), cwd: "/", parent_session: None, title: None };
-    let new = branched(index, &log, "999999", &header, &mut ids_from(1)).unwrap();
+    let new = branch_log(index, &log, "999999", &header, &mut ids_from(1)).unwrap();
     assert_eq!((new.entries, new.pieces.len()), (count, 2));
 }

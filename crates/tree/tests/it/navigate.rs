@@ -2,8 +2,10 @@
 
 use grove_core::{Attachment, AttachmentKind, Message};
 use grove_tree::Log;
-use grove_tree::moves::PlanError;
-use grove_tree::navigate::{BranchPointError, TreePreparation, Way, Wishes, branch_point, land, prepare};
+use grove_tree::navigate::{
+    BranchPointError, NavigateOptions, Navigation, TreePreparation, branch_point, prepare, resolve_target,
+};
+use grove_tree::tree_edit::TreeEditError;
 use serde_json::{Value, json};
 
 use crate::support::{log_of, opened, own, user};
@@ -35,9 +37,9 @@ fn forked(more: &[Value]) -> Log {
 }
 
 fn prepared(log: &Log, target: Option<&str>) -> TreePreparation {
-    match prepare(log.index(), target, Wishes::default()).unwrap() {
-        Way::To(preparation) => preparation,
-        Way::Here => panic!("one is not there"),
+    match prepare(log.index(), target, NavigateOptions::default()).unwrap() {
+        Navigation::MoveTo(preparation) => preparation,
+        Navigation::AlreadyThere => panic!("one is not there"),
     }
 }
 
@@ -67,13 +69,13 @@ fn what_is_left_is_what_the_old_branch_has_behind_the_common_ancestor() {
 #[test]
 fn a_preparation_says_everything_that_a_hook_may_want_to_know() {
     let log = forked(&[]);
-    let wishes = Wishes {
+    let options = NavigateOptions {
         summarize: true,
         custom_instructions: Some("errors".into()),
         replace_instructions: true,
         label: Some("here".into()),
     };
-    let Way::To(preparation) = prepare(log.index(), Some("d"), wishes).unwrap() else { panic!() };
+    let Navigation::MoveTo(preparation) = prepare(log.index(), Some("d"), options).unwrap() else { panic!() };
     let entries = ["e", "f"].map(|id| log.index().find(id).unwrap());
     let expected = TreePreparation {
         target_id: Some("d".into()),
@@ -91,17 +93,17 @@ fn a_preparation_says_everything_that_a_hook_may_want_to_know() {
 #[test]
 fn going_to_the_leaf_is_nothing() {
     let log = forked(&[]);
-    assert_eq!(prepare(log.index(), Some("f"), Wishes::default()), Ok(Way::Here));
+    assert_eq!(prepare(log.index(), Some("f"), NavigateOptions::default()), Ok(Navigation::AlreadyThere));
     let user_leaf = forked(&[user("g", Some("f"), 7)]);
-    assert_eq!(prepare(user_leaf.index(), Some("g"), Wishes::default()), Ok(Way::Here));
+    assert_eq!(prepare(user_leaf.index(), Some("g"), NavigateOptions::default()), Ok(Navigation::AlreadyThere));
     let empty = opened(log_of(&[]));
-    assert_eq!(prepare(empty.index(), None, Wishes::default()), Ok(Way::Here));
+    assert_eq!(prepare(empty.index(), None, NavigateOptions::default()), Ok(Navigation::AlreadyThere));
 }
 
 #[test]
 fn nobody_goes_where_nothing_is() {
-    let unknown = Err(PlanError::UnknownEntry { id: "nope".into() });
-    assert_eq!(prepare(forked(&[]).index(), Some("nope"), Wishes::default()), unknown);
+    let unknown = Err(TreeEditError::UnknownEntry { id: "nope".into() });
+    assert_eq!(prepare(forked(&[]).index(), Some("nope"), NavigateOptions::default()), unknown);
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn messages_of_users_and_extensions_are_taken_back_and_anything_else_is_the_leaf
         entry("label", "l", Some("h"), json!({"targetId": "a", "label": "x"})),
     ]);
     let landed = |id: &str| {
-        let landing = land(log.index(), &log, log.index().find(id).unwrap()).unwrap();
+        let landing = resolve_target(log.index(), &log, log.index().find(id).unwrap()).unwrap();
         let leaf = landing.leaf.map_or("-".to_owned(), |leaf| log.index().id(leaf).into_owned());
         (leaf, landing.prefill.map(|prefill| prefill.text))
     };
@@ -147,7 +149,7 @@ fn a_prompt_gets_the_text_the_images_and_the_attachments_back() {
         point.prefill.blocks.iter().map(|b| serde_json::from_str::<Value>(b).unwrap()).collect::<Vec<_>>(),
         [image]
     );
-    let landing = land(log.index(), &log, log.index().find("u").unwrap()).unwrap();
+    let landing = resolve_target(log.index(), &log, log.index().find("u").unwrap()).unwrap();
     assert_eq!(landing.prefill, Some(point.prefill));
 }
 
@@ -161,6 +163,6 @@ fn a_session_branches_off_before_a_message_of_the_user_and_nowhere_else() {
     for id in ["b", "f"] {
         assert_eq!(point(id), Err(BranchPointError::NotAUserMessage { id: id.into() }));
     }
-    assert!(matches!(point("nope"), Err(BranchPointError::Plan(_))));
-    assert!(matches!(point("g"), Err(BranchPointError::Plan(_))));
+    assert!(matches!(point("nope"), Err(BranchPointError::TreeEdit(_))));
+    assert!(matches!(point("g"), Err(BranchPointError::TreeEdit(_))));
 }

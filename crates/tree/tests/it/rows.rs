@@ -1,11 +1,12 @@
 //! The tree as flat rows: filters, search, pages.
 
-use grove_tree::{Cursor, Filter, Log, Outline, Row, RowsError, RowsRequest, rows};
+use grove_tree::{Cursor, EntryRow, Log, Outline, RowFilter, RowsError, RowsRequest, rows};
 use serde_json::{Value, json};
 
 use crate::support::{log_of, opened, own, user};
 
-const FILTERS: [Filter; 5] = [Filter::Default, Filter::NoTools, Filter::UserOnly, Filter::LabeledOnly, Filter::All];
+const FILTERS: [RowFilter; 5] =
+    [RowFilter::Default, RowFilter::NoTools, RowFilter::UserOnly, RowFilter::LabeledOnly, RowFilter::All];
 
 fn entry(kind: &str, id: &str, parent: &str, fields: Value) -> Value {
     let mut entry = user(id, Some(parent), 30);
@@ -64,7 +65,7 @@ fn one_of_each() -> Log {
     ]))
 }
 
-fn all(log: &Log, filter: Filter, search: &str) -> Vec<Row> {
+fn all(log: &Log, filter: RowFilter, search: &str) -> Vec<EntryRow> {
     let request = RowsRequest { filter, search, leaf: log.index().leaf(), after: None, limit: usize::MAX };
     let page = rows(log.index(), log, &request).unwrap();
     assert_eq!(page.next, None);
@@ -72,20 +73,20 @@ fn all(log: &Log, filter: Filter, search: &str) -> Vec<Row> {
     page.rows
 }
 
-fn ids(rows: &[Row]) -> Vec<&str> {
+fn ids(rows: &[EntryRow]) -> Vec<&str> {
     rows.iter().map(|row| row.id.as_str()).collect()
 }
 
 #[test]
 fn each_filter_shows_what_it_says() {
     let log = one_of_each();
-    let shown = |filter| ids(&all(&log, filter, "")).join(" ");
-    assert_eq!(shown(Filter::Default), "u result failed said note compaction summary unknown leaf");
-    assert_eq!(shown(Filter::NoTools), "u failed said note compaction summary unknown leaf");
-    assert_eq!(shown(Filter::UserOnly), "u");
-    assert_eq!(shown(Filter::LabeledOnly), "said");
+    let preview = |filter| ids(&all(&log, filter, "")).join(" ");
+    assert_eq!(preview(RowFilter::Default), "u result failed said note compaction summary unknown leaf");
+    assert_eq!(preview(RowFilter::NoTools), "u failed said note compaction summary unknown leaf");
+    assert_eq!(preview(RowFilter::UserOnly), "u");
+    assert_eq!(preview(RowFilter::LabeledOnly), "said");
     assert_eq!(
-        shown(Filter::All),
+        preview(RowFilter::All),
         "u silent result failed said label custom model level name mode note compaction summary unknown leaf"
     );
 }
@@ -105,7 +106,7 @@ fn the_position_is_always_shown() {
 #[test]
 fn children_of_hidden_entries_hang_from_the_nearest_visible_one() {
     let log = one_of_each();
-    let rows = all(&log, Filter::Default, "");
+    let rows = all(&log, RowFilter::Default, "");
     let parents: Vec<_> = rows.iter().map(|row| row.parent.as_deref().unwrap_or("-")).collect();
     assert_eq!(parents, ["-", "u", "result", "failed", "said", "note", "compaction", "summary", "unknown"]);
     let depths: Vec<_> = rows.iter().map(|row| row.depth).collect();
@@ -126,12 +127,12 @@ fn the_active_branch_comes_first_among_siblings_and_roots() {
         user("d", Some("r2"), 7),
         own("g", Some("c1"), "grove.leaf", json!({"leafId": "c1"})),
     ]));
-    let rows = all(&log, Filter::Default, "");
+    let rows = all(&log, RowFilter::Default, "");
     assert_eq!(ids(&rows), ["r2", "c", "c1", "b", "d", "r1", "a"]);
     let active: Vec<_> = rows.iter().filter(|row| row.is_active).map(|row| row.id.as_str()).collect();
     assert_eq!(active, ["r2", "c", "c1"]);
     assert_eq!(rows.iter().map(|row| row.indent).collect::<Vec<_>>(), [0, 1, 1, 1, 1, 0, 0]);
-    let request = RowsRequest { filter: Filter::All, search: "", leaf: None, after: None, limit: 99 };
+    let request = RowsRequest { filter: RowFilter::All, search: "", leaf: None, after: None, limit: 99 };
     let page = rows_of(&log, &request);
     assert_eq!(page, ["r1", "a", "r2", "b", "c", "c1", "d"], "before the first entry nothing is active");
 }
@@ -143,10 +144,10 @@ fn rows_of(log: &Log, request: &RowsRequest<'_>) -> Vec<String> {
 #[test]
 fn rows_show_who_speaks_and_what_is_said() {
     let log = one_of_each();
-    let rows = all(&log, Filter::All, "");
-    let shown: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.shown.role, row.shown.text)).collect();
+    let rows = all(&log, RowFilter::All, "");
+    let preview: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.preview.role, row.preview.text)).collect();
     assert_eq!(
-        shown,
+        preview,
         [
             "user: u",
             "assistant: bash cargo test --all",
@@ -174,15 +175,15 @@ fn rows_show_who_speaks_and_what_is_said() {
 fn search_finds_every_word_in_any_order_in_what_a_row_shows() {
     let log = one_of_each();
     let found = |filter, search| ids(&all(&log, filter, search)).join(" ").replace(" leaf", "");
-    assert_eq!(found(Filter::Default, "TEST cargo"), "result", "the command of a tool's call");
-    assert_eq!(found(Filter::Default, "milestone"), "said", "a label");
-    assert_eq!(found(Filter::Default, "done assistant"), "said", "who speaks");
-    assert_eq!(found(Filter::Default, "elsewhere"), "summary");
-    assert_eq!(found(Filter::All, "oak-2"), "model");
-    assert_eq!(found(Filter::All, "plan"), "mode");
-    assert_eq!(found(Filter::Default, "oak-2"), "leaf", "what is not shown is not found");
-    assert_eq!(found(Filter::Default, "cargo elsewhere"), "leaf", "all words in one row");
-    assert_eq!(found(Filter::Default, "   "), found(Filter::Default, ""));
+    assert_eq!(found(RowFilter::Default, "TEST cargo"), "result", "the command of a tool's call");
+    assert_eq!(found(RowFilter::Default, "milestone"), "said", "a label");
+    assert_eq!(found(RowFilter::Default, "done assistant"), "said", "who speaks");
+    assert_eq!(found(RowFilter::Default, "elsewhere"), "summary");
+    assert_eq!(found(RowFilter::All, "oak-2"), "model");
+    assert_eq!(found(RowFilter::All, "plan"), "mode");
+    assert_eq!(found(RowFilter::Default, "oak-2"), "leaf", "what is not shown is not found");
+    assert_eq!(found(RowFilter::Default, "cargo elsewhere"), "leaf", "all words in one row");
+    assert_eq!(found(RowFilter::Default, "   "), found(RowFilter::Default, ""));
 }
 
 #[test]
@@ -201,12 +202,12 @@ fn entries_of_a_cycle_are_shown_once_each() {
         user("z", None, 4),
         user("z2", Some("y"), 5),
     ]));
-    let rows = all(&log, Filter::All, "");
+    let rows = all(&log, RowFilter::All, "");
     assert_eq!(ids(&rows), ["z", "x", "y", "off", "z2"]);
     assert_eq!(rows[1].parent, None);
     let twice =
         opened(log_of(&[user("a", None, 1), user("b", None, 2), user("c", Some("a"), 3), user("c", Some("b"), 4)]));
-    assert_eq!(ids(&all(&twice, Filter::All, "")), ["b", "c", "a"], "an id that comes twice is where it was last");
+    assert_eq!(ids(&all(&twice, RowFilter::All, "")), ["b", "c", "a"], "an id that comes twice is where it was last");
 }
 
 #[test]
@@ -222,34 +223,46 @@ fn the_position_is_the_nearest_row_above_a_leaf_that_the_filter_leaves_out() {
         let position: Vec<String> = rows.iter().filter(|row| row.is_leaf).map(|row| row.id.clone()).collect();
         (ids(&rows).join(" "), position.join(" "))
     };
-    let position = |shown: &str, at: &str| (shown.to_owned(), at.to_owned());
+    let position = |preview: &str, at: &str| (preview.to_owned(), at.to_owned());
     for more in [vec![], vec![label.clone()], vec![label.clone(), name]] {
         let log = opened(log_of(&[vec![user("u", None, 1), answer.clone(), result.clone()], more].concat()));
-        assert_eq!(here(&log, Filter::Default, ""), position("u a r", "r"));
-        assert_eq!(here(&log, Filter::NoTools, ""), position("u a", "a"));
-        assert_eq!(here(&log, Filter::UserOnly, ""), position("u", "u"));
-        assert_eq!(here(&log, Filter::NoTools, "nothing that is there"), position("a", "a"), "a search shows it too");
+        assert_eq!(here(&log, RowFilter::Default, ""), position("u a r", "r"));
+        assert_eq!(here(&log, RowFilter::NoTools, ""), position("u a", "a"));
+        assert_eq!(here(&log, RowFilter::UserOnly, ""), position("u", "u"));
+        assert_eq!(
+            here(&log, RowFilter::NoTools, "nothing that is there"),
+            position("a", "a"),
+            "a search shows it too"
+        );
         let leaf = log.index().id(log.index().leaf().unwrap()).into_owned();
-        assert_eq!(here(&log, Filter::All, "").1, leaf);
+        assert_eq!(here(&log, RowFilter::All, "").1, leaf);
     }
     let unlabelled = opened(log_of(&[user("u", None, 1), json!({"type": "session_info", "id": "n", "parentId": "u"})]));
-    assert_eq!(here(&unlabelled, Filter::LabeledOnly, ""), position("u", "u"), "there is one where something was said");
+    assert_eq!(
+        here(&unlabelled, RowFilter::LabeledOnly, ""),
+        position("u", "u"),
+        "there is one where something was said"
+    );
     let unsaid = opened(log_of(&[user("u", None, 1), json!({"type": "session_info", "id": "n", "parentId": null})]));
-    assert_eq!(here(&unsaid, Filter::Default, ""), position("u", ""), "a name before the first message is no position");
+    assert_eq!(
+        here(&unsaid, RowFilter::Default, ""),
+        position("u", ""),
+        "a name before the first message is no position"
+    );
 }
 
 /// All rows, a page at a time. Between pages something happens.
-fn paged(mut bytes: String, filter: Filter, limit: usize, between: &[Value]) -> Vec<String> {
+fn paged(mut bytes: String, filter: RowFilter, limit: usize, between: &[Value]) -> Vec<String> {
     let mut between = between.iter();
-    let mut shown = Vec::new();
+    let mut preview = Vec::new();
     let mut after: Option<Cursor> = None;
     loop {
         let log = opened(&bytes);
         let request = RowsRequest { filter, search: "", leaf: log.index().leaf(), after, limit };
         let page = rows(log.index(), &log, &request).unwrap();
         assert!(page.rows.len() <= limit);
-        shown.extend(page.rows.into_iter().map(|row| row.id));
-        let Some(next) = page.next else { return shown };
+        preview.extend(page.rows.into_iter().map(|row| row.id));
+        let Some(next) = page.next else { return preview };
         after = Some(next.to_string().parse().unwrap());
         assert_eq!(after, Some(next));
         if let Some(line) = between.next() {
@@ -267,7 +280,7 @@ fn pages_together_are_the_list_whatever_is_appended_meanwhile() {
     }
     let bytes = log_of(&lines);
     let log = opened(&bytes);
-    let whole: Vec<String> = all(&log, Filter::Default, "").into_iter().map(|row| row.id).collect();
+    let whole: Vec<String> = all(&log, RowFilter::Default, "").into_iter().map(|row| row.id).collect();
     let between = [
         user("new", Some("b0"), 1),
         own("mark", Some("c2"), "grove.leaf", json!({"leafId": "c2"})),
@@ -275,8 +288,8 @@ fn pages_together_are_the_list_whatever_is_appended_meanwhile() {
         user("root", None, 0),
     ];
     for limit in 1..13 {
-        assert_eq!(paged(bytes.clone(), Filter::Default, limit, &[]), whole);
-        assert_eq!(paged(bytes.clone(), Filter::Default, limit, &between), whole, "{limit}");
+        assert_eq!(paged(bytes.clone(), RowFilter::Default, limit, &[]), whole);
+        assert_eq!(paged(bytes.clone(), RowFilter::Default, limit, &between), whole, "{limit}");
     }
 }
 
@@ -293,8 +306,8 @@ fn a_page_goes_on_behind_a_row_that_is_shown_no_more() {
         label("l2", "l1", "b", "two"),
         label("l3", "l2", "c", "three"),
     ];
-    let shown = paged(log_of(&lines), Filter::LabeledOnly, 1, &[label("l4", "l3", "a", "")]);
-    assert_eq!(shown, ["a", "b", "c"], "a lost its label after it was shown");
+    let preview = paged(log_of(&lines), RowFilter::LabeledOnly, 1, &[label("l4", "l3", "a", "")]);
+    assert_eq!(preview, ["a", "b", "c"], "a lost its label after it was shown");
 }
 
 #[test]
@@ -306,7 +319,7 @@ fn a_cursor_that_is_none_is_refused() {
     // Beyond the log, an entry of Grove's own, a leaf that was not there yet.
     for text in ["18..0", "17..17", "17..11", "17.11.0", "3.4.1", "0..0"] {
         let after = Some(text.parse().unwrap());
-        let request = RowsRequest { filter: Filter::All, search: "", leaf: None, after, limit: 1 };
+        let request = RowsRequest { filter: RowFilter::All, search: "", leaf: None, after, limit: 1 };
         assert!(matches!(rows(log.index(), &log, &request), Err(RowsError::UnknownCursor)), "{text}");
     }
 }
@@ -316,7 +329,7 @@ fn only_the_lines_that_are_shown_are_read() {
     use std::borrow::Cow;
     use std::cell::RefCell;
     struct Counting<'a>(&'a Log, RefCell<Vec<(u64, usize)>>);
-    impl grove_tree::Source for Counting<'_> {
+    impl grove_tree::LogSource for Counting<'_> {
         fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, grove_fs::FsError> {
             self.1.borrow_mut().push((offset, length));
             self.0.read(offset, length)
@@ -332,19 +345,20 @@ fn only_the_lines_that_are_shown_are_read() {
         .collect();
     let log = opened(log_of(&lines));
     let source = Counting(&log, RefCell::default());
-    let request = RowsRequest { filter: Filter::Default, search: "", leaf: log.index().leaf(), after: None, limit: 10 };
+    let request =
+        RowsRequest { filter: RowFilter::Default, search: "", leaf: log.index().leaf(), after: None, limit: 10 };
     let page = rows(log.index(), &source, &request).unwrap();
     assert_eq!((page.rows.len(), page.total), (10, 500));
     let read: usize = source.1.borrow().iter().map(|(_, length)| length).sum();
     assert!(read < 11 * 41_000, "{read}");
-    assert_eq!(Outline::of(log.index(), Filter::Default, log.index().leaf()).len(), 500);
+    assert_eq!(Outline::of(log.index(), RowFilter::Default, log.index().leaf()).len(), 500);
 }
 
 #[test]
 fn filters_are_known_by_their_names() {
     let names = ["default", "no-tools", "user-only", "labeled-only", "all"];
     for (name, filter) in names.into_iter().zip(FILTERS) {
-        assert_eq!(name.parse::<Filter>(), Ok(filter));
+        assert_eq!(name.parse::<RowFilter>(), Ok(filter));
     }
-    assert!("labelled".parse::<Filter>().unwrap_err().to_string().contains("labeled-only"));
+    assert!("labelled".parse::<RowFilter>().unwrap_err().to_string().contains("labeled-only"));
 }

@@ -47,7 +47,7 @@ fn parsed(line: &[u8]) -> Seen {
             }
             let mut deserializer = serde_json::Deserializer::from_slice(line);
             deserializer.deserialize_map(Fields(&mut fields)).unwrap();
-            Shape::Object
+            Shape::JsonObject
         }
         _ => Shape::Other,
     };

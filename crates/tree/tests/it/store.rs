@@ -2,7 +2,7 @@
 
 use grove_fs::{MemoryFs, SessionFs};
 use grove_tree::LogError;
-use grove_tree::store::{Origin, open_log, open_log_with_side_index, read_lines, read_tail, write_side_index};
+use grove_tree::store::{IndexOrigin, open_log, open_log_with_side_index, read_lines, read_tail, write_side_index};
 
 use crate::samples;
 use crate::support::{branch, ids_from, log_of, opened, user};
@@ -55,25 +55,25 @@ async fn with_a_side_index_only_what_was_appended_is_read() {
     let store = store(long(500)).await;
     let mut no_ids = || unreachable!();
     let first = open_log_with_side_index(&store, LOG, SIDE, &mut no_ids).await.unwrap();
-    assert_eq!(first.origin, Origin::Log);
+    assert_eq!(first.origin, IndexOrigin::Log);
     assert!(write_side_index(&store, LOG, SIDE, &first.index).await.unwrap());
     let second = open_log_with_side_index(&store, LOG, SIDE, &mut no_ids).await.unwrap();
-    assert_eq!(second.origin, Origin::SideIndex { read: 0 });
+    assert_eq!(second.origin, IndexOrigin::SideIndex { read: 0 });
     assert_eq!(branch(&second.index), branch(&first.index));
 
     let more = format!("{}\n", user("more", Some("499"), 9));
     store.append_file(LOG, more.as_bytes()).await.unwrap();
     let third = open_log_with_side_index(&store, LOG, SIDE, &mut no_ids).await.unwrap();
-    assert_eq!(third.origin, Origin::SideIndex { read: more.len() as u64 });
+    assert_eq!(third.origin, IndexOrigin::SideIndex { read: more.len() as u64 });
     assert_eq!(branch(&third.index).len(), 501);
 
     // A log that was replaced or cut, and a side index that is nonsense, are read from the log.
     store.write_file(LOG, long(499).as_bytes()).await.unwrap();
     let cut = open_log_with_side_index(&store, LOG, SIDE, &mut no_ids).await.unwrap();
-    assert_eq!((cut.origin, cut.index.len()), (Origin::Log, 499));
+    assert_eq!((cut.origin, cut.index.len()), (IndexOrigin::Log, 499));
     store.write_file(SIDE, b"nonsense").await.unwrap();
     let again = open_log_with_side_index(&store, LOG, SIDE, &mut no_ids).await.unwrap();
-    assert_eq!(again.origin, Origin::Log);
+    assert_eq!(again.origin, IndexOrigin::Log);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Writing small logs, and saying what was read of them.
 
-use grove_tree::{Children, Index, Log, open};
+use grove_tree::{Children, Log, LogIndex, open};
 use serde_json::{Value, json};
 
 pub(crate) const HEADER: &str =
@@ -52,30 +52,30 @@ pub(crate) fn own(id: &str, parent: Option<&str>, custom_type: &str, data: Value
     })
 }
 
-pub(crate) fn branch(index: &Index) -> Vec<String> {
+pub(crate) fn branch(index: &LogIndex) -> Vec<String> {
     let branch = index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default();
     branch.iter().map(|entry| index.id(*entry).into_owned()).collect()
 }
 
-pub(crate) fn leaf(index: &Index) -> Option<String> {
+pub(crate) fn leaf(index: &LogIndex) -> Option<String> {
     index.leaf().map(|leaf| index.id(leaf).into_owned())
 }
 
-pub(crate) fn ids(index: &Index) -> Vec<String> {
+pub(crate) fn ids(index: &LogIndex) -> Vec<String> {
     index.entries().map(|entry| index.id(entry).into_owned()).collect()
 }
 
-pub(crate) fn roots(index: &Index) -> Vec<String> {
+pub(crate) fn roots(index: &LogIndex) -> Vec<String> {
     Children::oldest_first(index).roots().iter().map(|entry| index.id(*entry).into_owned()).collect()
 }
 
 /// Ids of an entry's children, the oldest first.
-pub(crate) fn children(index: &Index, id: &str) -> Vec<String> {
+pub(crate) fn children(index: &LogIndex, id: &str) -> Vec<String> {
     let children = Children::oldest_first(index);
     children.of(index.find(id).unwrap()).iter().map(|entry| index.id(*entry).into_owned()).collect()
 }
 
 /// What is wrong, as `line kind`.
-pub(crate) fn damage(index: &Index) -> Vec<String> {
+pub(crate) fn damage(index: &LogIndex) -> Vec<String> {
     index.damage().iter().map(|damage| format!("{} {}", damage.line, json!(damage.kind).as_str().unwrap())).collect()
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use grove_tree::{Context, Log, Rules, Source};
+use grove_tree::{Context, Log, LogSource, Rules};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const ALL: [Rules; 3] = [Rules::Pi, Rules::Omp, Rules::Grove];
 
 struct Counting<'a>(&'a Log, Cell<usize>);
 
-impl Source for Counting<'_> {
+impl LogSource for Counting<'_> {
     fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, grove_fs::FsError> {
         self.1.set(self.1.get() + length);
         // As a file does it: what was read is the reader's own.

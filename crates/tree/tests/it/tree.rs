@@ -1,6 +1,6 @@
 //! The tree: roots, children, branches, labels, names.
 
-use grove_tree::{Children, Kind};
+use grove_tree::{Children, EntryType};
 use serde_json::{Value, json};
 
 use crate::support::{branch, children, damage, leaf, log_of, opened, roots, user};
@@ -96,8 +96,8 @@ fn unknown_types_stand_in_the_tree_like_any_other() {
     ]));
     let index = log.index();
     assert_eq!(branch(index), ["a", "f", "n"]);
-    assert_eq!(index.kind(index.find("f").unwrap()), Kind::Unknown);
-    assert_eq!(index.kind(index.find("a").unwrap()), Kind::Message);
+    assert_eq!(index.kind(index.find("f").unwrap()), EntryType::Unknown);
+    assert_eq!(index.kind(index.find("a").unwrap()), EntryType::Message);
 }
 
 #[test]

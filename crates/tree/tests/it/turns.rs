@@ -5,9 +5,10 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_fs::{MemoryFs, SessionFs};
 use grove_tree::turns::{
-    Limit, Origin, Stretch, header_line, name_line, newest, newest_in, place_of, turn_lines, turns,
+    EntryRange, TurnAttribution, TurnLimit, header_line, locate_turn, name_line, newest, newest_turns_in, turn_lines,
+    turns,
 };
-use grove_tree::{Kind, Log, Rules, open};
+use grove_tree::{EntryType, Log, Rules, open};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -19,7 +20,8 @@ fn log_of(session: &Session, turns: &[Arc<Turn>]) -> Log {
     let (mut leaf, mut spent) = (None, None);
     for turn in turns {
         let model = session.model.as_ref();
-        let origin = Origin { session: &session.id, provider: &session.provider, model, spent, seen_end: None };
+        let origin =
+            TurnAttribution { session: &session.id, provider: &session.provider, model, spent, seen_end: None };
         let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
         let lines = turn_lines(turn, origin, leaf.as_deref(), &|id| log.index().find(id).is_some());
         bytes.extend(lines.bytes);
@@ -63,7 +65,7 @@ proptest! {
         runtime.block_on(async {
             let fs = MemoryFs::default();
             fs.write_file("log", log.bytes()).await.unwrap();
-            let limit = Limit { turns: limit, bytes: u64::MAX };
+            let limit = TurnLimit { turns: limit, bytes: u64::MAX };
             let window = newest(&fs, "log", log.index(), None, limit).await.unwrap();
             let start = finished.len().saturating_sub(limit.turns);
             assert_eq!(window.turns, finished[start..]);
@@ -72,13 +74,13 @@ proptest! {
                 return;
             }
             let before = before.index(finished.len());
-            let place = place_of(&fs, "log", log.index(), &finished[before].id).await.unwrap().unwrap();
+            let place = locate_turn(&fs, "log", log.index(), &finished[before].id).await.unwrap().unwrap();
             let window = newest(&fs, "log", log.index(), Some(place.first), limit).await.unwrap();
             let start = before.saturating_sub(limit.turns);
             assert_eq!(window.turns, finished[start..before]);
             assert_eq!(window.older, start > 0);
-            let behind = Stretch::to(log.index().leaf()).above(Some(place.last));
-            let window = newest_in(&fs, "log", log.index(), behind, limit).await.unwrap();
+            let behind = EntryRange::to(log.index().leaf()).above(Some(place.last));
+            let window = newest_turns_in(&fs, "log", log.index(), behind, limit).await.unwrap();
             let start = finished.len().saturating_sub(limit.turns).max(before + 1);
             assert_eq!(window.turns, finished[start..], "nothing but what comes behind it");
             assert_eq!(window.older, start > before + 1);
@@ -86,9 +88,9 @@ proptest! {
             let other = String::from_utf8(log.bytes().to_vec()).unwrap().replacen(session.id.as_str(), "another", 1);
             fs.write_file("other", other.as_bytes()).await.unwrap();
             let other = open(other.into_bytes(), &mut || unreachable!()).unwrap();
-            let found = place_of(&fs, "other", other.index(), &finished[before].id).await.unwrap();
+            let found = locate_turn(&fs, "other", other.index(), &finished[before].id).await.unwrap();
             assert_eq!(found.map(|place| place.first), Some(place.first));
-            assert_eq!(place_of(&fs, "log", log.index(), &"nobody's".into()).await.unwrap(), None);
+            assert_eq!(locate_turn(&fs, "log", log.index(), &"nobody's".into()).await.unwrap(), None);
         });
     }
 
@@ -120,12 +122,12 @@ fn plan(status: PlanStatus) -> Vec<PlanEntry> {
 }
 
 /// What a call may give beside text.
-fn attached() -> Vec<Attached> {
+fn attached() -> Vec<ToolAttachment> {
     let body = |id: &str| ContentRef { id: id.into(), size: 9, mime_type: Some("text/plain".into()) };
     let (before, after) = (Some(body("before")), Some(body("after")));
     vec![
-        Attached::Edit(FileChange { path: "/project/b".into(), before, after, added: 2, removed: 1 }),
-        Attached::Content(body("picture")),
+        ToolAttachment::Edit(FileChange { path: "/project/b".into(), before, after, added: 2, removed: 1 }),
+        ToolAttachment::Content(body("picture")),
     ]
 }
 
@@ -144,7 +146,7 @@ fn eventful_turn() -> Turn {
             intention: Some("Look it up".into()),
             client: Some("page".into()),
             input: Some(r#"{"url":"b"}"#.into()),
-            confirmed: Some(Confirmed { by: ConfirmedBy::Setting, option: Some(option(true)) }),
+            confirmed: Some(Confirmation { by: ConfirmationReason::Setting, option: Some(option(true)) }),
             output: None,
             status,
             ready_rank: Some(0),
@@ -219,14 +221,14 @@ fn eventful_turn() -> Turn {
             cache_read_tokens: Some(3),
             cache_write_tokens: Some(4),
             reasoning_tokens: Some(5),
-            context: Some(ContextUse { used: 6, size: 7 }),
+            context: Some(ContextUsage { used: 6, size: 7 }),
             cost: Some(dollars(0.25)),
         }),
         outcome: Outcome::Cancelled,
         // A clock that is far ahead.
         started_at: Timestamp(5_000_000_000_000),
         ended_at: Timestamp(5_000_000_000_030),
-        encodings: Encodings::default(),
+        encodings: EncodingCache::default(),
     }
 }
 
@@ -324,7 +326,7 @@ fn the_first_message_has_no_parent_and_groves_own_entries_are_nobodys() {
     let index = log.index();
     let first = index.entries().next().unwrap();
     assert_eq!(index.parent_id(first), None);
-    assert!(index.branch(index.leaf().unwrap()).iter().all(|entry| index.kind(*entry) == Kind::Message));
+    assert!(index.branch(index.leaf().unwrap()).iter().all(|entry| index.kind(*entry) == EntryType::Message));
     let context = log.context(Rules::Pi, index.leaf());
     assert!(!context.messages.is_empty());
 }
@@ -333,7 +335,8 @@ fn the_first_message_has_no_parent_and_groves_own_entries_are_nobodys() {
 fn writing_a_turn_twice_gives_the_same_entries() {
     let session = lived(&(0..200).collect::<Vec<u64>>());
     let turn = session.chats[0].turns.first().unwrap();
-    let origin = Origin { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
+    let origin =
+        TurnAttribution { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
     let once = turn_lines(turn, origin, None, &|_| false);
     assert_eq!(once, turn_lines(turn, origin, None, &|_| false));
     let again = turn_lines(turn, origin, None, &|id| id.len() == 8);
@@ -357,14 +360,14 @@ fn texts_in_pages(file: &str, limit: usize) -> Vec<String> {
     runtime.block_on(async {
         let fs = MemoryFs::default();
         fs.write_file("log", log.bytes()).await.unwrap();
-        let limit = Limit { turns: limit, bytes: u64::MAX };
+        let limit = TurnLimit { turns: limit, bytes: u64::MAX };
         let mut window = newest(&fs, "log", log.index(), None, limit).await.unwrap();
         let mut texts = Vec::new();
         loop {
             texts.splice(..0, window.turns.iter().map(|turn| turn.message.text.clone()));
             assert!(texts.len() < 100, "the pages never end: {texts:?}");
             let Some(first) = window.turns.first().filter(|_| window.older) else { return texts };
-            let place = place_of(&fs, "log", log.index(), &first.id).await.unwrap().unwrap();
+            let place = locate_turn(&fs, "log", log.index(), &first.id).await.unwrap().unwrap();
             window = newest(&fs, "log", log.index(), Some(place.first), limit).await.unwrap();
         }
     })

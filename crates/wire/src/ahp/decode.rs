@@ -68,7 +68,7 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
         ChatAction::TurnResume(_) => return Err("this turn cannot be taken up again: send a new message".to_owned()),
         ChatAction::ToolCallConfirmed(confirmed) => {
             let verdict = verdict(&confirmed)?;
-            let question = core::PermissionQuestion::About(confirmed.tool_call_id.into());
+            let question = core::PermissionTarget::OfToolCall(confirmed.tool_call_id.into());
             Command::ResolvePermission { chat, turn: confirmed.turn_id.into(), question, verdict }
         }
         ChatAction::ToolCallComplete(complete) => Command::CompleteClientCall {
@@ -190,10 +190,10 @@ pub(super) fn attachment(attachment: &MessageAttachment) -> Option<core::Attachm
 
 fn verdict(confirmed: &ChatToolCallConfirmed) -> Result<core::Verdict, String> {
     let by = match &confirmed.confirmed {
-        None | Some(ToolCallConfirmationReason::UserAction) => core::ConfirmedBy::Person,
-        Some(ToolCallConfirmationReason::Setting) => core::ConfirmedBy::Setting,
+        None | Some(ToolCallConfirmationReason::UserAction) => core::ConfirmationReason::Person,
+        Some(ToolCallConfirmationReason::Setting) => core::ConfirmationReason::Setting,
         // What a client thinks not needed was asked for all the same.
-        Some(ToolCallConfirmationReason::NotNeeded) => core::ConfirmedBy::Person,
+        Some(ToolCallConfirmationReason::NotNeeded) => core::ConfirmationReason::Person,
         Some(ToolCallConfirmationReason::Unknown(by)) => return Err(format!("{by:?} is no reason to confirm")),
     };
     Ok(core::Verdict {

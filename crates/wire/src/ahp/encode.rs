@@ -7,7 +7,7 @@ use grove_core as core;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::uri::{Names, Spelling};
+use super::uri::{SessionUris, Spelling};
 use super::*;
 
 /// Whose action an event is: what its echo says.
@@ -30,7 +30,7 @@ pub fn frame(
     event: &core::Event,
     seq: u64,
     echo: Option<Echo<'_>>,
-    names: Option<&Names>,
+    names: Option<&SessionUris>,
     spelling: Spelling,
 ) -> Option<(&'static str, String)> {
     // Deltas come by the thousand: they are written from where they are.
@@ -55,7 +55,7 @@ pub fn frame(
 }
 
 /// The frame of an action that goes to one client alone: a refusal, or the echo of what changes nothing.
-pub fn aside(
+pub fn direct_reply(
     channel: &str,
     action: &impl Serialize,
     seq: u64,
@@ -108,17 +108,17 @@ fn add(members: &mut Object, extra: &Object) {
     for (name, more) in extra {
         match members.get_mut(name) {
             None => drop(members.insert(name.clone(), more.clone())),
-            Some(mine) => add_within(mine, more),
+            Some(mine) => merge_value(mine, more),
         }
     }
 }
 
-fn add_within(value: &mut Value, extra: &Value) {
+fn merge_value(value: &mut Value, extra: &Value) {
     match (value, extra) {
         (Value::Object(mine), Value::Object(more)) => add(mine, more),
         // Lists stand beside each other, item for item.
         (Value::Array(mine), Value::Array(more)) if mine.len() == more.len() => {
-            mine.iter_mut().zip(more).for_each(|(mine, more)| add_within(mine, more));
+            mine.iter_mut().zip(more).for_each(|(mine, more)| merge_value(mine, more));
         }
         (_, _) => {}
     }
@@ -129,16 +129,16 @@ pub fn unknown(raw: &Value, known: &Value) -> Option<Object> {
     let (Value::Object(raw), Value::Object(known)) = (raw, known) else { return None };
     let more = raw.iter().filter(|(_, value)| !value.is_null()).filter_map(|(name, value)| match known.get(name) {
         None => Some((name.clone(), value.clone())),
-        Some(mine) => Some((name.clone(), unknown_within(value, mine)?)),
+        Some(mine) => Some((name.clone(), unknown_in_value(value, mine)?)),
     });
     Some(more.collect::<Object>()).filter(|more| !more.is_empty())
 }
 
-fn unknown_within(raw: &Value, known: &Value) -> Option<Value> {
+fn unknown_in_value(raw: &Value, known: &Value) -> Option<Value> {
     match (raw, known) {
         (Value::Object(_), Value::Object(_)) => unknown(raw, known).map(Value::Object),
         (Value::Array(raw), Value::Array(known)) if raw.len() == known.len() => {
-            let items = raw.iter().zip(known).map(|(raw, known)| unknown_within(raw, known).unwrap_or_default());
+            let items = raw.iter().zip(known).map(|(raw, known)| unknown_in_value(raw, known).unwrap_or_default());
             let items: Vec<_> = items.collect();
             items.iter().any(|item| !item.is_null()).then_some(Value::Array(items))
         }
@@ -157,7 +157,7 @@ fn kind(action: &Action) -> Option<&'static str> {
 }
 
 /// The action that tells an event, and its channel.
-pub fn action(event: &core::Event, names: Option<&Names>, spelling: Spelling) -> Option<(Uri, Action)> {
+pub fn action(event: &core::Event, names: Option<&SessionUris>, spelling: Spelling) -> Option<(Uri, Action)> {
     match &event.change {
         core::Change::Root(change) => Some((ROOT.to_owned(), Action::Root(root(change)))),
         core::Change::Session(id, change) => {
@@ -185,7 +185,7 @@ fn root(change: &core::RootEvent) -> RootAction {
 fn session(
     id: &core::SessionId,
     change: &core::SessionEvent,
-    names: &Names,
+    names: &SessionUris,
     spelling: Spelling,
 ) -> Option<SessionAction> {
     Some(match change {
@@ -316,14 +316,14 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
                     core::Gate::None => Some(ToolCallConfirmationReason::NotNeeded),
                     core::Gate::Follows => None,
                 },
-                meta: said_again(call),
+                meta: tool_call_meta(call),
                 ..ready(turn, &call.id, Some(invocation_message), input.as_ref())
             }))
         }
         core::ChatEvent::ToolCallRestated { turn, restated } => {
             ChatAction::ToolCallReady(Box::new(ChatToolCallReady {
                 confirmed: Some(project::confirmed_by(restated.confirmed)),
-                meta: said_again(&restated.call),
+                meta: tool_call_meta(&restated.call),
                 ..ready(turn, &restated.call.id, Some(&restated.invocation_message), restated.input.as_ref())
             }))
         }
@@ -435,8 +435,8 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
         core::ChatEvent::ActivityChanged(activity) => {
             ChatAction::ActivityChanged(ChatActivityChanged { activity: activity.clone() })
         }
-        core::ChatEvent::TurnsLeft => ChatAction::Truncated(ChatTruncated { turn_id: None }),
-        core::ChatEvent::TurnsTaken { turns, older } => ChatAction::TurnsLoaded(ChatTurnsLoaded {
+        core::ChatEvent::TurnsCleared => ChatAction::Truncated(ChatTruncated { turn_id: None }),
+        core::ChatEvent::BranchTurnsLoaded { turns, older } => ChatAction::TurnsLoaded(ChatTurnsLoaded {
             turns: turns.iter().map(|turn| project::turn(session, turn)).collect(),
             turns_next_cursor: turns.first().filter(|_| *older).map(|turn| turn.id.to_string()),
         }),
@@ -473,7 +473,7 @@ fn ready(
 }
 
 /// What a call says of itself, where it says something anew.
-fn said_again(call: &core::NewToolCall) -> Option<Object> {
+fn tool_call_meta(call: &core::NewToolCall) -> Option<Object> {
     let extra = call.extra.as_ref()?;
     project::call_meta(call.kind, call.language.as_ref(), Some(extra), None)
 }
@@ -502,7 +502,7 @@ fn run_meta(run: &core::CallRun) -> Option<Object> {
 pub fn notification(
     change: &core::SessionEvent,
     session: &core::Session,
-    names: &Names,
+    names: &SessionUris,
     spelling: Spelling,
 ) -> Option<Notification> {
     let channel = ROOT.to_owned();

@@ -28,15 +28,15 @@
 //! Modules: [`state`], [`action`], [`reduce`], which says what actions do to states, [`command`], [`notification`],
 //! [`error`], [`version`], and [`schema`], which says what a host may send; [`uri`] for the names of channels,
 //! [`project`] for how `grove-core`'s state looks here, [`encode`] for its events, and [`decode`] for what a client's
-//! action asks of it; [`carried`] for the bytes that come with a message.
+//! action asks of it; [`embedded`] for the bytes that come with a message.
 
 pub(crate) mod macros;
 
 pub mod action;
-pub mod carried;
 pub mod command;
 pub mod decode;
-mod derived;
+mod derived_state;
+pub mod embedded;
 pub mod encode;
 pub mod error;
 pub mod notification;
@@ -50,7 +50,7 @@ pub mod version;
 
 pub use action::*;
 pub use command::*;
-pub use derived::derive_session;
+pub use derived_state::derive_session;
 pub use error::*;
 pub use notification::*;
 pub use state::*;

@@ -1,6 +1,6 @@
 //! What the protocol's types look like as a JSON schema, and what a host may send of them.
 //!
-//! [`open`] is what the types say; declarations in other languages are made of it. [`Closed`] is the same for one
+//! [`open`] is what the types say; declarations in other languages are made of it. [`SchemaValidator`] is the same for one
 //! purpose: to tell whether a frame holds anything that the protocol does not have. Nobody has to be so strict with
 //! what comes from outside.
 
@@ -149,7 +149,7 @@ pub fn open() -> Value {
 }
 
 /// The closed schema: a document that takes the frames a host may send, and nothing else. Only the objects that the
-/// protocol leaves open may hold what it does not name. See [`Closed`], which checks by it.
+/// protocol leaves open may hold what it does not name. See [`SchemaValidator`], which checks by it.
 pub fn closed_schema() -> Value {
     let mut document = open();
     let definitions = document.get("$defs").cloned().unwrap_or_default();
@@ -299,17 +299,17 @@ pub struct Violation {
 /// Checks what a host sends against the [closed schema](closed_schema). It understands as much of JSON Schema as that
 /// document uses.
 #[derive(Clone, Debug)]
-pub struct Closed {
+pub struct SchemaValidator {
     document: Value,
 }
 
-impl Default for Closed {
+impl Default for SchemaValidator {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Closed {
+impl SchemaValidator {
     pub fn new() -> Self {
         Self { document: closed_schema() }
     }

@@ -41,7 +41,7 @@ const MAIN: &str = "default";
 
 /// A channel, as a client named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Channel {
+pub enum ChannelName {
     Root,
     Session(SessionName),
     Chat(ChatName),
@@ -89,27 +89,27 @@ impl SessionName {
     }
 }
 
-impl Channel {
+impl ChannelName {
     /// Reads a URI. `None` for one that names nothing here.
     pub fn parse(uri: &str) -> Option<Self> {
         if uri == ROOT {
-            return Some(Channel::Root);
+            return Some(ChannelName::Root);
         }
         if let Some(id) = uri.strip_prefix("ahp-resource-watch:/") {
-            return Some(Channel::ResourceWatch(id.to_owned()));
+            return Some(ChannelName::ResourceWatch(id.to_owned()));
         }
         match uri.strip_prefix(CHAT).and_then(|rest| rest.strip_prefix(":/")) {
-            Some(name) => ChatName::parse(name).map(Channel::Chat),
-            None => SessionName::parse(uri).map(Channel::Session),
+            Some(name) => ChatName::parse(name).map(ChannelName::Chat),
+            None => SessionName::parse(uri).map(ChannelName::Session),
         }
     }
 
     /// Which way of naming this is.
     pub fn spelling(&self) -> Option<Spelling> {
         match self {
-            Channel::Session(session) => Some(session.spelling()),
-            Channel::Chat(chat) => Some(chat.spelling()),
-            Channel::Root | Channel::ResourceWatch(_) => None,
+            ChannelName::Session(session) => Some(session.spelling()),
+            ChannelName::Chat(chat) => Some(chat.spelling()),
+            ChannelName::Root | ChannelName::ResourceWatch(_) => None,
         }
     }
 }
@@ -152,21 +152,21 @@ fn chat_id(id: &str) -> Option<ChatId> {
 
 /// The names of a session and its chats, in every way, made once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct SessionUris {
     computed: String,
     plain: String,
-    main: ChatNames,
-    others: Vec<(ChatId, ChatNames)>,
+    main: ChatUris,
+    others: Vec<(ChatId, ChatUris)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct ChatNames {
+struct ChatUris {
     computed: String,
     plain: String,
     derived: String,
 }
 
-impl ChatNames {
+impl ChatUris {
     fn get(&self, spelling: Spelling) -> &str {
         match spelling {
             Spelling::Computed => &self.computed,
@@ -181,11 +181,11 @@ pub fn computed(chat: &str, session: &str) -> String {
     format!("{CHAT}://{chat}/{}", BASE64_URL_SAFE_NO_PAD.encode(session))
 }
 
-impl Names {
+impl SessionUris {
     /// The names of a session that has only its main chat.
     pub fn new(provider: &ProviderId, id: &SessionId) -> Self {
         let (session, plain) = (format!("{provider}:/{id}"), format!("{SESSION}:/{id}"));
-        let main = ChatNames {
+        let main = ChatUris {
             computed: computed(MAIN, &session),
             plain: format!("{CHAT}:/{id}"),
             derived: computed(MAIN, &plain),
@@ -211,9 +211,9 @@ impl Names {
         self.others.push((chat.clone(), names));
     }
 
-    fn other(&self, chat: &ChatId, uri: Option<&str>) -> ChatNames {
+    fn other(&self, chat: &ChatId, uri: Option<&str>) -> ChatUris {
         let plain = format!("{CHAT}:/{chat}");
-        ChatNames {
+        ChatUris {
             computed: uri.map_or_else(|| plain.clone(), ToOwned::to_owned),
             plain,
             derived: computed(chat.as_str(), &self.plain),
@@ -246,7 +246,7 @@ impl Names {
 
     /// Whether a name of this chat is one under which it is told of. Others may lead to it as well.
     pub fn has_chat(&self, chat: &ChatId, name: &ChatName) -> bool {
-        Channel::parse(&self.chat(chat, name.spelling())) == Some(Channel::Chat(name.clone()))
+        ChannelName::parse(&self.chat(chat, name.spelling())) == Some(ChannelName::Chat(name.clone()))
     }
 
     /// A chat's name. One that is gone has its plain name, of which nobody hears any more.
@@ -263,8 +263,8 @@ impl Names {
 mod tests {
     use super::*;
 
-    fn names() -> Names {
-        let mut names = Names::new(&"scripted".into(), &"s1".into());
+    fn names() -> SessionUris {
+        let mut names = SessionUris::new(&"scripted".into(), &"s1".into());
         names.add(&"side".into(), Some("ahp-chat://side/c2NyaXB0ZWQ6L3Mx"));
         names
     }
@@ -273,10 +273,12 @@ mod tests {
     fn every_name_that_is_given_out_leads_back() {
         for spelling in [Spelling::Computed, Spelling::Plain, Spelling::Derived] {
             let names = names();
-            let Some(Channel::Session(session)) = Channel::parse(names.session(spelling)) else { panic!() };
+            let Some(ChannelName::Session(session)) = ChannelName::parse(names.session(spelling)) else { panic!() };
             assert_eq!(session.id.as_str(), "s1");
             assert!(names.has_session(&session));
-            let Some(Channel::Chat(main)) = Channel::parse(&names.chat(&"main".into(), spelling)) else { panic!() };
+            let Some(ChannelName::Chat(main)) = ChannelName::parse(&names.chat(&"main".into(), spelling)) else {
+                panic!()
+            };
             assert_eq!(main.spelling(), spelling);
             assert!(names.has_chat(&"main".into(), &main));
             match (spelling, main) {
@@ -284,7 +286,9 @@ mod tests {
                 (Spelling::Plain, ChatName::ById(id)) => assert_eq!(id.as_str(), "s1"),
                 (_, other) => panic!("{other:?}"),
             }
-            let Some(Channel::Chat(side)) = Channel::parse(&names.chat(&"side".into(), spelling)) else { panic!() };
+            let Some(ChannelName::Chat(side)) = ChannelName::parse(&names.chat(&"side".into(), spelling)) else {
+                panic!()
+            };
             assert_eq!(side.new_chat().unwrap().as_str(), "side");
             assert!(names.has_chat(&"side".into(), &side));
         }
@@ -294,9 +298,9 @@ mod tests {
     fn a_name_that_is_not_given_out_is_none_to_tell_of_it_by() {
         let mut names = names();
         names.add(&"third".into(), Some("ahp-chat:/third"));
-        let Some(Channel::Session(other)) = Channel::parse("other:/s1") else { panic!() };
+        let Some(ChannelName::Session(other)) = ChannelName::parse("other:/s1") else { panic!() };
         assert!(!names.has_session(&other));
-        let Some(Channel::Chat(other)) = Channel::parse("ahp-chat://third/c2NyaXB0ZWQ6L3Mx") else { panic!() };
+        let Some(ChannelName::Chat(other)) = ChannelName::parse("ahp-chat://third/c2NyaXB0ZWQ6L3Mx") else { panic!() };
         assert!(!names.has_chat(&"third".into(), &other));
     }
 
@@ -313,8 +317,8 @@ mod tests {
             "ahp-changeset:/s1",
             "x",
         ] {
-            assert_eq!(Channel::parse(uri), None, "{uri}");
+            assert_eq!(ChannelName::parse(uri), None, "{uri}");
         }
-        assert_eq!(Channel::parse("ahp-root://"), Some(Channel::Root));
+        assert_eq!(ChannelName::parse("ahp-root://"), Some(ChannelName::Root));
     }
 }

@@ -1,13 +1,13 @@
 //! What a client's prompts and answers ask of core.
 
 use grove_core::{
-    self as core, Answer, AnswerValue, Choice, ConfirmedBy, Decision, PermissionOption, PermissionRequest, Question,
-    QuestionKind, Verdict,
+    self as core, Answer, AnswerValue, Choice, ConfirmationReason, Decision, PermissionOption, PermissionRequest,
+    Question, QuestionKind, Verdict,
 };
 use serde_json::Value;
 
 use super::methods::*;
-use super::project::asked::{NO, YES};
+use super::project::request_events::{NO, YES};
 use crate::ahp;
 
 /// A prompt as the message of a person.
@@ -117,7 +117,7 @@ pub fn verdict(decision: PermissionDecision, request: &PermissionRequest) -> Res
     };
     let extra = said.and_then(|said| ahp::project::extra([("reasonMessage", Some(serde_json::to_value(said)))]));
     let option = option(&request.options, decision, lasting).map(|option| option.id.clone());
-    Ok(Verdict { decision, by: ConfirmedBy::Person, option, edited_input: None, skipped, extra })
+    Ok(Verdict { decision, by: ConfirmationReason::Person, option, edited_input: None, skipped, extra })
 }
 
 fn words_for(reason: &str) -> Option<String> {

@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Envelope {
+        struct EventEnvelope {
             #[serde(rename = "type")]
             kind: String,
             #[serde(default)]
@@ -75,8 +75,8 @@ impl<'de> Deserialize<'de> for Event {
             #[serde(default)]
             agent_id: Option<String>,
         }
-        let Envelope { kind, data, id, timestamp, parent_id, ephemeral, agent_id } =
-            Envelope::deserialize(deserializer)?;
+        let EventEnvelope { kind, data, id, timestamp, parent_id, ephemeral, agent_id } =
+            EventEnvelope::deserialize(deserializer)?;
         let data = EventData::read(kind, data);
         Ok(Self { id, timestamp, parent_id, ephemeral: ephemeral.unwrap_or(false), agent_id, data })
     }

@@ -9,15 +9,15 @@ use tokio::sync::oneshot;
 
 use super::frame::{ErrorObject, Id, request};
 
-/// A table of open calls. Dropping or [closing](Calls::close) it ends them all.
+/// A table of open calls. Dropping or [closing](CallTable::close) it ends them all.
 #[derive(Debug)]
-pub struct Calls {
+pub struct CallTable {
     limit: usize,
-    table: Mutex<Table>,
+    table: Mutex<OpenCalls>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct OpenCalls {
     closed: bool,
     last: u64,
     open: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, ErrorObject>>>,
@@ -38,13 +38,13 @@ pub enum CallError {
 
 /// A call under way.
 #[derive(Debug)]
-pub struct Call {
+pub struct OutgoingCall {
     /// The frame to send.
     pub frame: String,
     answer: oneshot::Receiver<Result<Box<RawValue>, ErrorObject>>,
 }
 
-impl Call {
+impl OutgoingCall {
     /// Waits for the answer, or for the end of the connection.
     pub async fn answer(self) -> Result<Box<RawValue>, CallError> {
         match self.answer.await {
@@ -55,14 +55,14 @@ impl Call {
     }
 }
 
-impl Calls {
+impl CallTable {
     /// A table for at most `limit` calls at a time.
     pub fn new(limit: usize) -> Self {
         Self { limit, table: Mutex::default() }
     }
 
     /// Opens a call. Its frame still has to be sent.
-    pub fn begin<P: Serialize + ?Sized>(&self, method: &str, params: &P) -> Result<Call, CallError> {
+    pub fn begin<P: Serialize + ?Sized>(&self, method: &str, params: &P) -> Result<OutgoingCall, CallError> {
         let mut table = self.table();
         if table.closed {
             return Err(CallError::Closed);
@@ -79,7 +79,7 @@ impl Calls {
         let (sender, answer) = oneshot::channel();
         table.last = number;
         table.open.insert(number, sender);
-        Ok(Call { frame, answer })
+        Ok(OutgoingCall { frame, answer })
     }
 
     /// Hands an answer to the call that waits for it. `false` when none does.
@@ -97,7 +97,7 @@ impl Calls {
     }
 
     // Every change of the table is whole before anything can panic, so a poisoned one is still sound.
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, OpenCalls> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn an_answer_reaches_its_own_call_and_no_other() {
-        let calls = Calls::new(8);
+        let calls = CallTable::new(8);
         let (first, second) = (calls.begin("a", &()).unwrap(), calls.begin("b", &()).unwrap());
         assert_eq!(second.frame, r#"{"jsonrpc":"2.0","id":2,"method":"b","params":null}"#);
         assert!(calls.settle(&Id::from(2), Ok(RawValue::NULL)));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn open_calls_end_with_the_connection() {
-        let calls = Calls::new(8);
+        let calls = CallTable::new(8);
         let call = calls.begin("a", &()).unwrap();
         calls.close();
         assert!(matches!(run(call.answer()), Err(CallError::Closed)));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_number_of_open_calls_is_bounded() {
-        let calls = Calls::new(1);
+        let calls = CallTable::new(1);
         let open = calls.begin("a", &()).unwrap();
         assert!(matches!(calls.begin("b", &()), Err(CallError::TooMany(1))));
         drop(open);

@@ -47,13 +47,13 @@ impl From<&str> for Id {
 /// What one frame holds.
 #[derive(Debug)]
 pub enum Frame<'a> {
-    Single(Result<Message<'a>, Invalid>),
-    Batch(Vec<Result<Message<'a>, Invalid>>),
+    Single(Result<RpcMessage<'a>, InvalidMessage>),
+    Batch(Vec<Result<RpcMessage<'a>, InvalidMessage>>),
 }
 
 /// One message of the other side.
 #[derive(Debug)]
-pub enum Message<'a> {
+pub enum RpcMessage<'a> {
     Request(Request<'a>),
     Notification { method: Cow<'a, str>, params: Option<&'a RawValue> },
     Response { id: Id, outcome: Result<&'a RawValue, ErrorObject> },
@@ -68,7 +68,7 @@ pub struct Request<'a> {
 
 /// A message that is JSON but no JSON-RPC. `id` is there when it could be read.
 #[derive(Debug)]
-pub struct Invalid {
+pub struct InvalidMessage {
     pub id: Option<Id>,
     pub error: ErrorObject,
 }
@@ -116,7 +116,7 @@ pub mod code {
 
 /// A message as it is written, before anything is made of it.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RawMessage<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -152,17 +152,17 @@ pub fn parse(text: &str) -> Result<Frame<'_>, ErrorObject> {
     messages.into_iter().map(|message| parse_one(message.get())).collect::<Result<_, _>>().map(Frame::Batch)
 }
 
-fn parse_one(text: &str) -> Result<Result<Message<'_>, Invalid>, ErrorObject> {
+fn parse_one(text: &str) -> Result<Result<RpcMessage<'_>, InvalidMessage>, ErrorObject> {
     // An array would be read as the members of an envelope, one after another.
     if text.starts_with('[') {
         let error = ErrorObject::invalid_request("not a JSON-RPC message: a batch holds no arrays");
-        return Ok(Err(Invalid { id: None, error }));
+        return Ok(Err(InvalidMessage { id: None, error }));
     }
-    let envelope: Envelope<'_> = match serde_json::from_str(text) {
+    let envelope: RawMessage<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
         Err(error) if error.is_data() => {
             let error = ErrorObject::invalid_request(format!("not a JSON-RPC message: {error}"));
-            return Ok(Err(Invalid { id: None, error }));
+            return Ok(Err(InvalidMessage { id: None, error }));
         }
         Err(error) => return Err(not_json(error)),
     };
@@ -173,10 +173,10 @@ fn not_json(error: serde_json::Error) -> ErrorObject {
     ErrorObject::new(code::PARSE, format!("not JSON: {error}"))
 }
 
-impl<'a> Envelope<'a> {
-    fn check(self) -> Result<Message<'a>, Invalid> {
+impl<'a> RawMessage<'a> {
+    fn check(self) -> Result<RpcMessage<'a>, InvalidMessage> {
         let id = self.id.map(|id| Id(id.to_owned()));
-        let invalid = |id, problem: &str| Err(Invalid { id, error: ErrorObject::invalid_request(problem) });
+        let invalid = |id, problem: &str| Err(InvalidMessage { id, error: ErrorObject::invalid_request(problem) });
         if id.as_ref().is_some_and(|id| !id.is_valid()) {
             return invalid(None, "`id` must be a string, a number or null");
         }
@@ -187,10 +187,12 @@ impl<'a> Envelope<'a> {
             return invalid(id, "`params` must be an object or an array");
         }
         match (self.method, id, self.result, self.error) {
-            (Some(method), Some(id), None, None) => Ok(Message::Request(Request { id, method, params: self.params })),
-            (Some(method), None, None, None) => Ok(Message::Notification { method, params: self.params }),
-            (None, Some(id), Some(result), None) => Ok(Message::Response { id, outcome: Ok(result) }),
-            (None, Some(id), None, Some(error)) => Ok(Message::Response { id, outcome: Err(error) }),
+            (Some(method), Some(id), None, None) => {
+                Ok(RpcMessage::Request(Request { id, method, params: self.params }))
+            }
+            (Some(method), None, None, None) => Ok(RpcMessage::Notification { method, params: self.params }),
+            (None, Some(id), Some(result), None) => Ok(RpcMessage::Response { id, outcome: Ok(result) }),
+            (None, Some(id), None, Some(error)) => Ok(RpcMessage::Response { id, outcome: Err(error) }),
             (_, id, _, _) => invalid(id, "a message has either a `method`, or an `id` with a `result` or an `error`"),
         }
     }
@@ -280,10 +282,10 @@ mod tests {
     use super::*;
 
     fn kind(text: &str) -> String {
-        let one = |message: &Result<Message<'_>, Invalid>| match message {
-            Ok(Message::Request(request)) => format!("request {} {}", request.id.as_json(), request.method),
-            Ok(Message::Notification { method, .. }) => format!("notification {method}"),
-            Ok(Message::Response { id, outcome }) => format!("response {} {}", id.as_json(), outcome.is_ok()),
+        let one = |message: &Result<RpcMessage<'_>, InvalidMessage>| match message {
+            Ok(RpcMessage::Request(request)) => format!("request {} {}", request.id.as_json(), request.method),
+            Ok(RpcMessage::Notification { method, .. }) => format!("notification {method}"),
+            Ok(RpcMessage::Response { id, outcome }) => format!("response {} {}", id.as_json(), outcome.is_ok()),
             Err(invalid) => {
                 let id = invalid.id.as_ref().map_or("-", Id::as_json);
                 format!("invalid {id} {}", invalid.error.code)
@@ -309,7 +311,7 @@ mod tests {
     #[test]
     fn an_id_that_is_a_text_is_known_however_it_is_escaped() {
         assert_eq!(Id::from("turn:é\"").as_json(), r#""turn:é\"""#);
-        let Ok(Frame::Single(Ok(Message::Response { id, .. }))) =
+        let Ok(Frame::Single(Ok(RpcMessage::Response { id, .. }))) =
             parse(r#"{"jsonrpc":"2.0","id":"turn:\u00e9\"","result":null}"#)
         else {
             panic!()

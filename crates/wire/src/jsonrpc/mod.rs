@@ -1,6 +1,6 @@
 //! A thin, symmetric JSON-RPC 2.0 peer.
 //!
-//! [`parse`] reads a frame, the functions beside it write one, and [`Calls`] keeps the calls that this side has made
+//! [`parse`] reads a frame, the functions beside it write one, and [`CallTable`] keeps the calls that this side has made
 //! and that the other has not answered yet. How frames travel is somebody else's business.
 
 mod calls;

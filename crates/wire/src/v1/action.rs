@@ -178,11 +178,11 @@ impl Action {
     /// ignore in silence.
     pub fn parse(raw: &RawValue) -> Result<Self, ActionError> {
         #[derive(Deserialize)]
-        struct Head {
+        struct ActionHead {
             #[serde(rename = "type")]
             kind: String,
         }
-        let head: Head = serde_json::from_str(raw.get()).map_err(ActionError::Malformed)?;
+        let head: ActionHead = serde_json::from_str(raw.get()).map_err(ActionError::Malformed)?;
         match ActionType::named(&head.kind) {
             None => Err(ActionError::UnknownType(head.kind)),
             Some(ActionType::AgentsChanged) => {

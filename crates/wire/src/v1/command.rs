@@ -91,9 +91,9 @@ pub mod close_code {
     /// A message was larger than the host takes.
     pub const TOO_BIG: u16 = 1009;
     /// There is no version that both sides speak.
-    pub const UNSPOKEN: u16 = 4005;
+    pub const NO_COMMON_VERSION: u16 = 4005;
     /// The client fell too far behind: `reconnect` decides between replay and snapshots.
-    pub const BEHIND: u16 = 4008;
+    pub const TOO_FAR_BEHIND: u16 = 4008;
     /// The state moved in a way that actions cannot say: `reconnect` gives snapshots.
     pub const RESYNCHRONIZE: u16 = 4009;
     /// A newer connection of the same client took over.
@@ -117,7 +117,7 @@ pub struct InitializeResult<S> {
     pub snapshots: Vec<Snapshot<S>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_directory: Option<String>,
-    /// What a host adds to the protocol: see [`announced`](crate::x_grove::announced).
+    /// What a host adds to the protocol: see [`announced`](crate::x_grove::announcement).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<serde_json::Map<String, serde_json::Value>>,
 }

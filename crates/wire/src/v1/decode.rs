@@ -1,6 +1,6 @@
 //! What a client's action asks of core.
 
-use grove_core::{self as core, Command, Decision, PermissionQuestion};
+use grove_core::{self as core, Command, Decision, PermissionTarget};
 
 use super::action::*;
 use super::state::*;
@@ -18,7 +18,7 @@ pub fn command(action: Action) -> Result<Command, NotDispatchable> {
         SessionChange::PermissionResolved { turn_id, request_id, approved } => Ok(Command::ResolvePermission {
             chat,
             turn: turn_id.into(),
-            question: PermissionQuestion::Request(request_id.into()),
+            question: PermissionTarget::Request(request_id.into()),
             verdict: if approved { Decision::Approved.into() } else { Decision::Denied.into() },
         }),
         SessionChange::ModelChanged { model } => Ok(Command::ChangeModel(model.into())),

@@ -18,8 +18,8 @@ pub fn action(event: &core::Event, uri: &str) -> Option<Action> {
         Change::Chat(..) => return None,
     };
     let timestamp = match dated {
-        Dated::Yes => Some(event.at.0),
-        Dated::No => None,
+        TimestampUse::Include => Some(event.at.0),
+        TimestampUse::Omit => None,
     };
     Some(Action::Session(SessionAction { session: uri.to_owned(), change, timestamp }))
 }
@@ -55,22 +55,22 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
 }
 
 /// Whether an action says when it happened. Those that move `modifiedAt` do.
-enum Dated {
-    Yes,
-    No,
+enum TimestampUse {
+    Include,
+    Omit,
 }
 
-fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
+fn session_change(event: &SessionEvent) -> Option<(SessionChange, TimestampUse)> {
     match event {
-        SessionEvent::Ready => Some((SessionChange::Ready, Dated::No)),
+        SessionEvent::Ready => Some((SessionChange::Ready, TimestampUse::Omit)),
         SessionEvent::CreationFailed(error) => {
-            Some((SessionChange::CreationFailed { error: project::error(error) }, Dated::No))
+            Some((SessionChange::CreationFailed { error: project::error(error) }, TimestampUse::Omit))
         }
         SessionEvent::TitleChanged(title) => {
-            Some((SessionChange::TitleChanged { title: title.text().to_owned() }, Dated::Yes))
+            Some((SessionChange::TitleChanged { title: title.text().to_owned() }, TimestampUse::Include))
         }
         SessionEvent::ModelChanged(model) => {
-            Some((SessionChange::ModelChanged { model: model.to_string() }, Dated::Yes))
+            Some((SessionChange::ModelChanged { model: model.to_string() }, TimestampUse::Include))
         }
         // Its subscribers begin again with a snapshot.
         SessionEvent::ModelReset
@@ -95,17 +95,17 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
     }
 }
 
-fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionChange, Dated)> {
+fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionChange, TimestampUse)> {
     let turn_id = event.turn()?.to_string();
     let change = match event {
         ChatEvent::TurnStarted { message, .. } => {
             let user_message = project::user_message(message);
-            return Some((SessionChange::TurnStarted { turn_id, user_message }, Dated::Yes));
+            return Some((SessionChange::TurnStarted { turn_id, user_message }, TimestampUse::Include));
         }
-        ChatEvent::TurnCompleted { .. } => return Some((SessionChange::TurnComplete { turn_id }, Dated::Yes)),
-        ChatEvent::TurnCancelled { .. } => return Some((SessionChange::TurnCancelled { turn_id }, Dated::Yes)),
+        ChatEvent::TurnCompleted { .. } => return Some((SessionChange::TurnComplete { turn_id }, TimestampUse::Include)),
+        ChatEvent::TurnCancelled { .. } => return Some((SessionChange::TurnCancelled { turn_id }, TimestampUse::Include)),
         ChatEvent::TurnFailed { error, .. } => {
-            return Some((SessionChange::Error { turn_id, error: project::error(error) }, Dated::Yes));
+            return Some((SessionChange::Error { turn_id, error: project::error(error) }, TimestampUse::Include));
         }
         // What a streamed part begins with is streamed text too, whether it is empty or not.
         ChatEvent::PartAdded { part: core::Part::Text(text), .. } if text.delivery == Delivery::Streamed => {
@@ -172,13 +172,13 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
         | ChatEvent::ActivityChanged(_)
         | ChatEvent::AgentSessionChanged(_)
         // Version 1 cannot say this: whoever speaks it begins anew.
-        | ChatEvent::TurnsLeft
-        | ChatEvent::TurnsTaken { .. }
+        | ChatEvent::TurnsCleared
+        | ChatEvent::BranchTurnsLoaded { .. }
         // A chat begins with this: nobody has seen it before.
         | ChatEvent::TurnsInherited { .. }
         | ChatEvent::EntryAdded(_) => return None,
     };
-    Some((change, Dated::No))
+    Some((change, TimestampUse::Omit))
 }
 
 const FRAME_HEAD: &str = r#"{"jsonrpc":"2.0","method":"action","params":{"envelope":"#;

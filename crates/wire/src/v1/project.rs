@@ -9,7 +9,7 @@ use grove_core as core;
 
 use super::state::*;
 
-/// Where version 1 keeps a finished turn's bytes (see [`core::Encodings`]).
+/// Where version 1 keeps a finished turn's bytes (see [`core::EncodingCache`]).
 const ENCODING_SLOT: usize = 0;
 
 /// How a withheld result is told, in the action and in the state alike.
@@ -123,24 +123,24 @@ pub fn turn(session: &core::SessionId, turn: &core::Turn) -> Turn {
         core::Outcome::Cancelled => TurnState::Cancelled,
         core::Outcome::Error => TurnState::Error,
     };
-    let contents = Contents::of(session, &turn.parts);
+    let contents = TurnContents::of(session, &turn.parts);
     contents.into_active(&turn.id, &turn.message, turn.usage.as_ref()).finish(state, error.as_ref())
 }
 
 fn active_turn(session: &core::SessionId, active: &core::ActiveTurn) -> ActiveTurn {
-    Contents::of(session, active.parts()).into_active(&active.id, &active.message, active.usage.as_ref())
+    TurnContents::of(session, active.parts()).into_active(&active.id, &active.message, active.usage.as_ref())
 }
 
 /// What version 1 makes of a turn's parts.
 #[derive(Default)]
-struct Contents<'a> {
+struct TurnContents<'a> {
     streaming_text: String,
     reasoning: String,
     response_parts: Vec<ResponsePart>,
     calls: Vec<(u32, &'a core::ToolCall)>,
 }
 
-impl<'a> Contents<'a> {
+impl<'a> TurnContents<'a> {
     fn of(session: &core::SessionId, parts: &'a [core::Part]) -> Self {
         let mut contents = Self::default();
         for part in parts {

@@ -19,7 +19,7 @@ pub fn session_reducer(mut state: SessionState, action: &SessionAction) -> Sessi
 
 /// [`session_reducer`] in place.
 pub fn reduce_session(state: &mut SessionState, action: &SessionAction) {
-    if state.change(&action.change) == Changed::Yes
+    if state.change(&action.change) == ReduceOutcome::Changed
         && let Some(timestamp) = action.timestamp
     {
         state.summary.modified_at = timestamp;
@@ -27,13 +27,13 @@ pub fn reduce_session(state: &mut SessionState, action: &SessionAction) {
 }
 
 #[derive(PartialEq, Eq)]
-enum Changed {
-    Yes,
-    No,
+enum ReduceOutcome {
+    Changed,
+    Unchanged,
 }
 
 impl SessionState {
-    fn change(&mut self, change: &SessionChange) -> Changed {
+    fn change(&mut self, change: &SessionChange) -> ReduceOutcome {
         match change {
             SessionChange::Ready => self.lifecycle = Lifecycle::Ready,
             SessionChange::CreationFailed { error } => {
@@ -44,7 +44,7 @@ impl SessionState {
             SessionChange::ModelChanged { model } => self.summary.model = Some(model.clone()),
             SessionChange::TurnStarted { turn_id, user_message } => {
                 if self.active_turn.is_some() {
-                    return Changed::No;
+                    return ReduceOutcome::Unchanged;
                 }
                 self.active_turn = Some(ActiveTurn::new(turn_id, user_message));
                 self.summary.status = SessionStatus::InProgress;
@@ -61,20 +61,22 @@ impl SessionState {
             | SessionChange::Usage { turn_id, .. }
             | SessionChange::Reasoning { turn_id, .. } => match &mut self.active_turn {
                 Some(active) if active.id == *turn_id => active.change(change),
-                Some(_) | None => return Changed::No,
+                Some(_) | None => return ReduceOutcome::Unchanged,
             },
         }
-        Changed::Yes
+        ReduceOutcome::Changed
     }
 
-    fn finish(&mut self, turn_id: &str, state: TurnState, error: Option<&ErrorInfo>) -> Changed {
-        let Some(active) = self.active_turn.take_if(|active| active.id == turn_id) else { return Changed::No };
+    fn finish(&mut self, turn_id: &str, state: TurnState, error: Option<&ErrorInfo>) -> ReduceOutcome {
+        let Some(active) = self.active_turn.take_if(|active| active.id == turn_id) else {
+            return ReduceOutcome::Unchanged;
+        };
         self.summary.status = match state {
             TurnState::Complete | TurnState::Cancelled => SessionStatus::Idle,
             TurnState::Error => SessionStatus::Error,
         };
         self.turns.push(active.finish(state, error));
-        Changed::Yes
+        ReduceOutcome::Changed
     }
 }
 

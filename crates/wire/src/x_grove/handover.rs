@@ -6,22 +6,22 @@
 use serde::{Deserialize, Serialize};
 
 /// How many bytes of a file are read at once. In base64 they still fit into a message.
-pub const MOST_BYTES: usize = 2 << 20;
+pub const MAX_READ_BYTES: usize = 2 << 20;
 
 /// The methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum HandoverMethod {
     Files,
     Read,
     Leave,
 }
 
-impl Method {
+impl HandoverMethod {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Method::Files => "x-grove/handover/files",
-            Method::Read => "x-grove/handover/read",
-            Method::Leave => "x-grove/handover/leave",
+            HandoverMethod::Files => "x-grove/handover/files",
+            HandoverMethod::Read => "x-grove/handover/read",
+            HandoverMethod::Leave => "x-grove/handover/leave",
         }
     }
 }
@@ -43,10 +43,10 @@ pub struct FilesResult {
     pub working_directory: Option<String>,
     /// Where the session went, where it has left already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moved_to: Option<Whereabouts>,
+    pub moved_to: Option<RemoteSession>,
     /// Where it came from, where it was another host's before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moved_from: Option<Whereabouts>,
+    pub moved_from: Option<RemoteSession>,
 }
 
 /// A file of a session's folder.
@@ -63,7 +63,7 @@ pub struct File {
 /// A session at another host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Whereabouts {
+pub struct RemoteSession {
     /// What that host is called by whoever moved the session.
     pub host: String,
     /// Where it is, as `grove hosts add` takes it, without what lets anybody in: its name may mean nothing to others.
@@ -86,7 +86,7 @@ pub struct ReadParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResult {
-    /// In base64, at most [`MOST_BYTES`] of them; none where the file ends.
+    /// In base64, at most [`MAX_READ_BYTES`] of them; none where the file ends.
     pub data: String,
 }
 
@@ -94,7 +94,7 @@ pub struct ReadResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaveParams {
-    pub to: Whereabouts,
+    pub to: RemoteSession,
     /// The seal of what was handed over: the session stays where something of it has changed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,

@@ -1,23 +1,23 @@
 //! Sessions that other tools left on the host's machine: listed here with all that is known of them.
 //!
 //! `listSessions` shows them too: version 1 where its filter asks (`history`), the released protocol where a client asks
-//! page by page, with [`About`] as the member `history` of the row's `_meta`. They can be looked at like any other session,
+//! page by page, with [`HistoryMetadata`] as the member `history` of the row's `_meta`. They can be looked at like any other session,
 //! and not gone on with. No session is named by `channel` here.
 
 use serde::{Deserialize, Serialize};
 
 /// The methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum HistoryMethod {
     List,
     Scan,
 }
 
-impl Method {
+impl HistoryMethod {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Method::List => "x-grove/history/list",
-            Method::Scan => "x-grove/history/scan",
+            HistoryMethod::List => "x-grove/history/list",
+            HistoryMethod::Scan => "x-grove/history/scan",
         }
     }
 }
@@ -28,7 +28,7 @@ pub const META: &str = "history";
 /// What is known of a session that another tool left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct About {
+pub struct HistoryMetadata {
     /// Whose store it was found in.
     pub source: String,
     /// The id that the tool itself uses.
@@ -70,7 +70,7 @@ pub struct About {
 /// Which sessions are wanted; without anything, the newest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ListParams {
+pub struct HistoryListParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// `owner/name`, a name, a URL, or the folder that was worked in.
@@ -92,15 +92,15 @@ pub struct ListParams {
 /// The newest one first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ListResult {
-    pub sessions: Vec<Row>,
+pub struct HistoryListResult {
+    pub sessions: Vec<HistoryListRow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Row {
+pub struct HistoryListRow {
     /// The URI under which it can be looked at.
     pub resource: String,
     pub title: String,
@@ -109,7 +109,7 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
     #[serde(flatten)]
-    pub about: About,
+    pub about: HistoryMetadata,
 }
 
 /// Asks how far the catalog is.

@@ -7,24 +7,24 @@
 use serde::{Deserialize, Serialize};
 
 /// How many bytes are put at once. In base64 they still fit into a message.
-pub const MOST_BYTES: usize = 2 << 20;
+pub const MAX_PUT_BYTES: usize = 2 << 20;
 
 /// The methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum ImportMethod {
     Begin,
     Put,
     Commit,
     Abort,
 }
 
-impl Method {
+impl ImportMethod {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Method::Begin => "x-grove/import/begin",
-            Method::Put => "x-grove/import/put",
-            Method::Commit => "x-grove/import/commit",
-            Method::Abort => "x-grove/import/abort",
+            ImportMethod::Begin => "x-grove/import/begin",
+            ImportMethod::Put => "x-grove/import/put",
+            ImportMethod::Commit => "x-grove/import/commit",
+            ImportMethod::Abort => "x-grove/import/abort",
         }
     }
 }
@@ -59,7 +59,7 @@ pub struct BeginParams {
     /// Where it comes from, where it is a session of another Grove: then all that `x-grove/handover/files` lists is put, and
     /// what is put must be what the stamp says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<super::handover::Whereabouts>,
+    pub from: Option<super::handover::RemoteSession>,
     /// The seal that `x-grove/handover/files` gave: what is put, `session.json` among it, must be what it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
@@ -87,7 +87,7 @@ pub struct PutParams {
     pub path: String,
     /// Where they begin: where the file ends so far.
     pub offset: u64,
-    /// In base64, at most [`MOST_BYTES`] of them.
+    /// In base64, at most [`MAX_PUT_BYTES`] of them.
     pub data: String,
 }
 

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 /// The methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum RemovalMethod {
     Disposed,
     Erase,
 }
 
-impl Method {
+impl RemovalMethod {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Method::Disposed => "x-grove/disposed",
-            Method::Erase => "x-grove/erase",
+            RemovalMethod::Disposed => "x-grove/disposed",
+            RemovalMethod::Erase => "x-grove/erase",
         }
     }
 }

@@ -9,14 +9,14 @@ mod row;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::call::{BadCall, Call, Outcome};
+pub use self::call::{SessionsCall, SessionsCallError, SessionsOutcome};
 pub use self::row::*;
 
 /// How many rows a page has when nothing is said, and at most.
-pub const ROWS: usize = 200;
-pub const MOST_ROWS: usize = 1000;
+pub const DEFAULT_LIST_ROWS: usize = 200;
+pub const MAX_LIST_ROWS: usize = 1000;
 /// How many sessions are deleted at once.
-pub const MOST_DELETED: usize = 1000;
+pub const MAX_DELETED_SESSIONS: usize = 1000;
 
 /// The notifications.
 pub const CHANGED: &str = "x-grove/sessions/changed";
@@ -26,14 +26,14 @@ macro_rules! methods {
     ($($variant:ident => $name:literal),* $(,)?) => {
         /// The methods.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Method {
+        pub enum SessionsMethod {
             $($variant,)*
         }
 
-        impl Method {
+        impl SessionsMethod {
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(Method::$variant => concat!("x-grove/sessions/", $name),)*
+                    $(SessionsMethod::$variant => concat!("x-grove/sessions/", $name),)*
                 }
             }
         }
@@ -72,7 +72,7 @@ methods! {
 /// Which rows are wanted; without anything, the first ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ListParams {
+pub struct SessionsListParams {
     /// Goes on behind the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -83,13 +83,13 @@ pub struct ListParams {
 /// The session that was made last first. That never changes, so no row is missed between two pages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ListResult {
-    pub sessions: Vec<Row>,
+pub struct SessionsListResult {
+    pub sessions: Vec<SessionListRow>,
     /// How many there are in all.
     pub total: usize,
     /// The groups, in their order. The first page has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub groups: Option<Vec<Group>>,
+    pub groups: Option<Vec<SessionListGroup>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -98,27 +98,27 @@ pub struct ListResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscribeResult {
-    pub view: View,
+    pub view: SessionsView,
 }
 
 /// What changed in the list. What was removed is taken out first, then the rest is put in: a row that is known takes the place
 /// of the one before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Changed {
+pub struct SessionListChange {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub added: Vec<Row>,
+    pub added: Vec<SessionListRow>,
     /// The ids of those that are not there any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changed: Vec<Row>,
+    pub changed: Vec<SessionListRow>,
     /// Temporary sessions that gave their place to those that came of them; the change of the list follows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub replaced: Vec<Replaced>,
+    pub replaced: Vec<SessionReplacement>,
     /// All groups, where they or their headings are others than before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub groups: Option<Vec<Group>>,
+    pub groups: Option<Vec<SessionListGroup>>,
     /// Whether providers, what they offer or whether they can be reached may be others than before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub providers: bool,
@@ -129,7 +129,7 @@ pub struct Changed {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Replaced {
+pub struct SessionReplacement {
     pub from: String,
     pub to: String,
 }
@@ -137,26 +137,26 @@ pub struct Replaced {
 /// What this client looks at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct View {
+pub struct SessionsView {
     /// The session that is looked at. Without one, the form for a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub active_session: Option<Row>,
+    pub active_session: Option<SessionListRow>,
     /// Which of its chats, by its URI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_chat: Option<String>,
     /// The session that is being made and was not sent yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub new_session: Option<Row>,
+    pub new_session: Option<SessionListRow>,
     /// The provider that new sessions are begun with. It is the same for all clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_provider_id: Option<String>,
-    pub context: Context,
+    pub context: ContextKeys,
 }
 
 /// The context keys, by which views decide what they offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Context {
+pub struct ContextKeys {
     pub is_new_chat_session: bool,
     pub active_session_provider_id: String,
     pub active_session_type: String,
@@ -179,7 +179,7 @@ pub struct Provider {
     pub id: String,
     pub label: String,
     pub icon: String,
-    pub environment: Environment,
+    pub environment: ProviderEnvironment,
     pub availability: Availability,
     /// Why it cannot be reached, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ pub struct Provider {
 /// What the sessions of a provider run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Environment {
+pub enum ProviderEnvironment {
     ThisHost,
     OtherHost,
     History,
@@ -261,7 +261,7 @@ pub struct OpenParams {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionParams {
+pub struct SessionRefParams {
     pub session: String,
 }
 
@@ -299,13 +299,13 @@ pub struct SendParams {
     pub chat: Option<String>,
     pub query: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attached_context: Vec<Attached>,
+    pub attached_context: Vec<ContextAttachment>,
 }
 
 /// Something that a message is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Attached {
+pub enum ContextAttachment {
     File {
         uri: String,
     },
@@ -344,7 +344,7 @@ pub struct RenameChatParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteParams {
-    /// At most [`MOST_DELETED`].
+    /// At most [`MAX_DELETED_SESSIONS`].
     pub sessions: Vec<String>,
 }
 
@@ -381,7 +381,7 @@ pub struct ProviderParams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionResult {
-    pub session: Row,
+    pub session: SessionListRow,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -418,7 +418,7 @@ pub struct BrowseParams {
 #[serde(rename_all = "camelCase", default)]
 pub struct BrowseResult {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<Workspace>,
+    pub workspace: Option<RowWorkspace>,
     pub offers: Vec<BrowseOffer>,
 }
 

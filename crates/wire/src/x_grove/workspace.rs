@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 /// How many bytes of a file are written, or read, at once. In base64 they still fit into a message.
-pub const MOST_BYTES: usize = 2 << 20;
+pub const MAX_FILE_BYTES: usize = 2 << 20;
 
 /// The methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum WorkspaceMethod {
     Manifest,
     Plan,
     SetPlan,
@@ -22,19 +22,19 @@ pub enum Method {
     Todos,
 }
 
-impl Method {
+impl WorkspaceMethod {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Method::Manifest => "x-grove/workspace/manifest",
-            Method::Plan => "x-grove/workspace/plan",
-            Method::SetPlan => "x-grove/workspace/setPlan",
-            Method::Files => "x-grove/workspace/files",
-            Method::ReadFile => "x-grove/workspace/readFile",
-            Method::WriteFile => "x-grove/workspace/writeFile",
-            Method::RemoveFile => "x-grove/workspace/removeFile",
-            Method::Checkpoints => "x-grove/workspace/checkpoints",
-            Method::Checkpoint => "x-grove/workspace/checkpoint",
-            Method::Todos => "x-grove/workspace/todos",
+            WorkspaceMethod::Manifest => "x-grove/workspace/manifest",
+            WorkspaceMethod::Plan => "x-grove/workspace/plan",
+            WorkspaceMethod::SetPlan => "x-grove/workspace/setPlan",
+            WorkspaceMethod::Files => "x-grove/workspace/files",
+            WorkspaceMethod::ReadFile => "x-grove/workspace/readFile",
+            WorkspaceMethod::WriteFile => "x-grove/workspace/writeFile",
+            WorkspaceMethod::RemoveFile => "x-grove/workspace/removeFile",
+            WorkspaceMethod::Checkpoints => "x-grove/workspace/checkpoints",
+            WorkspaceMethod::Checkpoint => "x-grove/workspace/checkpoint",
+            WorkspaceMethod::Todos => "x-grove/workspace/todos",
         }
     }
 }
@@ -94,7 +94,7 @@ pub struct SetPlanResult {
 /// Where files lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Shelf {
+pub enum FilesFolder {
     #[default]
     Files,
     Research,
@@ -103,7 +103,7 @@ pub enum Shelf {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FilesParams {
-    pub shelf: Shelf,
+    pub shelf: FilesFolder,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,11 +131,11 @@ pub struct FileInfo {
 pub struct ReadFileParams {
     pub name: String,
     #[serde(default)]
-    pub shelf: Shelf,
+    pub shelf: FilesFolder,
     /// Where to begin, in bytes.
     #[serde(default)]
     pub offset: u64,
-    /// How many bytes; without it, as many as are given at once ([`MOST_BYTES`]).
+    /// How many bytes; without it, as many as are given at once ([`MAX_FILE_BYTES`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<usize>,
 }
@@ -165,8 +165,8 @@ pub struct ReadFileResult {
 pub struct WriteFileParams {
     pub name: String,
     #[serde(default)]
-    pub shelf: Shelf,
-    /// All that the file holds then, at most [`MOST_BYTES`].
+    pub shelf: FilesFolder,
+    /// All that the file holds then, at most [`MAX_FILE_BYTES`].
     pub data: String,
     #[serde(default)]
     pub encoding: Encoding,
@@ -184,7 +184,7 @@ pub struct WriteFileResult {
 pub struct RemoveFileParams {
     pub name: String,
     #[serde(default)]
-    pub shelf: Shelf,
+    pub shelf: FilesFolder,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use grove_core::*;
 use grove_wire::ahp::project;
-use grove_wire::ahp::schema::Closed;
+use grove_wire::ahp::schema::SchemaValidator;
 use grove_wire::v1;
 use serde_json::{Value, json};
 
@@ -35,17 +35,17 @@ fn part(part: &Part) -> Value {
     serde_json::to_value(project::part(&session(), part).unwrap()).unwrap()
 }
 
-fn gave() -> Vec<Attached> {
+fn gave() -> Vec<ToolAttachment> {
     let body = |id: &str, size, kind: &str| ContentRef { id: id.into(), size, mime_type: Some(kind.into()) };
     vec![
-        Attached::Edit(FileChange {
+        ToolAttachment::Edit(FileChange {
             path: "/project/a.rs".into(),
             before: Some(body("b4", 9, "text/plain")),
             after: Some(body("af", 12, "text/plain")),
             added: 2,
             removed: 1,
         }),
-        Attached::Content(body("pic", 700, "image/png")),
+        ToolAttachment::Content(body("pic", 700, "image/png")),
     ]
 }
 
@@ -57,7 +57,7 @@ fn usage() -> Usage {
         cache_read_tokens: Some(700),
         cache_write_tokens: Some(100),
         reasoning_tokens: Some(60),
-        context: Some(ContextUse { used: 1_600, size: 200_000 }),
+        context: Some(ContextUsage { used: 1_600, size: 200_000 }),
         cost: Some(Cost { amount: Number::from_f64(0.0125).unwrap(), currency: "USD".into() }),
     }
 }
@@ -66,16 +66,16 @@ fn object(value: Value) -> Extra {
     value.as_object().cloned().unwrap()
 }
 
-fn details() -> Details {
+fn details() -> SessionDetails {
     let mode = json!({"type": "string", "title": "Mode", "enum": ["ask", "code"]});
-    Details {
+    SessionDetails {
         settings: Some(object(json!({"type": "object", "properties": {"mode": mode}}))),
         commands: vec![AgentCommand {
             name: "review".into(),
             description: "Looks at what has changed".into(),
             hint: Some("a branch".into()),
         }],
-        remembered: vec![Remembered {
+        remembered: vec![RememberedPermission {
             kind: PermissionKind::Shell,
             about: "make test".into(),
             option: PermissionOption { id: "always".into(), label: "Always".into(), allows: true, lasting: true },
@@ -120,7 +120,7 @@ fn the_examples_of_the_document_are_what_is_served() {
 
 #[test]
 fn what_is_served_has_the_shape_of_the_protocol() {
-    let closed = Closed::new();
+    let closed = SchemaValidator::new();
     let [plan, notice, _, content, usage, _] = &examples()[..] else { panic!("other examples than are known") };
     for part in [plan, notice] {
         closed.named("ResponsePart", part).unwrap();
@@ -136,7 +136,7 @@ fn what_is_served_has_the_shape_of_the_protocol() {
 
 #[test]
 fn a_running_call_shows_what_it_has_given_so_far_with_its_text_or_without_it() {
-    let kinds = |text: &str, attached: Vec<Attached>| -> Vec<Value> {
+    let kinds = |text: &str, attached: Vec<ToolAttachment>| -> Vec<Value> {
         let output = ToolOutput { text: text.into(), pieces: None, attached };
         let content = json!(project::output(&session(), &output));
         content.as_array().unwrap().iter().map(|content| content["type"].clone()).collect()
@@ -159,7 +159,7 @@ fn a_snapshot_has_the_newest_schema_of_the_settings() {
     };
     let mut session = Session::new(&new, Timestamp(1));
     let served = |session: &Session| {
-        let names = grove_wire::ahp::uri::Names::of(session);
+        let names = grove_wire::ahp::uri::SessionUris::of(session);
         json!(project::session(session, &names, grove_wire::ahp::uri::Spelling::Plain))
     };
     assert_eq!(served(&session)["config"]["schema"]["properties"], json!({}));
@@ -196,11 +196,11 @@ fn version_1_reads_plans_and_notices_as_text() {
     let chat = ChatId::from(Session::MAIN_CHAT);
     let message = Message::user("go");
     let start = Command::StartTurn { chat: chat.clone(), turn: "t1".into(), message, started_at: None };
-    let mut act = |command, who: Who| advance(&mut session, None, command, &who, Timestamp(2)).unwrap();
-    act(start, Who::Client("c".into()));
+    let mut act = |command, who: Actor| advance(&mut session, None, command, &who, Timestamp(2)).unwrap();
+    act(start, Actor::Client("c".into()));
     for part in [plan(), notice()] {
         let event = ChatEvent::PartAdded { turn: "t1".into(), part };
-        act(Command::Report { chat: chat.clone(), event }, Who::Agent);
+        act(Command::Report { chat: chat.clone(), event }, Actor::Agent);
     }
     let parts = v1::project::session(&session).active_turn.unwrap().response_parts;
     let texts = ["- [x] Read it\n- [ ] **Change it**\n- [ ] Test it", "The model did not answer: trying again"];

@@ -1,10 +1,10 @@
 //! The rules of the reducers, one test each.
 
-use grove_wire::ahp::reduce::{Outcome, State};
+use grove_wire::ahp::reduce::{ReduceOutcome, State};
 use grove_wire::ahp::status;
 use serde_json::{Value, json};
 
-use crate::ahp_reduce_made_up::{empty_chat, empty_session};
+use crate::ahp_reduce_random::{empty_chat, empty_session};
 use crate::ahp_reduce_support::{json_of, ours, state, step};
 
 fn message() -> Value {
@@ -78,7 +78,7 @@ fn a_delta_without_its_part_or_its_turn_changes_nothing() {
     let late = json!({"type": "chat/delta", "turnId": "other", "partId": "a", "content": "x"});
     for stray in [delta("none", "x"), delta("c", "x"), thinking, late] {
         let mut state = state("chat", &before).unwrap();
-        assert_eq!(step(&mut state, &stray).unwrap(), Outcome::Nothing, "{stray}");
+        assert_eq!(step(&mut state, &stray).unwrap(), ReduceOutcome::Unchanged, "{stray}");
     }
 }
 
@@ -571,11 +571,11 @@ fn an_action_of_another_channel_or_of_an_unknown_type_changes_nothing() {
         ("root", json!({"agents": []}), &begin),
     ] {
         let mut state = state(reducer, &initial).unwrap();
-        assert_eq!(step(&mut state, action).unwrap(), Outcome::Nothing);
+        assert_eq!(step(&mut state, action).unwrap(), ReduceOutcome::Unchanged);
         assert_eq!(json_of(&state), initial);
     }
     let mut other = State::Unknown(json!({"entries": []}));
-    assert_eq!(step(&mut other, &begin).unwrap(), Outcome::Nothing);
+    assert_eq!(step(&mut other, &begin).unwrap(), ReduceOutcome::Unchanged);
 }
 
 #[test]
@@ -585,7 +585,7 @@ fn what_says_nothing_new_changes_nothing() {
     let read = json!({"type": "session/isReadChanged", "isRead": true});
     let mut state = state("session", &empty_session()).unwrap();
     for action in [client, title, read, chat_added("c")] {
-        assert_eq!(step(&mut state, &action).unwrap(), Outcome::Changed, "{action}");
-        assert_eq!(step(&mut state, &action).unwrap(), Outcome::Nothing, "{action}");
+        assert_eq!(step(&mut state, &action).unwrap(), ReduceOutcome::Changed, "{action}");
+        assert_eq!(step(&mut state, &action).unwrap(), ReduceOutcome::Unchanged, "{action}");
     }
 }

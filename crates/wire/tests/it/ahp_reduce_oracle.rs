@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::ahp_reduce_made_up::{Dice, chat_action, empty_chat, empty_session, items, session_action};
+use crate::ahp_reduce_random::{Dice, chat_action, empty_chat, empty_session, items, session_action};
 use crate::ahp_reduce_support::{json_of, ours, state, step, theirs};
 
 /// What ahp 1.0.0 does otherwise than the protocol says.

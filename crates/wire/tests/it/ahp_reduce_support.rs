@@ -2,7 +2,7 @@
 
 use ahp::reducers as upstream;
 use grove_wire::ahp::Action;
-use grove_wire::ahp::reduce::{self, Outcome, State};
+use grove_wire::ahp::reduce::{self, ReduceOutcome, State};
 use serde_json::{Map, Value};
 
 /// The state of the channel that `reducer` reduces, in a form that a value can be read into.
@@ -25,7 +25,7 @@ pub(crate) fn json_of(state: &State) -> Value {
 }
 
 /// Reduces, and holds the reducer to its word: it says that something changed exactly where something did.
-pub(crate) fn step(state: &mut State, action: &Value) -> Result<Outcome, serde_json::Error> {
+pub(crate) fn step(state: &mut State, action: &Value) -> Result<ReduceOutcome, serde_json::Error> {
     let action: Action = serde_json::from_value(action.clone())?;
     let before = state.clone();
     let outcome = reduce::reduce(state, &action);

@@ -1,7 +1,7 @@
 //! What rows of the list say of what is checked out where a session works.
 
 use grove_core::*;
-use grove_wire::ahp::uri::{Names, Spelling};
+use grove_wire::ahp::uri::{SessionUris, Spelling};
 use grove_wire::ahp::{Notification, Object, encode, project};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn session() -> Session {
 /// What a change of what is checked out tells those who hear of the root.
 fn told(session: &Session) -> Option<Object> {
     let change = SessionEvent::CheckoutChanged(Box::new(session.checkout.clone()));
-    match encode::notification(&change, session, &Names::of(session), Spelling::Computed)? {
+    match encode::notification(&change, session, &SessionUris::of(session), Spelling::Computed)? {
         Notification::SessionSummaryChanged(changed) => changed.changes.meta,
         other => panic!("{other:?}"),
     }
@@ -37,7 +37,7 @@ fn a_row_says_what_is_checked_out_and_a_change_says_all_of_it() {
     let expected = json!({"store": "local", "repositoryNwo": "acme/site", "repositoryUrl": "git@github.com:acme/site.git",
         "repositoryPath": "/w/site", "worktreePath": "/w/fix", "branch": "fix", "baseBranchName": "main",
         "pullRequestUrl": "https://github.com/acme/site/pull/7"});
-    let row = |session: &Session| project::summary(session, false, &Names::of(session), Spelling::Computed).meta;
+    let row = |session: &Session| project::summary(session, false, &SessionUris::of(session), Spelling::Computed).meta;
     assert_eq!(row(&session).map(Value::Object), Some(expected));
     assert_eq!(told(&session), row(&session));
     session.checkout.own_pull_request = Some("https://github.com/acme/site/pull/8".to_owned());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use grove_wire::ahp::schema::{Closed, closed_schema, open};
+use grove_wire::ahp::schema::{SchemaValidator, closed_schema, open};
 use grove_wire::ahp::{Method, notify};
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::ahp_samples as samples;
 
 #[test]
 fn everything_that_a_host_may_send_is_taken() {
-    let closed = Closed::new();
+    let closed = SchemaValidator::new();
     let response = |result: &Value| json!({ "jsonrpc": "2.0", "id": 1, "result": result });
     let notification = |method: &str, params: &Value| json!({ "jsonrpc": "2.0", "method": method, "params": params });
     for (method, result) in samples::results() {
@@ -36,7 +36,7 @@ fn everything_that_a_host_may_send_is_taken() {
 
 #[test]
 fn nothing_else_is_taken() {
-    let closed = Closed::new();
+    let closed = SchemaValidator::new();
     let action = |action: Value| json!({ "channel": "c", "action": action, "serverSeq": 1 });
     let refused = [
         (json!({ "type": "session/titleChanged", "title": "t", "colour": "red" }), "/action/colour"),
@@ -129,13 +129,13 @@ fn every_method_has_its_params_and_its_result() {
 }
 
 /// What of a schema samples have touched: keys of definitions, members of unions, words.
-struct Touched<'a> {
-    closed: &'a Closed,
+struct TouchedSchema<'a> {
+    closed: &'a SchemaValidator,
     definitions: &'a Map<String, Value>,
     what: BTreeSet<String>,
 }
 
-impl Touched<'_> {
+impl TouchedSchema<'_> {
     fn touch(&mut self, schema: &Value, place: &str, value: &Value) {
         let Value::Object(keys) = schema else { return };
         if let Some(name) = keys.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix("#/$defs/")) {
@@ -208,9 +208,9 @@ impl Touched<'_> {
 #[test]
 fn no_part_of_the_schema_goes_without_a_sample() {
     let document = closed_schema();
-    let closed = Closed::new();
+    let closed = SchemaValidator::new();
     let definitions = document["$defs"].as_object().unwrap();
-    let mut touched = Touched { closed: &closed, definitions, what: BTreeSet::new() };
+    let mut touched = TouchedSchema { closed: &closed, definitions, what: BTreeSet::new() };
     let mut touch = |name: &str, value: &Value| touched.touch(&definitions[name], name, value);
     let table =
         |entries: Vec<(&str, Value)>| Value::Object(entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect());

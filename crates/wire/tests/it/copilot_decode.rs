@@ -128,7 +128,7 @@ fn a_prompt_keeps_what_it_points_at_and_what_it_carries() {
     assert_eq!(paths, ["/a b.rs", "/src"]);
     let said = grove_wire::ahp::project::message(&message).attachments.unwrap();
     assert_eq!(said.len(), 5);
-    let carried = grove_wire::ahp::carried::carried(&message, 0).unwrap();
+    let carried = grove_wire::ahp::embedded::embedded_content(&message, 0).unwrap();
     assert!(carried.iter().any(|carried| carried.bytes == [0, 1, 2]), "{carried:?}");
     let told = |text: &str| said.iter().any(|attachment| serde_json::to_string(attachment).unwrap().contains(text));
     assert!(told("fn c()") && told("https://github.com/a/b"));

@@ -1,7 +1,7 @@
 //! A turn as the Copilot SDK's clients hear it, event by event.
 
 use grove_core::*;
-use grove_wire::copilot::project::{self, Place, Projector, Spot, history, locate};
+use grove_wire::copilot::project::{self, EventPosition, Projector, TurnPosition, history, locate};
 use grove_wire::copilot::{self, EventData};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Scene {
         scene
     }
 
-    fn act(&mut self, command: Command, who: &Who) {
+    fn act(&mut self, command: Command, who: &Actor) {
         self.now += 1;
         let batch = advance(&mut self.session, None, command, who, Timestamp(self.now)).unwrap();
         for event in &batch.events {
@@ -46,11 +46,11 @@ impl Scene {
     }
 
     fn ask(&mut self, command: Command) {
-        self.act(command, &Who::Client("me".into()));
+        self.act(command, &Actor::Client("me".into()));
     }
 
     fn report(&mut self, event: ChatEvent) {
-        self.act(Command::Report { chat: Session::MAIN_CHAT.into(), event }, &Who::Agent);
+        self.act(Command::Report { chat: Session::MAIN_CHAT.into(), event }, &Actor::Agent);
     }
 
     fn send(&mut self, turn: &str, text: &str) {
@@ -106,7 +106,7 @@ impl Scene {
             edits: vec![],
             editable: false,
         };
-        let gated = Gated { call: call.into(), request, invocation_message: None, input: None };
+        let gated = ToolCallGate { call: call.into(), request, invocation_message: None, input: None };
         self.report(ChatEvent::ToolCallGated { turn: "t1".into(), gated: Box::new(gated) });
     }
 
@@ -114,7 +114,7 @@ impl Scene {
         self.ask(Command::ResolvePermission {
             chat: Session::MAIN_CHAT.into(),
             turn: "t1".into(),
-            question: PermissionQuestion::Request("r1".into()),
+            question: PermissionTarget::Request("r1".into()),
             verdict: decision.into(),
         });
     }
@@ -391,23 +391,26 @@ fn a_session_is_idle_only_when_nothing_waits() {
     let message = PendingMessage { id: "t4".into(), message: Message::user("four") };
     scene.ask(Command::Enqueue { chat: Session::MAIN_CHAT.into(), message });
     let error = ErrorInfo::new("stopped", "the host stops");
-    scene.act(Command::StopTurn { chat: Session::MAIN_CHAT.into(), turn: "t3".into(), error }, &Who::Host);
+    scene.act(Command::StopTurn { chat: Session::MAIN_CHAT.into(), turn: "t3".into(), error }, &Actor::Host);
     assert_eq!(scene.told.iter().filter(|event| event.kind() == "session.idle").count(), 2);
 }
 
 #[test]
 fn settings_plan_and_compaction_are_told_and_not_kept() {
     let mut scene = Scene::new();
-    scene.act(Command::ReportSession(SessionEvent::TitleChanged("Trees".into())), &Who::Host);
+    scene.act(Command::ReportSession(SessionEvent::TitleChanged("Trees".into())), &Actor::Host);
     assert_eq!(scene.data("session.title_changed"), json!({ "title": "Trees" }));
-    scene.act(Command::ReportSession(SessionEvent::ModelChanged("large".into())), &Who::Host);
+    scene.act(Command::ReportSession(SessionEvent::ModelChanged("large".into())), &Actor::Host);
     assert_eq!(scene.data("session.model_change"), json!({ "previousModel": "small", "newModel": "large" }));
     let planned = |plan: Option<u64>| {
         let workspace = WorkspaceDetails { plan: plan.map(Timestamp), files: None, checkpoints: 0 };
-        SessionEvent::DetailsChanged(Box::new(Details { workspace: Some(workspace), ..Details::default() }))
+        SessionEvent::DetailsChanged(Box::new(SessionDetails {
+            workspace: Some(workspace),
+            ..SessionDetails::default()
+        }))
     };
     for plan in [Some(1), Some(2), Some(2), None] {
-        scene.act(Command::ReportSession(planned(plan)), &Who::Host);
+        scene.act(Command::ReportSession(planned(plan)), &Actor::Host);
     }
     let operations = scene.told.iter().filter_map(|event| match &event.data {
         EventData::PlanChanged(changed) => Some(changed.operation.as_str()),
@@ -419,7 +422,7 @@ fn settings_plan_and_compaction_are_told_and_not_kept() {
         "details": { "checkpointNumber": 2, "checkpointPath": "checkpoints/002-all.md" },
     });
     let entries = vec![LogEntry { line: line.to_string().into(), after: None }];
-    scene.act(Command::AddEntries { chat: Session::MAIN_CHAT.into(), entries, anew: false }, &Who::Host);
+    scene.act(Command::AddEntries { chat: Session::MAIN_CHAT.into(), entries, resets_agent: false }, &Actor::Host);
     assert_eq!(
         scene.data("session.compaction_complete"),
         json!({
@@ -443,7 +446,7 @@ fn a_usage_report_says_whose_and_how_full_the_window_is() {
     let usage = Usage {
         input_tokens: Some(10),
         output_tokens: Some(2),
-        context: Some(ContextUse { used: 12, size: 100 }),
+        context: Some(ContextUsage { used: 12, size: 100 }),
         ..Usage::default()
     };
     scene.report(ChatEvent::UsageReported { turn: "t1".into(), usage });
@@ -510,19 +513,19 @@ fn an_event_is_found_again_by_its_id() {
     scene.send("t2", "more");
     let turns = || scene.session.main_chat().unwrap().turns.iter().cloned();
     let places: Vec<_> = scene.read().iter().map(|event| locate(&scene.session, turns(), &event.id).unwrap()).collect();
-    let place = |turn, spot| Place { turn, spot };
+    let place = |turn, position| EventPosition { turn, position };
     assert_eq!(
         places,
         [
-            place(0, Spot::SessionStart),
-            place(0, Spot::UserMessage),
-            place(0, Spot::UserMessage),
-            place(0, Spot::Part(1)),
-            place(0, Spot::Part(1)),
-            place(0, Spot::Part(1)),
-            place(0, Spot::End),
-            place(1, Spot::UserMessage),
-            place(1, Spot::UserMessage),
+            place(0, TurnPosition::SessionStart),
+            place(0, TurnPosition::UserMessage),
+            place(0, TurnPosition::UserMessage),
+            place(0, TurnPosition::Part(1)),
+            place(0, TurnPosition::Part(1)),
+            place(0, TurnPosition::Part(1)),
+            place(0, TurnPosition::End),
+            place(1, TurnPosition::UserMessage),
+            place(1, TurnPosition::UserMessage),
         ]
     );
 }

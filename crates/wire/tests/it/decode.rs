@@ -116,7 +116,7 @@ fn the_other_three_carry_their_ids_over() {
         let expected = Command::ResolvePermission {
             chat: main(),
             turn: "t1".into(),
-            question: core::PermissionQuestion::Request("r1".into()),
+            question: core::PermissionTarget::Request("r1".into()),
             verdict: decision.into(),
         };
         assert_eq!(resolved, Ok(expected));

@@ -245,7 +245,7 @@ fn the_close_codes_are_those_of_the_code() {
     let known = [
         close_code::GOING_AWAY,
         close_code::TOO_BIG,
-        close_code::BEHIND,
+        close_code::TOO_FAR_BEHIND,
         close_code::RESYNCHRONIZE,
         close_code::TAKEN_OVER,
     ];

@@ -5,11 +5,11 @@
 
 mod ahp_agents;
 mod ahp_fixtures;
-mod ahp_law;
+mod ahp_properties;
 mod ahp_reduce;
 mod ahp_reduce_fixtures;
-mod ahp_reduce_made_up;
 mod ahp_reduce_oracle;
+mod ahp_reduce_random;
 mod ahp_reduce_support;
 mod ahp_reduce_vectors;
 mod ahp_rows;
@@ -21,13 +21,13 @@ mod compat;
 mod copilot_decode;
 mod copilot_fixtures;
 mod copilot_golden;
-mod copilot_law;
+mod copilot_properties;
 mod decode;
 mod document;
 mod json;
-mod law;
 #[path = "../../../core/tests/it/random.rs"]
 #[allow(dead_code, reason = "shared with core's tests, which use more of it")]
 mod random;
 mod reducers;
 mod shapes;
+mod v1_properties;

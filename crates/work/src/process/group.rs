@@ -19,36 +19,36 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{Exit, ProcessError};
 
 /// How often to look where the system does not call.
-const PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long the system may take to bury what was killed.
-const BURIAL: Duration = Duration::from_secs(5);
+const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What belongs to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum GroupScope {
     /// The process group that it leads.
-    Group,
+    ProcessGroup,
     /// The process session that it leads, with a group for each job of a shell.
     Session,
 }
 
 /// A program that leads a group or session. Dropping it kills all of it.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     id: Pid,
-    scope: Scope,
+    scope: GroupScope,
     /// Readable when the leader has ended. Where the system has no such thing, we look again and again.
-    bell: Option<AsyncFd<OwnedFd>>,
+    pidfd: Option<AsyncFd<OwnedFd>>,
     exit: Option<Exit>,
     /// The leader was waited for: its number is no longer ours.
-    buried: bool,
+    is_reaped: bool,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Of a child that leads its own group or session. It must be called inside a runtime.
-    pub(crate) fn new(leader: &Child, scope: Scope) -> io::Result<Self> {
+    pub(crate) fn new(leader: &Child, scope: GroupScope) -> io::Result<Self> {
         let id = i32::try_from(leader.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { id, scope, bell: bell(id), exit: None, buried: false })
+        Ok(Self { id, scope, pidfd: pidfd(id), exit: None, is_reaped: false })
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -58,15 +58,15 @@ impl Group {
     /// How the leader ended. Others of its group may go on. A call that is dropped loses nothing.
     pub(crate) async fn exited(&mut self) -> Exit {
         loop {
-            if let Some(exit) = self.look() {
+            if let Some(exit) = self.poll_exit() {
                 return exit;
             }
-            match &self.bell {
-                Some(bell) => match bell.readable().await {
+            match &self.pidfd {
+                Some(pidfd) => match pidfd.readable().await {
                     Ok(mut rung) => rung.clear_ready(),
-                    Err(_) => self.bell = None,
+                    Err(_) => self.pidfd = None,
                 },
-                None => sleep(PAUSE).await,
+                None => sleep(POLL_INTERVAL).await,
             }
         }
     }
@@ -79,14 +79,14 @@ impl Group {
         }
         // Also where nothing seems to be left: not every system lets us see.
         self.signal(Signal::KILL);
-        let deadline = Instant::now() + BURIAL;
-        while !self.gone(PAUSE).await {
+        let deadline = Instant::now() + REAP_TIMEOUT;
+        while !self.gone(POLL_INTERVAL).await {
             if Instant::now() > deadline {
                 return Err(ProcessError::Survived { id: self.id() });
             }
             self.signal(Signal::KILL);
         }
-        self.bury();
+        self.reap();
         Ok(self.exit.unwrap_or_default())
     }
 
@@ -101,17 +101,17 @@ impl Group {
             if left.is_zero() {
                 return false;
             }
-            sleep(PAUSE.min(left)).await;
+            sleep(POLL_INTERVAL.min(left)).await;
         }
         true
     }
 
     fn is_gone(&mut self) -> bool {
-        self.buried || (self.look().is_some() && self.living().is_empty())
+        self.is_reaped || (self.poll_exit().is_some() && self.living().is_empty())
     }
 
     /// Whether the leader has ended, without waiting for it.
-    fn look(&mut self) -> Option<Exit> {
+    fn poll_exit(&mut self) -> Option<Exit> {
         if self.exit.is_none() {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
             self.exit = match rustix::process::waitid(WaitId::Pid(self.id), options) {
@@ -125,12 +125,12 @@ impl Group {
     }
 
     fn signal(&self, signal: Signal) {
-        if self.buried {
+        if self.is_reaped {
             return;
         }
         // It fails where nothing is left, which is what is wanted.
         rustix::process::kill_process_group(self.id, signal).ok();
-        if self.scope == Scope::Session {
+        if self.scope == GroupScope::Session {
             for group in self.living().into_iter().filter(|group| *group != self.id) {
                 rustix::process::kill_process_group(group, signal).ok();
             }
@@ -141,30 +141,30 @@ impl Group {
     /// were none.
     fn living(&self) -> HashSet<Pid> {
         let id = self.id.as_raw_nonzero().get();
-        living_processes()
+        live_processes()
             .filter(|process| match self.scope {
-                Scope::Group => process.group == id,
-                Scope::Session => process.session == id,
+                GroupScope::ProcessGroup => process.group == id,
+                GroupScope::Session => process.session == id,
             })
             .filter_map(|process| Pid::from_raw(process.group))
             .collect()
     }
 
     /// Waits for the leader, which has ended, and so gives its number back.
-    fn bury(&mut self) {
+    fn reap(&mut self) {
         let waited = rustix::process::waitid(WaitId::Pid(self.id), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-        self.buried = !matches!(waited, Ok(None) | Err(Errno::INTR));
+        self.is_reaped = !matches!(waited, Ok(None) | Err(Errno::INTR));
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        if self.buried {
+        if self.is_reaped {
             return;
         }
         self.signal(Signal::KILL);
-        self.bury();
-        if !self.buried {
+        self.reap();
+        if !self.is_reaped {
             // It is dying, which takes a moment that nobody should have to wait for here.
             let id = self.id;
             let wait = move || rustix::process::waitid(WaitId::Pid(id), WaitIdOptions::EXITED).is_ok();
@@ -174,7 +174,7 @@ impl Drop for Group {
 }
 
 #[cfg(target_os = "linux")]
-fn bell(id: Pid) -> Option<AsyncFd<OwnedFd>> {
+fn pidfd(id: Pid) -> Option<AsyncFd<OwnedFd>> {
     use rustix::process::{PidfdFlags, pidfd_open};
 
     let descriptor = pidfd_open(id, PidfdFlags::empty()).ok()?;
@@ -185,18 +185,18 @@ fn bell(id: Pid) -> Option<AsyncFd<OwnedFd>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn bell(_id: Pid) -> Option<AsyncFd<OwnedFd>> {
+fn pidfd(_id: Pid) -> Option<AsyncFd<OwnedFd>> {
     None
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct LivingProcess {
+struct LiveProcess {
     group: i32,
     session: i32,
 }
 
 /// Every process that has not ended. Of a system without `/proc` nothing is known.
-fn living_processes() -> impl Iterator<Item = LivingProcess> {
+fn live_processes() -> impl Iterator<Item = LiveProcess> {
     let folder = fs::read_dir("/proc").into_iter().flatten().flatten();
     folder
         .filter(|entry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit))
@@ -205,13 +205,13 @@ fn living_processes() -> impl Iterator<Item = LivingProcess> {
 }
 
 /// Reads a line of `/proc/PID/stat`, of which nothing is told where the process has ended.
-fn read_stat(stat: &str) -> Option<LivingProcess> {
+fn read_stat(stat: &str) -> Option<LiveProcess> {
     // The program's name is in brackets, and may hold any of them itself.
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
     let state = fields.next()?;
     let _parent = fields.next()?;
     let (group, session) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    (!matches!(state, "Z" | "X")).then_some(LivingProcess { group, session })
+    (!matches!(state, "Z" | "X")).then_some(LiveProcess { group, session })
 }
 
 #[cfg(test)]
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_name_with_brackets_does_not_hide_a_process() {
         let living = read_stat("12 (a) S 1 (b) R 1 34 56 0 -1 4194560").unwrap();
-        assert_eq!(living, LivingProcess { group: 34, session: 56 });
+        assert_eq!(living, LiveProcess { group: 34, session: 56 });
         assert_eq!(read_stat("12 (sh) Z 1 34 56 0 -1"), None, "it has ended");
         assert_eq!(read_stat(""), None);
     }

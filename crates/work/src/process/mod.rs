@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 pub use self::exit::Exit;
-pub(crate) use self::group::{Group, Scope};
+pub(crate) use self::group::{GroupScope, ProcessGroup};
 pub use self::program::{Program, inherited_environment};
 
 /// Why a program does not run, or goes on running.
@@ -50,7 +50,7 @@ pub struct Process {
     pub stdin: Option<ChildStdin>,
     pub stdout: Option<ChildStdout>,
     pub stderr: Option<ChildStderr>,
-    group: Group,
+    group: ProcessGroup,
 }
 
 impl Process {
@@ -62,7 +62,7 @@ impl Process {
         let failed = |error| ProcessError::start(program, error);
         let mut child = command.spawn().map_err(failed)?;
         // From here on a failure must end what was started.
-        let group = Group::new(&child, Scope::Group).map_err(failed)?;
+        let group = ProcessGroup::new(&child, GroupScope::ProcessGroup).map_err(failed)?;
         let stdin = child.stdin.take().map(ChildStdin::from_std).transpose().map_err(failed)?;
         let stdout = child.stdout.take().map(ChildStdout::from_std).transpose().map_err(failed)?;
         let stderr = child.stderr.take().map(ChildStderr::from_std).transpose().map_err(failed)?;

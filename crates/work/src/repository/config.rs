@@ -19,7 +19,7 @@ pub struct GitConfig(Vec<Variable>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Variable {
     /// Shared by all that stand under it.
-    heading: Arc<Heading>,
+    heading: Arc<SectionHeader>,
     /// In lower case, as git compares it.
     name: String,
     value: String,
@@ -27,7 +27,7 @@ struct Variable {
 
 /// What variables stand under: `[branch "main"]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Heading {
+struct SectionHeader {
     /// In lower case.
     section: String,
     subsection: Option<String>,
@@ -36,7 +36,7 @@ struct Heading {
 impl GitConfig {
     /// Reads any text. What is no configuration says nothing.
     pub fn parse(text: &str) -> Self {
-        let mut reader = Reader { rest: text.chars().peekable() };
+        let mut reader = ConfigParser { rest: text.chars().peekable() };
         let mut variables = Vec::new();
         let mut heading = None;
         while let Some(&next) = reader.rest.peek() {
@@ -61,7 +61,7 @@ impl GitConfig {
     /// A value of a section, such as `branch`, `main` and `remote`. Where it stands there twice, the last one counts.
     pub fn value(&self, section: &str, subsection: &str, name: &str) -> Option<&str> {
         let is_meant = |variable: &&Variable| {
-            let Heading { section: mine, subsection: of } = &*variable.heading;
+            let SectionHeader { section: mine, subsection: of } = &*variable.heading;
             variable.name == name && mine == section && of.as_deref() == Some(subsection)
         };
         self.0.iter().rfind(is_meant).map(|variable| variable.value.as_str()).filter(|value| !value.is_empty())
@@ -75,11 +75,11 @@ impl GitConfig {
     }
 }
 
-struct Reader<'a> {
+struct ConfigParser<'a> {
     rest: Peekable<Chars<'a>>,
 }
 
-impl Reader<'_> {
+impl ConfigParser<'_> {
     fn skip_line(&mut self) {
         // Also the end of the line, so that something is always taken.
         self.rest.by_ref().find(|next| *next == '\n');
@@ -100,7 +100,7 @@ impl Reader<'_> {
     }
 
     /// What stands in brackets. A variable may follow it on the same line.
-    fn heading(&mut self) -> Option<Heading> {
+    fn heading(&mut self) -> Option<SectionHeader> {
         self.rest.next();
         let section = self.word(|next| next.is_ascii_alphanumeric() || matches!(next, '-' | '.'));
         if section.is_empty() {
@@ -110,8 +110,8 @@ impl Reader<'_> {
         if self.rest.next_if_eq(&']').is_some() {
             // `[branch.main]` is how it was once written.
             return Some(match section.split_once('.') {
-                Some((section, of)) => Heading { section: section.to_owned(), subsection: Some(of.to_owned()) },
-                None => Heading { section, subsection: None },
+                Some((section, of)) => SectionHeader { section: section.to_owned(), subsection: Some(of.to_owned()) },
+                None => SectionHeader { section, subsection: None },
             });
         }
         if self.rest.next_if_eq(&'"').is_none() {
@@ -128,7 +128,7 @@ impl Reader<'_> {
             }
         }
         match self.rest.next_if_eq(&']') {
-            Some(_) if subsection.len() <= LONGEST => Some(Heading { section, subsection: Some(subsection) }),
+            Some(_) if subsection.len() <= LONGEST => Some(SectionHeader { section, subsection: Some(subsection) }),
             Some(_) | None => self.mistake(),
         }
     }
@@ -159,11 +159,11 @@ impl Reader<'_> {
                     break;
                 }
                 '\\' => match self.escaped() {
-                    Some(Escaped::Character(next)) => {
+                    Some(EscapeSequence::Character(next)) => {
                         value.push(next);
                         end = value.len();
                     }
-                    Some(Escaped::LineEnd) => {}
+                    Some(EscapeSequence::LineEnd) => {}
                     None => return self.mistake(),
                 },
                 next => {
@@ -179,16 +179,16 @@ impl Reader<'_> {
     }
 
     /// What follows a backslash in a value.
-    fn escaped(&mut self) -> Option<Escaped> {
+    fn escaped(&mut self) -> Option<EscapeSequence> {
         self.rest.next_if_eq(&'\r');
         match *self.rest.peek()? {
             '\n' => {
                 self.rest.next();
-                Some(Escaped::LineEnd)
+                Some(EscapeSequence::LineEnd)
             }
             next @ ('n' | 't' | 'b' | '"' | '\\') => {
                 self.rest.next();
-                Some(Escaped::Character(match next {
+                Some(EscapeSequence::Character(match next {
                     'n' => '\n',
                     't' => '\t',
                     'b' => '\u{8}',
@@ -200,7 +200,7 @@ impl Reader<'_> {
     }
 }
 
-enum Escaped {
+enum EscapeSequence {
     Character(char),
     /// The value goes on in the next line.
     LineEnd,

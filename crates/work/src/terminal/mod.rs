@@ -1,9 +1,9 @@
 //! Commands on pseudo-terminals, as agents ask for them.
 //!
 //! [`Terminals`] knows those of one asker by their ids, and bounds how many there are. Each [`Terminal`] comes with a
-//! future ([`Screen::run`]) that has to run somewhere: it reads what the command shows, so that a command whose output
+//! future ([`TerminalDriver::run`]) that has to run somewhere: it reads what the command shows, so that a command whose output
 //! nobody asks for never waits. What is kept are the newest bytes; whoever wants all of them is told them as they come
-//! ([`Screen::telling`]).
+//! ([`TerminalDriver::with_listener`]).
 
 mod output;
 
@@ -21,8 +21,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use self::output::Kept;
-use crate::process::{Exit, Group, ProcessError, Program, Scope, inherit_nothing};
+use self::output::OutputBuffer;
+use crate::process::{Exit, GroupScope, ProcessError, ProcessGroup, Program, inherit_nothing};
 
 /// A command that is to be run on a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Default for TerminalSize {
 
 /// What a terminal showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct TerminalOutput {
     /// The newest of it, cut where a character begins.
     pub text: String,
     /// Something is missing before it.
@@ -88,7 +88,7 @@ pub enum TerminalError {
 
 /// How long after its end a command's last words may take through the terminal, where something that it left behind
 /// keeps that open.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 const CHUNK_BYTES: usize = 16 << 10;
 /// What a program is told of a terminal of which we know nothing else.
 const KIND: (&str, &str) = ("TERM", "xterm-256color");
@@ -105,37 +105,37 @@ pub struct Terminals {
 #[derive(Clone, Debug)]
 pub struct Terminal {
     id: String,
-    kept: Arc<Mutex<Kept>>,
+    buffer: Arc<Mutex<OutputBuffer>>,
     /// Closed when nobody has the terminal any longer.
-    wish: watch::Sender<Wish>,
+    requested: watch::Sender<RequestedState>,
     /// Closed when the screen is gone.
-    stage: watch::Receiver<Stage>,
+    state: watch::Receiver<CommandState>,
 }
 
 /// How far a command has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum CommandState {
     Running,
     Ended(Exit),
 }
 
 /// What is to become of a command. It only ever grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Wish {
+enum RequestedState {
     Run,
     Kill,
     Release,
 }
 
-/// What must [`run`](Screen::run) for a terminal to show anything. Dropped, it kills the command.
+/// What must run ([`TerminalDriver::run`]) for a terminal to show anything. Dropped, it kills the command.
 #[derive(Debug)]
-pub struct Screen {
+pub struct TerminalDriver {
     master: AsyncFd<OwnedFd>,
-    group: Group,
+    group: ProcessGroup,
     grace: Duration,
-    kept: Arc<Mutex<Kept>>,
-    wish: watch::Receiver<Wish>,
-    stage: watch::Sender<Stage>,
+    buffer: Arc<Mutex<OutputBuffer>>,
+    requested: watch::Receiver<RequestedState>,
+    state: watch::Sender<CommandState>,
     /// Who is told everything that is shown.
     listener: Option<mpsc::Sender<Vec<u8>>>,
 }
@@ -146,21 +146,29 @@ impl Terminals {
     }
 
     /// Starts a command on a terminal of its own. It must be called inside a runtime.
-    pub fn create(&self, request: &TerminalRequest) -> Result<(Terminal, Screen), TerminalError> {
+    pub fn create(&self, request: &TerminalRequest) -> Result<(Terminal, TerminalDriver), TerminalError> {
         let limit = self.limits.terminals;
         if self.table().len() >= limit {
             return Err(TerminalError::TooMany { limit });
         }
         let (master, group) = start(&request.program, request.size)?;
         let bytes = request.output_bytes.unwrap_or(usize::MAX).min(self.limits.output_bytes);
-        let (stage, its_stage) = watch::channel(Stage::Running);
-        let (wish, its_wish) = watch::channel(Wish::Run);
-        let kept = Arc::new(Mutex::new(Kept::new(bytes)));
+        let (state, its_state) = watch::channel(CommandState::Running);
+        let (requested, its_requested) = watch::channel(RequestedState::Run);
+        let buffer = Arc::new(Mutex::new(OutputBuffer::new(bytes)));
         let grace = self.limits.grace;
-        let its_kept = Arc::clone(&kept);
-        let screen = Screen { master, group, grace, kept: its_kept, wish: its_wish, stage, listener: None };
+        let its_buffer = Arc::clone(&buffer);
+        let screen = TerminalDriver {
+            master,
+            group,
+            grace,
+            buffer: its_buffer,
+            requested: its_requested,
+            state,
+            listener: None,
+        };
         let id = format!("terminal-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1);
-        let terminal = Terminal { id: id.clone(), kept, wish, stage: its_stage };
+        let terminal = Terminal { id: id.clone(), buffer, requested, state: its_state };
         let mut table = self.table();
         // Others may have been made in the meantime.
         if table.len() >= limit {
@@ -177,7 +185,7 @@ impl Terminals {
     /// Ends a terminal's command and all that it started, and forgets the terminal. It returns when they are gone.
     pub async fn release(&self, id: &str) -> Result<(), TerminalError> {
         let terminal = self.table().remove(id).ok_or_else(|| TerminalError::Unknown(id.to_owned()))?;
-        terminal.wish(Wish::Release);
+        terminal.requested(RequestedState::Release);
         terminal.gone().await;
         Ok(())
     }
@@ -186,7 +194,7 @@ impl Terminals {
     pub async fn release_all(&self) {
         let terminals = std::mem::take(&mut *self.table());
         for terminal in terminals.values() {
-            terminal.wish(Wish::Release);
+            terminal.requested(RequestedState::Release);
         }
         for terminal in terminals.values() {
             terminal.gone().await;
@@ -204,17 +212,17 @@ impl Terminal {
     }
 
     /// What it has shown so far.
-    pub fn output(&self) -> Output {
+    pub fn output(&self) -> TerminalOutput {
         // In this order: once the command has ended, nothing is added.
         let exit = self.exit();
-        let (text, truncated) = locked(&self.kept).text(exit.is_none());
-        Output { text, truncated, exit }
+        let (text, truncated) = locked(&self.buffer).text(exit.is_none());
+        TerminalOutput { text, truncated, exit }
     }
 
     pub async fn wait_for_exit(&self) -> Exit {
-        let mut stage = self.stage.clone();
-        match stage.wait_for(|stage| *stage != Stage::Running).await.as_deref() {
-            Ok(Stage::Ended(exit)) => *exit,
+        let mut state = self.state.clone();
+        match state.wait_for(|state| *state != CommandState::Running).await.as_deref() {
+            Ok(CommandState::Ended(exit)) => *exit,
             // The screen was dropped, and the command with it.
             _ => Exit::default(),
         }
@@ -222,28 +230,28 @@ impl Terminal {
 
     /// Ends the command, and says how it ended. The output can still be read.
     pub async fn kill(&self) -> Exit {
-        self.wish(Wish::Kill);
+        self.requested(RequestedState::Kill);
         self.wait_for_exit().await
     }
 
     fn exit(&self) -> Option<Exit> {
-        match *self.stage.borrow() {
-            Stage::Ended(exit) => Some(exit),
-            Stage::Running => self.stage.has_changed().is_err().then(Exit::default),
+        match *self.state.borrow() {
+            CommandState::Ended(exit) => Some(exit),
+            CommandState::Running => self.state.has_changed().is_err().then(Exit::default),
         }
     }
 
-    fn wish(&self, wish: Wish) {
-        self.wish.send_if_modified(|wished| {
-            let grows = wish > *wished;
-            *wished = wish.max(*wished);
+    fn requested(&self, requested: RequestedState) {
+        self.requested.send_if_modified(|wished| {
+            let grows = requested > *wished;
+            *wished = requested.max(*wished);
             grows
         });
     }
 
     async fn gone(&self) {
-        let mut stage = self.stage.clone();
-        while stage.changed().await.is_ok() {}
+        let mut state = self.state.clone();
+        while state.changed().await.is_ok() {}
     }
 }
 
@@ -252,11 +260,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Screen {
+impl TerminalDriver {
     /// Tells everything that the command shows, all of it before its exit is known. The command waits while the listener
     /// has no room.
     #[must_use]
-    pub fn telling(self, listener: mpsc::Sender<Vec<u8>>) -> Self {
+    pub fn with_listener(self, listener: mpsc::Sender<Vec<u8>>) -> Self {
         Self { listener: Some(listener), ..self }
     }
 
@@ -265,19 +273,19 @@ impl Screen {
         let exit = self.show().await;
         // Whoever listens knows the end before anybody else knows the exit.
         self.listener = None;
-        self.stage.send_replace(Stage::Ended(exit));
+        self.state.send_replace(CommandState::Ended(exit));
         // What the command left behind goes on until the terminal is released, or nobody has it any longer.
-        self.wish.wait_for(|wish| *wish == Wish::Release).await.map(drop).ok();
+        self.requested.wait_for(|requested| *requested == RequestedState::Release).await.map(drop).ok();
         self.group.end(self.grace).await.ok();
     }
 
     /// Reads what the command shows, until it has ended or is killed.
     async fn show(&mut self) -> Exit {
-        let (group, wish, grace) = (&mut self.group, &mut self.wish, self.grace);
+        let (group, requested, grace) = (&mut self.group, &mut self.requested, self.grace);
         let life = async move {
             tokio::select! {
                 exit = group.exited() => return exit,
-                wish = wish.wait_for(|wish| *wish != Wish::Run) => drop(wish),
+                requested = requested.wait_for(|requested| *requested != RequestedState::Run) => drop(requested),
             }
             group.end(grace).await.unwrap_or_default()
         };
@@ -286,22 +294,22 @@ impl Screen {
         let mut open = true;
         let mut ended: Option<(Exit, Instant)> = None;
         let mut listens = self.listener.is_some();
-        let mut untold: Option<Untold> = None;
+        let mut untold: Option<PendingOutput> = None;
         loop {
             // A command need not hurry because its listener is slow.
             let last_words = ended.filter(|_| untold.is_none()).map(|(_, until)| until);
             tokio::select! {
                 read = read(&self.master, &mut chunk), if open && untold.is_none() => match read {
                     Ok(bytes) if bytes > 0 => {
-                        locked(&self.kept).push(&chunk[..bytes]);
+                        locked(&self.buffer).push(&chunk[..bytes]);
                         let bytes = listens.then(|| chunk[..bytes].to_vec());
-                        untold = bytes.map(|bytes| Untold { bytes, since: Instant::now() });
+                        untold = bytes.map(|bytes| PendingOutput { bytes, since: Instant::now() });
                     }
                     _ => open = false,
                 },
                 room = room(self.listener.as_ref()), if untold.is_some() => {
                     let told = untold.take();
-                    if let (Some(Untold { since, .. }), Some((_, until))) = (&told, &mut ended) {
+                    if let (Some(PendingOutput { since, .. }), Some((_, until))) = (&told, &mut ended) {
                         *until += since.elapsed();
                     }
                     match (room, told) {
@@ -311,7 +319,7 @@ impl Screen {
                         (Ok(_), None) => {}
                     }
                 }
-                exit = &mut life, if ended.is_none() => ended = Some((exit, Instant::now() + LAST_WORDS)),
+                exit = &mut life, if ended.is_none() => ended = Some((exit, Instant::now() + DRAIN_TIMEOUT)),
                 () = until(last_words) => open = false,
             }
             if let Some((exit, _)) = ended
@@ -326,7 +334,7 @@ impl Screen {
 
 /// What was shown and not told yet.
 #[derive(Debug)]
-struct Untold {
+struct PendingOutput {
     bytes: Vec<u8>,
     since: Instant,
 }
@@ -359,7 +367,7 @@ async fn read(master: &AsyncFd<OwnedFd>, chunk: &mut [u8]) -> io::Result<usize> 
 }
 
 /// Starts a program as the leader of a session whose terminal is a new one.
-fn start(program: &Program, size: TerminalSize) -> Result<(AsyncFd<OwnedFd>, Group), TerminalError> {
+fn start(program: &Program, size: TerminalSize) -> Result<(AsyncFd<OwnedFd>, ProcessGroup), TerminalError> {
     let mut command = program.command()?;
     let (name, value) = KIND;
     if !program.env.contains_key(name) {
@@ -378,7 +386,7 @@ fn start(program: &Program, size: TerminalSize) -> Result<(AsyncFd<OwnedFd>, Gro
         pty_process::Error::Io(error) => ProcessError::start(program, error),
         pty_process::Error::Rustix(errno) => ProcessError::start(program, errno.into()),
     })?;
-    let group = Group::new(&child, Scope::Session).map_err(|error| ProcessError::start(program, error))?;
+    let group = ProcessGroup::new(&child, GroupScope::Session).map_err(|error| ProcessError::start(program, error))?;
     Ok((master, group))
 }
 

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 /// Bytes, of which the newest are kept.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct OutputBuffer {
     bytes: VecDeque<u8>,
     limit: usize,
     truncated: bool,
 }
 
-impl Kept {
+impl OutputBuffer {
     pub(super) fn new(limit: usize) -> Self {
         Self { bytes: VecDeque::new(), limit, truncated: false }
     }
@@ -63,8 +63,8 @@ fn half_character(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn kept(limit: usize, pieces: &[&[u8]]) -> Kept {
-        let mut kept = Kept::new(limit);
+    fn kept(limit: usize, pieces: &[&[u8]]) -> OutputBuffer {
+        let mut kept = OutputBuffer::new(limit);
         for piece in pieces {
             kept.push(piece);
         }

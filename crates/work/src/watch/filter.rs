@@ -9,7 +9,7 @@ use super::WatchError;
 /// Patterns for paths relative to the watched one. A pattern that names a folder stands for everything in it, since
 /// it may as well be a plain path.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct WatchFilter {
     /// Without any, everything is told.
     includes: Option<GlobSet>,
     excludes: GlobSet,
@@ -18,7 +18,7 @@ pub(super) struct Filter {
 /// Stands for any name: no pattern is about this very one.
 const ANY_NAME: &str = "\u{1}any\u{1}";
 
-impl Filter {
+impl WatchFilter {
     pub(super) fn new(root: &Path, includes: &[String], excludes: &[String]) -> Result<Self, WatchError> {
         let includes = if includes.is_empty() { None } else { Some(set(root, includes)?) };
         Ok(Self { includes, excludes: set(root, excludes)? })
@@ -32,7 +32,7 @@ impl Filter {
     }
 
     /// Whether nothing in a folder could be told.
-    pub(super) fn shuts_out(&self, folder: &Path) -> bool {
+    pub(super) fn excludes_folder(&self, folder: &Path) -> bool {
         covers(&self.excludes, folder) || self.excludes.is_match(folder.join(ANY_NAME))
     }
 }
@@ -67,9 +67,9 @@ mod tests {
 
     use super::*;
 
-    fn filter(includes: &[&str], excludes: &[&str]) -> Filter {
+    fn filter(includes: &[&str], excludes: &[&str]) -> WatchFilter {
         let owned = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect::<Vec<_>>();
-        Filter::new(Path::new("/root"), &owned(includes), &owned(excludes)).unwrap()
+        WatchFilter::new(Path::new("/root"), &owned(includes), &owned(excludes)).unwrap()
     }
 
     #[test]
@@ -99,16 +99,16 @@ mod tests {
     fn a_folder_of_which_nothing_is_told_need_not_be_watched() {
         let filter = filter(&[], &["**/node_modules/**", "target", "logs/*.log"]);
         for folder in ["node_modules", "a/node_modules", "node_modules/b", "target", "target/debug"] {
-            assert!(filter.shuts_out(Path::new(folder)), "{folder}");
+            assert!(filter.excludes_folder(Path::new(folder)), "{folder}");
         }
         for folder in ["src", "logs", "a/target"] {
-            assert!(!filter.shuts_out(Path::new(folder)), "{folder}");
+            assert!(!filter.excludes_folder(Path::new(folder)), "{folder}");
         }
     }
 
     #[test]
     fn a_broken_pattern_is_refused() {
-        let refused = Filter::new(Path::new("/root"), &["a[".into()], &[]).unwrap_err();
+        let refused = WatchFilter::new(Path::new("/root"), &["a[".into()], &[]).unwrap_err();
         assert!(refused.to_string().contains("a["), "{refused}");
     }
 }

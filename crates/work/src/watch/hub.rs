@@ -16,14 +16,14 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use super::WatchError;
-use super::inbox::{Inbox, Seen};
+use super::inbox::{Inbox, PathEvent};
 
 /// What the kernel calls a folder that it watches: the folder itself, whatever its name becomes.
 pub(super) type Descriptor = i32;
 
 /// A watch's interest in a folder.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct FolderWatch {
     pub(super) inbox: Arc<Inbox>,
     /// Under the name by which this watch knows it.
     pub(super) folder: PathBuf,
@@ -33,8 +33,8 @@ pub(super) struct Seat {
 
 /// The watches' end.
 #[derive(Debug)]
-pub(super) struct Hub {
-    shared: Arc<Shared>,
+pub(super) struct WatchHub {
+    shared: Arc<HubState>,
     /// Held while seats are taken and left, or the last to leave a folder would take it away from the next. The reader
     /// never waits for it.
     changing: Mutex<()>,
@@ -43,21 +43,21 @@ pub(super) struct Hub {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct HubState {
     inotify: Arc<OwnedFd>,
-    table: Mutex<Table>,
+    table: Mutex<FolderTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    seats: HashMap<Descriptor, Vec<Seat>>,
+struct FolderTable {
+    folder_watches: HashMap<Descriptor, Vec<FolderWatch>>,
     ended: bool,
 }
 
 /// Reads what the system says for all watches. It must run for any of them to see anything.
 #[derive(Debug)]
-pub struct Reader {
-    shared: Arc<Shared>,
+pub struct WatchReader {
+    shared: Arc<HubState>,
     hub: oneshot::Receiver<()>,
 }
 
@@ -74,22 +74,22 @@ const EVENTS: WatchFlags = WatchFlags::CREATE
 
 const BUFFER_BYTES: usize = 16 << 10;
 
-impl Hub {
-    pub(super) fn start() -> Result<(Self, Reader), WatchError> {
+impl WatchHub {
+    pub(super) fn start() -> Result<(Self, WatchReader), WatchError> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(|errno| match errno {
             Errno::MFILE => WatchError::TooManyInstances,
             errno => WatchError::Start(errno.into()),
         })?;
-        let shared = Arc::new(Shared { inotify: Arc::new(inotify), table: Mutex::default() });
+        let shared = Arc::new(HubState { inotify: Arc::new(inotify), table: Mutex::default() });
         let (alive, hub) = oneshot::channel();
-        let reader = Reader { shared: Arc::clone(&shared), hub };
+        let reader = WatchReader { shared: Arc::clone(&shared), hub };
         Ok((Self { shared, changing: Mutex::default(), _alive: alive }, reader))
     }
 
     /// Takes a seat in a folder. What the system says against it is the inner error.
-    pub(super) fn sit(&self, seat: Seat) -> Result<Result<Descriptor, io::Error>, WatchError> {
+    pub(super) fn subscribe(&self, folder_watch: FolderWatch) -> Result<Result<Descriptor, io::Error>, WatchError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let descriptor = match inotify::add_watch(&self.shared.inotify, &seat.folder, EVENTS) {
+        let descriptor = match inotify::add_watch(&self.shared.inotify, &folder_watch.folder, EVENTS) {
             Ok(descriptor) => descriptor,
             Err(Errno::NOSPC) => return Err(WatchError::SystemLimit),
             Err(errno) => return Ok(Err(errno.into())),
@@ -98,21 +98,21 @@ impl Hub {
         if table.ended {
             return Err(WatchError::Stopped);
         }
-        let seats = table.seats.entry(descriptor).or_default();
-        if !seats.iter().any(|taken| taken.is(&seat.inbox, &seat.folder)) {
-            seats.push(seat);
+        let folder_watches = table.folder_watches.entry(descriptor).or_default();
+        if !folder_watches.iter().any(|taken| taken.is(&folder_watch.inbox, &folder_watch.folder)) {
+            folder_watches.push(folder_watch);
         }
         Ok(Ok(descriptor))
     }
 
     /// Leaves a seat. With the last one the system no longer watches the folder.
-    pub(super) fn leave(&self, descriptor: Descriptor, inbox: &Arc<Inbox>, folder: &Path) {
+    pub(super) fn unsubscribe(&self, descriptor: Descriptor, inbox: &Arc<Inbox>, folder: &Path) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut table = self.shared.table();
-        let Some(seats) = table.seats.get_mut(&descriptor) else { return };
-        seats.retain(|seat| !seat.is(inbox, folder));
-        if seats.is_empty() {
-            table.seats.remove(&descriptor);
+        let Some(folder_watches) = table.folder_watches.get_mut(&descriptor) else { return };
+        folder_watches.retain(|folder_watch| !folder_watch.is(inbox, folder));
+        if folder_watches.is_empty() {
+            table.folder_watches.remove(&descriptor);
             drop(table);
             // It fails for a folder that is gone, which is watched no longer either.
             inotify::remove_watch(&self.shared.inotify, descriptor).ok();
@@ -120,48 +120,48 @@ impl Hub {
     }
 }
 
-impl Seat {
+impl FolderWatch {
     fn is(&self, inbox: &Arc<Inbox>, folder: &Path) -> bool {
         Arc::ptr_eq(&self.inbox, inbox) && self.folder == folder
     }
 }
 
-impl Shared {
+impl HubState {
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, FolderTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(&self, event: &Event<'_>) {
+    fn dispatch(&self, event: &Event<'_>) {
         let flags = event.events();
         let mut table = self.table();
         if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-            for seat in table.seats.values().flatten() {
-                seat.inbox.lose();
+            for folder_watch in table.folder_watches.values().flatten() {
+                folder_watch.inbox.overflow();
             }
             return;
         }
         if flags.contains(ReadFlags::IGNORED) {
-            table.seats.remove(&event.wd());
+            table.folder_watches.remove(&event.wd());
             return;
         }
         let seen = match flags {
-            flags if flags.contains(ReadFlags::CREATE) => Seen::Created,
-            flags if flags.contains(ReadFlags::MOVED_TO) => Seen::Arrived,
-            flags if flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) => Seen::Deleted,
-            _ => Seen::Changed,
+            flags if flags.contains(ReadFlags::CREATE) => PathEvent::Created,
+            flags if flags.contains(ReadFlags::MOVED_TO) => PathEvent::Arrived,
+            flags if flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) => PathEvent::Deleted,
+            _ => PathEvent::Changed,
         };
         // What has no name is about the folder itself: its own folder tells that.
         let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else { return };
-        for seat in table.seats.get(&event.wd()).into_iter().flatten() {
-            if seat.only.as_ref().is_none_or(|only| only == name) {
-                seat.inbox.saw(seat.folder.join(name), seen);
+        for folder_watch in table.folder_watches.get(&event.wd()).into_iter().flatten() {
+            if folder_watch.only.as_ref().is_none_or(|only| only == name) {
+                folder_watch.inbox.record(folder_watch.folder.join(name), seen);
             }
         }
     }
 }
 
-impl Reader {
+impl WatchReader {
     /// Runs until the [`Watcher`](super::Watcher) and all its watches are dropped.
     pub async fn run(mut self) {
         // The constructors that took this one's place are unsafe, since they are given any descriptor at all. This one
@@ -181,7 +181,7 @@ impl Reader {
             let mut events = inotify::Reader::new(inotify.get_ref(), &mut buffer);
             loop {
                 match events.next() {
-                    Ok(event) => self.shared.hand_out(&event),
+                    Ok(event) => self.shared.dispatch(&event),
                     Err(Errno::AGAIN) => {
                         ready.clear_ready();
                         break;
@@ -199,12 +199,12 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for WatchReader {
     fn drop(&mut self) {
         let mut table = self.shared.table();
         table.ended = true;
-        for seat in table.seats.values().flatten() {
-            seat.inbox.end();
+        for folder_watch in table.folder_watches.values().flatten() {
+            folder_watch.inbox.end();
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 /// What has become of a path since it was last told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum PathEvent {
     /// It was not there before.
     Created,
     /// It was moved here, perhaps over something.
@@ -19,10 +19,10 @@ pub(super) enum Seen {
     Replaced,
 }
 
-impl Seen {
+impl PathEvent {
     /// Both, one after the other; nothing where the second undoes the first.
-    fn then(self, next: Seen) -> Option<Seen> {
-        use Seen::{Arrived, Changed, Created, Deleted, Replaced};
+    fn then(self, next: PathEvent) -> Option<PathEvent> {
+        use PathEvent::{Arrived, Changed, Created, Deleted, Replaced};
         match (self, next) {
             (Created, Deleted) => None,
             (_, Deleted) => Some(Deleted),
@@ -34,18 +34,18 @@ impl Seen {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct PathEvents {
     /// In the order of their parts: what lies in a folder comes right after it.
-    pub(super) paths: BTreeMap<PathBuf, Seen>,
+    pub(super) paths: BTreeMap<PathBuf, PathEvent>,
     /// More happened than was kept; then no paths are.
-    pub(super) lost: bool,
+    pub(super) overflowed: bool,
     /// Nothing more will be seen.
     pub(super) ended: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Inbox {
-    gathered: Mutex<Gathered>,
+    gathered: Mutex<PathEvents>,
     news: Notify,
     /// How many paths are kept.
     most: usize,
@@ -56,9 +56,9 @@ impl Inbox {
         Self { gathered: Mutex::default(), news: Notify::new(), most }
     }
 
-    pub(super) fn saw(&self, path: PathBuf, seen: Seen) {
+    pub(super) fn record(&self, path: PathBuf, seen: PathEvent) {
         let mut gathered = self.gathered();
-        if gathered.lost {
+        if gathered.overflowed {
             return;
         }
         let together = match gathered.paths.get(&path) {
@@ -71,15 +71,15 @@ impl Inbox {
         };
         if gathered.paths.len() > self.most {
             gathered.paths.clear();
-            gathered.lost = true;
+            gathered.overflowed = true;
         }
         self.news.notify_one();
     }
 
-    pub(super) fn lose(&self) {
+    pub(super) fn overflow(&self) {
         let mut gathered = self.gathered();
         gathered.paths.clear();
-        gathered.lost = true;
+        gathered.overflowed = true;
         self.news.notify_one();
     }
 
@@ -89,11 +89,11 @@ impl Inbox {
     }
 
     /// Returns when there is something to take, or nothing ever will be.
-    pub(super) async fn anything(&self) {
+    pub(super) async fn wait(&self) {
         loop {
             {
-                let Gathered { paths, lost, ended } = &*self.gathered();
-                if !paths.is_empty() || *lost || *ended {
+                let PathEvents { paths, overflowed, ended } = &*self.gathered();
+                if !paths.is_empty() || *overflowed || *ended {
                     return;
                 }
             }
@@ -101,7 +101,7 @@ impl Inbox {
         }
     }
 
-    pub(super) fn take(&self) -> Gathered {
+    pub(super) fn take(&self) -> PathEvents {
         let mut gathered = self.gathered();
         let ended = gathered.ended;
         let taken = std::mem::take(&mut *gathered);
@@ -110,7 +110,7 @@ impl Inbox {
     }
 
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
-    fn gathered(&self) -> MutexGuard<'_, Gathered> {
+    fn gathered(&self) -> MutexGuard<'_, PathEvents> {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_happens_to_a_path_adds_up() {
-        use Seen::{Arrived, Changed, Created, Deleted, Replaced};
+        use PathEvent::{Arrived, Changed, Created, Deleted, Replaced};
         for (steps, sum) in [
             (&[Created, Changed, Changed][..], Some(Created)),
             (&[Created, Changed, Deleted], None),
@@ -135,7 +135,7 @@ mod tests {
         ] {
             let inbox = Inbox::new(10);
             for step in steps {
-                inbox.saw("/p".into(), *step);
+                inbox.record("/p".into(), *step);
             }
             assert_eq!(inbox.take().paths.into_values().next(), sum, "{steps:?}");
         }

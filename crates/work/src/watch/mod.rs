@@ -1,6 +1,6 @@
 //! Watching files and folders.
 //!
-//! A [`Watcher`] is one for the whole process, since the system has few instances to give; its [`Reader`] is a future
+//! A [`Watcher`] is one for the whole process, since the system has few instances to give; its [`WatchReader`] is a future
 //! that has to run somewhere. Each [`Watch`] has a box in which what was seen is coalesced as it arrives, bounded by
 //! the number of paths. Whoever asks a watch for the next notice does its work: gathers for a moment, looks at what is
 //! there, watches new folders. So a watch that nobody asks costs its box and nothing else, and a slow disk costs only
@@ -12,7 +12,7 @@
 //! changed). A folder that goes is told once, for all that was in it.
 
 mod filter;
-#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "unsupported.rs")]
 mod hub;
 mod inbox;
 mod tree;
@@ -25,10 +25,10 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use self::hub::Hub;
-pub use self::hub::Reader;
+use self::hub::WatchHub;
+pub use self::hub::WatchReader;
 use self::inbox::Inbox;
-use self::tree::Tree;
+use self::tree::WatchTree;
 use crate::{FileError, Policy};
 
 /// Whether this system can watch folders: Linux can. Elsewhere every watch fails with [`WatchError::Start`].
@@ -52,22 +52,22 @@ pub struct WatchRequest {
 
 /// What a watch has to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum WatchEvent {
     /// By path.
-    Changes(Vec<Change>),
+    Changes(Vec<PathChange>),
     /// More happened than can be told: look at everything again. The watch goes on.
     Overflow,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct PathChange {
     /// Below the path that was asked for, also where that leads through links.
     pub path: PathBuf,
-    pub kind: ChangeKind,
+    pub kind: PathChangeKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ChangeKind {
+pub enum PathChangeKind {
     Added,
     Changed,
     Deleted,
@@ -83,12 +83,12 @@ pub struct WatchLimits {
     /// Patterns of one watch; with more it is refused.
     pub patterns: usize,
     /// How long changes are gathered before they are told.
-    pub gather: Duration,
+    pub debounce: Duration,
 }
 
 impl Default for WatchLimits {
     fn default() -> Self {
-        Self { folders: 8_192, changes: 4_096, patterns: 256, gather: Duration::from_millis(100) }
+        Self { folders: 8_192, changes: 4_096, patterns: 256, debounce: Duration::from_millis(100) }
     }
 }
 
@@ -119,14 +119,14 @@ pub enum WatchError {
 /// Watches for whoever asks. Clones are the same watcher.
 #[derive(Clone, Debug)]
 pub struct Watcher {
-    hub: Arc<Hub>,
+    hub: Arc<WatchHub>,
     limits: WatchLimits,
 }
 
 impl Watcher {
-    /// A watcher, and the future ([`Reader::run`]) that must run for its watches to see anything.
-    pub fn start(limits: WatchLimits) -> Result<(Self, Reader), WatchError> {
-        let (hub, reader) = Hub::start()?;
+    /// A watcher, and the future ([`WatchReader::run`]) that must run for its watches to see anything.
+    pub fn start(limits: WatchLimits) -> Result<(Self, WatchReader), WatchError> {
+        let (hub, reader) = WatchHub::start()?;
         Ok((Self { hub: Arc::new(hub), limits }, reader))
     }
 
@@ -136,9 +136,15 @@ impl Watcher {
         let inbox = Arc::new(Inbox::new(self.limits.changes));
         let asked = request.path.clone();
         let (hub, policy, limits, its_inbox) = (Arc::clone(&self.hub), policy.clone(), self.limits, Arc::clone(&inbox));
-        let planted = tokio::task::spawn_blocking(move || Tree::plant(hub, its_inbox, policy, limits, request));
+        let planted = tokio::task::spawn_blocking(move || WatchTree::open(hub, its_inbox, policy, limits, request));
         let tree = planted.await.map_err(|_| WatchError::Stopped)??;
-        Ok(Watch { inbox, asked, gather: self.limits.gather, until: None, work: Work::Waiting(Box::new(tree)) })
+        Ok(Watch {
+            inbox,
+            asked,
+            debounce: self.limits.debounce,
+            until: None,
+            work: WatchState::Waiting(Box::new(tree)),
+        })
     }
 }
 
@@ -147,21 +153,21 @@ impl Watcher {
 pub struct Watch {
     inbox: Arc<Inbox>,
     asked: PathBuf,
-    gather: Duration,
+    debounce: Duration,
     /// When what has been gathered is told.
     until: Option<Instant>,
-    work: Work,
+    work: WatchState,
 }
 
 /// A tree, back with what it has to tell.
-type Done = (Box<Tree>, Result<Option<Notice>, WatchError>);
+type CollectOutcome = (Box<WatchTree>, Result<Option<WatchEvent>, WatchError>);
 
 /// Where a watch's tree is.
 #[derive(Debug)]
-enum Work {
-    Waiting(Box<Tree>),
+enum WatchState {
+    Waiting(Box<WatchTree>),
     /// With those who do the blocking work.
-    Telling(JoinHandle<Done>),
+    Collecting(JoinHandle<CollectOutcome>),
     Ended,
 }
 
@@ -172,46 +178,48 @@ impl Watch {
     }
 
     /// The next notice. After an error there is none. A call that is dropped loses nothing.
-    pub async fn next(&mut self) -> Option<Result<Notice, WatchError>> {
+    pub async fn next(&mut self) -> Option<Result<WatchEvent, WatchError>> {
         loop {
             match (&mut self.work, self.until) {
-                (Work::Ended, _) => return None,
-                (Work::Telling(work), _) => {
+                (WatchState::Ended, _) => return None,
+                (WatchState::Collecting(work), _) => {
                     let (tree, told) = match work.await {
                         Ok(done) => done,
                         Err(_) => {
-                            self.work = Work::Ended;
+                            self.work = WatchState::Ended;
                             return Some(Err(WatchError::Stopped));
                         }
                     };
                     match told {
                         Ok(notice) => {
-                            self.work = Work::Waiting(tree);
+                            self.work = WatchState::Waiting(tree);
                             if let Some(notice) = notice {
                                 return Some(Ok(notice));
                             }
                         }
                         Err(error) => {
-                            self.work = Work::Ended;
+                            self.work = WatchState::Ended;
                             put_away(tree);
                             return Some(Err(error));
                         }
                     }
                 }
-                (Work::Waiting(_), None) => {
-                    self.inbox.anything().await;
-                    self.until = Some(Instant::now() + self.gather);
+                (WatchState::Waiting(_), None) => {
+                    self.inbox.wait().await;
+                    self.until = Some(Instant::now() + self.debounce);
                 }
-                (Work::Waiting(_), Some(until)) => {
+                (WatchState::Waiting(_), Some(until)) => {
                     tokio::time::sleep_until(until).await;
                     self.until = None;
-                    let Work::Waiting(mut tree) = std::mem::replace(&mut self.work, Work::Ended) else { return None };
+                    let WatchState::Waiting(mut tree) = std::mem::replace(&mut self.work, WatchState::Ended) else {
+                        return None;
+                    };
                     let gathered = self.inbox.take();
                     if gathered.ended {
                         put_away(tree);
                         return Some(Err(WatchError::Stopped));
                     }
-                    self.work = Work::Telling(tokio::task::spawn_blocking(move || {
+                    self.work = WatchState::Collecting(tokio::task::spawn_blocking(move || {
                         let told = tree.tell(gathered);
                         (tree, told)
                     }));
@@ -224,14 +232,14 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         // A tree that is away ends when it comes back to nobody.
-        if let Work::Waiting(tree) = std::mem::replace(&mut self.work, Work::Ended) {
+        if let WatchState::Waiting(tree) = std::mem::replace(&mut self.work, WatchState::Ended) {
             put_away(tree);
         }
     }
 }
 
 /// Ends a tree where its many calls to the system keep nobody.
-fn put_away(tree: Box<Tree>) {
+fn put_away(tree: Box<WatchTree>) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn_blocking(move || drop(tree))),
         Err(_) => drop(tree),

@@ -7,20 +7,20 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::filter::Filter;
-use super::hub::{Descriptor, Hub, Seat};
-use super::inbox::{Gathered, Inbox, Seen};
-use super::{Change, ChangeKind, Notice, WatchError, WatchLimits, WatchRequest};
+use super::filter::WatchFilter;
+use super::hub::{Descriptor, FolderWatch, WatchHub};
+use super::inbox::{Inbox, PathEvent, PathEvents};
+use super::{PathChange, PathChangeKind, WatchError, WatchEvent, WatchLimits, WatchRequest};
 use crate::policy::is_private;
-use crate::{Access, FileError, Policy};
+use crate::{FileAccess, FileError, Policy};
 
 #[derive(Debug)]
-pub(super) struct Tree {
-    hub: Arc<Hub>,
+pub(super) struct WatchTree {
+    hub: Arc<WatchHub>,
     inbox: Arc<Inbox>,
     policy: Policy,
-    access: Access,
-    filter: Filter,
+    access: FileAccess,
+    filter: WatchFilter,
     limits: WatchLimits,
     recursive: bool,
     /// The watched path as it was asked for, under which changes are told.
@@ -36,16 +36,16 @@ pub(super) struct Tree {
 }
 
 /// Changes that will be told together.
-struct Told {
-    changes: Vec<Change>,
+struct ChangeBatch {
+    changes: Vec<PathChange>,
     most: usize,
     /// There were more than are told.
-    lost: bool,
+    overflowed: bool,
 }
 
-impl Tree {
-    pub(super) fn plant(
-        hub: Arc<Hub>,
+impl WatchTree {
+    pub(super) fn open(
+        hub: Arc<WatchHub>,
         inbox: Arc<Inbox>,
         policy: Policy,
         limits: WatchLimits,
@@ -56,13 +56,13 @@ impl Tree {
         if patterns > limits.patterns {
             return Err(WatchError::TooManyPatterns { patterns, limit: limits.patterns });
         }
-        let filter = Filter::new(&asked, &includes, &excludes)?;
-        let mut access = Access::See;
+        let filter = WatchFilter::new(&asked, &includes, &excludes)?;
+        let mut access = FileAccess::See;
         let root = policy.find(&asked, access)?;
         let is_folder = fs::metadata(&root).map_err(|error| FileError::from_io(error, &asked))?.is_dir();
         if is_folder {
             // A watch on a folder tells the names in it.
-            access = Access::Browse;
+            access = FileAccess::Browse;
             policy.find(&asked, access)?;
         }
         let folders = BTreeMap::new();
@@ -83,7 +83,7 @@ impl Tree {
         if let Some((folder, name)) = tree.root.parent().zip(tree.root.file_name()) {
             let folder = folder.to_owned();
             let only = Some(name.to_owned());
-            match tree.hub.sit(Seat { inbox: Arc::clone(&tree.inbox), folder: folder.clone(), only })? {
+            match tree.hub.subscribe(FolderWatch { inbox: Arc::clone(&tree.inbox), folder: folder.clone(), only })? {
                 Ok(descriptor) => tree.above = Some((folder, descriptor)),
                 // Where it may not be read, only what becomes of the root itself goes unseen.
                 Err(_) if is_folder => {}
@@ -99,29 +99,29 @@ impl Tree {
     }
 
     /// What there is to tell of what was seen.
-    pub(super) fn tell(&mut self, gathered: Gathered) -> Result<Option<Notice>, WatchError> {
-        if gathered.lost {
-            self.begin_anew()?;
-            return Ok(Some(Notice::Overflow));
+    pub(super) fn tell(&mut self, gathered: PathEvents) -> Result<Option<WatchEvent>, WatchError> {
+        if gathered.overflowed {
+            self.restart()?;
+            return Ok(Some(WatchEvent::Overflow));
         }
         // What went is left first: a folder that was only renamed is the same to the system under its new name.
         for (path, seen) in &gathered.paths {
-            if !matches!(seen, Seen::Created | Seen::Changed) {
-                self.leave(path);
+            if !matches!(seen, PathEvent::Created | PathEvent::Changed) {
+                self.unsubscribe(path);
             }
         }
         let private = self.policy.private();
-        let mut told = Told { changes: Vec::new(), most: self.limits.changes, lost: false };
+        let mut told = ChangeBatch { changes: Vec::new(), most: self.limits.changes, overflowed: false };
         let mut deleted: Option<PathBuf> = None;
         for (path, seen) in gathered.paths {
             if is_private(&path, &private) {
                 continue;
             }
-            let was_there = path == self.root && std::mem::replace(&mut self.there, seen != Seen::Deleted);
-            if seen == Seen::Deleted {
+            let was_there = path == self.root && std::mem::replace(&mut self.there, seen != PathEvent::Deleted);
+            if seen == PathEvent::Deleted {
                 // With a folder goes all that is in it.
                 if !deleted.as_ref().is_some_and(|folder| path.starts_with(folder)) && self.wants(&path) {
-                    self.put(&mut told, &path, ChangeKind::Deleted);
+                    self.put(&mut told, &path, PathChangeKind::Deleted);
                     deleted = Some(path);
                 }
                 continue;
@@ -131,16 +131,18 @@ impl Tree {
             if metadata.is_symlink() && !self.may_tell_link(&path) {
                 continue;
             }
-            let is_new_folder = metadata.is_dir() && seen != Seen::Changed;
+            let is_new_folder = metadata.is_dir() && seen != PathEvent::Changed;
             if self.wants(&path) {
                 match seen {
-                    Seen::Replaced if is_new_folder => {
-                        self.put(&mut told, &path, ChangeKind::Deleted);
-                        self.put(&mut told, &path, ChangeKind::Added);
+                    PathEvent::Replaced if is_new_folder => {
+                        self.put(&mut told, &path, PathChangeKind::Deleted);
+                        self.put(&mut told, &path, PathChangeKind::Added);
                         deleted = Some(path.clone());
                     }
-                    Seen::Created | Seen::Arrived if !was_there => self.put(&mut told, &path, ChangeKind::Added),
-                    _ => self.put(&mut told, &path, ChangeKind::Changed),
+                    PathEvent::Created | PathEvent::Arrived if !was_there => {
+                        self.put(&mut told, &path, PathChangeKind::Added)
+                    }
+                    _ => self.put(&mut told, &path, PathChangeKind::Changed),
                 }
             }
             if is_new_folder && (self.recursive || path == self.root) && !self.folders.contains_key(&path) {
@@ -148,16 +150,16 @@ impl Tree {
             }
         }
         Ok(match told {
-            Told { lost: true, .. } => Some(Notice::Overflow),
-            Told { changes, .. } if changes.is_empty() => None,
-            Told { changes, .. } => Some(Notice::Changes(changes)),
+            ChangeBatch { overflowed: true, .. } => Some(WatchEvent::Overflow),
+            ChangeBatch { changes, .. } if changes.is_empty() => None,
+            ChangeBatch { changes, .. } => Some(WatchEvent::Changes(changes)),
         })
     }
 
     /// Watches what is there now, whatever was before.
-    fn begin_anew(&mut self) -> Result<(), WatchError> {
+    fn restart(&mut self) -> Result<(), WatchError> {
         let root = self.root.clone();
-        self.leave(&root);
+        self.unsubscribe(&root);
         let metadata = fs::symlink_metadata(&root);
         self.there = metadata.is_ok();
         if metadata.is_ok_and(|metadata| metadata.is_dir()) {
@@ -168,12 +170,12 @@ impl Tree {
 
     /// Watches a folder, and those below it in a recursive watch. What is found in them is told: it may have been
     /// there before anybody looked. It may be told once more then, where it came while this looked.
-    fn scan(&mut self, from: &Path, mut told: Option<&mut Told>) -> Result<(), WatchError> {
+    fn scan(&mut self, from: &Path, mut told: Option<&mut ChangeBatch>) -> Result<(), WatchError> {
         let private = self.policy.private();
         let mut ahead = vec![from.to_owned()];
         while let Some(folder) = ahead.pop() {
             let relative = folder.strip_prefix(&self.root).unwrap_or(&folder);
-            if is_private(&folder, &private) || folder != self.root && self.filter.shuts_out(relative) {
+            if is_private(&folder, &private) || folder != self.root && self.filter.excludes_folder(relative) {
                 continue;
             }
             // A folder that is gone again or may not be read has nothing to tell.
@@ -192,7 +194,7 @@ impl Tree {
                     && self.wants(&path)
                     && (!kind.is_symlink() || self.may_tell_link(&path))
                 {
-                    self.put(told, &path, ChangeKind::Added);
+                    self.put(told, &path, PathChangeKind::Added);
                 }
                 if self.recursive && kind.is_dir() {
                     ahead.push(path);
@@ -207,13 +209,13 @@ impl Tree {
         if self.folders.len() >= self.limits.folders && !self.folders.contains_key(folder) {
             return Err(WatchError::TooManyFolders { path: self.asked.clone(), limit: self.limits.folders });
         }
-        let seat = Seat { inbox: Arc::clone(&self.inbox), folder: folder.to_owned(), only: None };
-        Ok(match self.hub.sit(seat)? {
+        let folder_watch = FolderWatch { inbox: Arc::clone(&self.inbox), folder: folder.to_owned(), only: None };
+        Ok(match self.hub.subscribe(folder_watch)? {
             Ok(descriptor) => {
                 if let Some(before) = self.folders.insert(folder.to_owned(), descriptor)
                     && before != descriptor
                 {
-                    self.hub.leave(before, &self.inbox, folder);
+                    self.hub.unsubscribe(before, &self.inbox, folder);
                 }
                 Ok(())
             }
@@ -222,7 +224,7 @@ impl Tree {
     }
 
     /// Watches neither a folder nor what is below it any longer.
-    fn leave(&mut self, folder: &Path) {
+    fn unsubscribe(&mut self, folder: &Path) {
         let within = self
             .folders
             .range::<Path, _>((Bound::Included(folder), Bound::Unbounded))
@@ -230,7 +232,7 @@ impl Tree {
         let within: Vec<PathBuf> = within.map(|(path, _)| path.clone()).collect();
         for path in within {
             if let Some(descriptor) = self.folders.remove(&path) {
-                self.hub.leave(descriptor, &self.inbox, &path);
+                self.hub.unsubscribe(descriptor, &self.inbox, &path);
             }
         }
     }
@@ -244,24 +246,24 @@ impl Tree {
         matches!(self.policy.find(path, self.access), Ok(_) | Err(FileError::NotFound { .. }))
     }
 
-    fn put(&self, told: &mut Told, path: &Path, kind: ChangeKind) {
+    fn put(&self, told: &mut ChangeBatch, path: &Path, kind: PathChangeKind) {
         if told.changes.len() >= told.most {
-            told.lost = true;
+            told.overflowed = true;
             return;
         }
         let mut shown = self.asked.clone();
         // Part by part: an empty rest would leave a slash at the end.
         shown.extend(path.strip_prefix(&self.root).unwrap_or(path));
-        told.changes.push(Change { path: shown, kind });
+        told.changes.push(PathChange { path: shown, kind });
     }
 }
 
-impl Drop for Tree {
+impl Drop for WatchTree {
     fn drop(&mut self) {
         let root = self.root.clone();
-        self.leave(&root);
+        self.unsubscribe(&root);
         if let Some((folder, descriptor)) = self.above.take() {
-            self.hub.leave(descriptor, &self.inbox, &folder);
+            self.hub.unsubscribe(descriptor, &self.inbox, &folder);
         }
     }
 }

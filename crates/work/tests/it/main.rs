@@ -1,12 +1,12 @@
 //! What may be seen of a working directory, how it is looked at, how it is watched, and what runs in it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
-mod look;
-mod place;
+mod browse;
 mod policy;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod test_folder;
 #[cfg(target_os = "linux")]
 mod watch;

@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use grove_work::{Access, FileError, Policy, Roots};
+use grove_work::{FileAccess, FileError, Policy, Roots};
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 /// What is said of a path, with the path itself left out.
 async fn said(policy: &Policy, path: &Path) -> &'static str {
-    match policy.allowed(path, Access::Read).await {
+    match policy.allowed(path, FileAccess::Read).await {
         Ok(_) => "allowed",
         Err(FileError::Outside { .. }) => "outside",
         Err(FileError::NotFound { .. }) => "missing",
@@ -21,18 +21,18 @@ async fn said(policy: &Policy, path: &Path) -> &'static str {
 
 #[tokio::test]
 async fn what_lies_inside_a_root_is_allowed_by_its_real_path() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.write("work/deep/file", "f");
     symlink(place.path("work/deep"), place.path("work/link")).unwrap();
     let policy = place.policy();
     for path in ["work/deep/file", "work/link/file", "work/deep/../deep/./file", "work/../work/deep/file"] {
-        assert_eq!(policy.allowed(&place.path(path), Access::Read).await.unwrap(), file, "{path}");
+        assert_eq!(policy.allowed(&place.path(path), FileAccess::Read).await.unwrap(), file, "{path}");
     }
 }
 
 #[tokio::test]
 async fn neither_dots_nor_links_lead_out_of_a_root() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("outside/file", "o");
     place.write("work-not/file", "n");
     place.folder("work/deep");
@@ -58,7 +58,7 @@ async fn neither_dots_nor_links_lead_out_of_a_root() {
 
 #[tokio::test]
 async fn a_root_may_be_a_link() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("real/file", "f");
     symlink(place.path("real"), place.path("root")).unwrap();
     let policy = Policy::new(Roots { read: vec![place.path("root")], ..Roots::default() }, Vec::new());
@@ -68,7 +68,7 @@ async fn a_root_may_be_a_link() {
 
 #[tokio::test]
 async fn what_is_private_is_never_shown_even_inside_a_root() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/private/deep/token", "t");
     place.write("work/private-not/file", "f");
     symlink(place.path("work/private"), place.path("work/link")).unwrap();
@@ -82,7 +82,7 @@ async fn what_is_private_is_never_shown_even_inside_a_root() {
 
 #[tokio::test]
 async fn a_private_folder_behind_a_link_is_private_under_its_real_name() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/real/token", "t");
     symlink(place.path("work/real"), place.path("work/private")).unwrap();
     assert_eq!(said(&place.policy(), &place.path("work/real/token")).await, "outside");
@@ -90,7 +90,7 @@ async fn a_private_folder_behind_a_link_is_private_under_its_real_name() {
 
 #[tokio::test]
 async fn what_is_missing_is_said_only_where_the_nearest_folder_above_may_be_seen() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/file", "f");
     place.folder("outside");
     symlink(place.path("outside"), place.path("work/way-out")).unwrap();
@@ -105,7 +105,7 @@ async fn what_is_missing_is_said_only_where_the_nearest_folder_above_may_be_seen
 
 #[tokio::test]
 async fn a_link_that_leads_nowhere_does_not_tell_what_is_missing_outside() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("outside/there", "o");
     place.folder("work/deep");
     symlink(place.path("outside/there"), place.path("work/to-there")).unwrap();
@@ -125,12 +125,12 @@ async fn a_link_that_leads_nowhere_does_not_tell_what_is_missing_outside() {
 
 #[tokio::test]
 async fn browsing_and_reading_have_roots_of_their_own() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let [browse, read, work] = ["browse", "read", "work"].map(|folder| place.folder(folder));
     let roots = Roots { browse: vec![browse.clone()], read: vec![read.clone()], private: Vec::new() };
     let policy = Policy::new(roots, vec![work.clone()]);
     for (folder, expected) in [(browse, [true, false, true]), (read, [false, true, true]), (work, [true, true, true])] {
-        for (access, expected) in [Access::Browse, Access::Read, Access::See].into_iter().zip(expected) {
+        for (access, expected) in [FileAccess::Browse, FileAccess::Read, FileAccess::See].into_iter().zip(expected) {
             let allowed = policy.allowed(&folder, access).await.is_ok();
             assert_eq!(allowed, expected, "{} {access:?}", folder.display());
         }
@@ -139,7 +139,7 @@ async fn browsing_and_reading_have_roots_of_their_own() {
 
 #[tokio::test]
 async fn a_folder_that_the_system_keeps_shut_is_said_to_be_so() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/shut/file", "f");
     let shut = place.path("work/shut");
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();

@@ -7,7 +7,7 @@ use grove_work::{Process, ProcessError, Program};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 /// For what is expected to resist.
@@ -46,7 +46,7 @@ async fn started(script: &str, lines: usize) -> (Process, Vec<String>) {
 
 #[tokio::test]
 async fn a_program_gets_its_stdio_its_folder_and_an_environment_without_our_secrets() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let folder = place.folder("here");
     let program = shell(&folder, "read line; echo \"$line\"; pwd; env; echo oops >&2; exit 3").env("KEY", "given");
     let mut process = Process::start(&program).unwrap();

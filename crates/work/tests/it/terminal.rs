@@ -59,7 +59,7 @@ async fn a_listener_is_told_everything_before_the_exit_is_known_however_slow_it_
     let terminals = terminals();
     let (terminal, screen) = terminals.create(&request(shell("/", "seq 1 20000; sleep 600 & exit 4"))).unwrap();
     let (listener, mut told) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(screen.telling(listener).run());
+    tokio::spawn(screen.with_listener(listener).run());
     let listens = tokio::spawn(async move {
         let mut all = Vec::new();
         while let Some(chunk) = told.recv().await {
@@ -84,7 +84,7 @@ async fn a_command_goes_on_when_nobody_listens_any_longer() {
     let (terminal, screen) = terminals.create(&request(shell("/", "seq 1 20000; exit 4"))).unwrap();
     let (listener, told) = tokio::sync::mpsc::channel(1);
     drop(told);
-    tokio::spawn(screen.telling(listener).run());
+    tokio::spawn(screen.with_listener(listener).run());
     assert_eq!(exit_of(&terminal).await.code, Some(4));
     assert!(terminal.output().text.ends_with("20000\r\n"));
     terminals.release(terminal.id()).await.unwrap();

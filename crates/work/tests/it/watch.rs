@@ -8,11 +8,13 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use grove_work::ChangeKind::{Added, Changed, Deleted};
-use grove_work::{ChangeKind, FileError, Notice, Policy, Roots, Watch, WatchError, WatchLimits, WatchRequest, Watcher};
+use grove_work::PathChangeKind::{Added, Changed, Deleted};
+use grove_work::{
+    FileError, PathChangeKind, Policy, Roots, Watch, WatchError, WatchEvent, WatchLimits, WatchRequest, Watcher,
+};
 use tokio::time::timeout;
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -31,13 +33,13 @@ fn recursive(path: impl AsRef<Path>) -> WatchRequest {
 }
 
 /// A watch on `work`, and everything that it told, as paths relative to it.
-struct Watched {
+struct WatchFixture {
     watch: Watch,
-    told: Vec<(String, ChangeKind)>,
+    told: Vec<(String, PathChangeKind)>,
 }
 
-impl Watched {
-    async fn new(place: &Place, request: WatchRequest) -> Self {
+impl WatchFixture {
+    async fn new(place: &TestFolder, request: WatchRequest) -> Self {
         place.folder("work");
         let watch = watcher(WatchLimits::default()).watch(&place.policy(), request).await.unwrap();
         Self::from(watch)
@@ -47,16 +49,16 @@ impl Watched {
         Self { watch, told: Vec::new() }
     }
 
-    async fn notice(&mut self) -> Option<Result<Notice, WatchError>> {
+    async fn notice(&mut self) -> Option<Result<WatchEvent, WatchError>> {
         let told = &self.told;
         timeout(DEADLINE, self.watch.next()).await.unwrap_or_else(|_| panic!("nothing more than {told:?}"))
     }
 
     /// Takes notices until a change was told, and gives all that was told since the last call.
-    async fn until(&mut self, path: &str, kind: ChangeKind) -> Vec<(String, ChangeKind)> {
+    async fn until(&mut self, path: &str, kind: PathChangeKind) -> Vec<(String, PathChangeKind)> {
         while !self.told.contains(&(path.to_owned(), kind)) {
             match self.notice().await {
-                Some(Ok(Notice::Changes(changes))) => {
+                Some(Ok(WatchEvent::Changes(changes))) => {
                     let root = self.watch.path().to_owned();
                     self.told.extend(changes.into_iter().map(|change| {
                         (change.path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(), change.kind)
@@ -69,7 +71,7 @@ impl Watched {
     }
 }
 
-fn told(changes: &[(&str, ChangeKind)]) -> Vec<(String, ChangeKind)> {
+fn told(changes: &[(&str, PathChangeKind)]) -> Vec<(String, PathChangeKind)> {
     changes.iter().map(|(path, kind)| ((*path).to_owned(), *kind)).collect()
 }
 
@@ -79,8 +81,8 @@ fn append(path: &Path) {
 
 #[tokio::test]
 async fn a_folder_tells_what_is_made_changed_and_removed_in_it() {
-    let place = Place::new();
-    let mut watched = Watched::new(&place, request(place.path("work"))).await;
+    let place = TestFolder::new();
+    let mut watched = WatchFixture::new(&place, request(place.path("work"))).await;
     let file = place.write("work/file", "f");
     assert_eq!(watched.until("file", Added).await, told(&[("file", Added)]));
     append(&file);
@@ -95,9 +97,9 @@ async fn a_folder_tells_what_is_made_changed_and_removed_in_it() {
 
 #[tokio::test]
 async fn what_happens_at_once_is_told_at_once_and_added_up() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let kept = place.write("work/kept", "k");
-    let mut watched = Watched::new(&place, request(place.path("work"))).await;
+    let mut watched = WatchFixture::new(&place, request(place.path("work"))).await;
     for _ in 0..50 {
         append(&kept);
     }
@@ -112,10 +114,10 @@ async fn what_happens_at_once_is_told_at_once_and_added_up() {
 
 #[tokio::test]
 async fn only_a_recursive_watch_tells_of_folders_below() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/deep/er/file", "f");
-    let mut flat = Watched::new(&place, request(place.path("work"))).await;
-    let mut deep = Watched::new(&place, recursive(place.path("work"))).await;
+    let mut flat = WatchFixture::new(&place, request(place.path("work"))).await;
+    let mut deep = WatchFixture::new(&place, recursive(place.path("work"))).await;
     append(&place.path("work/deep/er/file"));
     place.write("work/mark", "m");
     assert_eq!(flat.until("mark", Added).await, told(&[("mark", Added)]));
@@ -126,8 +128,8 @@ async fn only_a_recursive_watch_tells_of_folders_below() {
 
 #[tokio::test]
 async fn new_folders_are_told_with_what_is_in_them_and_watched() {
-    let place = Place::new();
-    let mut watched = Watched::new(&place, recursive(place.path("work"))).await;
+    let place = TestFolder::new();
+    let mut watched = WatchFixture::new(&place, recursive(place.path("work"))).await;
     place.write("work/a/b/c/file", "f");
     let changes = watched.until("a/b/c/file", Added).await;
     for folder in ["a", "a/b", "a/b/c"] {
@@ -147,12 +149,12 @@ async fn new_folders_are_told_with_what_is_in_them_and_watched() {
 
 #[tokio::test]
 async fn a_renamed_folder_is_watched_under_its_new_name_by_every_watch() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/old/deep/file", "f");
     let watcher = watcher(WatchLimits::default());
     let mut watches = Vec::new();
     for _ in 0..2 {
-        watches.push(Watched::from(watcher.watch(&place.policy(), recursive(place.path("work"))).await.unwrap()));
+        watches.push(WatchFixture::from(watcher.watch(&place.policy(), recursive(place.path("work"))).await.unwrap()));
     }
     fs::rename(place.path("work/old"), place.path("work/new")).unwrap();
     // Each does its part after the other, so that the second one leaves what the first has taken again.
@@ -178,12 +180,12 @@ async fn a_renamed_folder_is_watched_under_its_new_name_by_every_watch() {
 
 #[tokio::test]
 async fn a_folder_that_goes_is_told_once_for_all_that_was_in_it() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/folder/a", "a");
     place.write("work/folder/deep/b", "b");
-    let limits = WatchLimits { gather: Duration::from_millis(500), ..WatchLimits::default() };
+    let limits = WatchLimits { debounce: Duration::from_millis(500), ..WatchLimits::default() };
     let watch = watcher(limits).watch(&place.policy(), recursive(place.path("work"))).await.unwrap();
-    let mut watched = Watched::from(watch);
+    let mut watched = WatchFixture::from(watch);
     fs::rename(place.path("work/folder"), place.path("elsewhere")).unwrap();
     assert_eq!(watched.until("folder", Deleted).await, told(&[("folder", Deleted)]));
     // What happens to it elsewhere is nobody's business any more.
@@ -194,10 +196,10 @@ async fn a_folder_that_goes_is_told_once_for_all_that_was_in_it() {
 
 #[tokio::test]
 async fn a_watched_file_is_followed_through_its_replacements() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.write("work/file", "f");
     place.write("work/beside", "b");
-    let mut watched = Watched::new(&place, request(&file)).await;
+    let mut watched = WatchFixture::new(&place, request(&file)).await;
     append(&place.path("work/beside"));
     append(&file);
     assert_eq!(watched.until("", Changed).await, told(&[("", Changed)]));
@@ -214,9 +216,9 @@ async fn a_watched_file_is_followed_through_its_replacements() {
 
 #[tokio::test]
 async fn a_watched_folder_may_go_and_come_back() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/folder/file", "f");
-    let mut watched = Watched::new(&place, recursive(place.path("work/folder"))).await;
+    let mut watched = WatchFixture::new(&place, recursive(place.path("work/folder"))).await;
     fs::remove_dir_all(place.path("work/folder")).unwrap();
     watched.until("", Deleted).await;
     place.write("work/folder/deep/file", "f");
@@ -227,21 +229,22 @@ async fn a_watched_folder_may_go_and_come_back() {
 
 #[tokio::test]
 async fn excluded_paths_are_silent_and_only_included_ones_are_told() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.folder("work/node_modules/deep");
     place.folder("work/src");
     let excludes = vec!["**/node_modules/**".to_owned(), "*.log".to_owned()];
     let mut all =
-        Watched::new(&place, WatchRequest { excludes: excludes.clone(), ..recursive(place.path("work")) }).await;
+        WatchFixture::new(&place, WatchRequest { excludes: excludes.clone(), ..recursive(place.path("work")) }).await;
     let includes = vec!["**/*.rs".to_owned(), "mark".to_owned()];
-    let mut some = Watched::new(&place, WatchRequest { includes, excludes, ..recursive(place.path("work")) }).await;
+    let mut some =
+        WatchFixture::new(&place, WatchRequest { includes, excludes, ..recursive(place.path("work")) }).await;
     place.write("work/node_modules/deep/a.rs", "a");
     place.write("work/sub/node_modules/b/b.rs", "b");
     place.write("work/x.log", "x");
     place.write("work/src/x.log", "x");
     place.write("work/src/a.rs", "a");
     place.write("work/mark", "m");
-    let paths = |changes: Vec<(String, ChangeKind)>| {
+    let paths = |changes: Vec<(String, PathChangeKind)>| {
         let mut paths: Vec<String> = changes.into_iter().map(|(path, _)| path).collect();
         paths.sort();
         paths.dedup();
@@ -257,7 +260,7 @@ async fn excluded_paths_are_silent_and_only_included_ones_are_told() {
 
 #[tokio::test]
 async fn excluded_folders_do_not_count() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for n in 0..20 {
         place.folder(&format!("work/node_modules/{n}"));
     }
@@ -268,9 +271,9 @@ async fn excluded_folders_do_not_count() {
 
 #[tokio::test]
 async fn what_is_private_is_silent_even_when_it_is_made_later() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.folder("work");
-    let mut watched = Watched::new(&place, recursive(place.path("work"))).await;
+    let mut watched = WatchFixture::new(&place, recursive(place.path("work"))).await;
     place.write("work/private/deep/token", "t");
     place.write("work/mark", "m");
     assert_eq!(watched.until("mark", Added).await, told(&[("mark", Added)]));
@@ -282,11 +285,11 @@ async fn what_is_private_is_silent_even_when_it_is_made_later() {
 
 #[tokio::test]
 async fn links_that_lead_out_are_silent_and_none_is_followed() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let outside = place.write("outside/file", "o");
     let inside = place.write("work/inside/file", "i");
     symlink(place.path("outside"), place.path("work/before")).unwrap();
-    let mut watched = Watched::new(&place, recursive(place.path("work"))).await;
+    let mut watched = WatchFixture::new(&place, recursive(place.path("work"))).await;
     symlink(place.path("outside"), place.path("work/after")).unwrap();
     symlink(place.path("outside/missing"), place.path("work/dangling")).unwrap();
     symlink("inside", place.path("work/link")).unwrap();
@@ -301,25 +304,25 @@ async fn links_that_lead_out_are_silent_and_none_is_followed() {
 
 #[tokio::test]
 async fn changes_are_told_under_the_path_that_was_asked_for() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.write("work/real/file", "f");
     symlink("real", place.path("work/link")).unwrap();
     let watch = watcher(WatchLimits::default()).watch(&place.policy(), request(place.path("work/link"))).await.unwrap();
-    let mut watched = Watched::from(watch);
+    let mut watched = WatchFixture::from(watch);
     append(&place.path("work/real/file"));
-    let Some(Ok(Notice::Changes(changes))) = watched.notice().await else { panic!() };
+    let Some(Ok(WatchEvent::Changes(changes))) = watched.notice().await else { panic!() };
     assert_eq!(changes[0].path, place.path("work/link/file"));
 }
 
 #[tokio::test]
 async fn beyond_the_bound_there_is_one_overflow_and_the_watch_goes_on() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.folder("work/slow");
     place.folder("work/other");
     let watcher = watcher(WatchLimits { changes: 8, ..WatchLimits::default() });
     let policy = place.policy();
-    let mut slow = Watched::from(watcher.watch(&policy, recursive(place.path("work/slow"))).await.unwrap());
-    let mut other = Watched::from(watcher.watch(&policy, request(place.path("work/other"))).await.unwrap());
+    let mut slow = WatchFixture::from(watcher.watch(&policy, recursive(place.path("work/slow"))).await.unwrap());
+    let mut other = WatchFixture::from(watcher.watch(&policy, request(place.path("work/other"))).await.unwrap());
     for n in 0..100 {
         place.write(&format!("work/slow/new/{n}"), "x");
         place.write(&format!("work/slow/{n}"), "x");
@@ -327,7 +330,7 @@ async fn beyond_the_bound_there_is_one_overflow_and_the_watch_goes_on() {
     // The system's events come in one order for all: behind this one, all the others have been handed out.
     place.write("work/other/mark", "m");
     other.until("mark", Added).await;
-    assert_eq!(slow.notice().await.unwrap().unwrap(), Notice::Overflow);
+    assert_eq!(slow.notice().await.unwrap().unwrap(), WatchEvent::Overflow);
     // Folders that were made meanwhile are watched, and nothing is left over.
     append(&place.path("work/slow/new/1"));
     assert_eq!(slow.until("new/1", Changed).await, told(&[("new/1", Changed)]));
@@ -335,11 +338,11 @@ async fn beyond_the_bound_there_is_one_overflow_and_the_watch_goes_on() {
 
 #[tokio::test]
 async fn what_the_system_lost_is_an_overflow_too() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let files = [place.write("work/a", "a"), place.write("work/b", "b")];
     let (watcher, reader) = Watcher::start(WatchLimits::default()).unwrap();
     let watch = watcher.watch(&place.policy(), request(place.path("work"))).await.unwrap();
-    let mut watched = Watched::from(watch);
+    let mut watched = WatchFixture::from(watch);
     // Nobody reads yet. Equal events in a row are one to the system, so they take turns.
     let queue: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
     let mut files = files.map(|file| OpenOptions::new().append(true).open(file).unwrap());
@@ -350,37 +353,37 @@ async fn what_the_system_lost_is_an_overflow_too() {
     }
     tokio::spawn(reader.run());
     // It is the queue's last event, so changes may be told before it.
-    while watched.notice().await.unwrap().unwrap() != Notice::Overflow {}
+    while watched.notice().await.unwrap().unwrap() != WatchEvent::Overflow {}
     append(&place.path("work/a"));
     assert_eq!(watched.until("a", Changed).await, told(&[("a", Changed)]));
 }
 
 #[tokio::test]
 async fn a_new_folder_with_more_in_it_than_can_be_told_is_an_overflow() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.folder("work");
     for n in 0..20 {
         place.write(&format!("full/{n}"), "x");
     }
     let watcher = watcher(WatchLimits { changes: 8, ..WatchLimits::default() });
     let watch = watcher.watch(&place.policy(), recursive(place.path("work"))).await.unwrap();
-    let mut watched = Watched::from(watch);
+    let mut watched = WatchFixture::from(watch);
     fs::rename(place.path("full"), place.path("work/full")).unwrap();
-    assert_eq!(watched.notice().await.unwrap().unwrap(), Notice::Overflow);
+    assert_eq!(watched.notice().await.unwrap().unwrap(), WatchEvent::Overflow);
     append(&place.path("work/full/1"));
     assert_eq!(watched.until("full/1", Changed).await, told(&[("full/1", Changed)]));
 }
 
 #[tokio::test]
 async fn a_watch_has_a_bound_of_folders() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.folder("work/a/b");
     let limited = |folders| watcher(WatchLimits { folders, ..WatchLimits::default() });
     let refused = limited(2).watch(&place.policy(), recursive(place.path("work"))).await.unwrap_err();
     assert!(matches!(refused, WatchError::TooManyFolders { limit: 2, .. }), "{refused}");
     // A watch that grows past it ends, since it could not keep its promise.
     let watch = limited(3).watch(&place.policy(), recursive(place.path("work"))).await.unwrap();
-    let mut watched = Watched::from(watch);
+    let mut watched = WatchFixture::from(watch);
     place.folder("work/c");
     let ended = watched.notice().await.unwrap().unwrap_err();
     assert!(matches!(ended, WatchError::TooManyFolders { limit: 3, .. }), "{ended}");
@@ -389,7 +392,7 @@ async fn a_watch_has_a_bound_of_folders() {
 
 #[tokio::test]
 async fn what_cannot_be_watched_is_refused_with_the_reason() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let file = place.write("work/file", "f");
     place.write("work/private/token", "t");
     let readable = place.write("readable/file", "r");
@@ -416,7 +419,7 @@ async fn what_cannot_be_watched_is_refused_with_the_reason() {
 
 #[tokio::test]
 async fn a_dropped_watch_is_watched_by_nobody() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let deep = place.folder("work/deep");
     let inode = format!("ino:{:x} ", fs::metadata(&deep).unwrap().ino());
     let is_watched = || {
@@ -428,7 +431,7 @@ async fn a_dropped_watch_is_watched_by_nobody() {
     let two = watcher.watch(&place.policy(), request(&deep)).await.unwrap();
     drop(one);
     assert!(is_watched());
-    let mut two = Watched::from(two);
+    let mut two = WatchFixture::from(two);
     place.write("work/deep/file", "f");
     two.until("file", Added).await;
     drop(two);
@@ -442,13 +445,13 @@ async fn a_dropped_watch_is_watched_by_nobody() {
 
 #[tokio::test]
 async fn a_call_that_is_given_up_loses_nothing() {
-    let place = Place::new();
-    let mut watched = Watched::new(&place, recursive(place.path("work"))).await;
+    let place = TestFolder::new();
+    let mut watched = WatchFixture::new(&place, recursive(place.path("work"))).await;
     place.write("work/a/b/file", "f");
     // However far it got: gathering, or at work.
     for milliseconds in (0..200).step_by(7) {
         if let Ok(notice) = timeout(Duration::from_millis(milliseconds), watched.watch.next()).await {
-            let Some(Ok(Notice::Changes(changes))) = notice else { panic!("{notice:?}") };
+            let Some(Ok(WatchEvent::Changes(changes))) = notice else { panic!("{notice:?}") };
             assert!(changes.iter().any(|change| change.path.ends_with("a/b/file")), "{changes:?}");
             return;
         }
@@ -458,11 +461,11 @@ async fn a_call_that_is_given_up_loses_nothing() {
 
 #[tokio::test]
 async fn without_its_reader_a_watch_ends() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.folder("work");
     let (watcher, reader) = Watcher::start(WatchLimits::default()).unwrap();
     let watch = watcher.watch(&place.policy(), request(place.path("work"))).await.unwrap();
-    let mut watched = Watched::from(watch);
+    let mut watched = WatchFixture::from(watch);
     drop(reader);
     assert!(matches!(watched.notice().await, Some(Err(WatchError::Stopped))));
     assert!(watched.notice().await.is_none());
@@ -472,13 +475,13 @@ async fn without_its_reader_a_watch_ends() {
 
 #[tokio::test]
 async fn the_reader_ends_with_the_last_watch() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.folder("work");
     let (watcher, reader) = Watcher::start(WatchLimits::default()).unwrap();
     let reader = tokio::spawn(reader.run());
     let watch = watcher.watch(&place.policy(), request(place.path("work"))).await.unwrap();
     drop(watcher);
-    let mut watched = Watched::from(watch);
+    let mut watched = WatchFixture::from(watch);
     place.write("work/file", "f");
     watched.until("file", Added).await;
     drop(watched);

@@ -32,41 +32,41 @@ const BYTES: usize = 32 << 20;
 /// A file of frames. Clones are the same file.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
-    entries: mpsc::Sender<Entry>,
-    waiting: Arc<Waiting>,
+    entries: mpsc::Sender<CaptureEntry>,
+    backlog: Arc<CaptureBacklog>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct CaptureBacklog {
     bytes: AtomicUsize,
     /// Frames that were left out since it was last said.
     dropped: AtomicU64,
 }
 
 #[derive(Debug)]
-enum Entry {
-    Frame(Recorded),
+enum CaptureEntry {
+    Frame(CapturedFrame),
     /// Told when everything before is in the file.
     Written(oneshot::Sender<()>),
 }
 
 #[derive(Debug)]
-struct Recorded {
+struct CapturedFrame {
     at: f64,
-    direction: Direction,
-    whose: Arc<Whose>,
+    direction: CaptureDirection,
+    source: Arc<FrameSource>,
     text: Box<str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum CaptureDirection {
     ToAgent,
     FromAgent,
 }
 
 /// Whose frames they are.
 #[derive(Debug)]
-struct Whose {
+struct FrameSource {
     agent: ProviderId,
     session: SessionId,
     secrets: Secrets,
@@ -74,14 +74,14 @@ struct Whose {
 
 /// The frames of one agent's process on their way into the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Tap {
+pub(crate) struct CaptureTap {
     capture: Capture,
-    whose: Arc<Whose>,
+    source: Arc<FrameSource>,
 }
 
 /// A line of the file.
 #[derive(Serialize)]
-struct Line<'a> {
+struct CaptureLine<'a> {
     t: f64,
     dir: &'static str,
     agent: &'a ProviderId,
@@ -96,18 +96,22 @@ impl Capture {
         // It may have been there before.
         file.set_permissions(Permissions::from_mode(0o600))?;
         let (entries, receiver) = mpsc::channel(FRAMES);
-        let waiting = Arc::new(Waiting::default());
-        let writer =
-            Writer { entries: receiver, waiting: Arc::clone(&waiting), file: BufWriter::new(file), failed: false };
+        let backlog = Arc::new(CaptureBacklog::default());
+        let writer = CaptureWriter {
+            entries: receiver,
+            backlog: Arc::clone(&backlog),
+            file: BufWriter::new(file),
+            failed: false,
+        };
         std::thread::Builder::new().name("agent-capture".to_owned()).spawn(move || writer.run())?;
-        Ok(Self { entries, waiting })
+        Ok(Self { entries, backlog })
     }
 
     /// Waits until every frame that was recorded before is in the file.
     pub(crate) async fn written(&self) {
         let (done, written) = oneshot::channel();
         // A writer that is gone has nothing left to write.
-        if self.entries.send(Entry::Written(done)).await.is_ok() {
+        if self.entries.send(CaptureEntry::Written(done)).await.is_ok() {
             written.await.ok();
         }
     }
@@ -118,20 +122,23 @@ impl Capture {
         agent: ProviderId,
         session: SessionId,
         secrets: impl IntoIterator<Item = &'a String>,
-    ) -> Tap {
-        Tap { capture: self.clone(), whose: Arc::new(Whose { agent, session, secrets: Secrets::new(secrets) }) }
+    ) -> CaptureTap {
+        CaptureTap {
+            capture: self.clone(),
+            source: Arc::new(FrameSource { agent, session, secrets: Secrets::new(secrets) }),
+        }
     }
 }
 
-impl Tap {
+impl CaptureTap {
     /// Takes a copy of a frame, where there is room for it.
-    pub(crate) fn record(&self, direction: Direction, text: &str) {
-        let Capture { entries, waiting } = &self.capture;
-        let fits = waiting.bytes.fetch_add(text.len(), Ordering::Relaxed) + text.len() <= BYTES;
-        let recorded = || Recorded { at: now(), direction, whose: Arc::clone(&self.whose), text: text.into() };
-        if !fits || entries.try_send(Entry::Frame(recorded())).is_err() {
-            waiting.bytes.fetch_sub(text.len(), Ordering::Relaxed);
-            waiting.dropped.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn record(&self, direction: CaptureDirection, text: &str) {
+        let Capture { entries, backlog } = &self.capture;
+        let fits = backlog.bytes.fetch_add(text.len(), Ordering::Relaxed) + text.len() <= BYTES;
+        let recorded = || CapturedFrame { at: now(), direction, source: Arc::clone(&self.source), text: text.into() };
+        if !fits || entries.try_send(CaptureEntry::Frame(recorded())).is_err() {
+            backlog.bytes.fetch_sub(text.len(), Ordering::Relaxed);
+            backlog.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -141,15 +148,15 @@ fn now() -> f64 {
     millis as f64 / 1_000.0
 }
 
-struct Writer {
-    entries: mpsc::Receiver<Entry>,
-    waiting: Arc<Waiting>,
+struct CaptureWriter {
+    entries: mpsc::Receiver<CaptureEntry>,
+    backlog: Arc<CaptureBacklog>,
     file: BufWriter<File>,
     /// The file could not be written, and that was said.
     failed: bool,
 }
 
-impl Writer {
+impl CaptureWriter {
     fn run(mut self) {
         loop {
             let entry = match self.entries.try_recv() {
@@ -167,17 +174,17 @@ impl Writer {
                 }
             };
             match entry {
-                Entry::Frame(recorded) => {
-                    let dropped = self.waiting.dropped.swap(0, Ordering::Relaxed);
+                CaptureEntry::Frame(recorded) => {
+                    let dropped = self.backlog.dropped.swap(0, Ordering::Relaxed);
                     let mut lines = String::new();
                     if dropped > 0 {
                         lines = format!("{{\"t\":{},\"dropped\":{dropped}}}\n", recorded.at);
                     }
                     recorded.line(&mut lines);
                     self.write(|file| file.write_all(lines.as_bytes()));
-                    self.waiting.bytes.fetch_sub(recorded.text.len(), Ordering::Relaxed);
+                    self.backlog.bytes.fetch_sub(recorded.text.len(), Ordering::Relaxed);
                 }
-                Entry::Written(done) => {
+                CaptureEntry::Written(done) => {
                     self.write(|file| file.flush());
                     done.send(()).ok();
                 }
@@ -194,20 +201,20 @@ impl Writer {
     }
 }
 
-impl Recorded {
+impl CapturedFrame {
     fn line(&self, out: &mut String) {
         let dir = match self.direction {
-            Direction::ToAgent => "c->a",
-            Direction::FromAgent => "a->c",
+            CaptureDirection::ToAgent => "c->a",
+            CaptureDirection::FromAgent => "a->c",
         };
-        let Whose { agent, session, secrets } = self.whose.as_ref();
+        let FrameSource { agent, session, secrets } = self.source.as_ref();
         let msg = match serde_json::from_str(&self.text) {
             Ok(message) => redact(message, secrets),
             // What cannot be read cannot be searched for secrets.
             Err(_) => serde_json::json!({"unreadableBytes": self.text.len()}),
         };
         // A value is always JSON; what could not be written would be left out.
-        if let Ok(line) = serde_json::to_string(&Line { t: self.at, dir, agent, session, msg }) {
+        if let Ok(line) = serde_json::to_string(&CaptureLine { t: self.at, dir, agent, session, msg }) {
             out.push_str(&line);
             out.push('\n');
         }
@@ -232,9 +239,9 @@ mod tests {
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         let tap = capture.tap("a".into(), "s".into(), [&"hunter2-hunter2".to_owned()]);
         let large = format!("{{\"a\":\"{}\"}}", "x".repeat(BYTES));
-        tap.record(Direction::ToAgent, &large);
-        tap.record(Direction::ToAgent, r#"{"id":1,"params":{"apiKey":"s","said":"it is hunter2-hunter2"}}"#);
-        tap.record(Direction::FromAgent, "no JSON with hunter2-hunter2");
+        tap.record(CaptureDirection::ToAgent, &large);
+        tap.record(CaptureDirection::ToAgent, r#"{"id":1,"params":{"apiKey":"s","said":"it is hunter2-hunter2"}}"#);
+        tap.record(CaptureDirection::FromAgent, "no JSON with hunter2-hunter2");
         capture.written().await;
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("before\n") && !text.contains("hunter2"), "{text}");
@@ -247,6 +254,6 @@ mod tests {
             (&"c->a".into(), &"a".into(), &"s".into())
         );
         assert_eq!((&lines[2]["dir"], &lines[2]["msg"]), (&"a->c".into(), &json!({"unreadableBytes": 28})));
-        assert_eq!(capture.waiting.bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(capture.backlog.bytes.load(Ordering::Relaxed), 0);
     }
 }

@@ -1,17 +1,17 @@
 //! Which of the agent's frames are dealt with.
 //!
 //! A frame may want an answer that takes days, so "all up to here" is not enough: those that still want one are named
-//! beside it ([`Mark`]).
+//! beside it ([`FrameCursor`]).
 
 use std::collections::BTreeMap;
 
-use crate::agent::Mark;
+use crate::agent::FrameCursor;
 
 /// How far a process's words are dealt with.
 #[derive(Debug)]
-pub(crate) struct Frames {
+pub(crate) struct FrameTracker {
     process: u64,
-    dealt: u64,
+    handled: u64,
     /// Frames that want answers, and how many.
     open: BTreeMap<u64, usize>,
     /// The frame that ended the last turn. It is dealt with when another turn has begun: a host that comes back before
@@ -19,18 +19,18 @@ pub(crate) struct Frames {
     ending: Option<u64>,
 }
 
-impl Frames {
+impl FrameTracker {
     /// All up to this one were dealt with by an earlier host.
-    pub(crate) fn new(process: u64, dealt: u64) -> Self {
-        Self { process, dealt, open: BTreeMap::new(), ending: None }
+    pub(crate) fn new(process: u64, handled: u64) -> Self {
+        Self { process, handled, open: BTreeMap::new(), ending: None }
     }
 
     pub(crate) fn process(&self) -> u64 {
         self.process
     }
 
-    pub(crate) fn dealt(&self) -> u64 {
-        self.dealt
+    pub(crate) fn handled(&self) -> u64 {
+        self.handled
     }
 
     /// How many answers the agent waits for.
@@ -39,8 +39,8 @@ impl Frames {
     }
 
     /// A frame is dealt with, but for the answers that it wants.
-    pub(crate) fn deal(&mut self, frame: u64) {
-        self.dealt = self.dealt.max(frame);
+    pub(crate) fn mark_handled(&mut self, frame: u64) {
+        self.handled = self.handled.max(frame);
     }
 
     pub(crate) fn wants_answer(&mut self, frame: u64) {
@@ -69,16 +69,16 @@ impl Frames {
         self.ending = Some(frame);
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> FrameCursor {
         let mut open: Vec<u64> = self.open.keys().copied().chain(self.ending).collect();
         open.sort_unstable();
         open.dedup();
-        Mark { process: self.process, frame: self.dealt, open }
+        FrameCursor { process: self.process, frame: self.handled, open }
     }
 }
 
 /// Up to where nobody will ask again, when this mark is stored.
-pub(crate) fn settled(mark: &Mark) -> u64 {
+pub(crate) fn settled(mark: &FrameCursor) -> u64 {
     mark.open.iter().min().map_or(mark.frame, |first| mark.frame.min(first.saturating_sub(1)))
 }
 
@@ -88,12 +88,12 @@ mod tests {
 
     #[test]
     fn a_mark_names_what_still_wants_an_answer_and_settles_what_lies_before() {
-        let mut frames = Frames::new(7, 3);
-        frames.deal(4);
+        let mut frames = FrameTracker::new(7, 3);
+        frames.mark_handled(4);
         frames.wants_answer(4);
         frames.wants_answer(4);
-        frames.deal(6);
-        assert_eq!(frames.mark(), Mark { process: 7, frame: 6, open: vec![4] });
+        frames.mark_handled(6);
+        assert_eq!(frames.mark(), FrameCursor { process: 7, frame: 6, open: vec![4] });
         assert_eq!(settled(&frames.mark()), 3);
         frames.answered(4);
         assert_eq!((frames.wanted(), settled(&frames.mark())), (1, 3), "one of two");
@@ -104,10 +104,10 @@ mod tests {
 
     #[test]
     fn the_end_of_a_turn_is_heard_again_until_another_begins() {
-        let mut frames = Frames::new(7, 0);
-        frames.deal(9);
+        let mut frames = FrameTracker::new(7, 0);
+        frames.mark_handled(9);
         frames.turn_ended(9);
-        frames.deal(11);
+        frames.mark_handled(11);
         assert_eq!((settled(&frames.mark()), frames.mark().open), (8, vec![9]));
         frames.turn_began();
         assert_eq!(settled(&frames.mark()), 11);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_mark_from_before_processes_were_told_apart_is_of_none() {
-        let mark: Mark = serde_json::from_str(r#"{"frame":4503601774854151}"#).unwrap_or_default();
-        assert_eq!(mark, Mark { process: 0, frame: 4_503_601_774_854_151, open: vec![] });
+        let mark: FrameCursor = serde_json::from_str(r#"{"frame":4503601774854151}"#).unwrap_or_default();
+        assert_eq!(mark, FrameCursor { process: 0, frame: 4_503_601_774_854_151, open: vec![] });
     }
 }

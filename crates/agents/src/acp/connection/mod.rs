@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-pub(crate) use self::frames::{Frames, settled};
-use super::capture::{Direction, Tap};
+pub(crate) use self::frames::{FrameTracker, settled};
+use super::capture::{CaptureDirection, CaptureTap};
 
 /// How many calls may wait for the agent's answers at a time.
 const CALLS: usize = 64;
@@ -27,36 +27,36 @@ const TURN: &str = "turn:";
 
 /// What can be said to an agent.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct AgentConnection {
     writer: ShimWriter,
     /// How many lines were written since the agent's start. Held while one is, so that its number is known before.
     written: tokio::sync::Mutex<u64>,
-    calls: Mutex<Calls>,
+    calls: Mutex<PendingCalls>,
     /// Tells the ids of this connection from those of another to the same agent.
     tag: String,
-    tap: Option<Tap>,
+    tap: Option<CaptureTap>,
 }
 
 #[derive(Debug, Default)]
-struct Calls {
+struct PendingCalls {
     closed: bool,
     last: u64,
-    open: HashMap<String, OpenCall>,
+    open: HashMap<String, PendingCall>,
 }
 
 /// A call that the agent has not answered.
 #[derive(Debug)]
-pub(crate) struct OpenCall {
-    pub(crate) purpose: Purpose,
-    answer: oneshot::Sender<Outcome>,
+pub(crate) struct PendingCall {
+    pub(crate) purpose: CallPurpose,
+    answer: oneshot::Sender<CallOutcome>,
 }
 
 /// What a call came to.
-type Outcome = Result<Box<RawValue>, ErrorObject>;
+type CallOutcome = Result<Box<RawValue>, ErrorObject>;
 
 /// What a call is for, where whoever hears the answer has to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum CallPurpose {
     Any,
     /// It opens a conversation: this one, or one whose id the answer tells.
     Opens(Option<acp::SessionId>),
@@ -64,7 +64,7 @@ pub(crate) enum Purpose {
 
 /// Why a call brought no result.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
+pub(crate) enum AgentCallError {
     #[error("it refused `{method}`: {}", told(.error))]
     Refused { method: &'static str, error: ErrorObject },
     #[error("it did not answer `{method}` within {} s", .patience.as_secs_f32())]
@@ -81,11 +81,11 @@ pub(crate) enum CallError {
     Shim(#[from] ShimError),
 }
 
-impl CallError {
+impl AgentCallError {
     /// The code of a refusal.
     pub(crate) fn code(&self) -> Option<i64> {
         match self {
-            CallError::Refused { error, .. } => Some(error.code),
+            AgentCallError::Refused { error, .. } => Some(error.code),
             _ => None,
         }
     }
@@ -113,9 +113,9 @@ pub(crate) fn turn_of(id: &str) -> Option<&str> {
     id.strip_prefix(TURN)
 }
 
-impl Link {
+impl AgentConnection {
     /// `written` are the lines that the agent was sent before.
-    pub(crate) fn new(writer: ShimWriter, written: u64, tag: String, tap: Option<Tap>) -> Self {
+    pub(crate) fn new(writer: ShimWriter, written: u64, tag: String, tap: Option<CaptureTap>) -> Self {
         Self { writer, written: tokio::sync::Mutex::new(written), calls: Mutex::default(), tag, tap }
     }
 
@@ -126,7 +126,7 @@ impl Link {
     /// Notes what the agent said.
     pub(crate) fn heard(&self, text: &str) {
         if let Some(tap) = &self.tap {
-            tap.record(Direction::FromAgent, text);
+            tap.record(CaptureDirection::FromAgent, text);
         }
     }
 
@@ -136,36 +136,36 @@ impl Link {
         method: &'static str,
         params: &P,
         patience: Duration,
-    ) -> Result<R, CallError> {
-        let result = self.call_for(Purpose::Any, method, params, patience).await?;
-        serde_json::from_str(result.get()).map_err(|error| CallError::Nonsense { method, error })
+    ) -> Result<R, AgentCallError> {
+        let result = self.call_for(CallPurpose::Any, method, params, patience).await?;
+        serde_json::from_str(result.get()).map_err(|error| AgentCallError::Nonsense { method, error })
     }
 
     /// The same with the result as it came.
     pub(crate) async fn call_for<P: Serialize>(
         &self,
-        purpose: Purpose,
+        purpose: CallPurpose,
         method: &'static str,
         params: &P,
         patience: Duration,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<Box<RawValue>, AgentCallError> {
         let answered = async { self.ask(purpose, method, params).await?.answered().await };
-        timeout(patience, answered).await.unwrap_or(Err(CallError::Slow { method, patience }))
+        timeout(patience, answered).await.unwrap_or(Err(AgentCallError::Slow { method, patience }))
     }
 
     /// Sends a call: whatever is sent from now on comes behind it.
     pub(crate) async fn ask<P: Serialize>(
         &self,
-        purpose: Purpose,
+        purpose: CallPurpose,
         method: &'static str,
         params: &P,
-    ) -> Result<SentCall<'_>, CallError> {
+    ) -> Result<SentCall<'_>, AgentCallError> {
         let (id, answer) = self.begin(purpose)?;
-        let forgets = Forgets { link: self, id };
+        let forgets = PendingCallGuard { agent_connection: self, id };
         let frame = jsonrpc::request(&Id::from(forgets.id.as_str()), method, params);
-        let frame = frame.map_err(|error| CallError::Encode { method, error })?;
+        let frame = frame.map_err(|error| AgentCallError::Encode { method, error })?;
         self.write(&frame).await?;
-        Ok(SentCall { _forgets: forgets, method, answer })
+        Ok(SentCall { _pending: forgets, method, answer })
     }
 
     /// Sends a prompt. Its answer comes without anybody waiting for it here. `before` is told the number that its line
@@ -175,24 +175,24 @@ impl Link {
         turn: &str,
         params: &P,
         before: impl FnOnce(u64) -> B,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), AgentCallError> {
         let method = acp::AGENT_METHOD_NAMES.session_prompt;
         let frame = jsonrpc::request(&Id::from(prompt_id(turn).as_str()), method, params);
-        let frame = frame.map_err(|error| CallError::Encode { method, error })?;
+        let frame = frame.map_err(|error| AgentCallError::Encode { method, error })?;
         let mut written = self.written.lock().await;
         before(*written + 1).await;
         self.write_as(&mut written, &frame).await?;
         Ok(())
     }
 
-    pub(crate) async fn notify<P: Serialize>(&self, method: &'static str, params: &P) -> Result<(), CallError> {
-        let frame = jsonrpc::notification(method, params).map_err(|error| CallError::Encode { method, error })?;
+    pub(crate) async fn notify<P: Serialize>(&self, method: &'static str, params: &P) -> Result<(), AgentCallError> {
+        let frame = jsonrpc::notification(method, params).map_err(|error| AgentCallError::Encode { method, error })?;
         self.write(&frame).await?;
         Ok(())
     }
 
     /// Answers a call of the agent's.
-    pub(crate) async fn answer(&self, id: &Id, outcome: Outcome) -> Result<(), ShimError> {
+    pub(crate) async fn answer(&self, id: &Id, outcome: CallOutcome) -> Result<(), ShimError> {
         match outcome {
             Ok(result) => self.write(&jsonrpc::response_raw(id, result.get())).await,
             Err(error) => self.write(&jsonrpc::error(Some(id), &error)).await,
@@ -200,7 +200,7 @@ impl Link {
     }
 
     /// The call that has this id, where it waits. It does not any more.
-    pub(crate) fn take(&self, id: &str) -> Option<OpenCall> {
+    pub(crate) fn take(&self, id: &str) -> Option<PendingCall> {
         self.calls().open.remove(id)
     }
 
@@ -211,18 +211,18 @@ impl Link {
         calls.open.clear();
     }
 
-    fn begin(&self, purpose: Purpose) -> Result<(String, oneshot::Receiver<Outcome>), CallError> {
+    fn begin(&self, purpose: CallPurpose) -> Result<(String, oneshot::Receiver<CallOutcome>), AgentCallError> {
         let mut calls = self.calls();
         if calls.closed {
-            return Err(CallError::Ended);
+            return Err(AgentCallError::Ended);
         }
         if calls.open.len() >= CALLS {
-            return Err(CallError::TooMany);
+            return Err(AgentCallError::TooMany);
         }
         calls.last += 1;
         let id = format!("{CALL}-{}-{}", self.tag, calls.last);
         let (answer, answered) = oneshot::channel();
-        calls.open.insert(id.clone(), OpenCall { purpose, answer });
+        calls.open.insert(id.clone(), PendingCall { purpose, answer });
         Ok((id, answered))
     }
 
@@ -233,7 +233,7 @@ impl Link {
 
     async fn write_as(&self, written: &mut u64, frame: &str) -> Result<(), ShimError> {
         if let Some(tap) = &self.tap {
-            tap.record(Direction::ToAgent, frame);
+            tap.record(CaptureDirection::ToAgent, frame);
         }
         // Counted before the wait: a call that is dropped in it is sent nevertheless.
         *written += 1;
@@ -245,12 +245,12 @@ impl Link {
     }
 
     // Every change of the table is whole before anything can panic, so a poisoned one is still sound.
-    fn calls(&self) -> MutexGuard<'_, Calls> {
+    fn calls(&self) -> MutexGuard<'_, PendingCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl OpenCall {
+impl PendingCall {
     pub(crate) fn answer(self, outcome: Result<&RawValue, ErrorObject>) {
         // Whoever asked may not wait any more.
         self.answer.send(outcome.map(ToOwned::to_owned)).ok();
@@ -259,31 +259,31 @@ impl OpenCall {
 
 /// A call that was sent.
 pub(crate) struct SentCall<'a> {
-    _forgets: Forgets<'a>,
+    _pending: PendingCallGuard<'a>,
     method: &'static str,
-    answer: oneshot::Receiver<Outcome>,
+    answer: oneshot::Receiver<CallOutcome>,
 }
 
 impl SentCall<'_> {
-    pub(crate) async fn answered(self) -> Result<Box<RawValue>, CallError> {
+    pub(crate) async fn answered(self) -> Result<Box<RawValue>, AgentCallError> {
         let method = self.method;
         match self.answer.await {
             Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(CallError::Refused { method, error }),
-            Err(_) => Err(CallError::Ended),
+            Ok(Err(error)) => Err(AgentCallError::Refused { method, error }),
+            Err(_) => Err(AgentCallError::Ended),
         }
     }
 }
 
 /// Forgets a call whose caller has stopped waiting.
-struct Forgets<'a> {
-    link: &'a Link,
+struct PendingCallGuard<'a> {
+    agent_connection: &'a AgentConnection,
     id: String,
 }
 
-impl Drop for Forgets<'_> {
+impl Drop for PendingCallGuard<'_> {
     fn drop(&mut self) {
-        self.link.calls().open.remove(&self.id);
+        self.agent_connection.calls().open.remove(&self.id);
     }
 }
 

@@ -26,9 +26,10 @@ pub(super) fn events(block: acp::ContentBlock, say: fn(String) -> AgentEvent) ->
         acp::ContentBlock::Audio(audio) => bytes(&audio.data, Some(audio.mime_type)),
         acp::ContentBlock::ResourceLink(link) => say(markdown_link(&link)),
         acp::ContentBlock::Resource(embedded) => match embedded.resource {
-            acp::EmbeddedResourceResource::TextResourceContents(resource) => {
-                AgentEvent::Body { mime_type: mime_type(resource.mime_type, TEXT), body: Body::Text(resource.text) }
-            }
+            acp::EmbeddedResourceResource::TextResourceContents(resource) => AgentEvent::PartContent {
+                mime_type: mime_type(resource.mime_type, TEXT),
+                body: PartContent::Text(resource.text),
+            },
             acp::EmbeddedResourceResource::BlobResourceContents(resource) => bytes(&resource.blob, resource.mime_type),
             _ => AgentEvent::Notice("The agent sent a resource of a kind that is not known here.".to_owned()),
         },
@@ -60,7 +61,7 @@ pub(super) fn decoded(data: &str) -> Option<Vec<u8>> {
 fn bytes(data: &str, said: Option<String>) -> AgentEvent {
     let mime_type = mime_type(said, BYTES);
     match decoded(data) {
-        Some(bytes) => AgentEvent::Body { mime_type, body: Body::Bytes(bytes) },
+        Some(bytes) => AgentEvent::PartContent { mime_type, body: PartContent::Bytes(bytes) },
         None => AgentEvent::Notice(format!("The agent sent content ({mime_type}) that cannot be decoded.")),
     }
 }

@@ -3,7 +3,7 @@
 use grove_core::*;
 use serde_json::{Value, json};
 
-use super::{Object, block, take_text, text};
+use super::{JsonObject, block, take_text, text};
 use crate::agent::*;
 
 /// Why a call cannot be read.
@@ -16,7 +16,7 @@ const TERMINALS: &str = "terminals";
 const CONTENT: &str = "content";
 
 /// A `tool_call`, a `tool_call_update`, or the call of a permission request. `None` where it does not say which call.
-pub(super) fn read(mut said: Object) -> Option<ToolUpdate> {
+pub(super) fn read(mut said: JsonObject) -> Option<ToolUpdate> {
     let id = take_text(&mut said, "toolCallId")?;
     let mut update = ToolUpdate::of(ToolCallId::from(id));
     let kind_said = text(&said, "kind").map(str::to_owned);
@@ -68,7 +68,7 @@ pub(super) fn kind(said: &str) -> Option<ToolKind> {
 }
 
 /// How far the call has come; a word for it that is not known stays where it was.
-fn take_stage(said: &mut Object) -> Option<ToolStage> {
+fn take_stage(said: &mut JsonObject) -> Option<ToolStage> {
     let stage = match text(said, "status")? {
         "pending" => ToolStage::Pending,
         "in_progress" => ToolStage::Running,
@@ -90,7 +90,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Takes what content blocks show. What is left of them stays under their name; terminals are named beside them.
-fn take_content(said: &mut Object) -> Option<ToolGave> {
+fn take_content(said: &mut JsonObject) -> Option<AccumulatedOutput> {
     let blocks = match said.remove("content")? {
         Value::Array(blocks) => blocks,
         other => {
@@ -102,10 +102,10 @@ fn take_content(said: &mut Object) -> Option<ToolGave> {
     let takes_terminals = !said.contains_key(TERMINALS);
     for mut block in blocks {
         match take_shown(&mut block) {
-            Some(Shown::Text(text)) => texts.push(text),
-            Some(Shown::Piece(piece)) => pieces.push(piece),
-            Some(Shown::Terminal(id)) if takes_terminals => terminals.push(Value::from(id)),
-            Some(Shown::Terminal(id)) => rest.push(json!({"type": "terminal", "terminalId": id})),
+            Some(ContentItem::Text(text)) => texts.push(text),
+            Some(ContentItem::ToolOutputPart(piece)) => pieces.push(piece),
+            Some(ContentItem::Terminal(id)) if takes_terminals => terminals.push(Value::from(id)),
+            Some(ContentItem::Terminal(id)) => rest.push(json!({"type": "terminal", "terminalId": id})),
             None => {}
         }
         if !is_empty(&block) {
@@ -117,28 +117,28 @@ fn take_content(said: &mut Object) -> Option<ToolGave> {
             said.insert(name.to_owned(), Value::Array(values));
         }
     }
-    let gave = ToolGave { text: texts.join("\n"), pieces };
+    let gave = AccumulatedOutput { text: texts.join("\n"), pieces };
     (!gave.text.is_empty() || !gave.pieces.is_empty()).then_some(gave)
 }
 
 /// What a content block shows.
-enum Shown {
+enum ContentItem {
     Text(String),
-    Piece(Piece),
+    ToolOutputPart(ToolOutputPart),
     Terminal(String),
 }
 
 /// Takes out of a block what it shows. Its kind stays where anything else does.
-fn take_shown(block: &mut Value) -> Option<Shown> {
+fn take_shown(block: &mut Value) -> Option<ContentItem> {
     let block = block.as_object_mut()?;
     let shown = match text(block, "type")? {
-        "terminal" => Shown::Terminal(take_text(block, "terminalId")?),
-        "diff" => Shown::Piece(take_edit(block)?),
+        "terminal" => ContentItem::Terminal(take_text(block, "terminalId")?),
+        "diff" => ContentItem::ToolOutputPart(take_edit(block)?),
         "content" => {
             let inner = block.get_mut("content")?.as_object_mut()?;
             let shown = match text(inner, "type")? {
-                "text" => Shown::Text(take_text(inner, "text")?),
-                "image" | "audio" => Shown::Piece(take_bytes(inner)?),
+                "text" => ContentItem::Text(take_text(inner, "text")?),
+                "image" | "audio" => ContentItem::ToolOutputPart(take_bytes(inner)?),
                 _ => return None,
             };
             if inner.len() == 1 {
@@ -154,7 +154,7 @@ fn take_shown(block: &mut Value) -> Option<Shown> {
     Some(shown)
 }
 
-fn take_edit(block: &mut Object) -> Option<Piece> {
+fn take_edit(block: &mut JsonObject) -> Option<ToolOutputPart> {
     let side = |name: &str| match block.get(name) {
         None | Some(Value::Null) => Some(None),
         Some(Value::String(text)) => Some(Some(text.clone())),
@@ -167,14 +167,14 @@ fn take_edit(block: &mut Object) -> Option<Piece> {
     let path = take_text(block, "path")?;
     block.remove("oldText");
     block.remove("newText");
-    Some(Piece::Edit { path, before, after })
+    Some(ToolOutputPart::Edit { path, before, after })
 }
 
-fn take_bytes(inner: &mut Object) -> Option<Piece> {
+fn take_bytes(inner: &mut JsonObject) -> Option<ToolOutputPart> {
     let bytes = block::decoded(text(inner, "data")?)?;
     let mime_type = take_text(inner, "mimeType")?;
     inner.remove("data");
-    Some(Piece::Bytes { mime_type, bytes })
+    Some(ToolOutputPart::Bytes { mime_type, bytes })
 }
 
 /// The words of a raw result. Where an agent gives its output only there, it is under one of these names.

@@ -6,24 +6,24 @@
 
 mod block;
 mod call;
-mod ended;
 mod permission;
 #[cfg(test)]
 mod tests;
+mod turn_end;
 mod update;
 
 pub(crate) use call::terminals;
-pub(crate) use ended::ended;
-pub(crate) use permission::{Permission, outcome, permission};
-pub(crate) use update::{Said, Update, update};
+pub(crate) use permission::{ParsedPermissionRequest, outcome, permission};
+pub(crate) use turn_end::turn_end;
+pub(crate) use update::{ParsedUpdate, UpdateContent, update};
 pub use update::{UpdateError, read_update};
 
 use serde_json::{Map, Value};
 
-type Object = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
 /// Takes a text out of an object. What is there and no text stays.
-fn take_text(object: &mut Object, name: &str) -> Option<String> {
+fn take_text(object: &mut JsonObject, name: &str) -> Option<String> {
     match object.get_mut(name) {
         Some(Value::String(text)) => {
             let text = std::mem::take(text);
@@ -35,6 +35,6 @@ fn take_text(object: &mut Object, name: &str) -> Option<String> {
 }
 
 /// The text of a member, where it is one with something in it.
-fn text<'a>(object: &'a Object, name: &str) -> Option<&'a str> {
+fn text<'a>(object: &'a JsonObject, name: &str) -> Option<&'a str> {
     object.get(name)?.as_str().filter(|text| !text.is_empty())
 }

@@ -5,12 +5,12 @@ use grove_core::*;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Object, call, text};
+use super::{JsonObject, call, text};
 use crate::agent::*;
 
 /// A permission request: what to report, and what the answer chooses from.
 #[derive(Debug)]
-pub(crate) struct Permission {
+pub(crate) struct ParsedPermissionRequest {
     pub(crate) session: acp::SessionId,
     pub(crate) offered: Vec<acp::PermissionOption>,
     /// What is new of the call, with the question.
@@ -22,7 +22,7 @@ pub(crate) fn permission(
     mut params: Value,
     id: RequestId,
     answer: oneshot::Sender<Verdict>,
-) -> Result<Permission, String> {
+) -> Result<ParsedPermissionRequest, String> {
     let lacks = |what: &str| format!("the permission request has no {what}");
     let session = params.get("sessionId").and_then(Value::as_str).map(acp::SessionId::new);
     let session = session.ok_or_else(|| lacks("\"sessionId\""))?;
@@ -33,7 +33,7 @@ pub(crate) fn permission(
     let Some(Value::Object(call)) = params.get_mut("toolCall").map(Value::take) else {
         return Err(lacks("\"toolCall\""));
     };
-    let subject = Subject::of(&call);
+    let subject = PermissionSubject::of(&call);
     let mut update = call::read(call).ok_or_else(|| lacks("\"toolCallId\""))?;
     let request = PermissionRequest {
         id,
@@ -46,8 +46,8 @@ pub(crate) fn permission(
         edits: vec![],
         editable: false,
     };
-    update.permission = Some(PermissionAsked { request, answer });
-    Ok(Permission { session, offered, update: Box::new(update) })
+    update.permission = Some(PermissionPrompt { request, answer });
+    Ok(ParsedPermissionRequest { session, offered, update: Box::new(update) })
 }
 
 /// The answer to a permission request; without a verdict, the turn was cancelled.
@@ -84,14 +84,14 @@ fn option(option: &acp::PermissionOption) -> Option<PermissionOption> {
 }
 
 /// What a person is asked about.
-struct Subject {
+struct PermissionSubject {
     kind: PermissionKind,
     command: Option<String>,
     path: Option<String>,
 }
 
-impl Subject {
-    fn of(call: &Object) -> Self {
+impl PermissionSubject {
+    fn of(call: &JsonObject) -> Self {
         let kind = match text(call, "kind").and_then(call::kind) {
             Some(ToolKind::Terminal) => PermissionKind::Shell,
             Some(ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => PermissionKind::Write,
@@ -111,19 +111,19 @@ impl Subject {
 }
 
 /// The first place that the call names.
-fn located(call: &Object) -> Option<String> {
+fn located(call: &JsonObject) -> Option<String> {
     let place = call.get("locations")?.as_array()?.first()?.as_object()?;
     text(place, "path").map(str::to_owned)
 }
 
-fn path_in(input: &Object) -> Option<String> {
+fn path_in(input: &JsonObject) -> Option<String> {
     const NAMES: [&str; 8] =
         ["path", "file_path", "filePath", "absolute_path", "abs_path", "target_file", "notebook_path", "fileName"];
     NAMES.iter().find_map(|name| text(input, name)).map(str::to_owned)
 }
 
 /// The command that a call would run, so that nobody can take it for another.
-fn command_in(input: &Object) -> Option<String> {
+fn command_in(input: &JsonObject) -> Option<String> {
     let command = ["command", "cmd"].iter().find_map(|name| match input.get(*name)? {
         Value::String(command) => Some(command.clone()),
         Value::Array(words) => {

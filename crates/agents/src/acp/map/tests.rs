@@ -8,7 +8,7 @@ use crate::agent::*;
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
 
-fn said(said: Value) -> Result<Said, UpdateError> {
+fn said(said: Value) -> Result<UpdateContent, UpdateError> {
     update(json!({"sessionId": "s", "update": said})).map(|update| {
         assert_eq!(*update.session.0, *"s");
         update.said
@@ -17,7 +17,7 @@ fn said(said: Value) -> Result<Said, UpdateError> {
 
 fn events(update: Value) -> Vec<AgentEvent> {
     match said(update.clone()) {
-        Ok(Said::Events(events)) => events,
+        Ok(UpdateContent::Events(events)) => events,
         other => panic!("{update} is {other:?}"),
     }
 }
@@ -45,8 +45,8 @@ fn extra(update: &ToolUpdate) -> Value {
     update.extra.as_ref().map(|extra| extra["acp"].clone()).unwrap_or_default()
 }
 
-fn gave(text: &str) -> Option<ToolGave> {
-    Some(ToolGave { text: text.to_owned(), pieces: vec![] })
+fn gave(text: &str) -> Option<AccumulatedOutput> {
+    Some(AccumulatedOutput { text: text.to_owned(), pieces: vec![] })
 }
 
 fn notice(update: Value) -> String {
@@ -83,7 +83,9 @@ fn pictures_and_sounds_are_bodies() {
     for kind in ["image", "audio"] {
         for data in ["AQID", "AQ\nID", "AQI="] {
             let events = chunk(json!({"type": kind, "mimeType": "x/y", "data": data}));
-            let [AgentEvent::Body { mime_type, body: Body::Bytes(bytes) }] = &events[..] else { panic!("{events:?}") };
+            let [AgentEvent::PartContent { mime_type, body: PartContent::Bytes(bytes) }] = &events[..] else {
+                panic!("{events:?}")
+            };
             assert_eq!((mime_type.as_str(), &bytes[..2]), ("x/y", &[1, 2][..]), "{data}");
         }
     }
@@ -99,13 +101,17 @@ fn a_body_that_cannot_be_decoded_is_noticed() {
 fn resources_are_bodies_of_their_type() {
     let resource = |resource: Value| chunk(json!({"type": "resource", "resource": resource}));
     let events = resource(json!({"uri": "file:///a", "text": "fn", "mimeType": "text/x-rust"}));
-    let [AgentEvent::Body { mime_type, body: Body::Text(text) }] = &events[..] else { panic!("{events:?}") };
+    let [AgentEvent::PartContent { mime_type, body: PartContent::Text(text) }] = &events[..] else {
+        panic!("{events:?}")
+    };
     assert_eq!((mime_type.as_str(), text.as_str()), ("text/x-rust", "fn"));
 
     let events = resource(json!({"uri": "file:///a", "text": "fn"}));
-    assert!(matches!(&events[..], [AgentEvent::Body { mime_type, .. }] if mime_type == "text/plain"));
+    assert!(matches!(&events[..], [AgentEvent::PartContent { mime_type, .. }] if mime_type == "text/plain"));
     let events = resource(json!({"uri": "file:///a", "blob": "AQID"}));
-    let [AgentEvent::Body { mime_type, body: Body::Bytes(bytes) }] = &events[..] else { panic!("{events:?}") };
+    let [AgentEvent::PartContent { mime_type, body: PartContent::Bytes(bytes) }] = &events[..] else {
+        panic!("{events:?}")
+    };
     assert_eq!((mime_type.as_str(), &bytes[..]), ("application/octet-stream", &[1, 2, 3][..]));
 }
 
@@ -215,7 +221,7 @@ fn diffs_are_edits() {
     };
     let piece = |before: Option<&str>, after: Option<&str>| {
         let text = |text: Option<&str>| text.map(str::to_owned);
-        vec![Piece::Edit { path: "a.rs".to_owned(), before: text(before), after: text(after) }]
+        vec![ToolOutputPart::Edit { path: "a.rs".to_owned(), before: text(before), after: text(after) }]
     };
     assert_eq!(edit(json!("a"), json!("b")), piece(Some("a"), Some("b")));
     assert_eq!(edit(json!(null), json!("b")), piece(None, Some("b")));
@@ -227,7 +233,7 @@ fn pictures_of_a_call_are_pieces_and_broken_ones_are_kept() {
     let picture =
         |data: &str| json!({"type": "content", "content": {"type": "image", "mimeType": "x/y", "data": data}});
     let update = call(json!({"content": [picture("AQID"), picture("?")]}));
-    let bytes = Piece::Bytes { mime_type: "x/y".to_owned(), bytes: vec![1, 2, 3] };
+    let bytes = ToolOutputPart::Bytes { mime_type: "x/y".to_owned(), bytes: vec![1, 2, 3] };
     assert_eq!(update.output.as_ref().unwrap().pieces, [bytes]);
     assert_eq!(extra(&update), json!({"content": [picture("?")]}));
 }
@@ -303,7 +309,7 @@ fn a_plan_is_told_whole() {
 fn a_plan_that_is_no_list_is_shown_all_the_same() {
     let update = |plan: Value| json!({"sessionUpdate": "plan_update", "plan": plan});
     let event = event(update(json!({"type": "markdown", "planId": "p", "content": "# a"})));
-    let AgentEvent::Body { mime_type, body: Body::Text(text) } = event else { panic!() };
+    let AgentEvent::PartContent { mime_type, body: PartContent::Text(text) } = event else { panic!() };
     assert_eq!((mime_type.as_str(), text.as_str()), ("text/markdown", "# a"));
     assert!(notice(update(json!({"type": "file", "planId": "p", "uri": "file:///p.md"}))).contains("file:///p.md"));
     let unknown = said(update(json!({"type": "graph"}))).unwrap_err();
@@ -330,11 +336,11 @@ fn commands_are_told_without_their_slash() {
 #[test]
 fn modes_and_options_are_left_to_the_settings() {
     let mode = said(json!({"sessionUpdate": "current_mode_update", "currentModeId": "https://x/#plan"})).unwrap();
-    assert!(matches!(mode, Said::Mode(mode) if *mode.0 == *"https://x/#plan"));
+    assert!(matches!(mode, UpdateContent::Mode(mode) if *mode.0 == *"https://x/#plan"));
     let option = json!({"id": "o", "name": "O", "type": "boolean", "currentValue": true});
     let odd = json!({"id": "p", "name": "P", "type": "slider", "currentValue": 3});
     let options = said(json!({"sessionUpdate": "config_option_update", "configOptions": [option, odd]})).unwrap();
-    assert!(matches!(options, Said::Options(options) if options.len() == 1));
+    assert!(matches!(options, UpdateContent::Options(options) if options.len() == 1));
     let params = r#"{"sessionId":"s","update":{"sessionUpdate":"current_mode_update","currentModeId":"m"}}"#;
     assert!(read_update(params).unwrap().is_empty());
 }
@@ -357,7 +363,7 @@ fn usage_is_window_and_cost_as_they_were_said() {
     let update =
         json!({"sessionUpdate": "usage_update", "used": 5, "size": 9, "cost": {"amount": 0.1, "currency": "EUR"}});
     let AgentEvent::Usage(usage) = event(update) else { panic!() };
-    assert_eq!(usage.context, Some(ContextUse { used: 5, size: 9 }));
+    assert_eq!(usage.context, Some(ContextUsage { used: 5, size: 9 }));
     let cost = Cost { amount: Number::from_f64(0.1).unwrap(), currency: "EUR".to_owned() };
     assert_eq!((usage.cost, usage.input_tokens), (Some(cost), None));
     let AgentEvent::Usage(usage) = event(json!({"sessionUpdate": "usage_update", "used": 5, "size": 9})) else {
@@ -579,7 +585,7 @@ fn a_verdict_without_a_fitting_option_cancels() {
 // The end.
 
 fn end(response: Value) -> (Vec<AgentEvent>, Result<(), AgentError>) {
-    ended(&serde_json::from_value(response).unwrap())
+    turn_end(&serde_json::from_value(response).unwrap())
 }
 
 #[test]
@@ -613,6 +619,6 @@ fn a_turn_that_was_refused_or_given_up_failed() {
     for (reason, words) in [("refusal", "refused"), ("cancelled", "the agent gave up the turn")] {
         let (events, result) = end(json!({"stopReason": reason}));
         assert!(events.is_empty());
-        assert!(matches!(&result, Err(AgentError::Turn(said)) if said.contains(words)), "{result:?}");
+        assert!(matches!(&result, Err(AgentError::TurnFailed(said)) if said.contains(words)), "{result:?}");
     }
 }

@@ -5,19 +5,19 @@ use grove_core::*;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Object, block, call, text};
+use super::{JsonObject, block, call, text};
 use crate::agent::*;
 
 /// An update, and the session that it is about.
 #[derive(Debug)]
-pub(crate) struct Update {
+pub(crate) struct ParsedUpdate {
     pub(crate) session: acp::SessionId,
-    pub(crate) said: Said,
+    pub(crate) said: UpdateContent,
 }
 
 /// What an update says.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum UpdateContent {
     /// What happened. Nothing, where it says nothing that is kept.
     Events(Vec<AgentEvent>),
     /// The agent has switched to this mode. What that means depends on the modes that there are.
@@ -53,13 +53,13 @@ pub enum UpdateError {
 pub fn read_update(params: &str) -> Result<Vec<AgentEvent>, UpdateError> {
     let params = serde_json::from_str(params).map_err(|error| UpdateError::NotJson(error.to_string()))?;
     match update(params)?.said {
-        Said::Events(events) => Ok(events),
-        Said::Mode(_) | Said::Options(_) => Ok(Vec::new()),
+        UpdateContent::Events(events) => Ok(events),
+        UpdateContent::Mode(_) | UpdateContent::Options(_) => Ok(Vec::new()),
     }
 }
 
 /// The params of a `session/update`.
-pub(crate) fn update(mut params: Value) -> Result<Update, UpdateError> {
+pub(crate) fn update(mut params: Value) -> Result<ParsedUpdate, UpdateError> {
     let session = params.get("sessionId").and_then(Value::as_str).map(acp::SessionId::new);
     let Some(Value::Object(mut said)) = params.get_mut("update").map(Value::take) else {
         return Err(malformed("", "it has no member \"update\" that is an object"));
@@ -69,10 +69,10 @@ pub(crate) fn update(mut params: Value) -> Result<Update, UpdateError> {
         _ => return Err(malformed("", "it has no member \"sessionUpdate\" that is a text")),
     };
     let session = session.ok_or_else(|| malformed(&kind, "it has no member \"sessionId\" that is a text"))?;
-    Ok(Update { session, said: read(&kind, said)? })
+    Ok(ParsedUpdate { session, said: read(&kind, said)? })
 }
 
-fn read(kind: &str, said: Object) -> Result<Said, UpdateError> {
+fn read(kind: &str, said: JsonObject) -> Result<UpdateContent, UpdateError> {
     let events = match kind {
         "agent_message_chunk" => block::events(chunk(kind, said)?, AgentEvent::Text),
         "agent_thought_chunk" => block::events(chunk(kind, said)?, AgentEvent::Reasoning),
@@ -95,35 +95,35 @@ fn read(kind: &str, said: Object) -> Result<Said, UpdateError> {
         // A summary in pieces is for the agent. That there is one, its update says.
         "compaction_summary_chunk" => Vec::new(),
         "current_mode_update" => {
-            return Ok(Said::Mode(typed::<acp::CurrentModeUpdate>(kind, said)?.current_mode_id));
+            return Ok(UpdateContent::Mode(typed::<acp::CurrentModeUpdate>(kind, said)?.current_mode_id));
         }
         "config_option_update" => {
-            return Ok(Said::Options(typed::<acp::ConfigOptionUpdate>(kind, said)?.config_options));
+            return Ok(UpdateContent::Options(typed::<acp::ConfigOptionUpdate>(kind, said)?.config_options));
         }
         _ => return Err(UpdateError::Unknown { kind: kind.to_owned() }),
     };
-    Ok(Said::Events(events))
+    Ok(UpdateContent::Events(events))
 }
 
 fn malformed(kind: &str, why: impl ToString) -> UpdateError {
     UpdateError::Malformed { kind: kind.to_owned(), why: why.to_string() }
 }
 
-fn typed<T: DeserializeOwned>(kind: &str, said: Object) -> Result<T, UpdateError> {
+fn typed<T: DeserializeOwned>(kind: &str, said: JsonObject) -> Result<T, UpdateError> {
     serde_json::from_value(Value::Object(said)).map_err(|error| malformed(kind, error))
 }
 
-fn chunk(kind: &str, said: Object) -> Result<acp::ContentBlock, UpdateError> {
+fn chunk(kind: &str, said: JsonObject) -> Result<acp::ContentBlock, UpdateError> {
     typed::<acp::ContentChunk>(kind, said).map(|chunk| chunk.content)
 }
 
-fn list<'a>(kind: &str, said: &'a Object, name: &str) -> Result<&'a Vec<Value>, UpdateError> {
+fn list<'a>(kind: &str, said: &'a JsonObject, name: &str) -> Result<&'a Vec<Value>, UpdateError> {
     let list = said.get(name).and_then(Value::as_array);
     list.ok_or_else(|| malformed(kind, format!("it has no list {name:?}")))
 }
 
 /// The steps of a plan. One whose priority or status has a new name is better shown than left out.
-fn plan(kind: &str, said: &Object) -> Result<Vec<PlanEntry>, UpdateError> {
+fn plan(kind: &str, said: &JsonObject) -> Result<Vec<PlanEntry>, UpdateError> {
     let entry = |entry: &Value| {
         let entry = entry.as_object()?;
         let priority = match text(entry, "priority") {
@@ -141,7 +141,7 @@ fn plan(kind: &str, said: &Object) -> Result<Vec<PlanEntry>, UpdateError> {
     Ok(list(kind, said, "entries")?.iter().filter_map(entry).collect())
 }
 
-fn plan_update(kind: &str, mut said: Object) -> Result<AgentEvent, UpdateError> {
+fn plan_update(kind: &str, mut said: JsonObject) -> Result<AgentEvent, UpdateError> {
     let Some(Value::Object(said)) = said.remove("plan") else {
         return Err(malformed(kind, "it has no member \"plan\" that is an object"));
     };
@@ -149,15 +149,15 @@ fn plan_update(kind: &str, mut said: Object) -> Result<AgentEvent, UpdateError> 
     match needed("type")? {
         "items" => plan(kind, &said).map(AgentEvent::Plan),
         "markdown" => {
-            let body = Body::Text(needed("content")?.to_owned());
-            Ok(AgentEvent::Body { mime_type: "text/markdown".to_owned(), body })
+            let body = PartContent::Text(needed("content")?.to_owned());
+            Ok(AgentEvent::PartContent { mime_type: "text/markdown".to_owned(), body })
         }
         "file" => Ok(AgentEvent::Notice(format!("The agent's plan is in {}.", needed("uri")?))),
         other => Err(UpdateError::Unknown { kind: format!("{kind}/{other}") }),
     }
 }
 
-fn commands(kind: &str, said: &Object) -> Result<Vec<AgentCommand>, UpdateError> {
+fn commands(kind: &str, said: &JsonObject) -> Result<Vec<AgentCommand>, UpdateError> {
     let command = |command: &Value| {
         let command = command.as_object()?;
         let name = text(command, "name").map(|name| name.strip_prefix('/').unwrap_or(name))?;
@@ -171,9 +171,9 @@ fn commands(kind: &str, said: &Object) -> Result<Vec<AgentCommand>, UpdateError>
     Ok(list(kind, said, "availableCommands")?.iter().filter_map(command).collect())
 }
 
-fn usage(kind: &str, said: &Object) -> Result<Usage, UpdateError> {
+fn usage(kind: &str, said: &JsonObject) -> Result<Usage, UpdateError> {
     let number = |name: &str| said.get(name).and_then(Value::as_u64);
-    let context = number("used").zip(number("size")).map(|(used, size)| ContextUse { used, size });
+    let context = number("used").zip(number("size")).map(|(used, size)| ContextUsage { used, size });
     let cost = said.get("cost").and_then(Value::as_object).and_then(|cost| {
         let Value::Number(amount) = cost.get("amount")? else { return None };
         Some(Cost { amount: amount.clone(), currency: text(cost, "currency")?.to_owned() })
@@ -184,7 +184,7 @@ fn usage(kind: &str, said: &Object) -> Result<Usage, UpdateError> {
     Ok(Usage { context, cost, ..Usage::default() })
 }
 
-fn notice(kind: &str, said: &Object) -> Result<String, UpdateError> {
+fn notice(kind: &str, said: &JsonObject) -> Result<String, UpdateError> {
     let title = text(said, "title").ok_or_else(|| malformed(kind, "it has no \"title\""))?;
     let severity = match text(said, "severity") {
         Some("warning") => "Warning: ",

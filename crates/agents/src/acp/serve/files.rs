@@ -7,9 +7,9 @@ use std::path::{Component, Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_wire::jsonrpc::ErrorObject;
-use grove_work::{Access, FileError, read};
+use grove_work::{FileAccess, FileError, read};
 
-use super::{Served, guarded, refused};
+use super::{AgentServices, protected, refused};
 use crate::acp::random;
 
 /// How large a file may be that is read.
@@ -27,19 +27,19 @@ pub(crate) struct PlannedWrite {
     existing: PathBuf,
     pub(crate) content: String,
     /// A person has to be asked first.
-    pub(crate) guarded: Option<Guarded>,
+    pub(crate) protected: Option<ProtectedWrite>,
 }
 
 /// Why a person is asked before a write.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct ProtectedWrite {
     /// Words that follow the path.
     pub(crate) reason: &'static str,
     /// The file's text before the write, where it has one that can be shown.
     pub(crate) before: Option<String>,
 }
 
-impl Served {
+impl AgentServices {
     /// The text of a file: as an editor shows it, else as it is stored.
     pub(crate) async fn read_text_file(
         &self,
@@ -50,7 +50,7 @@ impl Served {
             return Ok(acp::ReadTextFileResponse::new(lines(text?, request.line, request.limit)));
         }
         // A file that is not saved yet is none of the disk's.
-        match self.policy.allowed(path, Access::Read).await {
+        match self.policy.allowed(path, FileAccess::Read).await {
             Ok(_) | Err(FileError::NotFound { .. }) => {}
             Err(error) => return Err(refused(&error)),
         }
@@ -91,14 +91,14 @@ impl Served {
         let (target, existing) = self.target(&path).await?;
         let (directories, asked, real) = (self.directories.clone(), path.clone(), target.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let guarded = guarded::reason(&directories, &asked, &real)?;
+            let protected = protected::reason(&directories, &asked, &real)?;
             // A person who is asked sees what would change.
             let before = fs::metadata(&real).ok().filter(|found| found.len() <= SHOWN_BYTES);
             let before = before.and_then(|_| fs::read_to_string(&real).ok());
-            Some(Guarded { reason: guarded, before })
+            Some(ProtectedWrite { reason: protected, before })
         });
-        let guarded = looked.await.map_err(|error| ErrorObject::internal(error.to_string()))?;
-        Ok(PlannedWrite { path, target, existing, content: request.content, guarded })
+        let protected = looked.await.map_err(|error| ErrorObject::internal(error.to_string()))?;
+        Ok(PlannedWrite { path, target, existing, content: request.content, protected })
     }
 
     /// Replaces a file, or creates it with the folders above it.
@@ -114,7 +114,7 @@ impl Served {
     /// Where a path that is to be written really leads, and what of it exists.
     async fn target(&self, path: &Path) -> Result<(PathBuf, PathBuf), ErrorObject> {
         let outside = || refused(&FileError::Outside { path: path.to_owned() });
-        match self.policy.allowed(path, Access::Read).await {
+        match self.policy.allowed(path, FileAccess::Read).await {
             Ok(real) => return Ok((real.clone(), real)),
             Err(FileError::NotFound { .. }) => {}
             Err(error) => return Err(refused(&error)),
@@ -122,7 +122,7 @@ impl Served {
         let mut above = path;
         let real = loop {
             above = above.parent().ok_or_else(outside)?;
-            match self.policy.allowed(above, Access::Read).await {
+            match self.policy.allowed(above, FileAccess::Read).await {
                 Ok(real) => break real,
                 Err(FileError::NotFound { .. }) => {}
                 Err(error) => return Err(refused(&error)),
@@ -157,7 +157,7 @@ impl Served {
             });
             made.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(missing)?;
             // Somebody may have put a link in its place.
-            let found = self.policy.allowed(&folder, Access::Read).await.map_err(|error| refused(&error))?;
+            let found = self.policy.allowed(&folder, FileAccess::Read).await.map_err(|error| refused(&error))?;
             if found != folder {
                 return Err(outside());
             }
@@ -243,27 +243,27 @@ mod tests {
     use grove_core::SessionId;
 
     use super::*;
-    use crate::acp::fleet::Documents;
-    use crate::acp::serve::{Ground, NOT_FOUND};
+    use crate::acp::pool::Documents;
+    use crate::acp::serve::{NOT_FOUND, ServiceScope};
 
     #[derive(Debug)]
-    struct Editor(PathBuf);
+    struct OpenDocument(PathBuf);
 
     #[async_trait]
-    impl Documents for Editor {
+    impl Documents for OpenDocument {
         async fn text(&self, _session: &SessionId, path: &Path) -> Option<String> {
             (path == self.0).then(|| "not saved".to_owned())
         }
     }
 
-    struct Place {
+    struct FilesFixture {
         _folder: tempfile::TempDir,
         work: PathBuf,
         outside: PathBuf,
-        served: Served,
+        services: AgentServices,
     }
 
-    fn place() -> Place {
+    fn fixture() -> FilesFixture {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (work, outside) = (root.join("work"), root.join("outside"));
@@ -276,105 +276,105 @@ mod tests {
         symlink(&outside, work.join("way-out")).unwrap();
         symlink(outside.join("none"), work.join("to-nothing")).unwrap();
         symlink(work.join("a.txt"), work.join("link")).unwrap();
-        let ground = Ground {
+        let service_scope = ServiceScope {
             session: "s".into(),
             cwd: work.clone(),
             directories: vec![work.clone()],
             private: vec![work.join("secret"), work.join("later")],
-            documents: Arc::new(Editor(work.join("open.txt"))),
+            documents: Arc::new(OpenDocument(work.join("open.txt"))),
             spills: Arc::new(()),
         };
-        Place { _folder: folder, work, outside, served: Served::new(ground, "tag".to_owned()) }
+        FilesFixture { _folder: folder, work, outside, services: AgentServices::new(service_scope, "tag".to_owned()) }
     }
 
-    impl Place {
+    impl FilesFixture {
         async fn read(&self, path: &Path, line: Option<u32>, limit: Option<u32>) -> Result<String, ErrorObject> {
             let request = acp::ReadTextFileRequest::new("s", path).line(line).limit(limit);
-            self.served.read_text_file(request).await.map(|answer| answer.content)
+            self.services.read_text_file(request).await.map(|answer| answer.content)
         }
 
         async fn write(&self, path: &Path, content: &str) -> Result<(), ErrorObject> {
-            let planned = self.served.plan_write(acp::WriteTextFileRequest::new("s", path, content)).await?;
-            if let Some(guarded) = planned.guarded {
-                return Err(ErrorObject::invalid_params(guarded.reason));
+            let planned = self.services.plan_write(acp::WriteTextFileRequest::new("s", path, content)).await?;
+            if let Some(protected) = planned.protected {
+                return Err(ErrorObject::invalid_params(protected.reason));
             }
-            self.served.write(planned).await.map(|_| ())
+            self.services.write(planned).await.map(|_| ())
         }
     }
 
     #[tokio::test]
     async fn a_file_is_read_from_a_line_on_and_as_an_editor_shows_it() {
-        let place = place();
-        let file = place.work.join("a.txt");
-        assert_eq!(place.read(&file, None, None).await.unwrap(), "one\ntwo\nthree");
-        assert_eq!(place.read(&file, Some(2), Some(1)).await.unwrap(), "two\n");
-        assert_eq!(place.read(&file, Some(3), None).await.unwrap(), "three");
-        assert_eq!(place.read(&file, Some(0), Some(1)).await.unwrap(), "one\n");
-        assert_eq!(place.read(&file, Some(9), None).await.unwrap(), "");
-        assert_eq!(place.read(&place.work.join("open.txt"), None, None).await.unwrap(), "not saved");
-        let missing = place.read(&place.work.join("none"), None, None).await.unwrap_err();
+        let fixture = fixture();
+        let file = fixture.work.join("a.txt");
+        assert_eq!(fixture.read(&file, None, None).await.unwrap(), "one\ntwo\nthree");
+        assert_eq!(fixture.read(&file, Some(2), Some(1)).await.unwrap(), "two\n");
+        assert_eq!(fixture.read(&file, Some(3), None).await.unwrap(), "three");
+        assert_eq!(fixture.read(&file, Some(0), Some(1)).await.unwrap(), "one\n");
+        assert_eq!(fixture.read(&file, Some(9), None).await.unwrap(), "");
+        assert_eq!(fixture.read(&fixture.work.join("open.txt"), None, None).await.unwrap(), "not saved");
+        let missing = fixture.read(&fixture.work.join("none"), None, None).await.unwrap_err();
         assert_eq!(missing.code, NOT_FOUND);
         assert!(missing.message.starts_with("Resource not found: /"), "{missing}");
-        let above = place.read(&place.work.join("new/deep/file"), None, None).await.unwrap_err();
+        let above = fixture.read(&fixture.work.join("new/deep/file"), None, None).await.unwrap_err();
         assert!(above.message.contains("Resource not found"), "{above}");
-        fs::File::create(place.work.join("big")).unwrap().set_len(READ_BYTES + 1).unwrap();
-        let large = place.read(&place.work.join("big"), None, None).await.unwrap_err();
+        fs::File::create(fixture.work.join("big")).unwrap().set_len(READ_BYTES + 1).unwrap();
+        let large = fixture.read(&fixture.work.join("big"), None, None).await.unwrap_err();
         assert!(large.message.contains("larger than"), "{large}");
-        fs::write(place.work.join("bytes"), [0xff]).unwrap();
-        assert!(place.read(&place.work.join("bytes"), None, None).await.unwrap_err().message.contains("no text"));
+        fs::write(fixture.work.join("bytes"), [0xff]).unwrap();
+        assert!(fixture.read(&fixture.work.join("bytes"), None, None).await.unwrap_err().message.contains("no text"));
     }
 
     #[tokio::test]
     async fn nothing_is_read_or_written_outside_the_working_directories() {
-        let place = place();
+        let fixture = fixture();
         for path in
             ["../outside/b.txt", "way-out/b.txt", "way-out/new", "to-nothing", "secret/token", "secret/new", "later/x"]
         {
-            let path = place.work.join(path);
-            assert!(place.write(&path, "x").await.is_err(), "{}", path.display());
-            assert!(place.read(&path, None, None).await.is_err(), "{}", path.display());
+            let path = fixture.work.join(path);
+            assert!(fixture.write(&path, "x").await.is_err(), "{}", path.display());
+            assert!(fixture.read(&path, None, None).await.is_err(), "{}", path.display());
         }
         for path in ["a.txt", "", "/etc/passwd"] {
-            assert!(place.read(Path::new(path), None, None).await.is_err(), "{path}");
+            assert!(fixture.read(Path::new(path), None, None).await.is_err(), "{path}");
         }
-        assert_eq!(fs::read_dir(&place.outside).unwrap().count(), 1);
-        assert!(!place.work.join("later").exists());
-        assert_eq!(fs::read_to_string(place.work.join("secret/token")).unwrap(), "t");
+        assert_eq!(fs::read_dir(&fixture.outside).unwrap().count(), 1);
+        assert!(!fixture.work.join("later").exists());
+        assert_eq!(fs::read_to_string(fixture.work.join("secret/token")).unwrap(), "t");
     }
 
     #[tokio::test]
     async fn a_write_into_git_or_configuration_is_not_done_without_a_question_and_leaves_nothing_behind() {
-        let place = place();
+        let fixture = fixture();
         for name in ["objects", "refs", "hooks"] {
-            fs::create_dir_all(place.work.join("data").join(name)).unwrap();
+            fs::create_dir_all(fixture.work.join("data").join(name)).unwrap();
         }
-        fs::write(place.work.join("data/HEAD"), "ref: refs/heads/main").unwrap();
-        symlink(place.work.join("data"), place.work.join("innocent")).unwrap();
-        symlink(place.work.join("data/hooks"), place.work.join(".git")).unwrap();
+        fs::write(fixture.work.join("data/HEAD"), "ref: refs/heads/main").unwrap();
+        symlink(fixture.work.join("data"), fixture.work.join("innocent")).unwrap();
+        symlink(fixture.work.join("data/hooks"), fixture.work.join(".git")).unwrap();
         for path in
             [".git/pre-commit", "innocent/hooks/post-merge", "data/config", "new/.GIT/hooks/x", ".claude/settings.json"]
         {
-            let error = place.write(&place.work.join(path), "x").await.unwrap_err();
+            let error = fixture.write(&fixture.work.join(path), "x").await.unwrap_err();
             assert!(error.message.contains("run programs"), "{path}: {error}");
         }
-        assert!(!place.work.join("new").exists(), "not even a folder");
-        assert!(!place.work.join("data/config").exists());
+        assert!(!fixture.work.join("new").exists(), "not even a folder");
+        assert!(!fixture.work.join("data/config").exists());
     }
 
     #[tokio::test]
     async fn a_file_is_replaced_whole_and_keeps_its_permissions() {
-        let place = place();
-        let file = place.work.join("a.txt");
+        let fixture = fixture();
+        let file = fixture.work.join("a.txt");
         fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
-        place.write(&place.work.join("link"), "new").await.unwrap();
-        assert!(place.work.join("link").is_symlink(), "what a link leads to is written, not the link");
+        fixture.write(&fixture.work.join("link"), "new").await.unwrap();
+        assert!(fixture.work.join("link").is_symlink(), "what a link leads to is written, not the link");
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o755);
-        place.write(&place.work.join("x/y/z.txt"), "z").await.unwrap();
-        assert_eq!(fs::read_to_string(place.work.join("x/y/z.txt")).unwrap(), "z");
-        assert!(place.write(&place.work.join("x"), "a folder").await.is_err());
-        assert!(place.write(&place.work.join("n/../../outside/c"), "c").await.is_err());
-        let left: Vec<_> = fs::read_dir(&place.work).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        fixture.write(&fixture.work.join("x/y/z.txt"), "z").await.unwrap();
+        assert_eq!(fs::read_to_string(fixture.work.join("x/y/z.txt")).unwrap(), "z");
+        assert!(fixture.write(&fixture.work.join("x"), "a folder").await.is_err());
+        assert!(fixture.write(&fixture.work.join("n/../../outside/c"), "c").await.is_err());
+        let left: Vec<_> = fs::read_dir(&fixture.work).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(!left.iter().any(|name| name.to_string_lossy().contains(".grove-")), "{left:?}");
     }
 }

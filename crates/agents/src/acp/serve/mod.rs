@@ -1,9 +1,9 @@
 //! What an agent may ask of us: files and terminals, inside its working directories.
 
 mod files;
-mod guarded;
+mod output_spill;
 mod plain;
-mod screen;
+mod protected;
 mod terminals;
 
 use std::collections::{HashMap, VecDeque};
@@ -15,16 +15,16 @@ use grove_wire::jsonrpc::ErrorObject;
 use grove_work::{FileError, Policy, Roots, Terminal, TerminalLimits, Terminals};
 
 pub(crate) use self::files::PlannedWrite;
-use self::screen::Screen;
-use super::fleet::Documents;
-use crate::spills::Spills;
+use self::output_spill::OutputSpill;
+use super::pool::Documents;
+use crate::spills::SpillStore;
 
 /// What the protocol says where there is no such file.
 const NOT_FOUND: i64 = -32002;
 
 /// What one agent's process may use.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct AgentServices {
     session: SessionId,
     /// Where commands run that say nothing else.
     cwd: PathBuf,
@@ -34,33 +34,33 @@ pub(crate) struct Served {
     documents: Arc<dyn Documents>,
     terminals: Terminals,
     /// What terminals have shown, by their ids.
-    screens: Mutex<HashMap<String, Screen>>,
+    output_spills: Mutex<HashMap<String, OutputSpill>>,
     /// The newest terminals of the turn, released or not: calls show them to the end.
     recent: Mutex<VecDeque<Terminal>>,
-    spills: Arc<dyn Spills>,
+    spills: Arc<dyn SpillStore>,
     /// What its terminals are called, so that those of an earlier host are not taken for them.
     tag: String,
 }
 
 /// Where an agent works, and what it never sees.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct ServiceScope {
     pub(crate) session: SessionId,
     pub(crate) cwd: PathBuf,
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) private: Vec<PathBuf>,
     pub(crate) documents: Arc<dyn Documents>,
-    pub(crate) spills: Arc<dyn Spills>,
+    pub(crate) spills: Arc<dyn SpillStore>,
 }
 
-impl Served {
-    pub(crate) fn new(ground: Ground, tag: String) -> Self {
-        let Ground { session, cwd, directories, private, documents, spills } = ground;
+impl AgentServices {
+    pub(crate) fn new(service_scope: ServiceScope, tag: String) -> Self {
+        let ServiceScope { session, cwd, directories, private, documents, spills } = service_scope;
         let roots = Roots { private: private.clone(), ..Roots::default() };
         let policy = Policy::new(roots, directories.clone());
-        let (terminals, screens) = (Terminals::new(TerminalLimits::default()), Mutex::default());
+        let (terminals, output_spills) = (Terminals::new(TerminalLimits::default()), Mutex::default());
         let recent = Mutex::default();
-        Self { session, cwd, policy, directories, private, documents, terminals, screens, recent, spills, tag }
+        Self { session, cwd, policy, directories, private, documents, terminals, output_spills, recent, spills, tag }
     }
 }
 

@@ -6,17 +6,17 @@ use std::sync::{MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_wire::jsonrpc::ErrorObject;
-use grove_work::{Access, Exit, Output, Program, Terminal, TerminalError, TerminalRequest, TerminalSize};
+use grove_work::{Exit, FileAccess, Program, Terminal, TerminalError, TerminalOutput, TerminalRequest, TerminalSize};
 
+use super::output_spill::OutputSpill;
 use super::plain;
-use super::screen::Screen;
-use super::{Served, not_found, refused};
+use super::{AgentServices, not_found, refused};
 use crate::acp::session::TerminalText;
 
 /// How many terminals are known that may be released by now. Each has kept up to a MiB.
 const RECENT: usize = 16;
 
-impl Served {
+impl AgentServices {
     pub(crate) async fn create_terminal(
         &self,
         request: acp::CreateTerminalRequest,
@@ -33,11 +33,11 @@ impl Served {
         let output_bytes = request.output_byte_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let wanted = TerminalRequest { program, output_bytes, size: TerminalSize::default() };
         let (terminal, screen) = self.terminals.create(&wanted).map_err(failed)?;
-        let (kept, shown) = Screen::begin(self.spills.begin());
-        self.screens().insert(terminal.id().to_owned(), kept);
+        let (kept, shown) = OutputSpill::begin(self.spills.begin());
+        self.output_spills().insert(terminal.id().to_owned(), kept);
         self.remember(terminal.clone());
         // It ends with the terminal, which ends with us.
-        tokio::spawn(screen.telling(shown).run());
+        tokio::spawn(screen.with_listener(shown).run());
         Ok(acp::CreateTerminalResponse::new(format!("{}-{}", self.tag, terminal.id())))
     }
 
@@ -46,7 +46,7 @@ impl Served {
         request: &acp::TerminalOutputRequest,
     ) -> Result<acp::TerminalOutputResponse, ErrorObject> {
         let output = self.terminal(&request.terminal_id)?.output();
-        let screen = self.screens().get(self.own(&request.terminal_id)?).cloned();
+        let screen = self.output_spills().get(self.own(&request.terminal_id)?).cloned();
         if let Some(screen) = screen
             && let Some(notice) = screen.notice().await
         {
@@ -78,7 +78,7 @@ impl Served {
         request: &acp::ReleaseTerminalRequest,
     ) -> Result<acp::ReleaseTerminalResponse, ErrorObject> {
         let own = self.own(&request.terminal_id)?;
-        self.screens().remove(own);
+        self.output_spills().remove(own);
         self.terminals.release(own).await.map_err(failed)?;
         Ok(acp::ReleaseTerminalResponse::new())
     }
@@ -88,7 +88,7 @@ impl Served {
         let own = self.own(&acp::TerminalId::new(id)).ok()?.to_owned();
         let recent = || self.recent().iter().find(|terminal| terminal.id() == own).cloned();
         let terminal = self.terminals.get(&own).ok().or_else(recent)?;
-        let Output { text, truncated, exit } = terminal.output();
+        let TerminalOutput { text, truncated, exit } = terminal.output();
         let text = plain::screen(&text);
         let text = if truncated { format!("[earlier output is not shown]\n{text}") } else { text };
         Some(TerminalText { text, ended: exit.is_some() })
@@ -109,14 +109,14 @@ impl Served {
 
     /// Ends all commands: what they were for is over.
     pub(crate) async fn release_terminals(&self) {
-        self.screens().clear();
+        self.output_spills().clear();
         self.recent().clear();
         self.terminals.release_all().await;
     }
 
     // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
-    fn screens(&self) -> MutexGuard<'_, HashMap<String, Screen>> {
-        self.screens.lock().unwrap_or_else(PoisonError::into_inner)
+    fn output_spills(&self) -> MutexGuard<'_, HashMap<String, OutputSpill>> {
+        self.output_spills.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn terminal(&self, id: &acp::TerminalId) -> Result<Terminal, ErrorObject> {
@@ -130,7 +130,7 @@ impl Served {
     }
 
     async fn folder(&self, path: &std::path::Path) -> Result<PathBuf, ErrorObject> {
-        self.policy.allowed(path, Access::Browse).await.map_err(|error| refused(&error))
+        self.policy.allowed(path, FileAccess::Browse).await.map_err(|error| refused(&error))
     }
 }
 
@@ -169,11 +169,11 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::acp::fleet::NoDocuments;
-    use crate::acp::serve::{Ground, NOT_FOUND};
+    use crate::acp::pool::NoDocuments;
+    use crate::acp::serve::{NOT_FOUND, ServiceScope};
 
-    fn served(work: &std::path::Path) -> Served {
-        let ground = Ground {
+    fn services(work: &std::path::Path) -> AgentServices {
+        let service_scope = ServiceScope {
             session: "s".into(),
             cwd: work.to_owned(),
             directories: vec![work.to_owned()],
@@ -181,71 +181,71 @@ mod tests {
             documents: Arc::new(NoDocuments),
             spills: Arc::new(()),
         };
-        Served::new(ground, "tag".to_owned())
+        AgentServices::new(service_scope, "tag".to_owned())
     }
 
     async fn run(
-        served: &Served,
+        services: &AgentServices,
         request: acp::CreateTerminalRequest,
     ) -> (acp::TerminalOutputResponse, acp::TerminalId) {
-        let id = served.create_terminal(request).await.unwrap().terminal_id;
+        let id = services.create_terminal(request).await.unwrap().terminal_id;
         let waits = acp::WaitForTerminalExitRequest::new("s", id.clone());
-        timeout(Duration::from_secs(30), served.wait_for_terminal_exit(&waits)).await.unwrap().unwrap();
-        (served.terminal_output(&acp::TerminalOutputRequest::new("s", id.clone())).await.unwrap(), id)
+        timeout(Duration::from_secs(30), services.wait_for_terminal_exit(&waits)).await.unwrap().unwrap();
+        (services.terminal_output(&acp::TerminalOutputRequest::new("s", id.clone())).await.unwrap(), id)
     }
 
     #[tokio::test]
     async fn a_command_runs_in_the_working_directory_with_what_it_is_given() {
         let folder = tempfile::tempdir().unwrap();
         let work = folder.path().canonicalize().unwrap();
-        let served = served(&work);
+        let services = services(&work);
         let request = acp::CreateTerminalRequest::new("s", "sh")
             .args(vec!["-c".to_owned(), "pwd; echo $A; exit 3".to_owned()])
             .env(vec![acp::EnvVariable::new("A", "b")]);
-        let (output, id) = run(&served, request).await;
+        let (output, id) = run(&services, request).await;
         assert_eq!(output.output, format!("{}\nb\n", work.display()));
         let shown = TerminalText { text: output.output.clone(), ended: true };
-        assert_eq!(served.shown(&id.0), Some(shown.clone()));
+        assert_eq!(services.shown(&id.0), Some(shown.clone()));
         assert_eq!(output.exit_status.unwrap().exit_code, Some(3));
-        served.release_terminal(&acp::ReleaseTerminalRequest::new("s", id.clone())).await.unwrap();
-        let gone = served.terminal_output(&acp::TerminalOutputRequest::new("s", id)).await.unwrap_err();
+        services.release_terminal(&acp::ReleaseTerminalRequest::new("s", id.clone())).await.unwrap();
+        let gone = services.terminal_output(&acp::TerminalOutputRequest::new("s", id)).await.unwrap_err();
         assert_eq!(gone.code, NOT_FOUND);
-        assert_eq!(served.shown("tag-terminal-1"), Some(shown), "people see it to the end of the turn");
-        served.release_terminals().await;
-        assert_eq!(served.shown("tag-terminal-1"), None);
+        assert_eq!(services.shown("tag-terminal-1"), Some(shown), "people see it to the end of the turn");
+        services.release_terminals().await;
+        assert_eq!(services.shown("tag-terminal-1"), None);
         let elsewhere =
-            served.terminal_output(&acp::TerminalOutputRequest::new("s", "old-terminal-1")).await.unwrap_err();
+            services.terminal_output(&acp::TerminalOutputRequest::new("s", "old-terminal-1")).await.unwrap_err();
         assert_eq!(elsewhere.code, NOT_FOUND);
     }
 
     #[tokio::test]
     async fn a_command_line_in_place_of_a_program_is_given_to_a_shell() {
         let folder = tempfile::tempdir().unwrap();
-        let served = served(folder.path());
-        let (output, _) = run(&served, acp::CreateTerminalRequest::new("s", "echo one && echo two")).await;
+        let services = services(folder.path());
+        let (output, _) = run(&services, acp::CreateTerminalRequest::new("s", "echo one && echo two")).await;
         assert_eq!(output.output, "one\ntwo\n");
     }
 
     #[tokio::test]
     async fn no_command_runs_outside_the_working_directories() {
         let folder = tempfile::tempdir().unwrap();
-        let served = served(folder.path());
+        let services = services(folder.path());
         let request = acp::CreateTerminalRequest::new("s", "pwd").cwd(PathBuf::from("/"));
-        assert!(served.create_terminal(request).await.is_err());
+        assert!(services.create_terminal(request).await.is_err());
     }
 
     #[tokio::test]
     async fn whoever_waits_for_a_command_is_told_when_all_are_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let served = Arc::new(served(folder.path()));
+        let services = Arc::new(services(folder.path()));
         let request = acp::CreateTerminalRequest::new("s", "sleep").args(vec!["600".to_owned()]);
-        let id = served.create_terminal(request).await.unwrap().terminal_id;
+        let id = services.create_terminal(request).await.unwrap().terminal_id;
         let waiting = tokio::spawn({
-            let served = Arc::clone(&served);
-            async move { served.wait_for_terminal_exit(&acp::WaitForTerminalExitRequest::new("s", id)).await }
+            let services = Arc::clone(&services);
+            async move { services.wait_for_terminal_exit(&acp::WaitForTerminalExitRequest::new("s", id)).await }
         });
         tokio::time::sleep(Duration::from_millis(20)).await;
-        timeout(Duration::from_secs(30), served.release_terminals()).await.unwrap();
+        timeout(Duration::from_secs(30), services.release_terminals()).await.unwrap();
         let exit = timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
         // Where nobody waits any more, there is no such terminal.
         assert!(exit.is_err() || exit.is_ok_and(|exit| exit.exit_status.exit_code.is_none()));

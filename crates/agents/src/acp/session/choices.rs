@@ -5,20 +5,20 @@ use grove_core::{Extra, ModelId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::acp::settings::{Change, Settings};
+use crate::acp::settings::{AgentSettings, SettingRequest};
 use crate::agent::AgentEvent;
 
 /// The settings, with what the agent said that they came of.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choices {
-    settings: Settings,
-    said: Said,
+    settings: AgentSettings,
+    said: ReportedSettings,
 }
 
 /// What an agent said of its settings: together it gives them anew.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Said {
+pub(super) struct ReportedSettings {
     /// The answer that opened the conversation.
     opened: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,11 +32,11 @@ pub(super) struct Said {
 impl Choices {
     /// What the answer says that opened the conversation.
     pub(super) fn of(opened: Value) -> Self {
-        Self { settings: Settings::of(&opened), said: Said { opened, ..Said::default() } }
+        Self { settings: AgentSettings::of(&opened), said: ReportedSettings { opened, ..ReportedSettings::default() } }
     }
 
     /// The settings as they were when this was stored.
-    pub(super) fn again(said: Said) -> Self {
+    pub(super) fn again(said: ReportedSettings) -> Self {
         let mut choices = Self::of(said.opened);
         if let Some(options) = said.options {
             choices.take_options(options);
@@ -45,16 +45,16 @@ impl Choices {
             choices.take_mode(mode);
         }
         if let Some(model) = said.model {
-            choices.made(&Change::Model(model));
+            choices.made(&SettingRequest::Model(model));
         }
         choices
     }
 
-    pub(super) fn settings(&self) -> &Settings {
+    pub(super) fn settings(&self) -> &AgentSettings {
         &self.settings
     }
 
-    pub(super) fn said(&self) -> &Said {
+    pub(super) fn said(&self) -> &ReportedSettings {
         &self.said
     }
 
@@ -71,27 +71,27 @@ impl Choices {
     }
 
     /// A change was made, and the agent's answer does not say how things stand now.
-    pub(super) fn made(&mut self, change: &Change) {
+    pub(super) fn made(&mut self, change: &SettingRequest) {
         self.settings.made(change);
         match change {
-            Change::Mode(request) => self.said.mode = Some(request.mode_id.clone()),
-            Change::Model(model) => self.said.model = Some(model.clone()),
+            SettingRequest::Mode(request) => self.said.mode = Some(request.mode_id.clone()),
+            SettingRequest::Model(model) => self.said.model = Some(model.clone()),
             // An agent that has options says them all in its answer.
-            Change::Option(_) => {}
+            SettingRequest::Option(_) => {}
         }
     }
 
-    pub(super) fn change(&self, session: &acp::SessionId, wish: &Wish) -> Option<Change> {
-        match wish {
-            Wish::Setting(name, value) => self.settings.change(session, name, value),
-            Wish::Model(model) => self.settings.change_model(session, model),
+    pub(super) fn change(&self, session: &acp::SessionId, chosen_setting: &ChosenSetting) -> Option<SettingRequest> {
+        match chosen_setting {
+            ChosenSetting::Setting(name, value) => self.settings.change(session, name, value),
+            ChosenSetting::Model(model) => self.settings.change_model(session, model),
         }
     }
 
     /// What is chosen.
     pub(super) fn values(&self) -> Extra {
         match self.settings.event() {
-            Some(AgentEvent::Settings { values, .. }) => values,
+            Some(AgentEvent::AgentSettings { values, .. }) => values,
             _ => Extra::new(),
         }
     }
@@ -99,18 +99,18 @@ impl Choices {
 
 /// Something that a person has chosen.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Wish {
+pub(super) enum ChosenSetting {
     Setting(String, Value),
     Model(ModelId),
 }
 
-impl Wish {
+impl ChosenSetting {
     /// How a person calls it.
     pub(super) fn told(&self) -> String {
         match self {
-            Wish::Setting(name, Value::String(value)) => format!("setting {name} = {value}"),
-            Wish::Setting(name, value) => format!("setting {name} = {value}"),
-            Wish::Model(model) => format!("model {model}"),
+            ChosenSetting::Setting(name, Value::String(value)) => format!("setting {name} = {value}"),
+            ChosenSetting::Setting(name, value) => format!("setting {name} = {value}"),
+            ChosenSetting::Model(model) => format!("model {model}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use grove_core::ToolCallId;
 
 use crate::acp::map;
-use crate::agent::{Piece, ToolGave, ToolStage, ToolUpdate};
+use crate::agent::{AccumulatedOutput, ToolOutputPart, ToolStage, ToolUpdate};
 
 /// How many calls of a turn are kept. The content of further ones is shown as it comes.
 const MOST_CALLS: usize = 1_024;
@@ -34,18 +34,18 @@ pub(super) struct CallContents {
 
 #[derive(Debug, Default)]
 struct CallContent {
-    gave: ToolGave,
+    gave: AccumulatedOutput,
     terminals: Vec<String>,
     is_watched: bool,
     is_over: bool,
 }
 
 /// Where the text of a terminal comes from, by its id.
-pub(super) type Screens<'a> = &'a dyn Fn(&str) -> Option<TerminalText>;
+pub(super) type TerminalTexts<'a> = &'a dyn Fn(&str) -> Option<TerminalText>;
 
 impl CallContents {
     /// Completes an update by what its call has shown before. `true`: the call shows a terminal that is not watched yet.
-    pub(super) fn complete(&mut self, update: &mut ToolUpdate, screens: Screens<'_>) -> bool {
+    pub(super) fn complete(&mut self, update: &mut ToolUpdate, terminal_texts: TerminalTexts<'_>) -> bool {
         if self.calls.len() >= MOST_CALLS && !self.calls.contains_key(&update.call) {
             return false;
         }
@@ -58,7 +58,7 @@ impl CallContents {
             content.terminals = terminals;
             let now = self.bytes - before + size(&content.gave);
             if now > MOST_BYTES {
-                content.gave = ToolGave::default();
+                content.gave = AccumulatedOutput::default();
                 self.bytes -= before;
             } else {
                 self.bytes = now;
@@ -67,7 +67,7 @@ impl CallContents {
         let ends = matches!(update.stage, Some(ToolStage::Completed | ToolStage::Failed));
         if is_mentioned || ends || update.permission.is_some() {
             let gave = update.output.take().unwrap_or_else(|| content.gave.clone());
-            let (whole, _) = with_terminals(gave, &content.terminals, screens);
+            let (whole, _) = with_terminals(gave, &content.terminals, terminal_texts);
             update.output = Some(whole).filter(|whole| !is_empty(whole));
         }
         if update.output.is_some() || !is_empty(&content.gave) {
@@ -79,9 +79,13 @@ impl CallContents {
     }
 
     /// What a running call shows now, and whether that is the last of it; `None` where the call is over.
-    pub(super) fn live(&self, call: &ToolCallId, screens: Screens<'_>) -> Option<(ToolGave, bool)> {
+    pub(super) fn live(
+        &self,
+        call: &ToolCallId,
+        terminal_texts: TerminalTexts<'_>,
+    ) -> Option<(AccumulatedOutput, bool)> {
         let content = self.calls.get(call).filter(|content| !content.is_over)?;
-        let (mut gave, ended) = with_terminals(content.gave.clone(), &content.terminals, screens);
+        let (mut gave, ended) = with_terminals(content.gave.clone(), &content.terminals, terminal_texts);
         if gave.text.len() > LIVE_BYTES {
             gave.text.drain(..gave.text.ceil_char_boundary(gave.text.len() - LIVE_BYTES));
         }
@@ -101,9 +105,13 @@ impl CallContents {
 }
 
 /// The content with the text of its terminals behind it, and whether the commands of all of them have ended.
-fn with_terminals(mut gave: ToolGave, terminals: &[String], screens: Screens<'_>) -> (ToolGave, bool) {
+fn with_terminals(
+    mut gave: AccumulatedOutput,
+    terminals: &[String],
+    terminal_texts: TerminalTexts<'_>,
+) -> (AccumulatedOutput, bool) {
     let mut ended = true;
-    for TerminalText { text, ended: this } in terminals.iter().filter_map(|id| screens(id)) {
+    for TerminalText { text, ended: this } in terminals.iter().filter_map(|id| terminal_texts(id)) {
         ended &= this;
         if !gave.text.is_empty() && !gave.text.ends_with('\n') && !text.is_empty() {
             gave.text.push('\n');
@@ -113,17 +121,17 @@ fn with_terminals(mut gave: ToolGave, terminals: &[String], screens: Screens<'_>
     (gave, ended)
 }
 
-fn is_empty(gave: &ToolGave) -> bool {
+fn is_empty(gave: &AccumulatedOutput) -> bool {
     gave.text.is_empty() && gave.pieces.is_empty()
 }
 
-fn size(gave: &ToolGave) -> usize {
-    let piece = |piece: &Piece| match piece {
-        Piece::Edit { path, before, after } => {
+fn size(gave: &AccumulatedOutput) -> usize {
+    let piece = |piece: &ToolOutputPart| match piece {
+        ToolOutputPart::Edit { path, before, after } => {
             let sides = before.iter().chain(after).map(String::len).sum::<usize>();
             path.len() + sides
         }
-        Piece::Bytes { mime_type, bytes } => mime_type.len() + bytes.len(),
+        ToolOutputPart::Bytes { mime_type, bytes } => mime_type.len() + bytes.len(),
     };
     gave.text.len() + gave.pieces.iter().map(piece).sum::<usize>()
 }
@@ -136,8 +144,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::acp::map::Said;
-    use crate::agent::{AgentEvent, PermissionAsked};
+    use crate::acp::map::UpdateContent;
+    use crate::agent::{AgentEvent, PermissionPrompt};
 
     fn no_screen(_: &str) -> Option<TerminalText> {
         None
@@ -148,7 +156,7 @@ mod tests {
         update["sessionUpdate"] = json!("tool_call_update");
         update["toolCallId"] = json!("c");
         match map::update(json!({"sessionId": "s", "update": update})).unwrap().said {
-            Said::Events(mut events) => match events.pop() {
+            UpdateContent::Events(mut events) => match events.pop() {
                 Some(AgentEvent::Tool(update)) => *update,
                 other => panic!("{other:?}"),
             },
@@ -178,7 +186,7 @@ mod tests {
         let text = json!([{"type": "content", "content": {"type": "text", "text": "done"}}]);
         let mut end = update(json!({"status": "completed", "content": text}));
         contents.complete(&mut end, &no_screen);
-        assert_eq!(end.output, Some(ToolGave { text: "done".to_owned(), pieces: vec![] }));
+        assert_eq!(end.output, Some(AccumulatedOutput { text: "done".to_owned(), pieces: vec![] }));
     }
 
     #[test]
@@ -196,7 +204,7 @@ mod tests {
             edits: vec![],
             editable: false,
         };
-        let permission = Some(PermissionAsked { request, answer: tokio::sync::oneshot::channel().0 });
+        let permission = Some(PermissionPrompt { request, answer: tokio::sync::oneshot::channel().0 });
         let mut asks = ToolUpdate { permission, ..update(json!({})) };
         contents.complete(&mut asks, &no_screen);
         assert_eq!(asks.output.unwrap().pieces.len(), 1);

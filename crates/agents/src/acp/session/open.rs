@@ -8,9 +8,9 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::chat::{Chat, Serves};
-use super::process::Process;
-use crate::acp::connection::{CallError, Purpose};
+use super::chat::{AcpChat, ServicePolicy};
+use super::process::AgentProcess;
+use crate::acp::connection::{AgentCallError, CallPurpose};
 use crate::catalog;
 
 /// What an agent says that wants to be logged in first.
@@ -18,34 +18,34 @@ pub(super) const AUTH_REQUIRED: i64 = -32000;
 
 /// An agent that has introduced itself.
 #[derive(Debug)]
-pub(super) struct Greeted<'a> {
-    chat: &'a Chat,
-    process: &'a Process,
+pub(super) struct InitializedAgent<'a> {
+    chat: &'a AcpChat,
+    process: &'a AgentProcess,
     methods: Vec<acp::AuthMethod>,
     patience: Duration,
 }
 
 /// A conversation with an agent.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct AgentConversation {
     pub(super) session: acp::SessionId,
     /// What the agent said to it.
     pub(super) result: Value,
-    pub(super) recollection: Recollection,
+    pub(super) context_retention: ContextRetention,
 }
 
 /// Whether the agent knows what was said before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recollection {
-    Kept,
+pub(super) enum ContextRetention {
+    Retained,
     Empty,
 }
 
 /// Why there is no conversation.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OpenError {
+pub(super) enum ConversationError {
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] AgentCallError),
     #[error(
         "it speaks version {theirs} of the Agent Client Protocol, and Grove speaks 1: install another version of it"
     )]
@@ -53,14 +53,17 @@ pub(super) enum OpenError {
     #[error("{0}")]
     Auth(String),
     #[error("it opened a session and did not say which")]
-    Nameless,
+    MissingSessionId,
 }
 
 /// Introduces us to an agent.
-pub(super) async fn greet<'a>(chat: &'a Chat, process: &'a Process) -> Result<Greeted<'a>, OpenError> {
-    let patience = chat.fleet.options().patience;
-    let able = match chat.serves {
-        Serves::Everything => acp::ClientCapabilities::new()
+pub(super) async fn initialize_agent<'a>(
+    chat: &'a AcpChat,
+    process: &'a AgentProcess,
+) -> Result<InitializedAgent<'a>, ConversationError> {
+    let patience = chat.pool.options().patience;
+    let able = match chat.service_policy {
+        ServicePolicy::Everything => acp::ClientCapabilities::new()
             .fs(acp::FileSystemCapabilities::new().read_text_file(true).write_text_file(true))
             .terminal(true)
             .elicitation(
@@ -68,49 +71,49 @@ pub(super) async fn greet<'a>(chat: &'a Chat, process: &'a Process) -> Result<Gr
                     .form(acp::ElicitationFormCapabilities::new())
                     .url(acp::ElicitationUrlCapabilities::new()),
             ),
-        Serves::Nothing => acp::ClientCapabilities::new(),
+        ServicePolicy::Nothing => acp::ClientCapabilities::new(),
     };
     let request = acp::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(able)
         .client_info(acp::Implementation::new("grove", env!("CARGO_PKG_VERSION")));
     let method = acp::AGENT_METHOD_NAMES.initialize;
-    let answer: acp::InitializeResponse = process.link.call(method, &request, patience).await?;
+    let answer: acp::InitializeResponse = process.agent_connection.call(method, &request, patience).await?;
     if answer.protocol_version != ProtocolVersion::V1 {
-        return Err(OpenError::Version { theirs: answer.protocol_version.to_string() });
+        return Err(ConversationError::Version { theirs: answer.protocol_version.to_string() });
     }
     process.set_capabilities(answer.agent_capabilities);
-    Ok(Greeted { chat, process, methods: answer.auth_methods, patience })
+    Ok(InitializedAgent { chat, process, methods: answer.auth_methods, patience })
 }
 
-impl Greeted<'_> {
+impl InitializedAgent<'_> {
     /// Goes on with a conversation that the agent had before, or begins one.
-    pub(super) async fn open(&self, known_as: Option<&str>) -> Result<Opened, OpenError> {
-        if let Some(known_as) = known_as
-            && let Some(opened) = self.reopen(known_as.to_owned().into()).await?
+    pub(super) async fn open(&self, agent_session_id: Option<&str>) -> Result<AgentConversation, ConversationError> {
+        if let Some(agent_session_id) = agent_session_id
+            && let Some(opened) = self.reopen(agent_session_id.to_owned().into()).await?
         {
             return Ok(opened);
         }
-        let request = acp::NewSessionRequest::new(self.chat.cwd()).additional_directories(self.beside());
+        let request = acp::NewSessionRequest::new(self.chat.cwd()).additional_directories(self.additional_folders());
         let method = acp::AGENT_METHOD_NAMES.session_new;
-        let result = self.opening(Purpose::Opens(None), method, &request).await?;
-        let session = self.process.session().ok_or(OpenError::Nameless)?;
-        Ok(Opened { session, result, recollection: Recollection::Empty })
+        let result = self.opening(CallPurpose::Opens(None), method, &request).await?;
+        let session = self.process.session().ok_or(ConversationError::MissingSessionId)?;
+        Ok(AgentConversation { session, result, context_retention: ContextRetention::Empty })
     }
 
     /// `None`: the agent cannot, or does not know the conversation any more.
-    async fn reopen(&self, session: acp::SessionId) -> Result<Option<Opened>, OpenError> {
+    async fn reopen(&self, session: acp::SessionId) -> Result<Option<AgentConversation>, ConversationError> {
         let able = self.process.capabilities();
-        let opens = || Purpose::Opens(Some(session.clone()));
+        let opens = || CallPurpose::Opens(Some(session.clone()));
         let mut result = None;
         if able.session_capabilities.resume.is_some() {
-            let request =
-                acp::ResumeSessionRequest::new(session.clone(), self.chat.cwd()).additional_directories(self.beside());
+            let request = acp::ResumeSessionRequest::new(session.clone(), self.chat.cwd())
+                .additional_directories(self.additional_folders());
             let method = acp::AGENT_METHOD_NAMES.session_resume;
             result = forgotten(self.opening(opens(), method, &request).await)?;
         }
         if result.is_none() && able.load_session {
-            let request =
-                acp::LoadSessionRequest::new(session.clone(), self.chat.cwd()).additional_directories(self.beside());
+            let request = acp::LoadSessionRequest::new(session.clone(), self.chat.cwd())
+                .additional_directories(self.additional_folders());
             let method = acp::AGENT_METHOD_NAMES.session_load;
             result = forgotten(self.opening(opens(), method, &request).await)?;
         }
@@ -119,17 +122,17 @@ impl Greeted<'_> {
         if self.process.session().is_none() {
             self.process.opened(session.clone());
         }
-        Ok(Some(Opened { session, result, recollection: Recollection::Kept }))
+        Ok(Some(AgentConversation { session, result, context_retention: ContextRetention::Retained }))
     }
 
     /// Calls a method; where the agent wants to be logged in first, that is done, once.
     pub(super) async fn opening<P: Serialize>(
         &self,
-        purpose: Purpose,
+        purpose: CallPurpose,
         method: &'static str,
         params: &P,
-    ) -> Result<Value, OpenError> {
-        let call = || self.process.link.call_for(purpose.clone(), method, params, self.patience);
+    ) -> Result<Value, ConversationError> {
+        let call = || self.process.agent_connection.call_for(purpose.clone(), method, params, self.patience);
         let result = match call().await {
             Err(error) if error.code() == Some(AUTH_REQUIRED) => {
                 self.authenticate(&error).await?;
@@ -140,27 +143,27 @@ impl Greeted<'_> {
             }
             other => other?,
         };
-        Ok(serde_json::from_str(result.get()).map_err(|error| CallError::Nonsense { method, error })?)
+        Ok(serde_json::from_str(result.get()).map_err(|error| AgentCallError::Nonsense { method, error })?)
     }
 
-    async fn authenticate(&self, refusal: &CallError) -> Result<(), OpenError> {
+    async fn authenticate(&self, refusal: &AgentCallError) -> Result<(), ConversationError> {
         let method = acp::AGENT_METHOD_NAMES.authenticate;
         let Some(chosen) = &self.chat.program.auth else {
-            return Err(OpenError::Auth(self.ways(&format!("it wants to be logged in ({refusal})"))));
+            return Err(ConversationError::Auth(self.ways(&format!("it wants to be logged in ({refusal})"))));
         };
         let request = acp::AuthenticateRequest::new(chosen.clone());
-        let answer = self.process.link.call_for(Purpose::Any, method, &request, self.patience).await;
+        let answer = self.process.agent_connection.call_for(CallPurpose::Any, method, &request, self.patience).await;
         answer.map(drop).map_err(|error| self.not_logged_in(&error))
     }
 
-    fn not_logged_in(&self, error: &CallError) -> OpenError {
-        OpenError::Auth(self.ways(&format!("it could not be logged in ({error})")))
+    fn not_logged_in(&self, error: &AgentCallError) -> ConversationError {
+        ConversationError::Auth(self.ways(&format!("it could not be logged in ({error})")))
     }
 
     /// What a person can do.
     fn ways(&self, problem: &str) -> String {
         let name = &self.chat.program.display_name;
-        let log_in = match catalog::known(self.chat.program.provider.as_str()) {
+        let log_in = match catalog::agent_entry(self.chat.program.provider.as_str()) {
             Some(known) => known.log_in.to_owned(),
             None => format!("log in with {name} itself"),
         };
@@ -181,33 +184,39 @@ impl Greeted<'_> {
         }
     }
 
-    fn beside(&self) -> Vec<PathBuf> {
-        beside(self.chat, &self.process.capabilities())
+    fn additional_folders(&self) -> Vec<PathBuf> {
+        additional_folders(self.chat, &self.process.capabilities())
     }
 }
 
 /// The other folders of a chat, as far as the agent can work in several.
-fn beside(chat: &Chat, able: &acp::AgentCapabilities) -> Vec<PathBuf> {
+fn additional_folders(chat: &AcpChat, able: &acp::AgentCapabilities) -> Vec<PathBuf> {
     match able.session_capabilities.additional_directories {
-        Some(_) => chat.beside().to_vec(),
+        Some(_) => chat.additional_folders().to_vec(),
         None => Vec::new(),
     }
 }
 
 /// What makes a copy of a conversation; `None` where the agent cannot.
-pub(super) fn fork_request(chat: &Chat, process: &Process, session: acp::SessionId) -> Option<acp::ForkSessionRequest> {
+pub(super) fn fork_request(
+    chat: &AcpChat,
+    process: &AgentProcess,
+    session: acp::SessionId,
+) -> Option<acp::ForkSessionRequest> {
     let able = process.capabilities();
     able.session_capabilities.fork.as_ref()?;
-    Some(acp::ForkSessionRequest::new(session, chat.cwd()).additional_directories(beside(chat, &able)))
+    Some(acp::ForkSessionRequest::new(session, chat.cwd()).additional_directories(additional_folders(chat, &able)))
 }
 
 /// What came of going on with a conversation: `None` where the agent refused. Only that it does not answer any more, or
 /// wants to be logged in, is a reason not to begin another.
-fn forgotten(result: Result<Value, OpenError>) -> Result<Option<Value>, OpenError> {
+fn forgotten(result: Result<Value, ConversationError>) -> Result<Option<Value>, ConversationError> {
     match result {
         Ok(result) => Ok(Some(result)),
-        Err(OpenError::Call(CallError::Refused { error, .. })) if is_open(&error.message) => Ok(Some(Value::Null)),
-        Err(OpenError::Call(error @ CallError::Refused { .. })) => {
+        Err(ConversationError::Call(AgentCallError::Refused { error, .. })) if is_open(&error.message) => {
+            Ok(Some(Value::Null))
+        }
+        Err(ConversationError::Call(error @ AgentCallError::Refused { .. })) => {
             tracing::debug!(%error, "an agent does not go on with a conversation");
             Ok(None)
         }

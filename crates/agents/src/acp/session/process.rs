@@ -11,9 +11,9 @@ use tokio::time::{Instant, timeout};
 
 use super::choices::Choices;
 use super::contents::CallContents;
-use super::kept::Ended;
-use crate::acp::connection::{Frames, Link, settled};
-use crate::acp::serve::Served;
+use super::session_record::TurnOutcome;
+use crate::acp::connection::{AgentConnection, FrameTracker, settled};
+use crate::acp::serve::AgentServices;
 use crate::agent::*;
 
 /// How many of an agent's calls may wait for our answers at a time. One more is refused.
@@ -23,11 +23,11 @@ const COMMANDS: usize = 8;
 
 /// An agent's process, from its start to its end.
 #[derive(Debug)]
-pub(crate) struct Process {
-    pub(super) link: Link,
-    pub(super) served: Arc<Served>,
+pub(crate) struct AgentProcess {
+    pub(super) agent_connection: AgentConnection,
+    pub(super) services: Arc<AgentServices>,
     pub(super) folder: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<ProcessState>,
     /// What the calls of its turn have shown. It is never held together with the state.
     contents: Mutex<CallContents>,
     /// Counts what happened to its turn or to itself.
@@ -37,14 +37,14 @@ pub(crate) struct Process {
 }
 
 #[derive(Debug)]
-struct State {
-    frames: Frames,
-    conversation: Conversation,
+struct ProcessState {
+    frames: FrameTracker,
+    conversation: ConversationState,
     capabilities: acp::AgentCapabilities,
     choices: Choices,
-    turn: Option<Running>,
+    turn: Option<RunningTurn>,
     /// How the last turn ended.
-    last: Option<(TurnId, Ended)>,
+    last: Option<(TurnId, TurnOutcome)>,
     /// The last turn was cancelled before it ended.
     last_was_cancelled: bool,
     /// Up to where nobody will ask again, when all that was reported is stored.
@@ -54,7 +54,7 @@ struct State {
 
 /// The conversation that is ours.
 #[derive(Debug)]
-enum Conversation {
+enum ConversationState {
     /// There is none yet. Commands may be told before the answer that says which is ours.
     Opening(Vec<(acp::SessionId, Vec<AgentEvent>)>),
     Open(acp::SessionId),
@@ -62,17 +62,17 @@ enum Conversation {
 
 /// A turn at work.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningTurn {
     sink: TurnSink,
     /// Since when it is cancelled. Dropped, the turn is over.
     cancelled: watch::Sender<Option<Instant>>,
     reply: oneshot::Sender<Result<(), AgentError>>,
-    origin: Origin,
+    origin: TurnOrigin,
 }
 
 /// Whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum TurnOrigin {
     /// This host's.
     Own,
     /// An earlier host's, and whether the agent was still there when this host came.
@@ -81,47 +81,52 @@ pub(super) enum Origin {
 
 /// What of a turn is needed to report for it.
 #[derive(Clone, Debug)]
-pub(super) struct Turn {
+pub(super) struct TurnHandle {
     pub(super) sink: TurnSink,
     cancelled: watch::Receiver<Option<Instant>>,
 }
 
 /// What a process knows at its start.
 #[derive(Debug)]
-pub(super) struct Beginning {
-    pub(super) frames: Frames,
+pub(super) struct ProcessStart {
+    pub(super) frames: FrameTracker,
     pub(super) session: Option<acp::SessionId>,
     pub(super) capabilities: acp::AgentCapabilities,
     pub(super) choices: Choices,
-    pub(super) turn: Option<Running>,
+    pub(super) turn: Option<RunningTurn>,
 }
 
-impl Beginning {
+impl ProcessStart {
     /// Of a process that was just started.
-    pub(super) fn fresh(frames: Frames) -> Self {
+    pub(super) fn fresh(frames: FrameTracker) -> Self {
         let (capabilities, choices) = (acp::AgentCapabilities::default(), Choices::default());
         Self { frames, session: None, capabilities, choices, turn: None }
     }
 }
 
-impl Running {
-    pub(super) fn new(sink: TurnSink, reply: oneshot::Sender<Result<(), AgentError>>, origin: Origin) -> Self {
+impl RunningTurn {
+    pub(super) fn new(sink: TurnSink, reply: oneshot::Sender<Result<(), AgentError>>, origin: TurnOrigin) -> Self {
         Self { sink, cancelled: watch::Sender::new(None), reply, origin }
     }
 }
 
-impl Turn {
+impl TurnHandle {
     /// Waits until the turn is cancelled or over.
     pub(super) async fn cancelled(mut self) {
         self.cancelled.wait_for(Option::is_some).await.map(drop).ok();
     }
 }
 
-impl Process {
-    pub(super) fn new(link: Link, served: Served, folder: PathBuf, beginning: Beginning) -> Self {
-        let Beginning { frames, session, capabilities, choices, turn } = beginning;
-        let conversation = session.map_or(Conversation::Opening(Vec::new()), Conversation::Open);
-        let state = State {
+impl AgentProcess {
+    pub(super) fn new(
+        agent_connection: AgentConnection,
+        services: AgentServices,
+        folder: PathBuf,
+        beginning: ProcessStart,
+    ) -> Self {
+        let ProcessStart { frames, session, capabilities, choices, turn } = beginning;
+        let conversation = session.map_or(ConversationState::Opening(Vec::new()), ConversationState::Open);
+        let state = ProcessState {
             frames,
             conversation,
             capabilities,
@@ -133,8 +138,8 @@ impl Process {
             ended: None,
         };
         Self {
-            link,
-            served: Arc::new(served),
+            agent_connection,
+            services: Arc::new(services),
             folder,
             state: Mutex::new(state),
             contents: Mutex::default(),
@@ -144,7 +149,7 @@ impl Process {
     }
 
     // Every change of the state is whole before anything can panic, so a poisoned one is still sound.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProcessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,17 +167,17 @@ impl Process {
 
     // Its frames.
 
-    pub(super) fn with_frames<T>(&self, change: impl FnOnce(&mut Frames) -> T) -> T {
+    pub(super) fn with_frames<T>(&self, change: impl FnOnce(&mut FrameTracker) -> T) -> T {
         change(&mut self.state().frames)
     }
 
     /// The mark of a report that is about to be made.
-    pub(super) fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> FrameCursor {
         self.state().frames.mark()
     }
 
     /// A report with this mark was handed to the host. A report that was given up never is: nothing of it will be stored.
-    pub(super) fn reported(&self, mark: &Mark) {
+    pub(super) fn reported(&self, mark: &FrameCursor) {
         let mut state = self.state();
         state.reported = settled(mark).max(state.reported);
     }
@@ -183,7 +188,7 @@ impl Process {
     }
 
     /// A mark is stored: the shim may forget what lies before it.
-    pub(crate) fn stored(&self, mark: &Mark) {
+    pub(crate) fn stored(&self, mark: &FrameCursor) {
         // One of an earlier process says nothing of this one.
         if mark.process != self.with_frames(|frames| frames.process()) {
             return;
@@ -200,8 +205,8 @@ impl Process {
 
     pub(super) fn session(&self) -> Option<acp::SessionId> {
         match &self.state().conversation {
-            Conversation::Open(session) => Some(session.clone()),
-            Conversation::Opening(_) => None,
+            ConversationState::Open(session) => Some(session.clone()),
+            ConversationState::Opening(_) => None,
         }
     }
 
@@ -213,18 +218,18 @@ impl Process {
     /// The conversation is open: what was told of its commands before.
     pub(super) fn opened(&self, session: acp::SessionId) -> Vec<AgentEvent> {
         let conversation = &mut self.state().conversation;
-        let before = std::mem::replace(conversation, Conversation::Open(session.clone()));
+        let before = std::mem::replace(conversation, ConversationState::Open(session.clone()));
         match before {
-            Conversation::Opening(told) => {
+            ConversationState::Opening(told) => {
                 told.into_iter().filter(|(whose, _)| *whose == session).flat_map(|(_, events)| events).collect()
             }
-            Conversation::Open(_) => Vec::new(),
+            ConversationState::Open(_) => Vec::new(),
         }
     }
 
     /// Keeps the commands of a conversation that may turn out to be ours.
     pub(super) fn keep_commands(&self, session: acp::SessionId, events: Vec<AgentEvent>) {
-        if let Conversation::Opening(told) = &mut self.state().conversation {
+        if let ConversationState::Opening(told) = &mut self.state().conversation {
             // The last ones are what holds.
             told.retain(|(whose, _)| *whose != session);
             if told.len() < COMMANDS {
@@ -250,12 +255,12 @@ impl Process {
     /// Completes what is new of a tool call by what the call has shown before. `true`: the call shows a terminal that is
     /// not watched yet.
     pub(super) fn complete(&self, update: &mut ToolUpdate) -> bool {
-        self.contents().complete(update, &|id| self.served.shown(id))
+        self.contents().complete(update, &|id| self.services.shown(id))
     }
 
     /// What a running call shows now, and whether that is the last of it; `None` where the call is over.
-    pub(super) fn live(&self, call: &ToolCallId) -> Option<(ToolGave, bool)> {
-        self.contents().live(call, &|id| self.served.shown(id))
+    pub(super) fn live(&self, call: &ToolCallId) -> Option<(AccumulatedOutput, bool)> {
+        self.contents().live(call, &|id| self.services.shown(id))
     }
 
     pub(super) fn unwatched(&self, call: &ToolCallId) {
@@ -271,7 +276,7 @@ impl Process {
 
     /// Begins a turn, and says up to where the agent's words belong to what was before. With an agent that has ended
     /// meanwhile the turn has as well: nobody hears it who could say so later.
-    pub(super) fn begin(&self, turn: Running) -> Option<u64> {
+    pub(super) fn begin(&self, turn: RunningTurn) -> Option<u64> {
         let mut state = self.state();
         if let Some(how) = state.ended.clone() {
             drop(state);
@@ -280,18 +285,18 @@ impl Process {
         }
         state.frames.turn_began();
         state.turn = Some(turn);
-        let dealt = state.frames.dealt();
+        let handled = state.frames.handled();
         drop(state);
         self.contents().clear();
         self.changed();
-        Some(dealt)
+        Some(handled)
     }
 
     /// The turn for which things are reported.
-    pub(super) fn turn(&self) -> Option<Turn> {
+    pub(super) fn turn(&self) -> Option<TurnHandle> {
         let state = self.state();
         let running = state.turn.as_ref().filter(|turn| turn.cancelled.borrow().is_none())?;
-        Some(Turn { sink: running.sink.clone(), cancelled: running.cancelled.subscribe() })
+        Some(TurnHandle { sink: running.sink.clone(), cancelled: running.cancelled.subscribe() })
     }
 
     /// Whether this turn is at work, cancelled or not.
@@ -308,7 +313,7 @@ impl Process {
         self.state().turn.as_ref().and_then(|turn| *turn.cancelled.borrow())
     }
 
-    pub(super) fn origin(&self) -> Option<Origin> {
+    pub(super) fn origin(&self) -> Option<TurnOrigin> {
         self.state().turn.as_ref().map(|turn| turn.origin)
     }
 
@@ -316,7 +321,7 @@ impl Process {
     pub(super) fn finish(&self, result: Result<(), AgentError>) {
         let mut state = self.state();
         let Some(turn) = state.turn.take() else { return };
-        let ended = result.as_ref().map_or_else(|error| Ended::Failed(error.to_string()), |()| Ended::Well);
+        let ended = result.as_ref().map_or_else(|error| TurnOutcome::Failed(error.to_string()), |()| TurnOutcome::Well);
         state.last = Some((turn.sink.turn().clone(), ended));
         state.last_was_cancelled = turn.cancelled.borrow().is_some();
         drop(state);
@@ -326,7 +331,7 @@ impl Process {
     }
 
     /// How the last turn ended.
-    pub(super) fn last(&self) -> Option<(TurnId, Ended)> {
+    pub(super) fn last(&self) -> Option<(TurnId, TurnOutcome)> {
         self.state().last.clone()
     }
 
@@ -347,14 +352,14 @@ impl Process {
                 first
             });
             match &state.conversation {
-                Conversation::Open(session) => session.clone(),
-                Conversation::Opening(_) => return,
+                ConversationState::Open(session) => session.clone(),
+                ConversationState::Opening(_) => return,
             }
         };
         self.changed();
         let method = acp::AGENT_METHOD_NAMES.session_cancel;
         let cancels = acp::CancelNotification::new(session);
-        if !matches!(timeout(patience, self.link.notify(method, &cancels)).await, Ok(Ok(()))) {
+        if !matches!(timeout(patience, self.agent_connection.notify(method, &cancels)).await, Ok(Ok(()))) {
             tracing::debug!("an agent cannot be told that its turn is cancelled");
         }
     }
@@ -379,7 +384,7 @@ impl Process {
     /// It has ended: nothing more comes of it.
     pub(super) fn end(&self, how: String, result: Result<(), AgentError>) {
         self.state().ended = Some(how);
-        self.link.close();
+        self.agent_connection.close();
         self.finish(result);
         self.changed();
     }

@@ -10,20 +10,20 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::{RequestId, ToolCallId, Verdict};
 use grove_shim::{AgentEnd, FromAgent, ShimError, ShimReader};
-use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message};
+use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, RpcMessage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::chat::Chat;
-use super::last_words::{how_it_ended, with_last_words};
+use super::chat::AcpChat;
+use super::exit_message::{describe_exit, with_stderr_tail};
 use super::open::AUTH_REQUIRED;
-use super::process::{Origin, Process, Turn};
-use crate::acp::connection::{Frames, Purpose, told, turn_of};
-use crate::acp::fleet::end_what_runs_in;
-use crate::acp::map::{self, Said, Update};
+use super::process::{AgentProcess, TurnHandle, TurnOrigin};
+use crate::acp::connection::{CallPurpose, FrameTracker, told, turn_of};
+use crate::acp::map::{self, ParsedUpdate, UpdateContent};
+use crate::acp::pool::end_processes_in;
 use crate::agent::*;
 
 /// How long an agent's last words wait to be stored before the shim may forget them.
@@ -33,31 +33,31 @@ const LIVE_EVERY: Duration = Duration::from_millis(250);
 
 /// What an earlier host has dealt with.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(super) struct HandledFrames {
     /// All frames up to this one,
     pub(super) upto: u64,
     /// but for these, which still want an answer: they are heard again, and not reported again.
     pub(super) open: BTreeSet<u64>,
     /// Where the answers come from.
-    pub(super) waiting: HashMap<RequestId, Awaits>,
+    pub(super) waiting: HashMap<RequestId, PendingAnswer>,
 }
 
 /// Hears one process until its end.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) chat: Arc<Chat>,
-    pub(super) process: Arc<Process>,
+pub(super) struct ProcessReader {
+    pub(super) chat: Arc<AcpChat>,
+    pub(super) process: Arc<AgentProcess>,
     shim: ShimReader,
-    pub(super) past: Past,
+    pub(super) past: HandledFrames,
     /// What waits for somebody else.
-    pub(super) tasks: JoinSet<Effect>,
+    pub(super) tasks: JoinSet<CallEffect>,
     /// The newest permission request of each call of the turn.
-    pub(super) asking: HashMap<ToolCallId, watch::Receiver<Asking>>,
+    pub(super) asking: HashMap<ToolCallId, watch::Receiver<PermissionState>>,
 }
 
 /// How it stands with a permission request.
 #[derive(Clone, Debug)]
-pub(super) enum Asking {
+pub(super) enum PermissionState {
     Open,
     /// What was answered; nothing, where the turn was cancelled.
     Answered(Option<Verdict>),
@@ -65,7 +65,7 @@ pub(super) enum Asking {
 
 /// What came of an agent's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum CallEffect {
     /// Doing it again would do no harm.
     None,
     /// It is not to be done again by another host.
@@ -74,7 +74,7 @@ pub(super) enum Effect {
 
 /// What a frame says.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct DecodedFrame {
     pub(super) frame: u64,
     /// It was reported by an earlier host.
     pub(super) again: bool,
@@ -85,15 +85,15 @@ pub(super) struct Heard {
 
 /// Why there is nothing more to hear.
 #[derive(Debug)]
-enum Over {
+enum ReaderExit {
     Agent(u64, AgentEnd),
     Shim(ShimError),
     /// Nobody listens to us.
     Host,
 }
 
-impl Reader {
-    pub(super) fn new(chat: Arc<Chat>, process: Arc<Process>, shim: ShimReader, past: Past) -> Self {
+impl ProcessReader {
+    pub(super) fn new(chat: Arc<AcpChat>, process: Arc<AgentProcess>, shim: ShimReader, past: HandledFrames) -> Self {
         Self { chat, process, shim, past, tasks: JoinSet::new(), asking: HashMap::new() }
     }
 
@@ -101,34 +101,34 @@ impl Reader {
         let mut settled = self.process.settled();
         let over = self.listen(&mut settled).await;
         match over {
-            Over::Agent(number, end) => self.agent_ended(number, &end, settled).await,
-            Over::Shim(error) => self.shim_failed(error).await,
+            ReaderExit::Agent(number, end) => self.agent_ended(number, &end, settled).await,
+            ReaderExit::Shim(error) => self.shim_failed(error).await,
             // What was not stored is not acknowledged: the next host hears it.
-            Over::Host => self.process.end("the host is gone".to_owned(), Err(AgentError::TurnOver)),
+            ReaderExit::Host => self.process.end("the host is gone".to_owned(), Err(AgentError::TurnOver)),
         }
     }
 
-    async fn listen(&mut self, settled: &mut watch::Receiver<u64>) -> Over {
+    async fn listen(&mut self, settled: &mut watch::Receiver<u64>) -> ReaderExit {
         loop {
             tokio::select! {
                 heard = self.shim.read() => match heard {
                     Ok(FromAgent::Line { number, line }) => {
                         if self.frame(number, &line).await.is_err() {
-                            return Over::Host;
+                            return ReaderExit::Host;
                         }
                     }
-                    Ok(FromAgent::Ended { number, end }) => return Over::Agent(number, end),
-                    Err(error) => return Over::Shim(error),
+                    Ok(FromAgent::Ended { number, end }) => return ReaderExit::Agent(number, end),
+                    Err(error) => return ReaderExit::Shim(error),
                 },
                 Some(done) = self.tasks.join_next() => {
-                    if matches!(done, Ok(Effect::Once)) && self.report(Vec::new()).await.is_err() {
-                        return Over::Host;
+                    if matches!(done, Ok(CallEffect::Once)) && self.report(Vec::new()).await.is_err() {
+                        return ReaderExit::Host;
                     }
                 }
                 Ok(()) = settled.changed() => {
-                    let upto = (*settled.borrow_and_update()).min(self.process.with_frames(|frames| frames.dealt()));
+                    let upto = (*settled.borrow_and_update()).min(self.process.with_frames(|frames| frames.handled()));
                     // Where it fails, so does the next read.
-                    self.process.link.shim().acknowledge(upto).await.ok();
+                    self.process.agent_connection.shim().acknowledge(upto).await.ok();
                 }
             }
         }
@@ -139,10 +139,10 @@ impl Reader {
         if again && !self.past.open.remove(&number) {
             return Ok(());
         }
-        let mut heard = Heard { frame: number, again, events: Vec::new(), ended: None };
+        let mut heard = DecodedFrame { frame: number, again, events: Vec::new(), ended: None };
         self.hear(line, &mut heard).await;
         self.process.with_frames(|frames| {
-            frames.deal(number);
+            frames.mark_handled(number);
             if heard.ended.is_some() {
                 frames.turn_ended(number);
             }
@@ -152,17 +152,17 @@ impl Reader {
         }
         if let Some(result) = heard.ended {
             self.asking.clear();
-            let served = Arc::clone(&self.process.served);
+            let services = Arc::clone(&self.process.services);
             self.tasks.spawn(async move {
-                served.release_terminals().await;
-                Effect::None
+                services.release_terminals().await;
+                CallEffect::None
             });
             self.process.finish(result);
         }
         Ok(())
     }
 
-    async fn hear(&mut self, line: &[u8], heard: &mut Heard) {
+    async fn hear(&mut self, line: &[u8], heard: &mut DecodedFrame) {
         if line.trim_ascii().is_empty() {
             return;
         }
@@ -170,7 +170,7 @@ impl Reader {
             tracing::debug!(frame = heard.frame, bytes = line.len(), "a line of an agent is no text");
             return;
         };
-        self.process.link.heard(text);
+        self.process.agent_connection.heard(text);
         match jsonrpc::parse(text) {
             Ok(Frame::Single(Ok(message))) => self.message(message, heard).await,
             Ok(Frame::Batch(messages)) => {
@@ -179,30 +179,30 @@ impl Reader {
                 }
             }
             // Some agents log to their stdout.
-            Ok(Frame::Single(Err(jsonrpc::Invalid { error, .. }))) | Err(error) => {
+            Ok(Frame::Single(Err(jsonrpc::InvalidMessage { error, .. }))) | Err(error) => {
                 tracing::debug!(frame = heard.frame, %error, line = %beginning(text), "a line of an agent is passed over");
             }
         }
     }
 
-    async fn message(&mut self, message: Message<'_>, heard: &mut Heard) {
+    async fn message(&mut self, message: RpcMessage<'_>, heard: &mut DecodedFrame) {
         match message {
-            Message::Request(request) => self.request(request, heard).await,
-            Message::Notification { .. } if heard.again => {}
-            Message::Notification { method, params } => {
+            RpcMessage::Request(request) => self.request(request, heard).await,
+            RpcMessage::Notification { .. } if heard.again => {}
+            RpcMessage::Notification { method, params } => {
                 if method == acp::CLIENT_METHOD_NAMES.session_update {
                     self.update(params, heard);
                 } else {
                     tracing::trace!(%method, "a notification of an agent is passed over");
                 }
             }
-            Message::Response { id, outcome } => self.response(&id, outcome, heard),
+            RpcMessage::Response { id, outcome } => self.response(&id, outcome, heard),
         }
     }
 
-    fn update(&mut self, params: Option<&RawValue>, heard: &mut Heard) {
+    fn update(&mut self, params: Option<&RawValue>, heard: &mut DecodedFrame) {
         let params = serde_json::from_str(params.map_or("null", RawValue::get)).unwrap_or_default();
-        let Update { session, said } = match map::update(params) {
+        let ParsedUpdate { session, said } = match map::update(params) {
             Ok(update) => update,
             Err(error) => {
                 tracing::debug!(frame = heard.frame, %error, "an update of an agent is passed over");
@@ -216,7 +216,7 @@ impl Reader {
         }
         if ours.is_none() {
             // What a conversation was before is ours to know, and how things stand its opening tells. Commands are news.
-            if let Said::Events(events) = said
+            if let UpdateContent::Events(events) = said
                 && events.iter().all(|event| matches!(event, AgentEvent::Commands(_)))
             {
                 self.process.keep_commands(session, events);
@@ -224,7 +224,7 @@ impl Reader {
             return;
         }
         match said {
-            Said::Events(mut events) => {
+            UpdateContent::Events(mut events) => {
                 for event in &mut events {
                     if let AgentEvent::Tool(update) = event {
                         self.complete(update);
@@ -232,8 +232,10 @@ impl Reader {
                 }
                 heard.events.extend(events);
             }
-            Said::Mode(mode) => self.chosen(heard, self.process.with_choices(|choices| choices.take_mode(mode))),
-            Said::Options(options) => {
+            UpdateContent::Mode(mode) => {
+                self.chosen(heard, self.process.with_choices(|choices| choices.take_mode(mode)))
+            }
+            UpdateContent::Options(options) => {
                 self.chosen(heard, self.process.with_choices(|choices| choices.take_options(options)));
             }
         }
@@ -252,20 +254,20 @@ impl Reader {
                 () = turn.clone().cancelled() => {}
             }
             process.unwatched(&call);
-            Effect::None
+            CallEffect::None
         });
     }
 
-    fn chosen(&self, heard: &mut Heard, differs: bool) {
+    fn chosen(&self, heard: &mut DecodedFrame, differs: bool) {
         if differs {
             self.process.with_choices(|choices| {
-                self.chat.learned.models(choices.settings());
+                self.chat.profile.models(choices.settings());
                 heard.events.extend(choices.settings().event());
             });
         }
     }
 
-    fn response(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>, heard: &mut Heard) {
+    fn response(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>, heard: &mut DecodedFrame) {
         let Some(id) = id.text() else { return };
         if let Some(turn) = turn_of(&id) {
             if self.process.runs(turn) {
@@ -276,8 +278,8 @@ impl Reader {
             return;
         }
         // A host that came back hears answers to calls of the one before.
-        let Some(call) = self.process.link.take(&id) else { return };
-        if let (Purpose::Opens(session), Ok(result)) = (&call.purpose, &outcome)
+        let Some(call) = self.process.agent_connection.take(&id) else { return };
+        if let (CallPurpose::Opens(session), Ok(result)) = (&call.purpose, &outcome)
             && let Some(session) = session.clone().or_else(|| session_in(result))
         {
             heard.events.extend(self.process.opened(session));
@@ -309,47 +311,47 @@ impl Reader {
     }
 
     async fn agent_ended(mut self, number: u64, end: &AgentEnd, mut settled: watch::Receiver<u64>) {
-        let how = with_last_words(how_it_ended(end), &self.process.folder).await;
+        let how = with_stderr_tail(describe_exit(end), &self.process.folder).await;
         let cut_off = self.process.turn().is_some();
         if cut_off {
             // What it said has to be stored before the shim forgets it. The end itself has to be heard again by a host
             // that comes back before the turn's end is stored.
-            self.process.with_frames(Frames::nobody_waits);
+            self.process.with_frames(FrameTracker::nobody_waits);
             self.report(Vec::new()).await.ok();
         }
         let failed = match self.process.origin() {
-            Some(Origin::Earlier { agent_runs: false }) => AgentError::Interrupted(how.clone()),
-            Some(Origin::Own | Origin::Earlier { agent_runs: true }) | None => AgentError::Died(how.clone()),
+            Some(TurnOrigin::Earlier { agent_runs: false }) => AgentError::Interrupted(how.clone()),
+            Some(TurnOrigin::Own | TurnOrigin::Earlier { agent_runs: true }) | None => AgentError::Died(how.clone()),
         };
         self.process.end(how, Err(failed));
         self.tasks.abort_all();
-        self.process.served.release_terminals().await;
+        self.process.services.release_terminals().await;
         if cut_off {
-            let said = self.process.with_frames(|frames| frames.dealt());
+            let said = self.process.with_frames(|frames| frames.handled());
             timeout(FAREWELL, settled.wait_for(|settled| *settled >= said)).await.map(drop).ok();
         }
-        self.process.link.shim().acknowledge(number).await.ok();
+        self.process.agent_connection.shim().acknowledge(number).await.ok();
     }
 
     async fn shim_failed(mut self, error: ShimError) {
-        let how = with_last_words(error.to_string(), &self.process.folder).await;
+        let how = with_stderr_tail(error.to_string(), &self.process.folder).await;
         // The agent may still be there, and nobody would ever hear it. Once its end is known, the next one may be started
         // in the same folder, and would be ended in its place.
         if !matches!(error, ShimError::TakenOver) {
-            let grace = self.chat.fleet.options().shim_limits.grace;
-            if let Err(error) = end_what_runs_in(&self.process.folder, grace).await {
+            let grace = self.chat.pool.options().shim_limits.grace;
+            if let Err(error) = end_processes_in(&self.process.folder, grace).await {
                 tracing::warn!(%error, "an agent that is not heard any more cannot be ended");
             }
         }
         self.process.end(how.clone(), Err(AgentError::Died(how)));
         self.tasks.abort_all();
-        self.process.served.release_terminals().await;
+        self.process.services.release_terminals().await;
     }
 }
 
 /// Reports what the terminals of a running call show, until the commands have ended or the call is over.
-async fn watch_terminals(process: &Process, turn: &Turn, call: &ToolCallId) {
-    let mut last = ToolGave::default();
+async fn watch_terminals(process: &AgentProcess, turn: &TurnHandle, call: &ToolCallId) {
+    let mut last = AccumulatedOutput::default();
     loop {
         tokio::time::sleep(LIVE_EVERY).await;
         let Some((gave, is_last)) = process.live(call) else { return };
@@ -368,10 +370,10 @@ async fn watch_terminals(process: &Process, turn: &Turn, call: &ToolCallId) {
 
 /// How a turn ended, by the answer to its prompt.
 fn answered(outcome: Result<&RawValue, ErrorObject>, name: &str) -> (Vec<AgentEvent>, Result<(), AgentError>) {
-    let failed = |why: String| (Vec::new(), Err(AgentError::Turn(why)));
+    let failed = |why: String| (Vec::new(), Err(AgentError::TurnFailed(why)));
     match outcome {
         Ok(result) => match serde_json::from_str::<acp::PromptResponse>(result.get()) {
-            Ok(response) => map::ended(&response),
+            Ok(response) => map::turn_end(&response),
             Err(error) => failed(format!("the agent ended the turn in its own way: {error}")),
         },
         Err(error) if error.code == AUTH_REQUIRED => failed(format!(
@@ -386,10 +388,10 @@ fn answered(outcome: Result<&RawValue, ErrorObject>, name: &str) -> (Vec<AgentEv
 fn session_in(result: &RawValue) -> Option<acp::SessionId> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Opened {
+    struct OpenedSessionResult {
         session_id: acp::SessionId,
     }
-    serde_json::from_str::<Opened>(result.get()).ok().map(|opened| opened.session_id)
+    serde_json::from_str::<OpenedSessionResult>(result.get()).ok().map(|opened| opened.session_id)
 }
 
 /// So much of a line that a log shows what it was.

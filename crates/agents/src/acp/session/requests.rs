@@ -13,23 +13,23 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};
 
-use super::chat::Serves;
-use super::guarded;
-use super::process::{ASKED, Turn};
-use super::reader::{Asking, Effect, Heard, Reader};
+use super::chat::ServicePolicy;
+use super::process::{ASKED, TurnHandle};
+use super::protected;
+use super::reader::{CallEffect, DecodedFrame, PermissionState, ProcessReader};
 use crate::acp::elicit;
-use crate::acp::map::{self, Permission};
-use crate::acp::serve::Served;
+use crate::acp::map;
+use crate::acp::serve::AgentServices;
 use crate::agent::*;
 
 /// A call about a conversation.
-trait InSession {
+trait SessionScoped {
     fn session(&self) -> &acp::SessionId;
 }
 
 macro_rules! in_session {
     ($($request:ident),*) => {$(
-        impl InSession for acp::$request {
+        impl SessionScoped for acp::$request {
             fn session(&self) -> &acp::SessionId {
                 &self.session_id
             }
@@ -47,8 +47,8 @@ in_session!(
     ReleaseTerminalRequest
 );
 
-impl Reader {
-    pub(super) async fn request(&mut self, request: Request<'_>, heard: &mut Heard) {
+impl ProcessReader {
+    pub(super) async fn request(&mut self, request: Request<'_>, heard: &mut DecodedFrame) {
         let Request { id, method, params } = request;
         let params = params.map_or("{}", RawValue::get);
         if self.process.with_frames(|frames| frames.wanted()) >= ASKED {
@@ -58,26 +58,30 @@ impl Reader {
         // Nothing is done here that takes long: the next line would wait for it.
         let begun = match method.as_ref() {
             "session/request_permission" => self.permission(&id, params, heard),
-            unserved if self.chat.serves == Serves::Nothing => Err(ErrorObject::unknown_method(unserved)),
+            unserved if self.chat.service_policy == ServicePolicy::Nothing => {
+                Err(ErrorObject::unknown_method(unserved))
+            }
             "elicitation/create" => self.elicitation(&id, params, heard),
-            "fs/read_text_file" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
-                served.read_text_file(request).await
+            "fs/read_text_file" => self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+                services.read_text_file(request).await
             }),
             "fs/write_text_file" => self.write(&id, params, heard),
-            "terminal/create" => self.serve(&id, params, heard, Effect::Once, |served, request| async move {
-                served.create_terminal(request).await
+            "terminal/create" => self.serve(&id, params, heard, CallEffect::Once, |services, request| async move {
+                services.create_terminal(request).await
             }),
-            "terminal/output" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
-                served.terminal_output(&request).await
+            "terminal/output" => self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+                services.terminal_output(&request).await
             }),
-            "terminal/wait_for_exit" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
-                served.wait_for_terminal_exit(&request).await
+            "terminal/wait_for_exit" => {
+                self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+                    services.wait_for_terminal_exit(&request).await
+                })
+            }
+            "terminal/kill" => self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+                services.kill_terminal(&request).await
             }),
-            "terminal/kill" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
-                served.kill_terminal(&request).await
-            }),
-            "terminal/release" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
-                served.release_terminal(&request).await
+            "terminal/release" => self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+                services.release_terminal(&request).await
             }),
             unknown => Err(ErrorObject::unknown_method(unknown)),
         };
@@ -86,11 +90,11 @@ impl Reader {
         }
     }
 
-    fn permission(&mut self, id: &Id, params: &str, heard: &mut Heard) -> Result<(), ErrorObject> {
+    fn permission(&mut self, id: &Id, params: &str, heard: &mut DecodedFrame) -> Result<(), ErrorObject> {
         let turn = self.process.turn();
         let name = turn.as_ref().map_or_else(|| RequestId::from(""), |turn| question(turn, id));
         let (answer, mut verdict) = oneshot::channel();
-        let Permission { session, offered, mut update } =
+        let map::ParsedPermissionRequest { session, offered, mut update } =
             map::permission(parse(params)?, name.clone(), answer).map_err(ErrorObject::invalid_params)?;
         self.check(&session)?;
         let Some(turn) = turn else { return self.nobody_answers(id, heard, &offered) };
@@ -102,23 +106,23 @@ impl Reader {
         let mut held = None;
         if heard.again {
             match (self.past.waiting.remove(&name), earlier) {
-                (Some(Awaits::Permission(_, waited)), _) => verdict = waited,
+                (Some(PendingAnswer::Permission(_, waited)), _) => verdict = waited,
                 (None, Some(earlier)) => held = Some((earlier, event)),
                 // What was denied is not waited for, whether the agent has heard of it or not.
-                (Some(Awaits::Question(_) | Awaits::Result(..)) | None, _) => {
+                (Some(PendingAnswer::Question(_) | PendingAnswer::Result(..)) | None, _) => {
                     return self.nobody_answers(id, heard, &offered);
                 }
             }
         } else {
-            match earlier.filter(|earlier| matches!(*earlier.borrow(), Asking::Open)) {
+            match earlier.filter(|earlier| matches!(*earlier.borrow(), PermissionState::Open)) {
                 Some(earlier) => held = Some((earlier, event)),
                 None => heard.events.push(event),
             }
         }
-        let (tell, asking) = watch::channel(Asking::Open);
+        let (tell, asking) = watch::channel(PermissionState::Open);
         self.asking.insert(call, asking);
-        let patience = self.chat.fleet.options().patience;
-        self.answer(id, heard, Effect::None, async move {
+        let patience = self.chat.pool.options().patience;
+        self.answer(id, heard, CallEffect::None, async move {
             let verdict = match held {
                 None => answered(verdict, turn, patience).await,
                 Some((earlier, event)) => match answer_of(earlier).await {
@@ -131,27 +135,27 @@ impl Reader {
                     over => over,
                 },
             };
-            tell.send_replace(Asking::Answered(verdict.clone()));
+            tell.send_replace(PermissionState::Answered(verdict.clone()));
             json(&acp::RequestPermissionResponse::new(map::outcome(&offered, verdict.as_ref())))
         });
         Ok(())
     }
 
     /// Writes a file, and asks a person first where it decides what runs in the workspace.
-    fn write(&mut self, id: &Id, params: &str, heard: &Heard) -> Result<(), ErrorObject> {
+    fn write(&mut self, id: &Id, params: &str, heard: &DecodedFrame) -> Result<(), ErrorObject> {
         let request: acp::WriteTextFileRequest = self.parse(params)?;
-        let (served, turn) = (Arc::clone(&self.process.served), self.process.turn());
+        let (services, turn) = (Arc::clone(&self.process.services), self.process.turn());
         let question = turn.as_ref().map(|turn| question(turn, id));
         let waited = question.as_ref().filter(|_| heard.again).and_then(|name| self.past.waiting.remove(name));
-        let patience = self.chat.fleet.options().patience;
-        self.answer(id, heard, Effect::Once, async move {
-            let planned = served.plan_write(request).await?;
-            let asked = planned.guarded.is_some().then_some(turn.zip(question));
+        let patience = self.chat.pool.options().patience;
+        self.answer(id, heard, CallEffect::Once, async move {
+            let planned = services.plan_write(request).await?;
+            let asked = planned.protected.is_some().then_some(turn.zip(question));
             let asked = match asked {
                 None => None,
-                Some(asked) => Some(guarded::ask(&planned, asked, waited, patience).await?),
+                Some(asked) => Some(protected::ask(&planned, asked, waited, patience).await?),
             };
-            let written = served.write(planned).await;
+            let written = services.write(planned).await;
             if let Some(asked) = asked {
                 asked.done(written.as_ref().err()).await;
             }
@@ -160,37 +164,42 @@ impl Reader {
         Ok(())
     }
 
-    fn nobody_answers(&mut self, id: &Id, heard: &Heard, offered: &[acp::PermissionOption]) -> Result<(), ErrorObject> {
+    fn nobody_answers(
+        &mut self,
+        id: &Id,
+        heard: &DecodedFrame,
+        offered: &[acp::PermissionOption],
+    ) -> Result<(), ErrorObject> {
         let cancelled = acp::RequestPermissionResponse::new(map::outcome(offered, None));
-        self.answer(id, heard, Effect::None, ready(json(&cancelled)));
+        self.answer(id, heard, CallEffect::None, ready(json(&cancelled)));
         Ok(())
     }
 
-    fn elicitation(&mut self, id: &Id, params: &str, heard: &mut Heard) -> Result<(), ErrorObject> {
+    fn elicitation(&mut self, id: &Id, params: &str, heard: &mut DecodedFrame) -> Result<(), ErrorObject> {
         let asked: Value = parse(params)?;
         if let Some(session) = asked.get("sessionId").and_then(Value::as_str) {
             self.check(&acp::SessionId::new(session))?;
         }
         let nobody_answers = ready(json(&elicit::response(&asked, None)));
         let Some(turn) = self.process.turn() else {
-            self.answer(id, heard, Effect::None, nobody_answers);
+            self.answer(id, heard, CallEffect::None, nobody_answers);
             return Ok(());
         };
         let name = question(&turn, id);
         let response = if heard.again {
-            let Some(Awaits::Question(waited)) = self.past.waiting.remove(&name) else {
-                self.answer(id, heard, Effect::None, nobody_answers);
+            let Some(PendingAnswer::Question(waited)) = self.past.waiting.remove(&name) else {
+                self.answer(id, heard, CallEffect::None, nobody_answers);
                 return Ok(());
             };
             waited
         } else {
             let request = Box::new(elicit::request(&asked, name).map_err(ErrorObject::invalid_params)?);
             let (answer, response) = oneshot::channel();
-            heard.events.push(AgentEvent::Asked { request, answer });
+            heard.events.push(AgentEvent::InputNeeded { request, answer });
             response
         };
-        let patience = self.chat.fleet.options().patience;
-        self.answer(id, heard, Effect::None, async move {
+        let patience = self.chat.pool.options().patience;
+        self.answer(id, heard, CallEffect::None, async move {
             let response = answered(response, turn, patience).await;
             json(&elicit::response(&asked, response.as_ref()))
         });
@@ -202,17 +211,17 @@ impl Reader {
         &mut self,
         id: &Id,
         params: &str,
-        heard: &Heard,
-        effect: Effect,
-        serve: impl FnOnce(Arc<Served>, P) -> F,
+        heard: &DecodedFrame,
+        effect: CallEffect,
+        serve: impl FnOnce(Arc<AgentServices>, P) -> F,
     ) -> Result<(), ErrorObject>
     where
-        P: DeserializeOwned + InSession,
+        P: DeserializeOwned + SessionScoped,
         R: Serialize,
         F: Future<Output = Result<R, ErrorObject>> + Send + 'static,
     {
-        let served = serve(Arc::clone(&self.process.served), self.parse(params)?);
-        self.answer(id, heard, effect, async move { json(&served.await?) });
+        let services = serve(Arc::clone(&self.process.services), self.parse(params)?);
+        self.answer(id, heard, effect, async move { json(&services.await?) });
         Ok(())
     }
 
@@ -220,8 +229,8 @@ impl Reader {
     fn answer(
         &mut self,
         id: &Id,
-        heard: &Heard,
-        effect: Effect,
+        heard: &DecodedFrame,
+        effect: CallEffect,
         outcome: impl Future<Output = Result<Box<RawValue>, ErrorObject>> + Send + 'static,
     ) {
         let (process, id, frame) = (Arc::clone(&self.process), id.clone(), heard.frame);
@@ -229,7 +238,7 @@ impl Reader {
         self.tasks.spawn(async move {
             let outcome = outcome.await;
             // Where it cannot be sent, the agent is gone.
-            process.link.answer(&id, outcome).await.ok();
+            process.agent_connection.answer(&id, outcome).await.ok();
             process.with_frames(|frames| frames.answered(frame));
             effect
         });
@@ -237,10 +246,10 @@ impl Reader {
 
     async fn refuse(&self, id: &Id, error: ErrorObject) {
         // Where it cannot be sent, the agent is gone.
-        self.process.link.answer(id, Err(error)).await.ok();
+        self.process.agent_connection.answer(id, Err(error)).await.ok();
     }
 
-    fn parse<P: DeserializeOwned + InSession>(&self, params: &str) -> Result<P, ErrorObject> {
+    fn parse<P: DeserializeOwned + SessionScoped>(&self, params: &str) -> Result<P, ErrorObject> {
         let request: P = parse(params)?;
         self.check(request.session())?;
         Ok(request)
@@ -255,21 +264,21 @@ impl Reader {
 }
 
 /// How a question is called in its turn. A host that comes back gives it the same name.
-fn question(turn: &Turn, id: &Id) -> RequestId {
+fn question(turn: &TurnHandle, id: &Id) -> RequestId {
     format!("{}/{}", turn.sink.turn(), id.as_json()).into()
 }
 
 /// What an earlier request of the same call was answered.
-async fn answer_of(mut asking: watch::Receiver<Asking>) -> Option<Verdict> {
-    let answered = asking.wait_for(|asking| matches!(asking, Asking::Answered(_))).await;
+async fn answer_of(mut asking: watch::Receiver<PermissionState>) -> Option<Verdict> {
+    let answered = asking.wait_for(|asking| matches!(asking, PermissionState::Answered(_))).await;
     match answered.as_deref() {
-        Ok(Asking::Answered(verdict)) => verdict.clone(),
-        Ok(Asking::Open) | Err(_) => None,
+        Ok(PermissionState::Answered(verdict)) => verdict.clone(),
+        Ok(PermissionState::Open) | Err(_) => None,
     }
 }
 
 /// What was answered; nothing, where the turn is cancelled or nobody can answer.
-pub(super) async fn answered<T>(answer: oneshot::Receiver<T>, turn: Turn, patience: Duration) -> Option<T> {
+pub(super) async fn answered<T>(answer: oneshot::Receiver<T>, turn: TurnHandle, patience: Duration) -> Option<T> {
     let answered = async {
         match answer.await {
             Ok(answer) => Some(answer),

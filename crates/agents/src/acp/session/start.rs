@@ -10,15 +10,15 @@ use grove_work::Program;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::chat::Chat;
+use super::chat::AcpChat;
 use super::choices::Choices;
-use super::kept::Kept;
-use super::process::{Beginning, Origin, Process, Running};
-use super::reader::{Past, Reader};
-use crate::acp::connection::{Frames, Link};
-use crate::acp::fleet::{Place, end_what_runs_in};
+use super::process::{AgentProcess, ProcessStart, RunningTurn, TurnOrigin};
+use super::reader::{HandledFrames, ProcessReader};
+use super::session_record::SessionRecord;
+use crate::acp::connection::{AgentConnection, FrameTracker};
+use crate::acp::pool::{ProcessSlot, end_processes_in};
 use crate::acp::random;
-use crate::acp::serve::Served;
+use crate::acp::serve::AgentServices;
 use crate::agent::*;
 
 /// How long whoever hears an agent may take beside the agent's grace.
@@ -29,45 +29,45 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// An agent's process at work, and who hears it.
 #[derive(Debug)]
-pub(super) struct Alive {
-    pub(super) process: Arc<Process>,
-    pub(super) place: Place,
+pub(super) struct LiveProcess {
+    pub(super) process: Arc<AgentProcess>,
+    pub(super) slot: ProcessSlot,
     reader: JoinHandle<()>,
     grace: Duration,
 }
 
 /// Where an earlier host's turn stands.
 #[derive(Debug)]
-pub(super) enum Attached {
+pub(super) enum AttachOutcome {
     /// It goes on.
-    Running(Box<Going>),
+    RunningTurn(Box<OngoingTurn>),
     /// The agent never heard of it: it can be given it.
     NeverSent,
 }
 
 /// An agent that works on a turn of an earlier host's.
 #[derive(Debug)]
-pub(super) struct Going {
+pub(super) struct OngoingTurn {
     stream: ShimStream,
-    kept: Kept,
-    past: Past,
+    session_record: SessionRecord,
+    past: HandledFrames,
 }
 
 /// Starts the agent's program. Nothing was said to it yet.
-pub(super) async fn launch(chat: &Arc<Chat>, place: Place) -> Result<Alive, AgentError> {
+pub(super) async fn launch(chat: &Arc<AcpChat>, slot: ProcessSlot) -> Result<LiveProcess, AgentError> {
     let command = chat.program.find()?;
-    chat.make_room()?;
-    Kept::forget(chat.folder());
+    chat.ensure_folders()?;
+    SessionRecord::forget(chat.folder());
     let agent = Program { command, args: chat.program.args.clone(), env: chat.program.env.clone(), cwd: chat.cwd() };
-    let fleet = chat.fleet.options();
-    let options = ShimOptions { folder: chat.folder.clone(), agent, limits: fleet.shim_limits };
+    let pool = chat.pool.options();
+    let options = ShimOptions { folder: chat.folder.clone(), agent, limits: pool.shim_limits };
     let mut tries = 0;
     let stream = loop {
-        match ShimStream::start(&fleet.shim, &options).await {
+        match ShimStream::start(&pool.shim, &options).await {
             Ok(stream) => break stream,
             Err(ShimError::InUse { .. }) if tries < TRIES => {
                 // One of an earlier host, or one that is about to end.
-                end_what_runs_in(chat.folder(), fleet.shim_limits.grace).await.ok();
+                end_processes_in(chat.folder(), pool.shim_limits.grace).await.ok();
                 tokio::time::sleep(PAUSE).await;
                 tries += 1;
             }
@@ -75,17 +75,22 @@ pub(super) async fn launch(chat: &Arc<Chat>, place: Place) -> Result<Alive, Agen
         }
     };
     let process = u64::from(random::number().max(1));
-    let beginning = Beginning::fresh(Frames::new(process, 0));
-    Ok(Alive::new(chat, stream, place, beginning, Past::default()))
+    let beginning = ProcessStart::fresh(FrameTracker::new(process, 0));
+    Ok(LiveProcess::new(chat, stream, slot, beginning, HandledFrames::default()))
 }
 
 /// Attaches to the agent that works on a turn of an earlier host's.
-pub(super) async fn attach(chat: &Chat, kept: Kept, from: Resumption) -> Result<Attached, ShimError> {
-    let began = kept.turn.frame;
+pub(super) async fn attach(
+    chat: &AcpChat,
+    session_record: SessionRecord,
+    from: Resumption,
+) -> Result<AttachOutcome, ShimError> {
+    let began = session_record.turn.frame;
     // A mark of another process, or of an earlier turn, says nothing of this one.
-    let is_of_turn = |mark: &Mark| mark.is_plausible() && mark.process == kept.process && mark.frame >= began;
+    let is_of_turn =
+        |mark: &FrameCursor| mark.is_plausible() && mark.process == session_record.process && mark.frame >= began;
     let mark = from.mark.filter(is_of_turn);
-    let mark = mark.unwrap_or(Mark { process: kept.process, frame: began, open: Vec::new() });
+    let mark = mark.unwrap_or(FrameCursor { process: session_record.process, frame: began, open: Vec::new() });
     let open: BTreeSet<u64> = mark.open.into_iter().filter(|frame| *frame > began).collect();
     let first = open.first().copied().unwrap_or(mark.frame.saturating_add(1));
     let stream = match ShimStream::attach(chat.folder(), first).await {
@@ -93,31 +98,31 @@ pub(super) async fn attach(chat: &Chat, kept: Kept, from: Resumption) -> Result<
         Err(ShimError::Forgotten { oldest, .. }) => ShimStream::attach(chat.folder(), oldest).await?,
         other => other?,
     };
-    if stream.taken() < kept.turn.line {
-        stream.end(chat.fleet.options().shim_limits.grace).await.ok();
-        return Ok(Attached::NeverSent);
+    if stream.taken() < session_record.turn.line {
+        stream.end(chat.pool.options().shim_limits.grace).await.ok();
+        return Ok(AttachOutcome::NeverSent);
     }
-    let waiting = from.waiting.into_iter().map(|waiting| (waiting.request, waiting.awaits)).collect();
-    let past = Past { upto: mark.frame, open, waiting };
-    Ok(Attached::Running(Box::new(Going { stream, kept, past })))
+    let waiting = from.waiting.into_iter().map(|waiting| (waiting.request, waiting.answer_from)).collect();
+    let past = HandledFrames { upto: mark.frame, open, waiting };
+    Ok(AttachOutcome::RunningTurn(Box::new(OngoingTurn { stream, session_record, past })))
 }
 
-impl Going {
-    pub(super) fn origin(&self) -> Origin {
-        Origin::Earlier { agent_runs: self.stream.agent().is_some_and(is_there) }
+impl OngoingTurn {
+    pub(super) fn origin(&self) -> TurnOrigin {
+        TurnOrigin::Earlier { agent_runs: self.stream.agent().is_some_and(is_there) }
     }
 
     /// Goes on with the turn.
-    pub(super) fn on(self, chat: &Arc<Chat>, turn: Running) -> Alive {
-        let Self { stream, kept, past } = self;
-        let beginning = Beginning {
-            frames: Frames::new(kept.process, past.upto),
-            session: Some(kept.session),
-            capabilities: kept.capabilities,
-            choices: Choices::again(kept.said),
+    pub(super) fn on(self, chat: &Arc<AcpChat>, turn: RunningTurn) -> LiveProcess {
+        let Self { stream, session_record, past } = self;
+        let beginning = ProcessStart {
+            frames: FrameTracker::new(session_record.process, past.upto),
+            session: Some(session_record.session),
+            capabilities: session_record.capabilities,
+            choices: Choices::again(session_record.said),
             turn: Some(turn),
         };
-        Alive::new(chat, stream, chat.fleet.places().take_anyway(), beginning, past)
+        LiveProcess::new(chat, stream, chat.pool.slots().take_anyway(), beginning, past)
     }
 }
 
@@ -127,26 +132,32 @@ fn is_there(id: u32) -> bool {
     id.is_some_and(|id| rustix::process::test_kill_process(id).is_ok())
 }
 
-impl Alive {
-    fn new(chat: &Arc<Chat>, stream: ShimStream, place: Place, beginning: Beginning, past: Past) -> Self {
+impl LiveProcess {
+    fn new(
+        chat: &Arc<AcpChat>,
+        stream: ShimStream,
+        slot: ProcessSlot,
+        beginning: ProcessStart,
+        past: HandledFrames,
+    ) -> Self {
         let (taken, (reader, writer)) = (stream.taken(), stream.split());
         let tag = random::tag();
-        let served = Served::new(chat.ground(), tag.clone());
-        let tap = chat.fleet.tap(&chat.program.provider, &chat.session, chat.program.env.values());
-        let link = Link::new(writer, taken, tag, tap);
-        let process = Arc::new(Process::new(link, served, chat.folder.clone(), beginning));
-        let reader = Reader::new(Arc::clone(chat), Arc::clone(&process), reader, past);
+        let services = AgentServices::new(chat.service_scope(), tag.clone());
+        let tap = chat.pool.tap(&chat.program.provider, &chat.session, chat.program.env.values());
+        let agent_connection = AgentConnection::new(writer, taken, tag, tap);
+        let process = Arc::new(AgentProcess::new(agent_connection, services, chat.folder.clone(), beginning));
+        let reader = ProcessReader::new(Arc::clone(chat), Arc::clone(&process), reader, past);
         let reader = tokio::spawn(reader.run());
-        Self { process, place, reader, grace: chat.fleet.options().shim_limits.grace }
+        Self { process, slot, reader, grace: chat.pool.options().shim_limits.grace }
     }
 
     /// Ends the agent with all that it started.
     pub(super) async fn end(self) {
-        let Self { process, place, mut reader, grace } = self;
+        let Self { process, slot, mut reader, grace } = self;
         // Whatever waits to be stored is not waited for.
         process.let_go();
         let ended = async {
-            process.link.shim().end(grace).await.ok();
+            process.agent_connection.shim().end(grace).await.ok();
             (&mut reader).await.ok();
         };
         let longest = grace.saturating_mul(2).saturating_add(LAST_WORDS);
@@ -154,7 +165,7 @@ impl Alive {
             // The shim was told, and ends it without us.
             reader.abort();
         }
-        drop(place);
+        drop(slot);
     }
 
     /// Leaves the agent to the next host.
@@ -163,7 +174,7 @@ impl Alive {
     }
 }
 
-impl Kept {
+impl SessionRecord {
     /// What was kept of an earlier process says nothing of the next.
     fn forget(folder: &Path) {
         std::fs::remove_file(Self::path(folder)).ok();

@@ -15,17 +15,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::chat::Chat;
-use super::choices::Wish;
-use super::kept::{Ended, Kept, KeptTurn};
-use super::last_words::with_last_words;
-use super::open::Recollection;
-use super::process::{Origin, Process, Running};
-use super::start::{Alive, Attached, attach};
-use super::{Copied, Reply, Shared};
-use crate::acp::connection::{CallError, Purpose};
+use super::chat::AcpChat;
+use super::choices::ChosenSetting;
+use super::exit_message::with_stderr_tail;
+use super::open::ContextRetention;
+use super::process::{AgentProcess, RunningTurn, TurnOrigin};
+use super::session_record::{PromptRecord, SessionRecord, TurnOutcome};
+use super::start::{AttachOutcome, LiveProcess, attach};
+use super::{AcpSessionState, ForkReply, TurnReply};
+use crate::acp::connection::{AgentCallError, CallPurpose};
 use crate::acp::content;
-use crate::acp::fleet::end_what_runs_in;
+use crate::acp::pool::end_processes_in;
 use crate::agent::*;
 
 /// How much of a conversation is retold to an agent that has forgotten it.
@@ -35,32 +35,32 @@ const CLOSING: Duration = Duration::from_secs(5);
 
 /// What is wanted of the worker.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum WorkerCommand {
     /// Start the process before the first turn, within this time.
-    Start(Duration, Reply),
-    Prompt(Box<Prompt>, TurnSink, Reply),
-    Resume(Box<Prompt>, Resumption, TurnSink, Reply),
+    Start(Duration, TurnReply),
+    Prompt(Box<Prompt>, TurnSink, TurnReply),
+    Resume(Box<Prompt>, Resumption, TurnSink, TurnReply),
     Configure(Extra),
-    Fork(Copied),
-    Close(Closing, oneshot::Sender<()>),
+    Fork(ForkReply),
+    Close(CloseReason, oneshot::Sender<()>),
 }
 
 #[derive(Debug)]
-pub(super) struct Worker {
-    shared: Arc<Shared>,
-    chat: Arc<Chat>,
-    orders: mpsc::Receiver<Order>,
+pub(super) struct SessionWorker {
+    shared: Arc<AcpSessionState>,
+    chat: Arc<AcpChat>,
+    commands: mpsc::Receiver<WorkerCommand>,
     /// Changes, or is closed, when the session is.
     closing: watch::Receiver<bool>,
-    alive: Option<Alive>,
+    alive: Option<LiveProcess>,
     /// How the agent calls the conversation.
-    known_as: Option<String>,
+    agent_session_id: Option<String>,
     /// What was chosen, by a person or by the agent itself.
     chosen: Extra,
     /// What this process did not take: it is not asked again.
-    refused: Vec<Wish>,
+    refused: Vec<ChosenSetting>,
     /// Whether this process knows what was said before it was started.
-    recollection: Recollection,
+    context_retention: ContextRetention,
     /// Its own conversation could not be brought back, which nobody was told yet.
     lost_conversation: bool,
     /// Copies that are made beside the process: there is none.
@@ -68,32 +68,32 @@ pub(super) struct Worker {
 }
 
 /// Why a process is looked at.
-enum Woken {
-    Order(Option<Order>),
+enum WakeReason {
+    WorkerCommand(Option<WorkerCommand>),
     Stop,
     Look,
 }
 
-impl Worker {
+impl SessionWorker {
     pub(super) fn new(
-        shared: Arc<Shared>,
-        orders: mpsc::Receiver<Order>,
+        shared: Arc<AcpSessionState>,
+        commands: mpsc::Receiver<WorkerCommand>,
         closing: watch::Receiver<bool>,
         opening: OpenSession,
     ) -> Self {
         let chat = Arc::clone(&shared.chat);
-        let OpenSession { known_as, settings, .. } = opening;
-        let recollection = Recollection::Kept;
+        let OpenSession { agent_session_id, settings, .. } = opening;
+        let context_retention = ContextRetention::Retained;
         Self {
             shared,
             chat,
-            orders,
+            commands,
             closing,
             alive: None,
-            known_as,
+            agent_session_id,
             chosen: settings,
             refused: Vec::new(),
-            recollection,
+            context_retention,
             lost_conversation: false,
             copies: JoinSet::new(),
         }
@@ -104,44 +104,48 @@ impl Worker {
             self.look();
             let woken = self.wait().await;
             match woken {
-                Woken::Look => {}
-                Woken::Stop => self.stop().await,
-                Woken::Order(Some(Order::Start(within, reply))) => self.start_now(within, reply).await,
-                Woken::Order(Some(Order::Prompt(prompt, turn, reply))) => self.prompt(*prompt, turn, reply).await,
-                Woken::Order(Some(Order::Resume(prompt, from, turn, reply))) => {
+                WakeReason::Look => {}
+                WakeReason::Stop => self.stop().await,
+                WakeReason::WorkerCommand(Some(WorkerCommand::Start(within, reply))) => {
+                    self.start_now(within, reply).await
+                }
+                WakeReason::WorkerCommand(Some(WorkerCommand::Prompt(prompt, turn, reply))) => {
+                    self.prompt(*prompt, turn, reply).await
+                }
+                WakeReason::WorkerCommand(Some(WorkerCommand::Resume(prompt, from, turn, reply))) => {
                     self.resume(*prompt, from, turn, reply).await;
                 }
-                Woken::Order(Some(Order::Configure(values))) => self.configure(values).await,
-                Woken::Order(Some(Order::Fork(copied))) => self.fork(copied).await,
-                Woken::Order(Some(Order::Close(why, done))) => {
+                WakeReason::WorkerCommand(Some(WorkerCommand::Configure(values))) => self.configure(values).await,
+                WakeReason::WorkerCommand(Some(WorkerCommand::Fork(copied))) => self.fork(copied).await,
+                WakeReason::WorkerCommand(Some(WorkerCommand::Close(why, done))) => {
                     self.close(why).await;
                     done.send(()).ok();
                     return;
                 }
                 // The session was dropped, as it is when the host is.
-                Woken::Order(None) => return self.close(Closing::LetGo).await,
+                WakeReason::WorkerCommand(None) => return self.close(CloseReason::Detached).await,
             }
         }
     }
 
-    async fn wait(&mut self) -> Woken {
-        let Some(alive) = &self.alive else { return Woken::Order(self.orders.recv().await) };
-        let options = self.chat.fleet.options();
+    async fn wait(&mut self) -> WakeReason {
+        let Some(alive) = &self.alive else { return WakeReason::WorkerCommand(self.commands.recv().await) };
+        let options = self.chat.pool.options();
         let mut changes = alive.process.changes();
         // From here on no change is missed; what happened since the last look is looked at first.
         let idle = !alive.process.has_turn();
-        if alive.process.ended().is_some() || idle && alive.place.idle_since().is_none() {
-            return Woken::Look;
+        if alive.process.ended().is_some() || idle && alive.slot.idle_since().is_none() {
+            return WakeReason::Look;
         }
         let deadline = match alive.process.cancelled_at() {
             Some(since) => Some(since + options.patience),
-            None => alive.place.idle_since().map(|since| since + options.idle),
+            None => alive.slot.idle_since().map(|since| since + options.idle),
         };
         tokio::select! {
-            order = self.orders.recv() => Woken::Order(order),
-            () = until(deadline) => Woken::Stop,
-            () = alive.place.told_to_stop(), if idle => Woken::Stop,
-            _ = changes.changed() => Woken::Look,
+            order = self.commands.recv() => WakeReason::WorkerCommand(order),
+            () = until(deadline) => WakeReason::Stop,
+            () = alive.slot.stop_requested(), if idle => WakeReason::Stop,
+            _ = changes.changed() => WakeReason::Look,
         }
     }
 
@@ -153,14 +157,14 @@ impl Worker {
             // Whoever hears it sees to the rest.
             self.alive = None;
         } else if !alive.process.has_turn() {
-            alive.place.idle();
+            alive.slot.idle();
         }
     }
 
     // Turns.
 
-    async fn prompt(&mut self, prompt: Prompt, turn: TurnSink, mut reply: Reply) {
-        self.give_up_copies();
+    async fn prompt(&mut self, prompt: Prompt, turn: TurnSink, mut reply: TurnReply) {
+        self.abort_forks();
         let (mut cancelled, mut closing) = (self.shared.cancelled.subscribe(), self.closing.clone());
         let id = turn.turn().clone();
         let begun = {
@@ -191,9 +195,9 @@ impl Worker {
     /// Sees to it that the turn can be given to a process, and gives what that has to be told first.
     async fn begin(&mut self, turn: &TurnSink, prompt: &Prompt) -> Result<Option<String>, AgentError> {
         self.prepare(Some(turn), prompt.model.as_ref()).await?;
-        match self.recollection {
-            Recollection::Kept => Ok(None),
-            Recollection::Empty => {
+        match self.context_retention {
+            ContextRetention::Retained => Ok(None),
+            ContextRetention::Empty => {
                 let story = prompt.memory.retell(content::room(RECAP_BYTES)).await?;
                 // A conversation in which nothing was said is no loss.
                 if std::mem::take(&mut self.lost_conversation) && story.is_some() {
@@ -208,15 +212,15 @@ impl Worker {
     /// Sees to it that there is a process with our conversation and our settings.
     async fn prepare(&mut self, turn: Option<&TurnSink>, model: Option<&ModelId>) -> Result<(), AgentError> {
         self.settle().await?;
-        let mut wishes = Vec::new();
+        let mut chosen_settings = Vec::new();
         // Since its start, the agent itself may have chosen something else.
         if self.alive.is_none() {
-            let place = self.place(turn).await;
-            self.start(turn, place).await?;
-            wishes = self.chosen_wishes();
+            let slot = self.slot(turn).await;
+            self.start(turn, slot).await?;
+            chosen_settings = self.all_chosen_settings();
         }
-        wishes.extend(model.cloned().map(Wish::Model));
-        self.apply(wishes, turn).await;
+        chosen_settings.extend(model.cloned().map(ChosenSetting::Model));
+        self.apply(chosen_settings, turn).await;
         Ok(())
     }
 
@@ -226,9 +230,11 @@ impl Worker {
         let Some(alive) = &self.alive else { return Ok(()) };
         if alive.process.has_turn() {
             let Some(since) = alive.process.cancelled_at() else {
-                return Err(AgentError::Turn("another turn is running: wait for its end, or cancel it".to_owned()));
+                return Err(AgentError::TurnFailed(
+                    "another turn is running: wait for its end, or cancel it".to_owned(),
+                ));
             };
-            let patience = self.chat.fleet.options().patience;
+            let patience = self.chat.pool.options().patience;
             let mut changes = alive.process.changes();
             let process = Arc::clone(&alive.process);
             let over = async {
@@ -244,13 +250,13 @@ impl Worker {
                 self.stop().await;
             }
         }
-        if self.alive.as_ref().is_some_and(|alive| !alive.place.busy()) {
+        if self.alive.as_ref().is_some_and(|alive| !alive.slot.busy()) {
             self.stop().await;
         }
         Ok(())
     }
 
-    async fn send(&mut self, prompt: Prompt, retold: Option<String>, turn: TurnSink, reply: Reply) {
+    async fn send(&mut self, prompt: Prompt, retold: Option<String>, turn: TurnSink, reply: TurnReply) {
         let Some(alive) = &self.alive else { return };
         let process = Arc::clone(&alive.process);
         let Some(session) = process.session() else { return };
@@ -260,7 +266,7 @@ impl Worker {
             blocks.insert(0, acp::ContentBlock::Text(acp::TextContent::new(retold)));
         }
         let id = turn.turn().clone();
-        let Some(frame) = process.begin(Running::new(turn, reply, Origin::Own)) else { return };
+        let Some(frame) = process.begin(RunningTurn::new(turn, reply, TurnOrigin::Own)) else { return };
         // From here on whoever cancels it finds it; who did so before has only said so.
         if self.was_cancelled(&id) {
             return process.finish(Err(AgentError::TurnOver));
@@ -269,19 +275,19 @@ impl Worker {
             (process.with_frames(|frames| frames.process()), process.with_choices(|c| c.said().clone()));
         let request = acp::PromptRequest::new(session.clone(), blocks);
         let folder = self.chat.folder();
-        let kept = |line| {
-            let turn = KeptTurn { turn: id.clone(), frame, line, ended: None };
-            Kept { process: number, session, capabilities, said, turn }.write(folder)
+        let session_record = |line| {
+            let turn = PromptRecord { turn: id.clone(), frame, line, ended: None };
+            SessionRecord { process: number, session, capabilities, said, turn }.write(folder)
         };
-        match process.link.prompt(id.as_str(), &request, kept).await {
-            Ok(()) => self.recollection = Recollection::Kept,
+        match process.agent_connection.prompt(id.as_str(), &request, session_record).await {
+            Ok(()) => self.context_retention = ContextRetention::Retained,
             // Whoever hears the agent knows better why, and says so.
-            Err(CallError::Shim(error)) if !is_about_the_line(&error) => {}
-            Err(error) => process.finish(Err(AgentError::Turn(error.to_string()))),
+            Err(AgentCallError::Shim(error)) if !is_about_the_line(&error) => {}
+            Err(error) => process.finish(Err(AgentError::TurnFailed(error.to_string()))),
         }
         // It may have been cancelled before the agent heard of it.
         if process.cancelled_at().is_some() {
-            process.cancel(&id, self.chat.fleet.options().patience).await;
+            process.cancel(&id, self.chat.pool.options().patience).await;
         }
     }
 
@@ -290,60 +296,62 @@ impl Worker {
     }
 
     /// Goes on with a turn of an earlier host's.
-    async fn resume(&mut self, prompt: Prompt, from: Resumption, turn: TurnSink, reply: Reply) {
-        self.give_up_copies();
+    async fn resume(&mut self, prompt: Prompt, from: Resumption, turn: TurnSink, reply: TurnReply) {
+        self.abort_forks();
         if self.alive.is_some() {
-            reply.send(Err(AgentError::Turn("the agent has begun another turn".to_owned()))).ok();
+            reply.send(Err(AgentError::TurnFailed("the agent has begun another turn".to_owned()))).ok();
             return;
         }
-        let grace = self.chat.fleet.options().shim_limits.grace;
-        let kept = Kept::read(self.chat.folder()).await.filter(|kept| kept.turn.turn == *turn.turn());
-        let Some(kept) = kept else {
+        let grace = self.chat.pool.options().shim_limits.grace;
+        let session_record = SessionRecord::read(self.chat.folder())
+            .await
+            .filter(|session_record| session_record.turn.turn == *turn.turn());
+        let Some(session_record) = session_record else {
             // The agent never heard of it.
-            if let Err(error) = end_what_runs_in(self.chat.folder(), grace).await {
+            if let Err(error) = end_processes_in(self.chat.folder(), grace).await {
                 tracing::warn!(%error, "an agent of an earlier host cannot be ended");
             }
             return self.prompt(prompt, turn, reply).await;
         };
-        let session = kept.session.clone();
-        let known_as = session.0.to_string();
+        let session = session_record.session.clone();
+        let agent_session_id = session.0.to_string();
         // The host may have ended before it was stored.
-        if self.known_as.replace(known_as.clone()).as_ref() != Some(&known_as) {
-            self.report(Some(&turn), vec![AgentEvent::KnownAs(known_as)]).await;
+        if self.agent_session_id.replace(agent_session_id.clone()).as_ref() != Some(&agent_session_id) {
+            self.report(Some(&turn), vec![AgentEvent::AgentSessionId(agent_session_id)]).await;
         }
-        let (id, ended) = (turn.turn().clone(), kept.turn.ended.clone());
-        match attach(&self.chat, kept, from).await {
-            Ok(Attached::Running(going)) => {
-                let running = Running::new(turn, reply, going.origin());
+        let (id, ended) = (turn.turn().clone(), session_record.turn.ended.clone());
+        match attach(&self.chat, session_record, from).await {
+            Ok(AttachOutcome::RunningTurn(going)) => {
+                let running = RunningTurn::new(turn, reply, going.origin());
                 let alive = going.on(&self.chat, running);
                 alive.process.with_choices(|choices| {
                     // What was chosen since the prompt was told to the earlier host.
-                    for wish in self.chosen_wishes() {
-                        if let Some(change) = choices.change(&session, &wish) {
+                    for chosen_setting in self.all_chosen_settings() {
+                        if let Some(change) = choices.change(&session, &chosen_setting) {
                             choices.made(&change);
                         }
                     }
-                    self.chat.learned.models(choices.settings());
+                    self.chat.profile.models(choices.settings());
                 });
                 let process = Arc::clone(&alive.process);
                 self.shared.set_process(Some(Arc::clone(&process)));
                 self.alive = Some(alive);
                 // Whoever cancelled it before found no process to tell.
                 if self.was_cancelled(&id) {
-                    process.cancel(&id, self.chat.fleet.options().patience).await;
+                    process.cancel(&id, self.chat.pool.options().patience).await;
                 }
             }
-            Ok(Attached::NeverSent) => self.prompt(prompt, turn, reply).await,
+            Ok(AttachOutcome::NeverSent) => self.prompt(prompt, turn, reply).await,
             Err(error) => {
                 // An agent that cannot be heard would work on for nobody.
-                if let Err(error) = end_what_runs_in(self.chat.folder(), grace).await {
+                if let Err(error) = end_processes_in(self.chat.folder(), grace).await {
                     tracing::warn!(%error, "an agent of an earlier host cannot be ended");
                 }
                 let result = match ended {
-                    Some(Ended::Well) => Ok(()),
-                    Some(Ended::Failed(why)) => Err(AgentError::Turn(why)),
+                    Some(TurnOutcome::Well) => Ok(()),
+                    Some(TurnOutcome::Failed(why)) => Err(AgentError::TurnFailed(why)),
                     None => {
-                        let how = with_last_words(error.to_string(), self.chat.folder()).await;
+                        let how = with_stderr_tail(error.to_string(), self.chat.folder()).await;
                         Err(AgentError::Interrupted(how))
                     }
                 };
@@ -388,11 +396,11 @@ impl Worker {
         }
     }
 
-    async fn close(&mut self, why: Closing) {
+    async fn close(&mut self, why: CloseReason) {
         self.look();
         let Some(alive) = self.alive.take() else {
-            if why == Closing::Removed {
-                end_what_runs_in(self.chat.folder(), self.chat.fleet.options().shim_limits.grace).await.ok();
+            if why == CloseReason::Removed {
+                end_processes_in(self.chat.folder(), self.chat.pool.options().shim_limits.grace).await.ok();
                 super::remove(self.chat.folder()).await;
             }
             return;
@@ -401,13 +409,13 @@ impl Worker {
         // turn has neither: its agent would only be left behind.
         let is_left = !alive.process.was_cancelled() && (alive.process.has_turn() || alive.process.has_unstored());
         match why {
-            Closing::LetGo if is_left => alive.detach(),
-            Closing::LetGo => {
+            CloseReason::Detached if is_left => alive.detach(),
+            CloseReason::Detached => {
                 self.keep_end(&alive.process).await;
                 alive.end().await;
             }
-            Closing::Replaced => alive.end().await,
-            Closing::Removed => {
+            CloseReason::Replaced => alive.end().await,
+            CloseReason::Removed => {
                 self.part(&alive.process).await;
                 alive.end().await;
                 super::remove(self.chat.folder()).await;
@@ -417,28 +425,32 @@ impl Worker {
     }
 
     /// Notes how the last turn ended: the host may not get to store it.
-    async fn keep_end(&self, process: &Process) {
+    async fn keep_end(&self, process: &AgentProcess) {
         let Some((turn, ended)) = process.last() else { return };
-        if let Some(mut kept) = Kept::read(self.chat.folder()).await.filter(|kept| kept.turn.turn == turn) {
-            kept.turn.ended = Some(ended);
-            kept.write(self.chat.folder()).await;
+        if let Some(mut session_record) =
+            SessionRecord::read(self.chat.folder()).await.filter(|session_record| session_record.turn.turn == turn)
+        {
+            session_record.turn.ended = Some(ended);
+            session_record.write(self.chat.folder()).await;
         }
     }
 
     /// Tells the agent that the conversation is over for good.
-    async fn part(&self, process: &Process) {
+    async fn part(&self, process: &AgentProcess) {
         let Some(session) = process.session() else { return };
         let able = process.capabilities().session_capabilities;
-        let patience = CLOSING.min(self.chat.fleet.options().patience);
+        let patience = CLOSING.min(self.chat.pool.options().patience);
         let names = acp::AGENT_METHOD_NAMES;
         if able.close.is_some() {
             let request = acp::CloseSessionRequest::new(session.clone());
-            let closed = process.link.call_for(Purpose::Any, names.session_close, &request, patience).await;
+            let closed =
+                process.agent_connection.call_for(CallPurpose::Any, names.session_close, &request, patience).await;
             closed.inspect_err(|error| tracing::debug!(%error, "an agent does not close its session")).ok();
         }
         if able.delete.is_some() {
             let request = acp::DeleteSessionRequest::new(session);
-            let deleted = process.link.call_for(Purpose::Any, names.session_delete, &request, patience).await;
+            let deleted =
+                process.agent_connection.call_for(CallPurpose::Any, names.session_delete, &request, patience).await;
             deleted.inspect_err(|error| tracing::debug!(%error, "an agent does not delete its session")).ok();
         }
     }

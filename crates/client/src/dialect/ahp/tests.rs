@@ -13,12 +13,12 @@ fn value(params: impl Serialize) -> Value {
     serde_json::to_value(params).unwrap()
 }
 
-fn notified(method: &str, params: Value) -> serde_json::Result<Incoming<Ahp>> {
+fn notified(method: &str, params: Value) -> serde_json::Result<IncomingNotification<Ahp>> {
     Ahp::default().notified(method, &raw(&params))
 }
 
-fn server(version: Version) -> Server {
-    Server { version, info: None, default_directory: None, completion_triggers: Vec::new(), grove: None }
+fn server(version: Version) -> HostDescription {
+    HostDescription { version, info: None, default_directory: None, completion_triggers: Vec::new(), grove: None }
 }
 
 fn draft() -> Action {
@@ -73,13 +73,13 @@ fn a_reconnect_is_a_replay_with_what_is_missing_or_snapshots() {
     let replay = json!({"type": "replay", "missing": ["ahp-chat:/gone"], "actions": [
         {"channel": CHAT, "serverSeq": 6, "action": {"type": "chat/draftChanged"}},
         {"channel": CHAT, "serverSeq": 7, "action": {"type": "later/thing"}, "origin": {"clientId": "b", "clientSeq": 1}}]});
-    let Reconnected::Replay { envelopes, missing } = ahp.reconnected(&raw(&replay)).unwrap() else { panic!() };
+    let ReconnectResponse::Replay { envelopes, missing } = ahp.reconnected(&raw(&replay)).unwrap() else { panic!() };
     assert_eq!(missing, ["ahp-chat:/gone"]);
     assert_eq!(envelopes[0].content.as_ref().unwrap().resource, CHAT);
     assert_eq!((envelopes[1].server_seq, envelopes[1].content.is_none()), (7, true));
     let root = json!({"resource": "ahp-root://", "state": {"agents": []}, "fromSeq": 4});
     let snapshots = json!({"type": "snapshot", "snapshots": [root]});
-    assert!(matches!(ahp.reconnected(&raw(&snapshots)), Ok(Reconnected::Snapshots(all)) if all.len() == 1));
+    assert!(matches!(ahp.reconnected(&raw(&snapshots)), Ok(ReconnectResponse::Snapshots(all)) if all.len() == 1));
     assert!(ahp.reconnected(&raw(&json!({"type": "else"}))).is_err());
     let stateless = ahp.subscribed("ahp-otlp:/logs", &raw(&json!({}))).unwrap_err();
     assert!(stateless.to_string().contains("no state"), "{stateless}");
@@ -93,19 +93,21 @@ fn notifications_are_actions_news_of_the_list_or_somebody_elses() {
         notified("action", envelope)
     };
     assert!(broken(Value::Null).is_err(), "a state cannot be kept without it");
-    assert!(matches!(broken("no".into()), Ok(Incoming::Action(envelope)) if envelope.content.is_none()));
+    assert!(matches!(broken("no".into()), Ok(IncomingNotification::Action(envelope)) if envelope.content.is_none()));
     let removed = json!({"channel": "ahp-root://", "session": "s:/1"});
-    assert!(matches!(notified("root/sessionRemoved", removed), Ok(Incoming::List(ListNews::Removed(_)))));
+    assert!(matches!(notified("root/sessionRemoved", removed), Ok(IncomingNotification::List(ListChange::Removed(_)))));
     let changed = json!({"channel": "ahp-root://", "session": "s:/1", "changes": {"title": "New", "status": 8}});
-    let Ok(Incoming::List(ListNews::Changed { patch, .. })) = notified("root/sessionSummaryChanged", changed) else {
+    let Ok(IncomingNotification::List(ListChange::Changed { patch, .. })) =
+        notified("root/sessionSummaryChanged", changed)
+    else {
         panic!()
     };
     let mut row = SessionSummary { title: "Old".to_owned(), activity: Some("a".to_owned()), ..Default::default() };
     Ahp::patch(&mut row, &patch);
     assert_eq!((row.title.as_str(), row.status, row.activity.as_deref()), ("New", 8, Some("a")));
     let progress = json!({"channel": "ahp-root://", "progressToken": "t", "progress": 1});
-    assert!(matches!(notified("root/progress", progress), Ok(Incoming::Other)));
-    assert!(matches!(notified("x-grove/else", json!({})), Ok(Incoming::Other)));
+    assert!(matches!(notified("root/progress", progress), Ok(IncomingNotification::Other)));
+    assert!(matches!(notified("x-grove/else", json!({})), Ok(IncomingNotification::Other)));
 }
 
 #[test]
@@ -133,12 +135,12 @@ fn chats_go_with_their_session_however_it_is_spelled() {
     let ahp = Ahp::default();
     let main = "ahp-chat://default/c2NyaXB0ZWQ6L3Mx";
     for with in ["scripted:/s1", "ahp-session:/s1", main, "ahp-chat:/s1", "ahp-chat://side/c2NyaXB0ZWQ6L3Mx"] {
-        assert!(ahp.goes_with("scripted:/s1", None, with), "{with}");
-        assert!(!ahp.goes_with("scripted:/s2", None, with), "{with}");
+        assert!(ahp.belongs_to_session("scripted:/s1", None, with), "{with}");
+        assert!(!ahp.belongs_to_session("scripted:/s2", None, with), "{with}");
     }
-    assert!(!ahp.goes_with("scripted:/s1", None, ROOT));
+    assert!(!ahp.belongs_to_session("scripted:/s1", None, ROOT));
     let chats = vec![ahp::SessionChatSummary { resource: "ahp-chat:/else".to_owned(), ..Default::default() }];
     let row = SessionSummary { chats: Some(chats), ..SessionSummary::default() };
-    assert!(!ahp.goes_with("scripted:/s1", None, "ahp-chat:/else"));
-    assert!(ahp.goes_with("scripted:/s1", Some(&row), "ahp-chat:/else"), "the list says so");
+    assert!(!ahp.belongs_to_session("scripted:/s1", None, "ahp-chat:/else"));
+    assert!(ahp.belongs_to_session("scripted:/s1", Some(&row), "ahp-chat:/else"), "the list says so");
 }

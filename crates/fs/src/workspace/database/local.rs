@@ -15,7 +15,7 @@ use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 use tempfile::TempDir;
 
-use super::{Cell, Database, DatabaseError, Rows, Statement, StatementKind};
+use super::{Cell, Database, DatabaseError, QueryRows, Statement, StatementKind};
 use crate::workspace::{DATABASE, inside};
 use crate::{Backend, FsError, LocalFs, SessionFs};
 
@@ -60,7 +60,7 @@ impl LocalDatabase {
 
     /// All of the database as it is at one moment. Two databases with the same pages give the same bytes, whatever
     /// their headers count.
-    pub(crate) async fn snapshot(&self) -> Result<Snapshot, DatabaseError> {
+    pub(crate) async fn snapshot(&self) -> Result<DatabaseSnapshot, DatabaseError> {
         self.work(move |source| {
             let io = |error: io::Error| FsError::from_io(&error, "the folder for temporary files");
             let folder = TempDir::with_prefix("grove-database-").map_err(io)?;
@@ -68,7 +68,7 @@ impl LocalDatabase {
             let backup = Backup::new(source, &mut copy).map_err(sql)?;
             // In one step: a copy in several begins anew whenever somebody writes between them.
             match backup.step(-1).map_err(sql)? {
-                StepResult::Done => Ok(Snapshot { store: LocalFs::new(folder.path()), _folder: folder }),
+                StepResult::Done => Ok(DatabaseSnapshot { store: LocalFs::new(folder.path()), _folder: folder }),
                 _ => Err(DatabaseError::Busy),
             }
         })
@@ -87,7 +87,7 @@ impl LocalDatabase {
         self.store.mkdir(&self.folder).await?;
         let path = self.path()?;
         let (longest, nobody_waits) = (self.longest, Arc::new(AtomicBool::new(false)));
-        let _waiting = Waiting(nobody_waits.clone());
+        let _waiting = CancelOnDrop(nobody_waits.clone());
         let done = blocking(move || {
             let mut connection = open(&path)?;
             let end = Instant::now() + longest;
@@ -103,9 +103,9 @@ impl LocalDatabase {
 }
 
 /// Somebody who waits for an answer. When they no longer do, the work is stopped.
-struct Waiting(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -113,12 +113,12 @@ impl Drop for Waiting {
 
 /// A database at one moment: `session.db` in a folder that goes with this.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct DatabaseSnapshot {
     store: LocalFs,
     _folder: TempDir,
 }
 
-impl Snapshot {
+impl DatabaseSnapshot {
     pub(crate) fn store(&self) -> &LocalFs {
         &self.store
     }
@@ -130,16 +130,16 @@ impl Database for LocalDatabase {
         Ok(self.store.exists(&inside(&self.folder, DATABASE)).await?)
     }
 
-    async fn query(&self, statement: Statement) -> Result<Rows, DatabaseError> {
+    async fn query(&self, statement: Statement) -> Result<QueryRows, DatabaseError> {
         self.work(move |connection| perform(connection, &statement)).await
     }
 
-    async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<QueryRows>, DatabaseError> {
         self.work(move |connection| {
             // Those who will write say so at once: two that read first could each wait for the other.
             let behavior = rusqlite::TransactionBehavior::Immediate;
             let transaction = connection.transaction_with_behavior(behavior).map_err(sql)?;
-            let done: Result<Vec<Rows>, _> = statements.iter().map(|one| perform(&transaction, one)).collect();
+            let done: Result<Vec<QueryRows>, _> = statements.iter().map(|one| perform(&transaction, one)).collect();
             let done = done?;
             transaction.commit().map_err(sql)?;
             Ok(done)
@@ -177,10 +177,10 @@ fn open(path: &Path) -> Result<Connection, DatabaseError> {
     Ok(connection)
 }
 
-fn perform(connection: &Connection, statement: &Statement) -> Result<Rows, DatabaseError> {
+fn perform(connection: &Connection, statement: &Statement) -> Result<QueryRows, DatabaseError> {
     if statement.kind == StatementKind::Exec {
         connection.execute_batch(&statement.sql).map_err(sql)?;
-        return Ok(Rows::default());
+        return Ok(QueryRows::default());
     }
     let mut prepared = connection.prepare(&statement.sql).map_err(sql)?;
     for (name, cell) in &statement.parameters {
@@ -191,10 +191,10 @@ fn perform(connection: &Connection, statement: &Statement) -> Result<Rows, Datab
     }
     if statement.kind == StatementKind::Run {
         let changed = prepared.raw_execute().map_err(sql)? as u64;
-        return Ok(Rows { changed, last_row: Some(connection.last_insert_rowid()), ..Rows::default() });
+        return Ok(QueryRows { changed, last_row: Some(connection.last_insert_rowid()), ..QueryRows::default() });
     }
     let columns: Vec<String> = prepared.column_names().map(str::to_owned).collect();
-    let mut given = Rows { columns, ..Rows::default() };
+    let mut given = QueryRows { columns, ..QueryRows::default() };
     let mut bytes = 0;
     let mut rows = prepared.raw_query();
     while let Some(row) = rows.next().map_err(sql)? {

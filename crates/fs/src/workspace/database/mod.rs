@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub(crate) use local::DatabaseSnapshot;
 pub use local::LocalDatabase;
-pub(crate) use local::Snapshot;
 
 use crate::FsError;
 
@@ -24,10 +24,10 @@ pub trait Database: fmt::Debug + Send + Sync {
     async fn exists(&self) -> Result<bool, DatabaseError>;
 
     /// Does one thing. The database is made where it is missing.
-    async fn query(&self, statement: Statement) -> Result<Rows, DatabaseError>;
+    async fn query(&self, statement: Statement) -> Result<QueryRows, DatabaseError>;
 
     /// Does everything or nothing.
-    async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError>;
+    async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<QueryRows>, DatabaseError>;
 }
 
 /// Something to be done.
@@ -51,7 +51,7 @@ pub enum StatementKind {
 
 /// What a statement gave.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rows {
+pub struct QueryRows {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
     /// How many rows were changed.
@@ -138,11 +138,11 @@ impl Database for NoDatabase {
         Ok(false)
     }
 
-    async fn query(&self, _: Statement) -> Result<Rows, DatabaseError> {
+    async fn query(&self, _: Statement) -> Result<QueryRows, DatabaseError> {
         Err(DatabaseError::Unsupported)
     }
 
-    async fn transaction(&self, _: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn transaction(&self, _: Vec<Statement>) -> Result<Vec<QueryRows>, DatabaseError> {
         Err(DatabaseError::Unsupported)
     }
 }

@@ -43,7 +43,7 @@ pub enum Value<'a> {
 
 /// Who a fork is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForkedAs<'a> {
+pub struct ForkIdentity<'a> {
     pub id: &'a str,
     /// Without one it is called as its source, with " (fork)" behind it.
     pub name: Option<&'a str>,
@@ -55,11 +55,11 @@ pub struct ForkedAs<'a> {
 /// `workspace.yaml`, line by line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    pieces: Vec<Piece>,
+    lines: Vec<ManifestLine>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum ManifestLine {
     /// A field with all of its lines.
     Entry { key: String, raw: String, line: usize, scalar: Scalar },
     /// Comments, blank lines, the marker at the beginning.
@@ -120,7 +120,7 @@ impl Field {
 impl Manifest {
     /// The manifest of a new session.
     pub fn new(id: &str, cwd: Option<&str>, at: Timestamp) -> Self {
-        let mut manifest = Self { pieces: Vec::new() };
+        let mut manifest = Self { lines: Vec::new() };
         manifest.set(Field::Id, Value::Text(id));
         if let Some(cwd) = cwd {
             manifest.set(Field::Cwd, Value::Text(cwd));
@@ -135,7 +135,7 @@ impl Manifest {
     }
 
     pub fn parse(text: &str) -> Result<Self, ManifestError> {
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut lines: Vec<ManifestLine> = Vec::new();
         let mut keys = BTreeSet::new();
         for (index, raw) in text.split_inclusive('\n').enumerate() {
             let line = index + 1;
@@ -143,19 +143,19 @@ impl Manifest {
             let blank = content.trim_start().is_empty() || content.starts_with('#');
             let belongs_to_last = content.starts_with([' ', '\t']) || content == "-" || content.starts_with("- ");
             if blank || content == "---" || content == "..." {
-                pieces.push(Piece::Other(raw.to_owned()));
+                lines.push(ManifestLine::Other(raw.to_owned()));
             } else if belongs_to_last {
-                continue_last(&mut pieces, raw, line)?;
+                continue_last(&mut lines, raw, line)?;
             } else {
                 let (key, value) = split_field(content).ok_or(ManifestError::NotAField { line })?;
                 if !keys.insert(key) {
                     return Err(ManifestError::Twice { line, key: key.to_owned() });
                 }
                 let (key, raw) = (key.to_owned(), raw.to_owned());
-                pieces.push(Piece::Entry { key, raw, line, scalar: Scalar::parse(value) });
+                lines.push(ManifestLine::Entry { key, raw, line, scalar: Scalar::parse(value) });
             }
         }
-        Ok(Self { pieces })
+        Ok(Self { lines })
     }
 
     /// A field as text; `None` where it is missing or null.
@@ -178,9 +178,9 @@ impl Manifest {
 
     /// The keys that tie the session to a service elsewhere.
     pub fn remote_keys(&self) -> impl Iterator<Item = &str> {
-        self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Entry { key, .. } if is_remote(key) => Some(key.as_str()),
-            Piece::Entry { .. } | Piece::Other(_) => None,
+        self.lines.iter().filter_map(|piece| match piece {
+            ManifestLine::Entry { key, .. } if is_remote(key) => Some(key.as_str()),
+            ManifestLine::Entry { .. } | ManifestLine::Other(_) => None,
         })
     }
 
@@ -189,33 +189,33 @@ impl Manifest {
         let key = field.key();
         let written = scalar::written(value);
         let (raw, scalar) = (format!("{key}: {written}\n"), Scalar::parse(&written));
-        if let Some(at) = self.pieces.iter().position(|piece| piece.is(key)) {
+        if let Some(at) = self.lines.iter().position(|piece| piece.is(key)) {
             let line = at + 1;
-            self.pieces[at] = Piece::Entry { key: key.to_owned(), raw, line, scalar };
+            self.lines[at] = ManifestLine::Entry { key: key.to_owned(), raw, line, scalar };
             return;
         }
         // Behind the last field that comes before it in our order; what we do not know stays where it is.
-        let before = |piece: &Piece| piece.field().is_some_and(|other| other < field);
-        let at = self.pieces.iter().rposition(before).map_or_else(|| self.first_entry(), |last| last + 1);
-        if let Some(Piece::Entry { raw, .. } | Piece::Other(raw)) =
-            at.checked_sub(1).and_then(|i| self.pieces.get_mut(i))
+        let before = |piece: &ManifestLine| piece.field().is_some_and(|other| other < field);
+        let at = self.lines.iter().rposition(before).map_or_else(|| self.first_entry(), |last| last + 1);
+        if let Some(ManifestLine::Entry { raw, .. } | ManifestLine::Other(raw)) =
+            at.checked_sub(1).and_then(|i| self.lines.get_mut(i))
             && !raw.ends_with('\n')
         {
             raw.push('\n');
         }
-        self.pieces.insert(at, Piece::Entry { key: key.to_owned(), raw, line: at + 1, scalar });
+        self.lines.insert(at, ManifestLine::Entry { key: key.to_owned(), raw, line: at + 1, scalar });
     }
 
     /// Takes a field out; nothing happens where it is missing.
     pub fn remove(&mut self, field: Field) {
-        self.pieces.retain(|piece| !piece.is(field.key()));
+        self.lines.retain(|piece| !piece.is(field.key()));
     }
 
     /// The manifest of a session that was forked from this one: an id, a name and times of its own, and nothing that
     /// ties it to a service elsewhere.
-    pub fn forked(&self, fork: ForkedAs<'_>) -> Result<Self, ManifestError> {
+    pub fn forked(&self, fork: ForkIdentity<'_>) -> Result<Self, ManifestError> {
         let mut manifest = self.clone();
-        manifest.pieces.retain(|piece| !matches!(piece, Piece::Entry { key, .. } if is_remote(key)));
+        manifest.lines.retain(|piece| !matches!(piece, ManifestLine::Entry { key, .. } if is_remote(key)));
         manifest.set(Field::Id, Value::Text(fork.id));
         match (fork.name, self.text(Field::Name)?) {
             (Some(name), _) => manifest.set(Field::Name, Value::Text(name)),
@@ -245,53 +245,53 @@ impl Manifest {
     }
 
     fn find(&self, wanted: &str) -> Option<(usize, &Scalar)> {
-        self.pieces.iter().find_map(|piece| match piece {
-            Piece::Entry { key, line, scalar, .. } if key == wanted => Some((*line, scalar)),
-            Piece::Entry { .. } | Piece::Other(_) => None,
+        self.lines.iter().find_map(|piece| match piece {
+            ManifestLine::Entry { key, line, scalar, .. } if key == wanted => Some((*line, scalar)),
+            ManifestLine::Entry { .. } | ManifestLine::Other(_) => None,
         })
     }
 
     fn first_entry(&self) -> usize {
-        self.pieces.iter().position(|piece| matches!(piece, Piece::Entry { .. })).unwrap_or(self.pieces.len())
+        self.lines.iter().position(|piece| matches!(piece, ManifestLine::Entry { .. })).unwrap_or(self.lines.len())
     }
 }
 
 impl fmt::Display for Manifest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.pieces.iter().try_for_each(|piece| match piece {
-            Piece::Entry { raw, .. } | Piece::Other(raw) => f.write_str(raw),
+        self.lines.iter().try_for_each(|piece| match piece {
+            ManifestLine::Entry { raw, .. } | ManifestLine::Other(raw) => f.write_str(raw),
         })
     }
 }
 
-impl Piece {
+impl ManifestLine {
     fn is(&self, wanted: &str) -> bool {
-        matches!(self, Piece::Entry { key, .. } if key == wanted)
+        matches!(self, ManifestLine::Entry { key, .. } if key == wanted)
     }
 
     fn field(&self) -> Option<Field> {
         match self {
-            Piece::Entry { key, .. } => Field::of(key),
-            Piece::Other(_) => None,
+            ManifestLine::Entry { key, .. } => Field::of(key),
+            ManifestLine::Other(_) => None,
         }
     }
 }
 
 /// Adds a line to the field above it, with the blank lines and comments between them.
-fn continue_last(pieces: &mut Vec<Piece>, line: &str, number: usize) -> Result<(), ManifestError> {
-    let last = pieces.iter().rposition(|piece| matches!(piece, Piece::Entry { .. }));
+fn continue_last(lines: &mut Vec<ManifestLine>, line: &str, number: usize) -> Result<(), ManifestError> {
+    let last = lines.iter().rposition(|piece| matches!(piece, ManifestLine::Entry { .. }));
     let between = match last {
-        Some(at) => pieces.split_off(at + 1),
+        Some(at) => lines.split_off(at + 1),
         None => return Err(ManifestError::NotAField { line: number }),
     };
-    if let Some(Piece::Entry { raw, scalar, .. }) = pieces.last_mut() {
+    if let Some(ManifestLine::Entry { raw, scalar, .. }) = lines.last_mut() {
         for piece in &between {
             match piece {
-                Piece::Entry { raw: more, .. } | Piece::Other(more) => raw.push_str(more),
+                ManifestLine::Entry { raw: more, .. } | ManifestLine::Other(more) => raw.push_str(more),
             }
         }
         raw.push_str(line);
-        *scalar = Scalar::NotUnderstood;
+        *scalar = Scalar::Unsupported;
     }
     Ok(())
 }

@@ -10,12 +10,12 @@ pub(super) enum Scalar {
     Null,
     Text(String),
     /// A list, a block, an anchor, several lines: kept as it is, and not read.
-    NotUnderstood,
+    Unsupported,
 }
 
 /// The value is one that is kept without being read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NotRead;
+pub(super) struct UnsupportedValue;
 
 impl Scalar {
     pub(super) fn parse(value: &str) -> Self {
@@ -27,14 +27,14 @@ impl Scalar {
             Some('|' | '>' | '[' | '{' | '&' | '*' | '!' | '%' | '@' | '`') => None,
             Some(_) => return plain(value),
         };
-        parsed.map_or(Scalar::NotUnderstood, Scalar::Text)
+        parsed.map_or(Scalar::Unsupported, Scalar::Text)
     }
 
-    pub(super) fn text(&self) -> Result<Option<&str>, NotRead> {
+    pub(super) fn text(&self) -> Result<Option<&str>, UnsupportedValue> {
         match self {
             Scalar::Null => Ok(None),
             Scalar::Text(text) => Ok(Some(text)),
-            Scalar::NotUnderstood => Err(NotRead),
+            Scalar::Unsupported => Err(UnsupportedValue),
         }
     }
 }

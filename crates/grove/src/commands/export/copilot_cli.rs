@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use grove_core::Timestamp;
-use grove_fs::workspace::{Checkpoint, Field, Manifest, Shelf, Value, Workspace};
+use grove_fs::workspace::{Checkpoint, Field, FilesFolder, Manifest, Value, Workspace};
 use grove_fs::{Confined, LocalFs, SessionFs};
 use grove_tree::Log;
 use grove_wire::x_grove::Method;
@@ -15,17 +15,17 @@ use grove_wire::x_grove::workspace::{
     PlanResult, ReadFileParams, ReadFileResult,
 };
 
-use super::{Exported, Replace, exists};
-use crate::commands::{Failure, meant};
+use super::{ExportOutcome, Replace, exists};
+use crate::chat_client::tree::TreeClient;
+use crate::commands::{Failure, resolve};
 use crate::connect::{id_of, new_id};
-use crate::exchange::copilot_cli::{Told, events};
-use crate::exchange::opened::header;
-use crate::talk::tree::Tree;
+use crate::import_export::copilot_cli::{CopilotCliEvents, events};
+use crate::import_export::transcript::header;
 
 /// Writes a session's folder of the Copilot CLI. It is made beside its place and moved there, so that it is whole or not
 /// there.
-pub(super) async fn write(session: &Tree, out: &Path, replace: Replace) -> Result<Exported, Failure> {
-    let manifest: ManifestResult = session.ask(Method::Workspace(workspace::Method::Manifest), &()).await?;
+pub(super) async fn write(session: &TreeClient, out: &Path, replace: Replace) -> Result<ExportOutcome, Failure> {
+    let manifest: ManifestResult = session.ask(Method::Workspace(workspace::WorkspaceMethod::Manifest), &()).await?;
     let id = uuid_of(id_of(session.session()))?;
     let path = out.join(&id);
     if path.symlink_metadata().is_ok() && replace == Replace::No {
@@ -51,11 +51,11 @@ pub(super) async fn write(session: &Tree, out: &Path, replace: Replace) -> Resul
         }
         return Err(anyhow!(error).context(format!("putting {} in its place", path.display())).into());
     }
-    Ok(Exported { id, path, turns })
+    Ok(ExportOutcome { id, path, turns })
 }
 
 async fn write_copilot_cli(
-    session: &Tree,
+    session: &TreeClient,
     id: &str,
     about: &ManifestResult,
     folder: &Path,
@@ -63,16 +63,16 @@ async fn write_copilot_cli(
 ) -> Result<usize, Failure> {
     let fs = LocalFs::new(folder);
     let place = Workspace::of(&fs, Some(""))?;
-    let log = meant::log_of(session, id, about).await?;
-    let created = meant::time_of(about.created_at.as_deref()).or_else(|| first_time(&log)).unwrap_or_default();
-    let updated = meant::time_of(about.updated_at.as_deref()).unwrap_or(created);
+    let log = resolve::log_of(session, id, about).await?;
+    let created = resolve::time_of(about.created_at.as_deref()).or_else(|| first_time(&log)).unwrap_or_default();
+    let updated = resolve::time_of(about.updated_at.as_deref()).unwrap_or(created);
     place.create(&manifest(id, about, created, updated)).await?;
 
     let core = header(id, "copilot", about.cwd.clone(), created);
     let checkpoint = |file: &str| path.join("checkpoints").join(file).to_string_lossy().into_owned();
     // Randomness was there when the folder was named.
     let mut new_event_id = || new_id().unwrap_or_default().into();
-    let Told { events, turns } = events(&core, &log, &checkpoint, &mut new_event_id);
+    let CopilotCliEvents { events, turns } = events(&core, &log, &checkpoint, &mut new_event_id);
     let mut lines = Vec::new();
     for event in &events {
         serde_json::to_writer(&mut lines, event).context("an event")?;
@@ -80,24 +80,33 @@ async fn write_copilot_cli(
     }
     fs.write_file("events.jsonl", &lines).await?;
 
-    let plan: PlanResult = session.ask(Method::Workspace(workspace::Method::Plan), &()).await?;
+    let plan: PlanResult = session.ask(Method::Workspace(workspace::WorkspaceMethod::Plan), &()).await?;
     if let Some(text) = plan.text {
         place.set_plan(&text).await?;
     }
     copy_checkpoints(session, &fs, &place, updated).await?;
-    for (shelf, on) in [(Shelf::Files, workspace::Shelf::Files), (Shelf::Research, workspace::Shelf::Research)] {
+    for (shelf, on) in
+        [(FilesFolder::Files, workspace::FilesFolder::Files), (FilesFolder::Research, workspace::FilesFolder::Research)]
+    {
         copy_files(session, on, &Confined::new(&fs, shelf.folder())?).await?;
     }
     Ok(turns)
 }
 
-async fn copy_checkpoints(session: &Tree, fs: &LocalFs, place: &Workspace<'_>, at: Timestamp) -> Result<(), Failure> {
-    let listed: CheckpointsResult = session.ask(Method::Workspace(workspace::Method::Checkpoints), &()).await?;
+async fn copy_checkpoints(
+    session: &TreeClient,
+    fs: &LocalFs,
+    place: &Workspace<'_>,
+    at: Timestamp,
+) -> Result<(), Failure> {
+    let listed: CheckpointsResult =
+        session.ask(Method::Workspace(workspace::WorkspaceMethod::Checkpoints), &()).await?;
     let confined = Confined::new(fs, "checkpoints")?;
     let mut rows = Vec::new();
     for one in listed.checkpoints {
         let params = CheckpointParams { number: one.number };
-        let found: CheckpointResult = session.ask(Method::Workspace(workspace::Method::Checkpoint), &params).await?;
+        let found: CheckpointResult =
+            session.ask(Method::Workspace(workspace::WorkspaceMethod::Checkpoint), &params).await?;
         confined.write_file(&one.file, found.text.as_bytes()).await?;
         rows.push(Checkpoint { number: one.number, title: one.title, file: one.file });
     }
@@ -105,8 +114,9 @@ async fn copy_checkpoints(session: &Tree, fs: &LocalFs, place: &Workspace<'_>, a
     Ok(())
 }
 
-async fn copy_files(session: &Tree, shelf: workspace::Shelf, to: &Confined) -> Result<(), Failure> {
-    let listed: FilesResult = session.ask(Method::Workspace(workspace::Method::Files), &FilesParams { shelf }).await?;
+async fn copy_files(session: &TreeClient, shelf: workspace::FilesFolder, to: &Confined) -> Result<(), Failure> {
+    let listed: FilesResult =
+        session.ask(Method::Workspace(workspace::WorkspaceMethod::Files), &FilesParams { shelf }).await?;
     if listed.more {
         anstream::eprintln!("the session has more files than can be listed: the rest stays behind");
     }
@@ -114,7 +124,8 @@ async fn copy_files(session: &Tree, shelf: workspace::Shelf, to: &Confined) -> R
         let mut offset = 0;
         loop {
             let params = ReadFileParams { name: file.name.clone(), shelf, offset, length: None };
-            let piece: ReadFileResult = session.ask(Method::Workspace(workspace::Method::ReadFile), &params).await?;
+            let piece: ReadFileResult =
+                session.ask(Method::Workspace(workspace::WorkspaceMethod::ReadFile), &params).await?;
             let bytes = match piece.encoding {
                 Encoding::Utf8 => piece.data.into_bytes(),
                 Encoding::Base64 => STANDARD.decode(piece.data)?,

@@ -2,12 +2,12 @@
 //! summaries beside it.
 
 mod entry;
-mod going;
+mod navigate;
+mod progress;
 mod sessions;
 mod summaries;
-mod waiting;
 
-pub(crate) use going::goto;
+pub(crate) use navigate::goto;
 pub(crate) use sessions::{branch, fork, migrate};
 pub(crate) use summaries::{compact, merge};
 
@@ -15,24 +15,24 @@ use grove_wire::x_grove::{LabelParams, RenameParams, TreeRow};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Failure, errand, say};
+use super::{Failure, command_runtime, print_line};
+use crate::chat_client::tree::TreeClient;
 use crate::cli::{Common, LabelArgs, RenameArgs, TreeArgs, TreeFilter};
-use crate::connect::{Reach, id_of};
-use crate::show::style::harmless;
+use crate::connect::{HostConnector, id_of};
+use crate::show::style::sanitize;
 use crate::show::table::terminal_width;
 use crate::show::tree::lines;
-use crate::talk::tree::Tree;
 
 pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.of.connect)?;
-    errand()?.block_on(async {
-        let tree = Tree::find(&reach, &args.session, &args.of).await?;
+    let connector = HostConnector::new(common, &args.of.connect)?;
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
         let rows = tree.rows(args.filter.name(), args.search.as_deref()).await?;
         if args.json {
-            return Ok(say(json!({"session": tree.session(), "rows": rows}))?);
+            return Ok(print_line(json!({"session": tree.session(), "rows": rows}))?);
         }
         if !rows.is_empty() {
-            say(lines(&rows, terminal_width()).join("\n"))?;
+            print_line(lines(&rows, terminal_width()).join("\n"))?;
         }
         // The leaf is shown whatever is left out, unless there is none.
         if !rows.iter().any(|row| row.leaf) {
@@ -43,45 +43,45 @@ pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
 }
 
 pub(crate) fn label(common: &Common, args: &LabelArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.of.connect)?;
-    errand()?.block_on(async {
-        let tree = Tree::find(&reach, &args.session, &args.of).await?;
+    let connector = HostConnector::new(common, &args.of.connect)?;
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
         let target = find(&tree, &args.entry).await?;
         // An empty label is none.
         let label = args.text.clone().filter(|text| !text.is_empty());
         let done = tree.label(&LabelParams { entry: target.id.clone(), label: label.clone() }).await?;
         if args.json {
             let session = tree.session();
-            return Ok(say(json!({"session": session, "entry": target.id, "label": label, "leaf": done.leaf}))?);
+            return Ok(print_line(json!({"session": session, "entry": target.id, "label": label, "leaf": done.leaf}))?);
         }
-        let id = harmless(&target.id);
+        let id = sanitize(&target.id);
         match label {
-            Some(label) => Ok(say(format!("{id} is called {}", harmless(&label)))?),
-            None => Ok(say(format!("{id} has no label"))?),
+            Some(label) => Ok(print_line(format!("{id} is called {}", sanitize(&label)))?),
+            None => Ok(print_line(format!("{id} has no label"))?),
         }
     })
 }
 
 pub(crate) fn rename(common: &Common, args: &RenameArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.of.connect)?;
-    errand()?.block_on(async {
-        let tree = Tree::find(&reach, &args.session, &args.of).await?;
+    let connector = HostConnector::new(common, &args.of.connect)?;
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
         tree.rename(&RenameParams { title: args.title.clone() }).await?;
         if args.json {
-            return Ok(say(json!({"session": tree.session(), "chat": tree.chat(), "title": args.title}))?);
+            return Ok(print_line(json!({"session": tree.session(), "chat": tree.chat(), "title": args.title}))?);
         }
         let what = tree.chat().unwrap_or_else(|| id_of(tree.session()));
-        Ok(say(format!("{} is called {}", harmless(what), harmless(&args.title)))?)
+        Ok(print_line(format!("{} is called {}", sanitize(what), sanitize(&args.title)))?)
     })
 }
 
 /// Everything that is in a tree.
-async fn all(tree: &Tree) -> Result<Vec<TreeRow>, Failure> {
+async fn all(tree: &TreeClient) -> Result<Vec<TreeRow>, Failure> {
     tree.rows(TreeFilter::All.name(), None).await
 }
 
 /// The entry that somebody means.
-async fn find(tree: &Tree, wanted: &str) -> Result<TreeRow, Failure> {
+async fn find(tree: &TreeClient, wanted: &str) -> Result<TreeRow, Failure> {
     let rows = all(tree).await?;
     Ok(entry::find(&rows, wanted, id_of(tree.session())).map_err(Failure::NotFound)?.clone())
 }
@@ -102,7 +102,7 @@ fn sending(session: &str, text: &str) -> String {
 
 /// What came with a message and does not go with its text, in words.
 fn left_out(attachments: &[Value]) -> Option<String> {
-    let name = |attachment: &Value| attachment.get("label").and_then(Value::as_str).map(harmless);
+    let name = |attachment: &Value| attachment.get("label").and_then(Value::as_str).map(sanitize);
     let names: Vec<String> =
         attachments.iter().map(|attachment| name(attachment).unwrap_or_else(|| "an attachment".to_owned())).collect();
     (!names.is_empty()).then(|| format!("without what came with it: {}", names.join(", ")))
@@ -110,7 +110,7 @@ fn left_out(attachments: &[Value]) -> Option<String> {
 
 /// A text as a shell takes it for one word.
 fn quoted(text: &str) -> String {
-    format!("'{}'", harmless(text).replace('\'', r"'\''"))
+    format!("'{}'", sanitize(text).replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -4,54 +4,54 @@ use grove_wire::x_grove::{BranchParams, ForkParams, MigrateParams};
 use serde_json::json;
 
 use super::{find, in_session, left_out, sending};
+use crate::chat_client::tree::TreeClient;
 use crate::cli::{BranchArgs, Common, ForkArgs, MigrateArgs};
-use crate::commands::{Failure, errand, say};
-use crate::connect::{Reach, id_of};
-use crate::talk::tree::Tree;
+use crate::commands::{Failure, command_runtime, print_line};
+use crate::connect::{HostConnector, id_of};
 
 pub(crate) fn branch(common: &Common, args: &BranchArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.of.connect)?;
-    errand()?.block_on(async {
-        let tree = Tree::find(&reach, &args.session, &args.of).await?;
+    let connector = HostConnector::new(common, &args.of.connect)?;
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
         let entry = find(&tree, &args.entry).await?.id;
         let made = tree.branch(&BranchParams { entry }).await?;
         if args.json {
             let said = json!({"session": made.session, "text": made.text, "attachments": made.attachments});
-            return Ok(say(said)?);
+            return Ok(print_line(said)?);
         }
-        say(format!("branched off into session {}", id_of(&made.session)))?;
+        print_line(format!("branched off into session {}", id_of(&made.session)))?;
         if let Some(text) = &made.text {
-            say(sending(&made.session, text))?;
+            print_line(sending(&made.session, text))?;
         }
-        left_out(&made.attachments).map_or(Ok(()), |words| Ok(say(words)?))
+        left_out(&made.attachments).map_or(Ok(()), |words| Ok(print_line(words)?))
     })
 }
 
 pub(crate) fn fork(common: &Common, args: &ForkArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.of.connect)?;
-    errand()?.block_on(async {
-        let tree = Tree::find(&reach, &args.session, &args.of).await?;
+    let connector = HostConnector::new(common, &args.of.connect)?;
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
         let made = tree.fork(&ForkParams { title: args.title.clone(), store: args.to.clone() }).await?;
         match args.json {
-            true => Ok(say(json!({"session": made.session}))?),
-            false => Ok(say(format!("forked into session {}", id_of(&made.session)))?),
+            true => Ok(print_line(json!({"session": made.session}))?),
+            false => Ok(print_line(format!("forked into session {}", id_of(&made.session)))?),
         }
     })
 }
 
 pub(crate) fn migrate(common: &Common, args: &MigrateArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let tree = Tree::of_session(&reach, &args.session, args.connect.protocol).await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::of_session(&connector, &args.session, args.connect.protocol).await?;
         let done = tree.migrate(&MigrateParams { store: args.to.clone() }).await?;
         if args.json {
-            return Ok(say(in_session(tree.session(), &done)?)?);
+            return Ok(print_line(in_session(tree.session(), &done)?)?);
         }
         let (id, store) = (id_of(tree.session()), &done.store);
         let said = match done.files {
             0 => format!("session {id} lies in {store} already"),
             files => format!("session {id} lies in {store} now: {files} files, {} bytes, all the same", done.bytes),
         };
-        Ok(say(said)?)
+        Ok(print_line(said)?)
     })
 }

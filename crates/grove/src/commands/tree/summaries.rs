@@ -2,42 +2,42 @@
 
 use grove_wire::x_grove::{CompactParams, MergeParams};
 
-use super::waiting::waited;
+use super::progress::wait_or_abort;
 use super::{find, in_session};
+use crate::chat_client::tree::TreeClient;
 use crate::cli::{Common, CompactArgs, MergeArgs};
-use crate::commands::{Failure, errand, say};
-use crate::connect::Reach;
-use crate::show::style::harmless;
-use crate::talk::tree::Tree;
+use crate::commands::{Failure, command_runtime, print_line};
+use crate::connect::HostConnector;
+use crate::show::style::sanitize;
 
 pub(crate) fn merge(common: &Common, args: &MergeArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.of.connect)?.patient();
-    errand()?.block_on(async {
-        let tree = Tree::find(&reach, &args.session, &args.of).await?;
+    let connector = HostConnector::new(common, &args.of.connect)?.with_summary_timeout();
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
         let entry = find(&tree, &args.entry).await?.id;
         let wanted = MergeParams { entry, instructions: args.instructions.clone() };
-        let merged = waited(&tree, "summarizing the other branch", tree.merge(&wanted)).await?;
+        let merged = wait_or_abort(&tree, "summarizing the other branch", tree.merge(&wanted)).await?;
         if args.json {
-            return Ok(say(in_session(tree.session(), &merged)?)?);
+            return Ok(print_line(in_session(tree.session(), &merged)?)?);
         }
-        say(format!("what came of {} is in {} now:", harmless(&wanted.entry), harmless(&merged.summary_entry)))?;
-        Ok(say(harmless(&merged.summary))?)
+        print_line(format!("what came of {} is in {} now:", sanitize(&wanted.entry), sanitize(&merged.summary_entry)))?;
+        Ok(print_line(sanitize(&merged.summary))?)
     })
 }
 
 pub(crate) fn compact(common: &Common, args: &CompactArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.of.connect)?.patient();
-    errand()?.block_on(async {
-        let tree = Tree::find(&reach, &args.session, &args.of).await?;
+    let connector = HostConnector::new(common, &args.of.connect)?.with_summary_timeout();
+    command_runtime()?.block_on(async {
+        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
         let wanted = CompactParams { instructions: args.instructions.clone() };
-        let compacted = waited(&tree, "compacting the conversation", tree.compact(&wanted)).await?;
+        let compacted = wait_or_abort(&tree, "compacting the conversation", tree.compact(&wanted)).await?;
         if args.json {
-            return Ok(say(in_session(tree.session(), &compacted)?)?);
+            return Ok(print_line(in_session(tree.session(), &compacted)?)?);
         }
-        let (entry, tokens) = (harmless(&compacted.compaction_entry), compacted.tokens_before);
-        let kept = compacted.first_kept_entry.as_deref().map(harmless);
+        let (entry, tokens) = (sanitize(&compacted.compaction_entry), compacted.tokens_before);
+        let kept = compacted.first_kept_entry.as_deref().map(sanitize);
         let kept = kept.map(|kept| format!(", and what came from {kept} on stays")).unwrap_or_default();
-        say(format!("compacted about {tokens} tokens: {entry} stands for what is older{kept}"))?;
-        Ok(say(harmless(&compacted.summary))?)
+        print_line(format!("compacted about {tokens} tokens: {entry} stands for what is older{kept}"))?;
+        Ok(print_line(sanitize(&compacted.summary))?)
     })
 }

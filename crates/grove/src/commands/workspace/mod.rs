@@ -14,7 +14,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::Failure;
-use crate::show::style::harmless;
+use crate::show::style::sanitize;
 
 /// What a person named as a file: its bytes, or those of stdin. Of more than `most` bytes there is one more.
 fn read(file: &Path, most: usize) -> Result<Vec<u8>, Failure> {
@@ -32,7 +32,7 @@ fn read(file: &Path, most: usize) -> Result<Vec<u8>, Failure> {
 fn print(bytes: &[u8]) -> Result<(), Failure> {
     let done = match io::stdout().is_terminal() {
         true => {
-            let text = harmless(&String::from_utf8_lossy(bytes));
+            let text = sanitize(&String::from_utf8_lossy(bytes));
             let end = if text.ends_with('\n') { "" } else { "\n" };
             write!(anstream::stdout().lock(), "{text}{end}")
         }

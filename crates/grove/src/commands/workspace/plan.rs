@@ -9,18 +9,18 @@ use grove_wire::x_grove::workspace::{self, PlanResult, SetPlanParams, SetPlanRes
 use serde_json::json;
 
 use super::{print, read};
+use crate::chat_client::tree::TreeClient;
 use crate::cli::{Common, PlanArgs};
-use crate::commands::{Failure, errand, say};
-use crate::connect::{Reach, id_of};
-use crate::talk::tree::Tree;
+use crate::commands::{Failure, command_runtime, print_line};
+use crate::connect::{HostConnector, id_of};
 
 /// How large a plan may be that is written here.
 const MOST: usize = 2 << 20;
 
 pub(crate) fn run(common: &Common, args: &PlanArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let session = Tree::of_session(&reach, &args.session, args.connect.protocol).await?;
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let session = TreeClient::of_session(&connector, &args.session, args.connect.protocol).await?;
         if args.delete {
             return set(&session, None, args.json).await;
         }
@@ -37,7 +37,7 @@ pub(crate) fn run(common: &Common, args: &PlanArgs) -> Result<(), Failure> {
             return edit(&session, text.unwrap_or_default(), args.json).await;
         }
         match text {
-            text if args.json => Ok(say(json!({"session": session.session(), "text": text}))?),
+            text if args.json => Ok(print_line(json!({"session": session.session(), "text": text}))?),
             Some(text) => print(text.as_bytes()),
             None => {
                 let id = id_of(session.session());
@@ -47,24 +47,24 @@ pub(crate) fn run(common: &Common, args: &PlanArgs) -> Result<(), Failure> {
     })
 }
 
-async fn plan(session: &Tree) -> Result<Option<String>, Failure> {
-    let plan: PlanResult = session.ask(Method::Workspace(workspace::Method::Plan), &()).await?;
+async fn plan(session: &TreeClient) -> Result<Option<String>, Failure> {
+    let plan: PlanResult = session.ask(Method::Workspace(workspace::WorkspaceMethod::Plan), &()).await?;
     Ok(plan.text)
 }
 
-async fn set(session: &Tree, text: Option<String>, as_json: bool) -> Result<(), Failure> {
+async fn set(session: &TreeClient, text: Option<String>, as_json: bool) -> Result<(), Failure> {
     let words = if text.is_some() { "the plan is written" } else { "the plan is gone" };
-    let method = Method::Workspace(workspace::Method::SetPlan);
+    let method = Method::Workspace(workspace::WorkspaceMethod::SetPlan);
     let SetPlanResult { changed } = session.ask(method, &SetPlanParams { text }).await?;
     match (as_json, changed) {
-        (true, changed) => Ok(say(json!({"session": session.session(), "changed": changed}))?),
-        (false, true) => Ok(say(words)?),
-        (false, false) => Ok(say("there was no plan")?),
+        (true, changed) => Ok(print_line(json!({"session": session.session(), "changed": changed}))?),
+        (false, true) => Ok(print_line(words)?),
+        (false, false) => Ok(print_line("there was no plan")?),
     }
 }
 
 /// Lets a person change the plan. What somebody else wrote meanwhile is not written over.
-async fn edit(session: &Tree, before: String, as_json: bool) -> Result<(), Failure> {
+async fn edit(session: &TreeClient, before: String, as_json: bool) -> Result<(), Failure> {
     let mut file = tempfile::Builder::new().prefix("plan-").suffix(".md").tempfile().context("a file to edit")?;
     file.write_all(before.as_bytes()).and_then(|()| file.flush()).context("a file to edit")?;
     let path = file.into_temp_path();
@@ -72,8 +72,8 @@ async fn edit(session: &Tree, before: String, as_json: bool) -> Result<(), Failu
     let after = std::fs::read_to_string(&path).context("reading what was edited")?;
     if after == before {
         return match as_json {
-            true => Ok(say(json!({"session": session.session(), "changed": false}))?),
-            false => Ok(say("the plan stays as it is")?),
+            true => Ok(print_line(json!({"session": session.session(), "changed": false}))?),
+            false => Ok(print_line("the plan stays as it is")?),
         };
     }
     if plan(session).await?.unwrap_or_default() != before {

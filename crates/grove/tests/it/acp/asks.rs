@@ -1,6 +1,6 @@
 //! What agents ask, who answers, and what is remembered of it.
 
-use grove_testkit::acp::{Can, Character};
+use grove_testkit::acp::{AgentAbilities, AgentBehavior};
 use grove_testkit::ahp::markdown;
 use grove_wire::ahp::TurnState;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ async fn question(client: &mut Client) -> Value {
 
 #[tokio::test]
 async fn of_two_permission_requests_of_one_call_each_is_shown_and_answered() {
-    let mut stage = Stage::new(Character::default());
+    let mut stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let ask = |title: &str| json!({"tool_call": {"toolCallId": "c", "title": title, "kind": "execute"}});
     let steps = json!([{"asks": [ask("first"), ask("second")]}, "complaints"]);
@@ -59,7 +59,7 @@ async fn of_two_permission_requests_of_one_call_each_is_shown_and_answered() {
 
 #[tokio::test]
 async fn what_a_session_may_do_without_asking_is_listed_and_revoked() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let call = json!({"toolCallId": "c", "title": "make", "kind": "execute", "rawInput": {"command": "make"}});
     let option = json!({"optionId": "allow_always", "kind": "allow_always", "name": "Always"});
@@ -84,7 +84,7 @@ async fn what_a_session_may_do_without_asking_is_listed_and_revoked() {
 
 #[tokio::test]
 async fn an_elicitation_is_a_question_that_any_client_answers() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let mut other = stage.host().ahp_connect("b").await;
     other.initialize(&[SESSION, &chat]).await;
@@ -142,7 +142,7 @@ async fn an_elicitation_is_a_question_that_any_client_answers() {
 
 #[tokio::test]
 async fn a_no_reaches_the_agent_as_one_of_its_own_answers() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let steps = json!([
         {"ask": {"tool_call": {"toolCallId": "c", "title": "rm x", "kind": "delete"}}},
@@ -172,7 +172,7 @@ async fn a_no_reaches_the_agent_as_one_of_its_own_answers() {
 
 #[tokio::test]
 async fn what_was_allowed_for_good_is_not_asked_again_by_an_agent_that_forgot_it() {
-    let mut stage = Stage::new(Character { can: Can::NOTHING, ..Character::default() });
+    let mut stage = Stage::new(AgentBehavior { can: AgentAbilities::NOTHING, ..AgentBehavior::default() });
     let (mut client, chat) = stage.begin().await;
     let tool = |title: &str| json!([{"tool": {"title": title, "output": "made it", "ask": true}}, "complaints"]);
     start(&mut client, &chat, "t1", &tool("touch x")).await;

@@ -1,6 +1,6 @@
 //! Permission requests of real agents in a terminal: a question, the command or the diff, the options, details on demand.
 
-use grove_testkit::acp::Character;
+use grove_testkit::acp::AgentBehavior;
 
 use super::*;
 use crate::terminal::Terminal;
@@ -12,7 +12,7 @@ fn terminal(stage: &Stage, steps: &Value) -> Terminal {
 
 #[test]
 fn an_edit_is_asked_with_its_diff_and_without_escaped_json() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let changed = stage.work("a.txt");
     let (before, after) = ("one\ntwo\nthree\n", "one\nzwei\nthree\n");
     let content = json!([{"type": "diff", "path": changed, "oldText": before, "newText": after}]);
@@ -40,7 +40,7 @@ fn an_edit_is_asked_with_its_diff_and_without_escaped_json() {
 
 #[test]
 fn a_command_is_asked_once_and_a_denied_call_does_not_say_that_it_runs() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let call = json!({"toolCallId": "c", "title": "rm -r build", "kind": "execute",
         "rawInput": {"command": "rm -r build", "timeout": 5}});
     let steps = json!([{"ask": {"tool_call": call}}, {"tool_update": {"toolCallId": "c", "status": "failed"}}]);
@@ -59,9 +59,12 @@ fn a_command_is_asked_once_and_a_denied_call_does_not_say_that_it_runs() {
 #[test]
 fn a_mode_and_a_model_of_the_agent_are_chosen_when_a_session_starts() {
     let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let character =
-        Character { modes: texts(&["ask", "code"]), models: texts(&["large", "small"]), ..Character::default() };
-    let stage = Stage::new(character);
+    let behavior = AgentBehavior {
+        modes: texts(&["ask", "code"]),
+        models: texts(&["large", "small"]),
+        ..AgentBehavior::default()
+    };
+    let stage = Stage::new(behavior);
     let settings = prompt(&json!(["settings"]));
     let run = |args: &[&str]| {
         stage.place.run(&[&["run", "--agent", "mine", "--cwd", "work"], args, &[settings.as_str()]].concat())

@@ -1,6 +1,6 @@
 //! Sessions whose agent starts, or does not, when they are created.
 
-use grove_testkit::acp::{Character, CrashOn, Fault};
+use grove_testkit::acp::{AgentBehavior, CrashPoint, RpcError};
 use grove_wire::ahp::SessionLifecycle;
 use grove_wire::v1;
 use serde_json::json;
@@ -27,7 +27,7 @@ async fn create(stage: &Stage, client: &mut Client, folder: &str) -> String {
 
 #[tokio::test]
 async fn a_session_is_creating_until_its_agent_is_initialised_and_prompts_wait_for_it() {
-    let stage = Stage::new(Character { slow_start: 700, ..Character::default() });
+    let stage = Stage::new(AgentBehavior { slow_start: 700, ..AgentBehavior::default() });
     let mut client = stage.host().ahp("a").await;
     let chat = create(&stage, &mut client, "work").await;
     assert_eq!(client.session(SESSION).lifecycle, SessionLifecycle::Creating, "the answer does not wait for the agent");
@@ -38,7 +38,7 @@ async fn a_session_is_creating_until_its_agent_is_initialised_and_prompts_wait_f
 
 #[tokio::test]
 async fn an_agent_that_exits_at_once_fails_the_creation_in_every_protocol() {
-    let stage = Stage::new(Character { crash_on: vec![CrashOn::Initialize], ..Character::default() });
+    let stage = Stage::new(AgentBehavior { crash_on: vec![CrashPoint::Initialize], ..AgentBehavior::default() });
     let mut client = stage.host().ahp("a").await;
     create(&stage, &mut client, "work").await;
     client.until(|client| client.session(SESSION).lifecycle == SessionLifecycle::Failed).await;
@@ -59,9 +59,9 @@ async fn an_agent_that_exits_at_once_fails_the_creation_in_every_protocol() {
 
 #[tokio::test]
 async fn an_agent_that_wants_a_login_says_so_at_creation_with_its_own_words() {
-    let fault = Fault { code: -32000, message: "Please run /login".to_owned(), data: None };
+    let fault = RpcError { code: -32000, message: "Please run /login".to_owned(), data: None };
     let refuses = [("session/new".to_owned(), fault)].into();
-    let stage = Stage::new(Character { refuses, ..Character::default() });
+    let stage = Stage::new(AgentBehavior { refuses, ..AgentBehavior::default() });
     let mut client = stage.host().ahp("a").await;
     create(&stage, &mut client, "work").await;
     client.until(|client| client.session(SESSION).lifecycle == SessionLifecycle::Failed).await;
@@ -73,7 +73,7 @@ async fn an_agent_that_wants_a_login_says_so_at_creation_with_its_own_words() {
 
 #[tokio::test]
 async fn a_working_directory_that_does_not_exist_fails_the_creation() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let mut client = stage.host().ahp("a").await;
     create(&stage, &mut client, "no/such/folder").await;
     client.until(|client| client.session(SESSION).lifecycle == SessionLifecycle::Failed).await;
@@ -83,7 +83,7 @@ async fn a_working_directory_that_does_not_exist_fails_the_creation() {
 
 #[tokio::test]
 async fn an_agent_of_a_session_that_nobody_prompts_stops_when_it_is_idle() {
-    let stage = Stage::with(Character::default(), &["--agent-idle", "1"]);
+    let stage = Stage::with(AgentBehavior::default(), &["--agent-idle", "1"]);
     let mut client = stage.host().ahp("a").await;
     let chat = create(&stage, &mut client, "work").await;
     client.until(|client| client.session(SESSION).lifecycle == SessionLifecycle::Ready).await;
@@ -100,7 +100,7 @@ async fn an_agent_of_a_session_that_nobody_prompts_stops_when_it_is_idle() {
 
 #[test]
 fn an_agent_that_only_the_commands_path_has_is_found_when_it_is_asked_for() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let script = format!("#!/bin/sh\nexec {}\n", agent_program().display());
     let program = stage.place.write("bin/claude-agent-acp", script);
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -108,7 +108,7 @@ fn an_agent_that_only_the_commands_path_has_is_found_when_it_is_asked_for() {
         let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
         let mut command = stage.place.grove(&["run", "--agent", agent, "hello"]);
         command.env("PATH", path).arg("--data-dir").arg(stage.place.data());
-        Ran::from(command.output().unwrap())
+        CommandResult::from(command.output().unwrap())
     };
     let ran = run("claude");
     assert!(ran.code == Some(0) && ran.stdout.contains("You said: hello"), "{} {}", ran.stdout, ran.stderr);
@@ -119,7 +119,7 @@ fn an_agent_that_only_the_commands_path_has_is_found_when_it_is_asked_for() {
 
 #[tokio::test]
 async fn a_forked_session_starts_no_agent_before_its_turn() {
-    let stage = Stage::new(Character { slow_start: 300, ..Character::default() });
+    let stage = Stage::new(AgentBehavior { slow_start: 300, ..AgentBehavior::default() });
     let (mut client, chat) = stage.begin().await;
     said(&mut client, &chat, "t", json!([{"say": "hello"}])).await;
     let ran = stage.place.run(&["fork", ID]);

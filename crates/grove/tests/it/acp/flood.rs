@@ -1,6 +1,6 @@
 //! Many agents at once: a small form of `bench/agents`, which counts instead of measuring.
 
-use grove_testkit::acp::Character;
+use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::markdown;
 use grove_wire::ahp::TurnState;
 use serde_json::json;
@@ -13,7 +13,7 @@ const SECONDS: u64 = 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_agents_at_once_nothing_is_lost_or_reordered() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let mut client = stage.host().ahp("a").await;
     let mut other = stage.host().ahp("b").await;
     let mut chats = Vec::new();

@@ -1,6 +1,6 @@
 //! How long agents live, and what a person sees when one of them does not do what it should.
 
-use grove_testkit::acp::Character;
+use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::markdown;
 use grove_wire::ahp::{ActiveTurn, ROOT, SessionLifecycle, TurnState};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ async fn until_gone(processes: &[String]) {
 // Quirk 7.
 #[tokio::test]
 async fn an_agent_that_ignores_its_closed_stdin_is_gone_after_its_session() {
-    let stage = Stage::new(Character { ignores_stdin_close: true, ..Character::default() });
+    let stage = Stage::new(AgentBehavior { ignores_stdin_close: true, ..AgentBehavior::default() });
     let (mut client, chat) = stage.begin().await;
     let processes = processes(&mut client, &chat).await;
     assert!(processes.iter().all(|process| is_alive(process)), "{processes:?}");
@@ -42,7 +42,8 @@ async fn an_agent_that_ignores_its_closed_stdin_is_gone_after_its_session() {
 // Quirk 7.
 #[tokio::test]
 async fn an_agent_that_ignores_its_closed_stdin_is_gone_when_nobody_needs_it_and_comes_back() {
-    let stage = Stage::with(Character { ignores_stdin_close: true, ..Character::default() }, &["--agent-idle", "1"]);
+    let stage =
+        Stage::with(AgentBehavior { ignores_stdin_close: true, ..AgentBehavior::default() }, &["--agent-idle", "1"]);
     let (mut client, chat) = stage.begin().await;
     until_gone(&processes(&mut client, &chat).await).await;
     let told = said(&mut client, &chat, "again", json!(["echo_history", "complaints"])).await;
@@ -53,7 +54,7 @@ async fn an_agent_that_ignores_its_closed_stdin_is_gone_when_nobody_needs_it_and
 // Quirk 8.
 #[tokio::test]
 async fn a_turn_whose_agent_tries_again_in_silence_is_said_to_be_quiet_and_can_be_cancelled_at_once() {
-    let stage = Stage::new(Character { retries_for: 600_000, ..Character::default() });
+    let stage = Stage::new(AgentBehavior { retries_for: 600_000, ..AgentBehavior::default() });
     let (mut client, chat) = stage.begin().await;
     let mut other = stage.host().ahp_connect("b").await;
     other.initialize(&[SESSION, &chat]).await;
@@ -77,8 +78,8 @@ async fn a_turn_whose_agent_tries_again_in_silence_is_said_to_be_quiet_and_can_b
 async fn a_stop_that_cancels_turns_leaves_no_agent_behind() {
     for (ignores_cancel, cancels_first) in [(false, true), (true, true), (false, false), (true, false)] {
         // An agent without a model tries again in silence; one that does not listen goes on doing so.
-        let character = Character { retries_for: 600_000, ignores_cancel, ..Character::default() };
-        let stage = Stage::new(character);
+        let behavior = AgentBehavior { retries_for: 600_000, ignores_cancel, ..AgentBehavior::default() };
+        let stage = Stage::new(behavior);
         let (mut client, chat) = stage.begin().await;
         let processes = processes(&mut client, &chat).await;
         let call = json!({"toolCallId": "c", "title": "fetch", "status": "in_progress"});
@@ -97,7 +98,7 @@ async fn a_stop_that_cancels_turns_leaves_no_agent_behind() {
 
 #[tokio::test]
 async fn an_agent_that_fails_says_why_in_its_turn() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let fails = json!({"code": -32603, "message": "no model", "data": {"details": "out of quota"}});
     let ended = run(&mut client, &chat, "t", json!([{"say": "so far"}, {"fail": fails}])).await;
@@ -109,7 +110,7 @@ async fn an_agent_that_fails_says_why_in_its_turn() {
 
 #[tokio::test]
 async fn a_crash_ends_the_turn_with_the_last_words_and_the_next_prompt_goes_on() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let mut old = stage.host().client("v1").await;
     old.subscribe(SESSION).await.unwrap();
@@ -136,7 +137,7 @@ async fn a_crash_ends_the_turn_with_the_last_words_and_the_next_prompt_goes_on()
 
 #[tokio::test]
 async fn a_second_session_waits_where_one_agent_may_run_and_says_so() {
-    let stage = Stage::with(Character::default(), &["--max-agents", "1"]);
+    let stage = Stage::with(AgentBehavior::default(), &["--max-agents", "1"]);
     let mut client = stage.host().ahp("a").await;
     let first = stage.session(&mut client, "mine:/first").await;
     let second = stage.session(&mut client, "mine:/second").await;
@@ -166,7 +167,7 @@ async fn a_second_session_waits_where_one_agent_may_run_and_says_so() {
 
 #[tokio::test]
 async fn two_sessions_in_one_folder_are_warned_only_while_both_run() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let mut client = stage.host().ahp("a").await;
     let first = stage.session(&mut client, "mine:/first").await;
     let second = stage.session(&mut client, "mine:/second").await;
@@ -197,7 +198,7 @@ async fn what_an_agent_says_on_stderr_is_in_its_log_and_frames_are_written_witho
     let file = frames.path().join("frames.jsonl");
     let args = ["--log-agent-frames", file.to_str().unwrap()];
     let secret = "a-long-and-secret-value";
-    let mut stage = Stage::with_env(Character::default(), &[("MINE_VALUE", secret)], &args);
+    let mut stage = Stage::with_env(AgentBehavior::default(), &[("MINE_VALUE", secret)], &args);
     let (mut client, chat) = stage.begin().await;
     let terminal = json!({"command": "true", "args": [], "env": [{"name": "OTHER", "value": "another-secret"}]});
     let steps = json!([
@@ -228,7 +229,8 @@ async fn what_an_agent_says_on_stderr_is_in_its_log_and_frames_are_written_witho
 
 #[tokio::test]
 async fn an_agent_that_cannot_start_says_why_and_others_are_not_bothered() {
-    let stage = Stage::new(Character { crash_on: vec![grove_testkit::acp::CrashOn::New], ..Character::default() });
+    let stage =
+        Stage::new(AgentBehavior { crash_on: vec![grove_testkit::acp::CrashPoint::New], ..AgentBehavior::default() });
     let mut client = stage.host().ahp_connect("a").await;
     client.initialize(&[ROOT]).await;
     client.get(Method::CreateSession, json!({"channel": SESSION})).await;

@@ -1,6 +1,6 @@
 //! Files and terminals that agents use through the host.
 
-use grove_testkit::acp::Character;
+use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::Client;
 use grove_wire::ahp::ROOT;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::ahp_support::active_client;
 
 #[tokio::test]
 async fn commands_of_agents_run_on_terminals_in_the_working_directory() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let (work, outside) = (stage.place.path("work"), stage.place.path("home"));
     // Some give a program and its arguments, some a whole line where a program is meant.
@@ -59,7 +59,7 @@ async fn commands_of_agents_run_on_terminals_in_the_working_directory() {
 
 #[tokio::test]
 async fn a_call_that_shows_a_terminal_names_it() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let steps = json!([{"tool_call": {
         "toolCallId": "c", "title": "ls", "kind": "execute", "status": "completed",
@@ -82,7 +82,7 @@ fn live_text(client: &Client, chat: &str) -> String {
 
 #[tokio::test]
 async fn the_output_of_a_terminal_is_shown_in_its_call_while_it_runs_and_at_the_end() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let line = "printf '\\033[1mfirst\\033[0m\\n'; while [ ! -e go-on ]; do sleep 0.05; done; echo second";
     let steps = json!([
@@ -104,7 +104,7 @@ async fn the_output_of_a_terminal_is_shown_in_its_call_while_it_runs_and_at_the_
 
 #[tokio::test]
 async fn a_write_into_git_is_asked_and_done_as_the_person_says() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let hook = stage.work(".git/hooks/pre-commit");
     for (turn, option) in [("no", "reject_once"), ("yes", "allow_once")] {
@@ -126,7 +126,7 @@ async fn a_write_into_git_is_asked_and_done_as_the_person_says() {
 
 #[tokio::test]
 async fn an_agent_that_knows_a_missing_file_by_its_error_can_create_it() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let told = said(&mut client, &chat, "t", json!([{"read": {"path": stage.work("new/a.txt")}}])).await;
     assert!(told.contains("error -32002 Resource not found: "), "{told}");
@@ -134,7 +134,7 @@ async fn an_agent_that_knows_a_missing_file_by_its_error_can_create_it() {
 
 #[tokio::test]
 async fn agents_read_and_write_inside_the_working_directories_and_nowhere_else() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let (inside, outside) = (stage.work("new/a.txt"), stage.place.write("outside.txt", "not yours"));
     let token = stage.place.data().join("token");
@@ -181,7 +181,7 @@ async fn attend(editor: &mut Client, chat: &str, turn: &str, open: &str, shown: 
 
 #[tokio::test]
 async fn an_agent_reads_what_an_editor_shows_and_not_what_lies_on_the_disk() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let (open, closed) = (stage.work("open.txt"), stage.work("closed.txt"));
     for (path, text) in [(&open, "saved"), (&closed, "from the disk")] {

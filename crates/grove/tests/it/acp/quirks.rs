@@ -1,6 +1,6 @@
 //! Ways in which agents differ, which no client should have to know. Quirk 5 is in `settings`, 7 and 8 are in `life`.
 
-use grove_testkit::acp::{Can, Character};
+use grove_testkit::acp::{AgentAbilities, AgentBehavior};
 use grove_testkit::ahp::markdown;
 use grove_wire::ahp::TurnState;
 use serde_json::{Value, json};
@@ -16,12 +16,12 @@ fn given(call: &Value) -> Value {
 #[tokio::test]
 async fn a_call_is_one_call_in_whichever_way_an_agent_tells_of_it() {
     let ways = [
-        ("never announced", Character { never_tool_call: true, ..Character::default() }),
-        ("asked for before it is announced", Character { asks_first: true, ..Character::default() }),
-        ("announced without its command", Character { bare_first_call: true, ..Character::default() }),
+        ("never announced", AgentBehavior { never_tool_call: true, ..AgentBehavior::default() }),
+        ("asked for before it is announced", AgentBehavior { asks_first: true, ..AgentBehavior::default() }),
+        ("announced without its command", AgentBehavior { bare_first_call: true, ..AgentBehavior::default() }),
     ];
-    for (way, character) in ways {
-        let stage = Stage::new(character);
+    for (way, behavior) in ways {
+        let stage = Stage::new(behavior);
         let (mut client, chat) = stage.begin().await;
         let mut old = stage.host().client("v1").await;
         old.subscribe(SESSION).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_call_is_one_call_in_whichever_way_an_agent_tells_of_it() {
 // Quirk 2.
 #[tokio::test]
 async fn an_update_changes_what_it_says_and_leaves_the_rest() {
-    let stage = Stage::new(Character { no_status: true, ..Character::default() });
+    let stage = Stage::new(AgentBehavior { no_status: true, ..AgentBehavior::default() });
     let (mut client, chat) = stage.begin().await;
     let text = |text: &str| json!([{"type": "content", "content": {"type": "text", "text": text}}]);
     let steps = json!([
@@ -113,8 +113,8 @@ async fn an_update_changes_what_it_says_and_leaves_the_rest() {
 // Quirk 3.
 #[tokio::test]
 async fn a_history_that_an_agent_tells_again_changes_nothing() {
-    let can = Can { resume: false, ..Can::default() };
-    let mut stage = Stage::new(Character { can, load_differs: true, ..Character::default() });
+    let can = AgentAbilities { resume: false, ..AgentAbilities::default() };
+    let mut stage = Stage::new(AgentBehavior { can, load_differs: true, ..AgentBehavior::default() });
     let (mut client, chat) = stage.begin().await;
     let tool = json!({"title": "touch x", "input": {"command": "touch x"}, "output": "made it"});
     run(&mut client, &chat, "t1", json!([{"think": "hm"}, {"tool": tool}, {"say": "remember me"}])).await;
@@ -140,8 +140,8 @@ async fn a_history_that_an_agent_tells_again_changes_nothing() {
 async fn what_nobody_knows_is_refused_or_passed_over_and_what_is_meant_for_others_arrives() {
     for (ids_from_zero, ids_as_text) in [(true, false), (false, true)] {
         // It fails its turn itself, unless its first request, of which nobody knows, is answered with -32601.
-        let character = Character { unknown_request: true, ids_from_zero, ids_as_text, ..Character::default() };
-        let stage = Stage::new(character);
+        let behavior = AgentBehavior { unknown_request: true, ids_from_zero, ids_as_text, ..AgentBehavior::default() };
+        let stage = Stage::new(behavior);
         let (mut client, chat) = stage.begin().await;
         let tool = json!({"toolCallId": "c", "title": "t", "status": "completed", "_meta": {"theirs": {"a": [1]}}});
         let steps = json!([
@@ -168,9 +168,10 @@ async fn what_nobody_knows_is_refused_or_passed_over_and_what_is_meant_for_other
 // Quirk 6.
 #[tokio::test]
 async fn a_session_that_an_agent_has_open_already_goes_on() {
-    for can in [Can::default(), Can { resume: false, ..Can::default() }] {
-        let character = Character { can, opens_stored: true, already_loaded_error: true, ..Character::default() };
-        let stage = Stage::new(character);
+    for can in [AgentAbilities::default(), AgentAbilities { resume: false, ..AgentAbilities::default() }] {
+        let behavior =
+            AgentBehavior { can, opens_stored: true, already_loaded_error: true, ..AgentBehavior::default() };
+        let stage = Stage::new(behavior);
         let (mut client, chat) = stage.begin().await;
         said(&mut client, &chat, "t1", json!([{"say": "remember me"}])).await;
         run(&mut client, &chat, "t2", json!([{"crash": {"code": 1}}])).await;
@@ -186,10 +187,10 @@ async fn a_session_that_an_agent_has_open_already_goes_on() {
 // Quirk 9.
 #[tokio::test]
 async fn whether_an_agent_asks_is_its_own_affair() {
-    let always = Character { asks_always: true, ..Character::default() };
-    let never = Character { asks_nothing: true, ..Character::default() };
-    for (character, asks) in [(always, true), (never, false)] {
-        let stage = Stage::new(character);
+    let always = AgentBehavior { asks_always: true, ..AgentBehavior::default() };
+    let never = AgentBehavior { asks_nothing: true, ..AgentBehavior::default() };
+    for (behavior, asks) in [(always, true), (never, false)] {
+        let stage = Stage::new(behavior);
         let (mut client, chat) = stage.begin().await;
         // The script says the opposite.
         let tool = json!({"title": "touch x", "output": "made it", "ask": !asks});

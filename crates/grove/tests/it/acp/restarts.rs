@@ -2,8 +2,8 @@
 //!
 //! `GROVE_SEED` repeats a run.
 
-use grove_testkit::acp::Character;
-use grove_testkit::ahp::{Returned, markdown};
+use grove_testkit::acp::AgentBehavior;
+use grove_testkit::ahp::{ReconnectOutcome, markdown};
 use grove_wire::ahp::TurnState;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn a_turn_through_which_the_host_is_killed_again_and_again_is_complete_and
     let seed = std::env::var("GROVE_SEED").ok().map_or(u64::from(std::process::id()), |text| text.parse().unwrap());
     eprintln!("GROVE_SEED={seed} repeats this run");
     let mut dice = Dice(seed);
-    let mut stage = Stage::new(Character::default());
+    let mut stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let mut old = stage.host().client("v1").await;
     old.subscribe(SESSION).await.unwrap();
@@ -56,7 +56,7 @@ async fn a_turn_through_which_the_host_is_killed_again_and_again_is_complete_and
         stage.kill_and_restart();
         (client, old) = (reads.await.unwrap(), also_reads.await.unwrap());
         let returned = stage.host().ahp_reconnect(&mut client).await;
-        assert_eq!(returned, Returned::Replay { missing: vec![] }, "kill {kill}: what was missed is replayed");
+        assert_eq!(returned, ReconnectOutcome::Replay { missing: vec![] }, "kill {kill}: what was missed is replayed");
         assert!(stage.host().reconnect(&mut old).await, "kill {kill}");
         client.must_agree_on_all().await;
         old.must_agree(SESSION).await;
@@ -89,7 +89,7 @@ async fn a_turn_through_which_the_host_is_killed_again_and_again_is_complete_and
 
 #[tokio::test]
 async fn an_answer_that_a_client_saw_accepted_reaches_the_agent_whatever_becomes_of_the_host() {
-    let mut stage = Stage::new(Character::default());
+    let mut stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     for (turn, before) in [("t1", true), ("t2", true), ("t3", false)] {
         let tool = json!({"id": turn, "title": turn, "output": "made it", "ask": true});

@@ -1,6 +1,6 @@
 //! Quirk 5: the model is an option, in an older list, or nowhere; modes are modes, an option, or both; ids may be URLs.
 
-use grove_testkit::acp::Character;
+use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::Client;
 use grove_wire::ahp::ROOT;
 use serde_json::{Value, json};
@@ -48,9 +48,9 @@ async fn settings_are_shown_and_set_in_whichever_way_an_agent_has_them() {
     let ways = [
         (
             "options",
-            Character {
+            AgentBehavior {
                 options: vec![option("how", "mode", &["ask", "code"]), option("which", "model", &["large", "small"])],
-                ..Character::default()
+                ..AgentBehavior::default()
             },
             json!({"how": "ask", "which": "large"}),
             ["how", "code"],
@@ -58,29 +58,37 @@ async fn settings_are_shown_and_set_in_whichever_way_an_agent_has_them() {
         ),
         (
             "older lists",
-            Character { modes: texts(&["ask", "code"]), models: texts(&["large", "small"]), ..Character::default() },
+            AgentBehavior {
+                modes: texts(&["ask", "code"]),
+                models: texts(&["large", "small"]),
+                ..AgentBehavior::default()
+            },
             json!({"mode": "ask", "model": "large"}),
             ["mode", "code"],
             Some(["model", "small"]),
         ),
         (
             "modes in both ways, with URLs as ids",
-            Character { modes: texts(&urls), options: vec![option("how", "mode", &urls)], ..Character::default() },
+            AgentBehavior {
+                modes: texts(&urls),
+                options: vec![option("how", "mode", &urls)],
+                ..AgentBehavior::default()
+            },
             json!({"how": ask}),
             ["how", code.as_str()],
             None,
         ),
         (
             "modes alone, with URLs as ids",
-            Character { modes: texts(&urls), ..Character::default() },
+            AgentBehavior { modes: texts(&urls), ..AgentBehavior::default() },
             json!({"mode": ask}),
             ["mode", code.as_str()],
             None,
         ),
     ];
-    for (way, character, begins_with, mode, model) in ways {
-        let has_modes = !character.modes.is_empty();
-        let mut stage = Stage::new(character);
+    for (way, behavior, begins_with, mode, model) in ways {
+        let has_modes = !behavior.modes.is_empty();
+        let mut stage = Stage::new(behavior);
         let mut client = stage.host().ahp_connect("a").await;
         client.initialize(&[ROOT]).await;
         let chat = stage.session(&mut client, SESSION).await;
@@ -126,11 +134,11 @@ async fn settings_are_shown_and_set_in_whichever_way_an_agent_has_them() {
 
 #[tokio::test]
 async fn moving_to_another_branch_brings_back_its_model_thinking_level_and_mode() {
-    let mut stage = Stage::new(Character {
+    let mut stage = Stage::new(AgentBehavior {
         modes: texts(&["ask", "code"]),
         models: texts(&["large", "small"]),
         options: vec![option("effort", "thought_level", &["low", "high"])],
-        ..Character::default()
+        ..AgentBehavior::default()
     });
     let (mut client, chat) = stage.begin().await;
     let first = json!({"mode": "ask", "model": "large", "effort": "low"});
@@ -172,7 +180,7 @@ async fn moving_to_another_branch_brings_back_its_model_thinking_level_and_mode(
 
 #[tokio::test]
 async fn an_agent_without_settings_has_none() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let mut client = stage.host().ahp_connect("a").await;
     client.initialize(&[ROOT]).await;
     let chat = stage.session(&mut client, SESSION).await;
@@ -185,10 +193,10 @@ async fn an_agent_without_settings_has_none() {
 
 #[tokio::test]
 async fn what_is_chosen_before_an_agent_runs_is_its_first_setting() {
-    let stage = Stage::new(Character {
+    let stage = Stage::new(AgentBehavior {
         options: vec![option("how", "mode", &["ask", "code"])],
         models: texts(&["large", "small"]),
-        ..Character::default()
+        ..AgentBehavior::default()
     });
     let mut client = stage.host().ahp("a").await;
     let folder = file_uri(&stage.place.path("work"));

@@ -1,6 +1,6 @@
 //! What agents say and do beside their text, as clients see it.
 
-use grove_testkit::acp::Character;
+use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::markdown;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn body(client: &mut Client, content: &Value) -> Value {
 
 #[tokio::test]
 async fn a_diff_stays_when_its_call_ends_with_a_result_and_no_content() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let path = stage.work("a.txt");
     let diff = json!([{"type": "diff", "path": path, "oldText": "one\n", "newText": "two\n"}]);
@@ -36,7 +36,7 @@ async fn a_diff_stays_when_its_call_ends_with_a_result_and_no_content() {
 
 #[tokio::test]
 async fn plans_notices_usage_cost_titles_and_commands_reach_every_client() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let entry = |content: &str, priority: &str, status: &str| json!({"content": content, "priority": priority, "status": status});
     let steps = json!([
@@ -98,7 +98,7 @@ async fn plans_notices_usage_cost_titles_and_commands_reach_every_client() {
 
 #[tokio::test]
 async fn changes_of_files_are_edits_whose_contents_can_be_fetched() {
-    let mut stage = Stage::new(Character::default());
+    let mut stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let (changed, made) = (stage.work("a.txt"), stage.work("b.txt"));
     let (before, after) = ("one\ntwo\nthree\n", "one\nthree\nfour\nfive\n");
@@ -139,7 +139,7 @@ async fn changes_of_files_are_edits_whose_contents_can_be_fetched() {
 #[tokio::test]
 async fn a_large_output_is_shown_by_its_beginning_and_can_be_fetched() {
     // The script is as large, and stays a message.
-    let stage = Stage::with(Character::default(), &["--spill-bytes", "1000000"]);
+    let stage = Stage::with(AgentBehavior::default(), &["--spill-bytes", "1000000"]);
     let (mut client, chat) = stage.begin().await;
     let line = "a line of some length\n";
     let large = line.repeat(10_000);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use grove_testkit::acp::Character;
+use grove_testkit::acp::AgentBehavior;
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn must_be_whole(file: &Path) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_of_a_large_output_is_in_a_file_until_the_host_ends() {
-    let mut stage = Stage::new(Character::default());
+    let mut stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let file = spilled(&mut client, &chat, "t").await;
     must_be_whole(&file);
@@ -45,7 +45,7 @@ async fn all_of_a_large_output_is_in_a_file_until_the_host_ends() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn temporary_files_stay_where_the_environment_says_so() {
-    let mut stage = Stage::new(Character::default());
+    let mut stage = Stage::new(AgentBehavior::default());
     stage.host.take().unwrap().stop();
     let mut command = stage.place.serve_command(&[]);
     command.env("PATH", "/usr/bin:/bin").env("GROVE_KEEP_TEMP_FILES", "true");

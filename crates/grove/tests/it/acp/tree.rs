@@ -1,6 +1,6 @@
 //! What an agent knows after a move in the tree: what was said on the way to where one is, and nothing else.
 
-use grove_testkit::acp::{Can, Fault};
+use grove_testkit::acp::{AgentAbilities, RpcError};
 
 use super::*;
 
@@ -33,7 +33,7 @@ async fn knows(client: &mut Client, chat: &str) -> String {
 
 #[tokio::test]
 async fn after_a_move_an_agent_knows_what_was_said_before_and_not_what_was_left() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = told_twice(&stage).await;
     let entry = message(&mut client, "marigold").await;
     client.ask("x-grove/navigate", json!({"channel": SESSION, "entry": entry})).await.unwrap();
@@ -49,7 +49,7 @@ async fn after_a_move_an_agent_knows_what_was_said_before_and_not_what_was_left(
 
 #[tokio::test]
 async fn a_branch_begins_with_what_was_said_before_its_message() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, _) = told_twice(&stage).await;
     let entry = message(&mut client, "marigold").await;
     let branch = client.ask("x-grove/branch", json!({"channel": SESSION, "entry": entry})).await.unwrap();
@@ -61,7 +61,7 @@ async fn a_branch_begins_with_what_was_said_before_its_message() {
 
 #[tokio::test]
 async fn a_fork_begins_with_its_agents_own_copy_where_it_can_make_one() {
-    let stage = Stage::new(Character::default());
+    let stage = Stage::new(AgentBehavior::default());
     let (mut client, source) = told_twice(&stage).await;
     let fork = client.ask("x-grove/fork", json!({"channel": SESSION})).await.unwrap();
     let chat = client.follow(fork["session"].as_str().unwrap()).await;
@@ -78,7 +78,7 @@ async fn a_fork_begins_with_its_agents_own_copy_where_it_can_make_one() {
 
 #[tokio::test]
 async fn a_fork_whose_copy_lives_on_in_its_agent_is_found_by_the_next_host() {
-    let mut stage = Stage::new(Character::default());
+    let mut stage = Stage::new(AgentBehavior::default());
     let (mut client, _) = told_twice(&stage).await;
     let fork = client.ask("x-grove/fork", json!({"channel": SESSION})).await.unwrap();
     let uri = fork["session"].as_str().unwrap().to_owned();
@@ -93,11 +93,12 @@ async fn a_fork_whose_copy_lives_on_in_its_agent_is_found_by_the_next_host() {
 
 #[tokio::test]
 async fn a_fork_is_told_what_was_said_where_its_agent_can_make_no_copy() {
-    let fault = Fault { code: -32603, message: "no room".to_owned(), data: None };
+    let fault = RpcError { code: -32603, message: "no room".to_owned(), data: None };
     let refuses = [("session/fork".to_owned(), fault)].into();
-    let cannot = Character { can: Can { fork: false, ..Can::default() }, ..Character::default() };
-    for character in [cannot, Character { refuses, ..Character::default() }] {
-        let stage = Stage::new(character);
+    let cannot =
+        AgentBehavior { can: AgentAbilities { fork: false, ..AgentAbilities::default() }, ..AgentBehavior::default() };
+    for behavior in [cannot, AgentBehavior { refuses, ..AgentBehavior::default() }] {
+        let stage = Stage::new(behavior);
         let (mut client, _) = told_twice(&stage).await;
         let fork = client.ask("x-grove/fork", json!({"channel": SESSION})).await.unwrap();
         let chat = client.follow(fork["session"].as_str().unwrap()).await;
@@ -109,7 +110,7 @@ async fn a_fork_is_told_what_was_said_where_its_agent_can_make_no_copy() {
 
 #[tokio::test]
 async fn an_agent_that_forgot_is_told_results_and_summaries_as_the_log_has_them() {
-    let mut stage = Stage::new(Character { can: Can::NOTHING, ..Character::default() });
+    let mut stage = Stage::new(AgentBehavior { can: AgentAbilities::NOTHING, ..AgentBehavior::default() });
     let (mut client, chat) = stage.begin().await;
     let tool = json!({"title": "cat notes", "output": "what the tool gave"});
     said(&mut client, &chat, "t1", json!([{"tool": tool}, {"say": "heliotrope"}])).await;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 /// The sessions that are listed, by id, with their titles.
-fn listed(place: &Place) -> Vec<(String, String)> {
+fn listed(place: &TestHome) -> Vec<(String, String)> {
     let list = asked(place, &["ls", "--json"]);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let id = |row: &Value| text(&row["resource"]).rsplit('/').next().unwrap().to_owned();
@@ -14,7 +14,7 @@ fn listed(place: &Place) -> Vec<(String, String)> {
 }
 
 /// What the agent has said in a session.
-fn said_in(place: &Place, session: &str) -> Vec<String> {
+fn said_in(place: &TestHome, session: &str) -> Vec<String> {
     let tree = asked(place, &["tree", session, "--json"]);
     let rows = tree["rows"].as_array().unwrap().iter().filter(|row| row["role"] == "assistant");
     rows.map(|row| row["text"].as_str().unwrap().to_owned()).collect()

@@ -18,12 +18,12 @@ fn hangs() -> String {
 }
 
 /// The row of an entry.
-fn row(place: &Place, id: &Value) -> Value {
+fn row(place: &TestHome, id: &Value) -> Value {
     rows(place, &["--filter", "all"]).into_iter().find(|row| row["id"] == *id).unwrap()
 }
 
 /// Has the agent of [`S`] say more than a compaction keeps, with what it was told: 20,000 tokens.
-fn say_much(place: &Place) {
+fn say_much(place: &TestHome) {
     assert_eq!(place.run(&["send", "--wait", "s", &says(&"word ".repeat(10_000))]).code, Some(0));
 }
 
@@ -126,7 +126,7 @@ async fn a_summary_that_is_given_up_prints_nothing_for_programs_and_holds_up_oth
     assert_eq!((busy.code, busy.stdout.as_str()), (Some(1), ""));
     assert!(busy.stderr.contains("a summary is being made"), "{}", busy.stderr);
     kill_process(Pid::from_raw(child.id().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = CommandResult::from(child.wait_with_output().unwrap());
     let expected = (Some(130), "", "given up: nothing has changed\n");
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), expected);
     assert_eq!(said(place), ["one", "two"]);

@@ -6,8 +6,10 @@ use grove_core::Extra;
 use serde_json::{Value, json};
 
 use super::uri::location_of;
-use super::{About, id_of};
-use crate::normal::{Approval, CallState, ForeignToolCall, Place, Replacement, TodoItem, TodoStatus, ToolInput};
+use super::{ExportContext, id_of};
+use crate::normal::{
+    Approval, CallState, FileLocation, Replacement, TodoItem, TodoStatus, ToolInput, TranscriptToolCall,
+};
 use crate::tools;
 
 /// What is said of a call of which nobody knows who let it run.
@@ -15,8 +17,8 @@ const UNKNOWN: &str = "unknown";
 
 /// The calls of a turn in the making.
 #[derive(Debug)]
-pub(super) struct Calls<'a> {
-    about: &'a About,
+pub(super) struct RoundBuilder<'a> {
+    export_context: &'a ExportContext,
     number: usize,
     ids: HashSet<String>,
     made: usize,
@@ -31,13 +33,13 @@ struct Round {
     calls: Vec<Value>,
 }
 
-impl<'a> Calls<'a> {
-    pub(super) fn new(about: &'a About, number: usize) -> Self {
-        Self { about, number, ids: HashSet::new(), made: 0, rounds: Vec::new(), results: Extra::new() }
+impl<'a> RoundBuilder<'a> {
+    pub(super) fn new(export_context: &'a ExportContext, number: usize) -> Self {
+        Self { export_context, number, ids: HashSet::new(), made: 0, rounds: Vec::new(), results: Extra::new() }
     }
 
     pub(super) fn is_native(&self) -> bool {
-        self.about.is_native
+        self.export_context.is_native
     }
 
     /// An id that nothing in the turn has.
@@ -47,7 +49,7 @@ impl<'a> Calls<'a> {
     }
 
     /// The id of a call: its own, where no other has it. Results are found by it.
-    pub(super) fn id_of(&mut self, call: &ForeignToolCall) -> String {
+    pub(super) fn id_of(&mut self, call: &TranscriptToolCall) -> String {
         let own = !call.id.is_empty() && !self.ids.contains(&call.id);
         let id = if own { call.id.clone() } else { self.next_id("call") };
         self.ids.insert(id.clone());
@@ -63,16 +65,16 @@ impl<'a> Calls<'a> {
     }
 
     /// A call as the model made it, and what it was given.
-    pub(super) fn call(&mut self, call: &ForeignToolCall, shown_id: &str) {
+    pub(super) fn call(&mut self, call: &TranscriptToolCall, shown_id: &str) {
         let shown = call.shown_name.as_ref().unwrap_or(&call.name);
         // Two ids are only known again for one call where the names tell it.
-        let is_known_again = tools::model_name(shown) == tools::model_name(&call.name);
+        let is_known_again = tools::canonical_tool_name(shown) == tools::canonical_tool_name(&call.name);
         let own = call.model_id.as_ref().filter(|id| is_known_again && !self.ids.contains(*id));
         let id = own.map_or_else(|| shown_id.to_owned(), Clone::clone);
         self.ids.insert(id.clone());
         if let Some(output) = call.output.as_ref().filter(|_| is_over(call)) {
             // Text in the tree is kept as it is; anything else of it only this program's reader understood.
-            let whole = output.raw.clone().filter(|raw| self.about.is_native && raw.get("content").is_some());
+            let whole = output.raw.clone().filter(|raw| self.export_context.is_native && raw.get("content").is_some());
             let plain = || json!({"$mid": 20, "content": [{"$mid": 21, "value": output.text}]});
             self.results.insert(id.clone(), whole.unwrap_or_else(plain));
         }
@@ -85,7 +87,7 @@ impl<'a> Calls<'a> {
 
     /// Rounds and results. `texts` is what the model said in each round, where that is known beside the answer.
     pub(super) fn finish(self, texts: &[String]) -> (Vec<Value>, Extra) {
-        let Self { about, number, mut rounds, results, .. } = self;
+        let Self { export_context, number, mut rounds, results, .. } = self;
         if !texts.is_empty() {
             let count = rounds.len().max(texts.len());
             rounds.resize_with(count, Round::default);
@@ -94,14 +96,14 @@ impl<'a> Calls<'a> {
             }
         }
         let round = |(at, round): (usize, Round)| {
-            let id = id_of("round", "", about, &format!("{number}.{at}"));
+            let id = id_of("round", "", export_context, &format!("{number}.{at}"));
             json!({"response": round.text, "toolCalls": round.calls, "toolInputRetry": 0, "id": id})
         };
         (rounds.into_iter().enumerate().map(round).collect(), results)
     }
 
     /// The call as the person is shown it.
-    pub(super) fn invocation(&self, call: &ForeignToolCall, id: &str) -> Value {
+    pub(super) fn invocation(&self, call: &TranscriptToolCall, id: &str) -> Value {
         let label = call.provider.as_deref().unwrap_or("Built-In");
         let tool = call.shown_name.as_ref().unwrap_or(&call.name);
         let words = call.intention.as_ref().unwrap_or(&call.name);
@@ -117,7 +119,7 @@ impl<'a> Calls<'a> {
         if let Some(summary) = &call.summary {
             part["pastTenseMessage"] = json!({"value": summary});
         }
-        if let Some(data) = specific(call, self.about) {
+        if let Some(data) = specific(call, self.export_context) {
             part["toolSpecificData"] = data;
         }
         if let Some(details) = details(call) {
@@ -128,7 +130,7 @@ impl<'a> Calls<'a> {
 }
 
 /// Whether a result of the call means that it ended.
-fn is_over(call: &ForeignToolCall) -> bool {
+fn is_over(call: &TranscriptToolCall) -> bool {
     match call.state {
         CallState::Complete | CallState::Failed => true,
         CallState::Interrupted | CallState::Refused => false,
@@ -154,7 +156,7 @@ fn confirmed(approval: &Approval) -> Value {
 }
 
 /// What the person is shown of the result: whether it failed, its text, or the files that it named.
-fn details(call: &ForeignToolCall) -> Option<Value> {
+fn details(call: &TranscriptToolCall) -> Option<Value> {
     let failed = call.state == CallState::Failed;
     let is_only_here = call.output.is_some() && !is_over(call);
     if !failed && !is_only_here && !call.places.is_empty() {
@@ -168,7 +170,7 @@ fn details(call: &ForeignToolCall) -> Option<Value> {
 }
 
 /// What VS Code says of some kinds of tools beyond what it says of all.
-fn specific(call: &ForeignToolCall, about: &About) -> Option<Value> {
+fn specific(call: &TranscriptToolCall, export_context: &ExportContext) -> Option<Value> {
     let mut data = match &call.input {
         ToolInput::Command { command, folder, language, background } => {
             let mut data = json!({
@@ -180,12 +182,12 @@ fn specific(call: &ForeignToolCall, about: &About) -> Option<Value> {
                 "isBackground": background,
             });
             if let Some(folder) = folder {
-                data["cwd"] = location_of(&Place::local(folder));
+                data["cwd"] = location_of(&FileLocation::local(folder));
             }
             data
         }
         ToolInput::Todos(items) => {
-            json!({"kind": "todoList", "sessionId": about.id, "todoList": items.iter().map(todo).collect::<Vec<_>>()})
+            json!({"kind": "todoList", "sessionId": export_context.id, "todoList": items.iter().map(todo).collect::<Vec<_>>()})
         }
         ToolInput::Subagent { agent, description, prompt } => {
             let mut data = json!({"kind": "subagent", "prompt": prompt});
@@ -211,7 +213,7 @@ fn specific(call: &ForeignToolCall, about: &About) -> Option<Value> {
 }
 
 /// The input as the model wrote it: JSON as text.
-fn arguments(call: &ForeignToolCall) -> String {
+fn arguments(call: &TranscriptToolCall) -> String {
     match call.raw_input.clone().or_else(|| understood(&call.input)) {
         Some(Value::String(text)) => text,
         Some(value) => value.to_string(),

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Heading, TurnWriter};
-use crate::normal::{ForeignTurn, Source, Workspace};
+use crate::normal::{TranscriptSource, TranscriptTurn, TranscriptWorkspace};
 use uri::uri_of;
 
 /// The version of the format.
@@ -29,7 +29,7 @@ const RESPONDER: &str = "GitHub Copilot";
 #[derive(Debug)]
 pub struct CopilotChat<W> {
     out: W,
-    about: About,
+    export_context: ExportContext,
     turns: usize,
     /// What stands behind the requests.
     rest: Extra,
@@ -37,7 +37,7 @@ pub struct CopilotChat<W> {
 
 /// What each request needs to know of the session.
 #[derive(Clone, Debug)]
-struct About {
+struct ExportContext {
     id: String,
     /// When a turn began of which nothing tells.
     began: Timestamp,
@@ -55,15 +55,15 @@ impl<W: Write> CopilotChat<W> {
         let folders: Vec<Value> = session.workspace.folders.iter().map(uri_of).collect();
         let keys: Vec<&str> = folders.iter().filter_map(|folder| folder.get("external")?.as_str()).collect();
         let began = session.created_at.unwrap_or_default();
-        let about = About {
+        let export_context = ExportContext {
             id: session.source_id.clone(),
             began,
             cache_key: keys.join(","),
             agent: session.agent.clone().unwrap_or_else(|| heading.source.to_owned()),
-            is_native: heading.source == Source::VsCode.name(),
+            is_native: heading.source == TranscriptSource::VsCode.name(),
         };
         let mut rest = json!({
-            "sessionId": about.id,
+            "sessionId": export_context.id,
             "creationDate": began,
             "lastMessageDate": session.modified_at.unwrap_or(began),
             "isImported": true,
@@ -91,15 +91,15 @@ impl<W: Write> CopilotChat<W> {
             Value::Object(rest) => rest,
             _ => Extra::new(),
         };
-        Ok(Self { out, about, turns: 0, rest })
+        Ok(Self { out, export_context, turns: 0, rest })
     }
 }
 
 impl<W: Write> TurnWriter for CopilotChat<W> {
-    fn turn(&mut self, turn: &ForeignTurn) -> io::Result<()> {
+    fn turn(&mut self, turn: &TranscriptTurn) -> io::Result<()> {
         self.out.write_all(if self.turns == 0 { b"\n" } else { b",\n" })?;
         self.turns += 1;
-        let request = request::request(turn, self.turns, &self.about);
+        let request = request::request(turn, self.turns, &self.export_context);
         Ok(serde_json::to_writer(&mut self.out, &request)?)
     }
 
@@ -111,7 +111,7 @@ impl<W: Write> TurnWriter for CopilotChat<W> {
     }
 }
 
-fn repository(workspace: &Workspace) -> Option<Value> {
+fn repository(workspace: &TranscriptWorkspace) -> Option<Value> {
     let known = [
         ("remoteUrl", &workspace.repository),
         ("localBranch", &workspace.branch),
@@ -131,12 +131,12 @@ fn repository(workspace: &Workspace) -> Option<Value> {
 }
 
 /// An id of the form that VS Code gives: the one that is there, or one that follows from what it names.
-fn id_of(kind: &str, known: &str, about: &About, what: &str) -> String {
+fn id_of(kind: &str, known: &str, export_context: &ExportContext, what: &str) -> String {
     let head = format!("{kind}_");
     if known.strip_prefix(&head).is_some_and(is_uuid) {
         return known.to_owned();
     }
-    let hash = Sha256::digest(format!("{kind}\n{}\n{what}\n{known}", about.id));
+    let hash = Sha256::digest(format!("{kind}\n{}\n{what}\n{known}", export_context.id));
     let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     // Version 8 is for ids that are made in a way of one's own.
     let groups = [&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..]];
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_id_of_the_right_form_stays_and_any_other_makes_way_for_one_that_follows_from_it() {
-        let about = About {
+        let export_context = ExportContext {
             id: "s".into(),
             began: Timestamp(0),
             cache_key: String::new(),
@@ -163,10 +163,10 @@ mod tests {
             is_native: false,
         };
         let own = "request_0f1829d1-3b2e-44e8-a246-7896319d11be";
-        assert_eq!(id_of("request", own, &about, "1"), own);
-        let made = id_of("request", "t1", &about, "1");
+        assert_eq!(id_of("request", own, &export_context, "1"), own);
+        let made = id_of("request", "t1", &export_context, "1");
         assert!(made.strip_prefix("request_").is_some_and(is_uuid), "{made}");
-        assert_eq!(made, id_of("request", "t1", &about, "1"));
-        assert_ne!(made, id_of("request", "t1", &about, "2"));
+        assert_eq!(made, id_of("request", "t1", &export_context, "1"));
+        assert_ne!(made, id_of("request", "t1", &export_context, "2"));
     }
 }

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::call::Calls;
+use super::call::RoundBuilder;
 use super::uri::{range_of, uri_of};
-use crate::normal::{ChangeKind, ForeignEdit, ForeignPart, Notice, Question};
+use crate::normal::{EditKind, Notice, Question, TranscriptEdit, TranscriptPart};
 
 /// How much of what is not understood is told, where it is not VS Code's own.
 const MAX_SHOWN: usize = 2_000;
 
 /// The parts of a turn, with those of its subagents behind their calls.
-pub(super) fn response(parts: &[ForeignPart], calls: &mut Calls<'_>) -> Vec<Value> {
+pub(super) fn response(parts: &[TranscriptPart], calls: &mut RoundBuilder<'_>) -> Vec<Value> {
     let mut written = Vec::new();
     for part in parts {
         add(part, calls, None, &mut written);
@@ -19,7 +19,7 @@ pub(super) fn response(parts: &[ForeignPart], calls: &mut Calls<'_>) -> Vec<Valu
 }
 
 /// Adds a part; `owner` is the call of the subagent that it belongs to.
-fn add(part: &ForeignPart, calls: &mut Calls<'_>, owner: Option<&str>, written: &mut Vec<Value>) {
+fn add(part: &TranscriptPart, calls: &mut RoundBuilder<'_>, owner: Option<&str>, written: &mut Vec<Value>) {
     let mut push = |mut value: Value| {
         if let (Some(owner), Value::Object(members)) = (owner, &mut value) {
             members.insert("subAgentInvocationId".to_owned(), owner.into());
@@ -27,7 +27,7 @@ fn add(part: &ForeignPart, calls: &mut Calls<'_>, owner: Option<&str>, written: 
         written.push(value);
     };
     match part {
-        ForeignPart::Text(text) => {
+        TranscriptPart::Text(text) => {
             if owner.is_none() {
                 calls.text(text);
             }
@@ -38,7 +38,7 @@ fn add(part: &ForeignPart, calls: &mut Calls<'_>, owner: Option<&str>, written: 
                 "baseUri": {"$mid": 1, "path": "/", "scheme": "file"},
             }));
         }
-        ForeignPart::Reasoning { text, title, duration_ms } => {
+        TranscriptPart::Reasoning { text, title, duration_ms } => {
             // Thoughts with the same id would be taken for one.
             let mut thought = json!({"kind": "thinking", "value": text, "id": calls.next_id("thinking")});
             if let Some(title) = title {
@@ -49,7 +49,7 @@ fn add(part: &ForeignPart, calls: &mut Calls<'_>, owner: Option<&str>, written: 
             }
             push(thought);
         }
-        ForeignPart::ToolCall(call) => {
+        TranscriptPart::ToolCall(call) => {
             let id = calls.id_of(call);
             push(calls.invocation(call, &id));
             if owner.is_none() {
@@ -60,13 +60,13 @@ fn add(part: &ForeignPart, calls: &mut Calls<'_>, owner: Option<&str>, written: 
                 add(part, calls, Some(&id), written);
             }
         }
-        ForeignPart::Edit(edit) => edits(edit).into_iter().for_each(push),
-        ForeignPart::Question(question) => push(asked(question)),
+        TranscriptPart::Edit(edit) => edits(edit).into_iter().for_each(push),
+        TranscriptPart::Question(question) => push(asked(question)),
         // It says nothing, and steers another tool's view.
-        ForeignPart::Notice(notice) if notice.text.is_empty() && !calls.is_native() => {}
-        ForeignPart::Notice(notice) => push(told(notice)),
-        ForeignPart::Raw(value) if calls.is_native() => push(value.clone()),
-        ForeignPart::Raw(value) => {
+        TranscriptPart::Notice(notice) if notice.text.is_empty() && !calls.is_native() => {}
+        TranscriptPart::Notice(notice) => push(told(notice)),
+        TranscriptPart::Raw(value) if calls.is_native() => push(value.clone()),
+        TranscriptPart::Raw(value) => {
             let shown: String = value.to_string().chars().take(MAX_SHOWN).collect();
             push(progress("progressMessage", &format!("Not understood: {shown}")));
         }
@@ -74,15 +74,15 @@ fn add(part: &ForeignPart, calls: &mut Calls<'_>, owner: Option<&str>, written: 
 }
 
 /// What became of a file, and what was changed in it: VS Code has a part for each.
-fn edits(edit: &ForeignEdit) -> Vec<Value> {
+fn edits(edit: &TranscriptEdit) -> Vec<Value> {
     let mut parts = Vec::new();
-    let is_plain = edit.kind == ChangeKind::Edit && edit.added.is_none() && edit.removed.is_none();
+    let is_plain = edit.kind == EditKind::Edit && edit.added.is_none() && edit.removed.is_none();
     if !is_plain || edit.changes.is_empty() {
         let kind = match edit.kind {
-            ChangeKind::Create => "create",
-            ChangeKind::Delete => "delete",
-            ChangeKind::Rename => "rename",
-            ChangeKind::Edit => "edit",
+            EditKind::Create => "create",
+            EditKind::Delete => "delete",
+            EditKind::Rename => "rename",
+            EditKind::Edit => "edit",
         };
         let mut part = json!({"kind": "externalEdit", "uri": uri_of(&edit.place), "editKind": kind});
         if let Some(from) = &edit.from {

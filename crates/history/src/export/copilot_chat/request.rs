@@ -3,13 +3,13 @@
 use grove_core::MessageOrigin;
 use serde_json::{Value, json};
 
-use super::call::Calls;
+use super::call::RoundBuilder;
 use super::parts::response;
 use super::uri::{location_of, uri_of};
-use super::{About, id_of};
+use super::{ExportContext, id_of};
 use crate::normal::{
-    AttachmentKind, CodeCitation, ContextBlock, ForeignAgent, ForeignAttachment, ForeignModel, ForeignTurn, Place,
-    TurnOutcome,
+    CodeCitation, ContextBlock, FileLocation, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
+    TranscriptModel, TranscriptTurn, TurnOutcome,
 };
 
 /// The agent that VS Code goes on with where the session names none.
@@ -17,25 +17,25 @@ const AGENT: &str = "github.copilot.editsAgent";
 const EXTENSION: &str = "GitHub.copilot-chat";
 
 /// The turn, which is the how-manieth `number` says.
-pub(super) fn request(turn: &ForeignTurn, number: usize, about: &About) -> Value {
+pub(super) fn request(turn: &TranscriptTurn, number: usize, export_context: &ExportContext) -> Value {
     let what = number.to_string();
-    let response_id = id_of("response", turn.response_id.as_deref().unwrap_or_default(), about, &what);
-    let mut calls = Calls::new(about, number);
+    let response_id = id_of("response", turn.response_id.as_deref().unwrap_or_default(), export_context, &what);
+    let mut calls = RoundBuilder::new(export_context, number);
     let parts = response(&turn.parts, &mut calls);
-    let began = turn.started_at.unwrap_or(about.began);
+    let began = turn.started_at.unwrap_or(export_context.began);
     let mut request = json!({
-        "requestId": id_of("request", &turn.id, about, &what),
+        "requestId": id_of("request", &turn.id, export_context, &what),
         "responseId": response_id,
         "message": message(&turn.message.text),
         "variableData": {"variables": turn.message.attachments.iter().map(variable).collect::<Vec<_>>()},
         "response": parts,
-        "result": result(turn, about, calls),
+        "result": result(turn, export_context, calls),
         "isCanceled": turn.outcome == TurnOutcome::Cancelled,
         "followups": turn.followups.iter().map(|text| json!({"kind": "reply", "message": text, "agentId": AGENT}))
             .collect::<Vec<_>>(),
         "timestamp": began,
         "modelId": turn.model.as_ref().map(|model| model.id.as_str()).unwrap_or_default(),
-        "agent": agent(turn.agent.as_ref(), about),
+        "agent": agent(turn.agent.as_ref(), export_context),
         "responseMarkdownInfo": [],
         "contentReferences": turn.references.iter()
             .map(|place| json!({"kind": "reference", "reference": location_of(place)})).collect::<Vec<_>>(),
@@ -77,21 +77,21 @@ fn message(text: &str) -> Value {
     })
 }
 
-fn variable(attachment: &ForeignAttachment) -> Value {
+fn variable(attachment: &TranscriptAttachment) -> Value {
     let kind = match attachment.kind {
-        AttachmentKind::File | AttachmentKind::Selection => "file",
-        AttachmentKind::Folder => "directory",
-        AttachmentKind::Symbol => "symbol",
-        AttachmentKind::Text => "string",
-        AttachmentKind::Image => "image",
-        AttachmentKind::Prompt => "promptText",
-        AttachmentKind::Tool => "tool",
-        AttachmentKind::Command => "command",
-        AttachmentKind::Output => "terminalCommand",
-        AttachmentKind::Diagnostic => "diagnostic",
-        AttachmentKind::Change => "scmHistoryItem",
-        AttachmentKind::Session => "sessionReference",
-        AttachmentKind::Other => "generic",
+        TranscriptAttachmentKind::File | TranscriptAttachmentKind::Selection => "file",
+        TranscriptAttachmentKind::Folder => "directory",
+        TranscriptAttachmentKind::Symbol => "symbol",
+        TranscriptAttachmentKind::Text => "string",
+        TranscriptAttachmentKind::Image => "image",
+        TranscriptAttachmentKind::Prompt => "promptText",
+        TranscriptAttachmentKind::Tool => "tool",
+        TranscriptAttachmentKind::Command => "command",
+        TranscriptAttachmentKind::Output => "terminalCommand",
+        TranscriptAttachmentKind::Diagnostic => "diagnostic",
+        TranscriptAttachmentKind::Change => "scmHistoryItem",
+        TranscriptAttachmentKind::Session => "sessionReference",
+        TranscriptAttachmentKind::Other => "generic",
     };
     let mut members = attachment.raw.clone();
     let foreign = Some(attachment.foreign_kind.as_str()).filter(|kind| !kind.is_empty());
@@ -113,7 +113,7 @@ fn variable(attachment: &ForeignAttachment) -> Value {
     Value::Object(members)
 }
 
-fn result(turn: &ForeignTurn, about: &About, calls: Calls<'_>) -> Value {
+fn result(turn: &TranscriptTurn, export_context: &ExportContext, calls: RoundBuilder<'_>) -> Value {
     let took = turn.total_ms.or_else(|| Some(turn.ended_at?.0.saturating_sub(turn.started_at?.0))).unwrap_or(0);
     let context: Vec<Value> = turn.context.iter().map(|block| json!({"type": 1, "text": rendered(block)})).collect();
     let blocks = turn.code_blocks.iter().map(|block| {
@@ -132,9 +132,9 @@ fn result(turn: &ForeignTurn, about: &About, calls: Calls<'_>) -> Value {
             "renderedUserMessage": context,
             "toolCallRounds": rounds,
             "toolCallResults": results,
-            "cacheKey": about.cache_key,
+            "cacheKey": export_context.cache_key,
             "modelMessageId": turn.model_message_id.as_deref().unwrap_or_default(),
-            "sessionId": turn.agent_session.as_deref().unwrap_or(&about.id),
+            "sessionId": turn.agent_session.as_deref().unwrap_or(&export_context.id),
             "agentId": agent,
         },
         "details": turn.model.as_ref().map(details).unwrap_or_default(),
@@ -155,7 +155,7 @@ fn rendered(block: &ContextBlock) -> String {
     }
 }
 
-fn details(model: &ForeignModel) -> String {
+fn details(model: &TranscriptModel) -> String {
     let name = model.display_name.as_deref().unwrap_or_default();
     match &model.multiplier {
         Some(multiplier) => format!("{name} • {multiplier}x"),
@@ -163,7 +163,7 @@ fn details(model: &ForeignModel) -> String {
     }
 }
 
-fn state(turn: &ForeignTurn) -> Value {
+fn state(turn: &TranscriptTurn) -> Value {
     let value = match &turn.outcome {
         TurnOutcome::Interrupted => 0,
         TurnOutcome::Complete => 1,
@@ -184,18 +184,18 @@ fn mode(mode: &str) -> Value {
 }
 
 fn citation(cited: &CodeCitation) -> Value {
-    let place = Place { uri: cited.source.clone(), ..Place::default() };
+    let place = FileLocation { uri: cited.source.clone(), ..FileLocation::default() };
     let mut value = uri_of(&place);
     // As it was said, also where it is no URI.
     value["external"] = cited.source.as_str().into();
     json!({"kind": "codeCitation", "value": value, "license": cited.licence, "snippet": cited.snippet})
 }
 
-fn agent(agent: Option<&ForeignAgent>, about: &About) -> Value {
+fn agent(agent: Option<&TranscriptAgent>, export_context: &ExportContext) -> Value {
     let said =
         |text: Option<&str>, otherwise: &str| text.filter(|text| !text.is_empty()).unwrap_or(otherwise).to_owned();
     let extension = said(agent.and_then(|agent| agent.extension.as_deref()), EXTENSION);
-    let name = said(agent.map(|agent| agent.name.as_str()), &about.agent);
+    let name = said(agent.map(|agent| agent.name.as_str()), &export_context.agent);
     json!({
         "extensionId": {"value": extension, "_lower": extension.to_lowercase()},
         "extensionVersion": said(agent.and_then(|agent| agent.version.as_deref()), ""),

@@ -2,15 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::normal::{Place, Range};
-use crate::vscode::place_of_uri;
+use crate::normal::{FileLocation, TextRange};
+use crate::vscode::location_of_uri;
 
 /// A place's URI in its parts. A path becomes a URI of a file.
-pub(super) fn uri_of(place: &Place) -> Value {
+pub(super) fn uri_of(place: &FileLocation) -> Value {
     if place.uri.is_empty() {
         return file(place.path.as_deref().unwrap_or_default());
     }
-    let Some((scheme, rest)) = place.uri.split_once(':').filter(|_| place_of_uri(&place.uri).uri == place.uri) else {
+    let Some((scheme, rest)) = place.uri.split_once(':').filter(|_| location_of_uri(&place.uri).uri == place.uri)
+    else {
         return file(&place.uri);
     };
     let (authority, path) = match rest.strip_prefix("//") {
@@ -25,14 +26,14 @@ pub(super) fn uri_of(place: &Place) -> Value {
 }
 
 /// A place with its stretch, where it has one.
-pub(super) fn location_of(place: &Place) -> Value {
+pub(super) fn location_of(place: &FileLocation) -> Value {
     match &place.range {
         Some(range) => json!({"uri": uri_of(place), "range": range_of(range)}),
         None => uri_of(place),
     }
 }
 
-pub(super) fn range_of(range: &Range) -> Value {
+pub(super) fn range_of(range: &TextRange) -> Value {
     json!({
         "startLineNumber": range.start.line,
         "startColumn": range.start.column,

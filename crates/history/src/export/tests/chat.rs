@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::*;
 use crate::vscode::read_flat;
 
-fn again(session: &ForeignSession, turns: &[ForeignTurn]) -> (ForeignSession, Vec<ForeignTurn>) {
+fn again(session: &TranscriptSession, turns: &[TranscriptTurn]) -> (TranscriptSession, Vec<TranscriptTurn>) {
     let text = written(Form::CopilotChat, session, turns);
     let value: Value = serde_json::from_str(&text).unwrap();
     chat_schema::check(&value);
@@ -22,7 +22,7 @@ fn again(session: &ForeignSession, turns: &[ForeignTurn]) -> (ForeignSession, Ve
 }
 
 /// A turn without what the format has no place for, and with what it always says.
-fn plain(turn: &ForeignTurn) -> ForeignTurn {
+fn plain(turn: &TranscriptTurn) -> TranscriptTurn {
     let mut turn = turn.clone();
     turn.id.clear();
     (turn.response_id, turn.agent_session) = (None, None);
@@ -33,8 +33,8 @@ fn plain(turn: &ForeignTurn) -> ForeignTurn {
     turn.raw = Extra::new();
     turn.agent = None;
     let model = turn.model.take().filter(|model| !model.id.is_empty() || model.display_name.is_some());
-    turn.model =
-        model.map(|model| ForeignModel { display_name: model.display_name.filter(|name| !name.is_empty()), ..model });
+    turn.model = model
+        .map(|model| TranscriptModel { display_name: model.display_name.filter(|name| !name.is_empty()), ..model });
     if let Some(usage) = &mut turn.usage {
         (usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens) = (None, None, None);
     }
@@ -70,55 +70,57 @@ fn shown(block: &ContextBlock) -> String {
 }
 
 /// Where something lies, however that was said.
-fn place(place: &Place) -> Place {
-    Place { path: Some(place.shown().to_owned()), range: place.range, ..Place::default() }
+fn place(place: &FileLocation) -> FileLocation {
+    FileLocation { path: Some(place.shown().to_owned()), range: place.range, ..FileLocation::default() }
 }
 
-fn plain_parts(parts: &[ForeignPart], ids: &mut HashSet<String>, is_main: bool) -> Vec<ForeignPart> {
-    let mut plain: Vec<ForeignPart> = Vec::new();
+fn plain_parts(parts: &[TranscriptPart], ids: &mut HashSet<String>, is_main: bool) -> Vec<TranscriptPart> {
+    let mut plain: Vec<TranscriptPart> = Vec::new();
     for part in parts {
         match part {
-            ForeignPart::Text(text) => match plain.last_mut() {
+            TranscriptPart::Text(text) => match plain.last_mut() {
                 _ if text.is_empty() => {}
-                Some(ForeignPart::Text(before)) => before.push_str(text),
+                Some(TranscriptPart::Text(before)) => before.push_str(text),
                 _ => plain.push(part.clone()),
             },
-            ForeignPart::Reasoning { text, title, .. } if text.is_empty() && title.is_none() => {}
-            ForeignPart::Reasoning { .. } => plain.push(part.clone()),
-            ForeignPart::ToolCall(call) => plain.push(ForeignPart::ToolCall(Box::new(plain_call(call, ids, is_main)))),
-            ForeignPart::Edit(edit) => plain.extend(plain_edits(edit)),
-            ForeignPart::Question(question) => {
+            TranscriptPart::Reasoning { text, title, .. } if text.is_empty() && title.is_none() => {}
+            TranscriptPart::Reasoning { .. } => plain.push(part.clone()),
+            TranscriptPart::ToolCall(call) => {
+                plain.push(TranscriptPart::ToolCall(Box::new(plain_call(call, ids, is_main))))
+            }
+            TranscriptPart::Edit(edit) => plain.extend(plain_edits(edit)),
+            TranscriptPart::Question(question) => {
                 let answer = match question.answer.as_deref() {
                     Some(state @ ("accepted" | "rejected")) => state,
                     Some("not answered") | None => "not answered",
                     Some(_) => "answered",
                 };
                 let question = Question { answer: Some(answer.into()), raw: Extra::new(), ..question.clone() };
-                plain.push(ForeignPart::Question(question));
+                plain.push(TranscriptPart::Question(question));
             }
-            ForeignPart::Notice(notice) if notice.text.is_empty() => {}
-            ForeignPart::Notice(notice) => {
-                plain.push(ForeignPart::Notice(Notice {
+            TranscriptPart::Notice(notice) if notice.text.is_empty() => {}
+            TranscriptPart::Notice(notice) => {
+                plain.push(TranscriptPart::Notice(Notice {
                     kind: String::new(),
                     text: notice.text.clone(),
                     raw: Extra::new(),
                 }));
             }
             // Only VS Code's own is taken over as it is.
-            ForeignPart::Raw(value) => {
+            TranscriptPart::Raw(value) => {
                 let shown: String = value.to_string().chars().take(2_000).collect();
                 let text = format!("Not understood: {shown}");
-                plain.push(ForeignPart::Notice(Notice { text, ..Notice::default() }));
+                plain.push(TranscriptPart::Notice(Notice { text, ..Notice::default() }));
             }
         }
     }
     plain
 }
 
-fn plain_edits(edit: &ForeignEdit) -> Vec<ForeignPart> {
-    let bare = ForeignEdit { place: place(&edit.place), ..ForeignEdit::default() };
-    let changes = ForeignEdit { changes: edit.changes.clone(), ..bare.clone() };
-    let rest = ForeignEdit {
+fn plain_edits(edit: &TranscriptEdit) -> Vec<TranscriptPart> {
+    let bare = TranscriptEdit { place: place(&edit.place), ..TranscriptEdit::default() };
+    let changes = TranscriptEdit { changes: edit.changes.clone(), ..bare.clone() };
+    let rest = TranscriptEdit {
         kind: edit.kind,
         from: edit.from.as_ref().map(place),
         added: edit.added,
@@ -127,21 +129,21 @@ fn plain_edits(edit: &ForeignEdit) -> Vec<ForeignPart> {
     };
     let mut edits = Vec::new();
     if edit.changes.is_empty() || rest != bare {
-        edits.push(ForeignPart::Edit(Box::new(rest)));
+        edits.push(TranscriptPart::Edit(Box::new(rest)));
     }
     if !edit.changes.is_empty() {
-        edits.push(ForeignPart::Edit(Box::new(changes)));
+        edits.push(TranscriptPart::Edit(Box::new(changes)));
     }
     edits
 }
 
-fn plain_call(call: &ForeignToolCall, ids: &mut HashSet<String>, is_main: bool) -> ForeignToolCall {
+fn plain_call(call: &TranscriptToolCall, ids: &mut HashSet<String>, is_main: bool) -> TranscriptToolCall {
     let mut call = call.clone();
     (call.raw, call.started_at, call.ended_at) = (Extra::new(), None, None);
     (call.model_id, call.shown_name) = (None, None);
     // The kind of a tool follows from its name, and that of one without a name is guessed from words.
     if call.name == "unnamed" {
-        call.kind = ForeignToolKind::Other;
+        call.kind = TranscriptToolKind::Other;
     }
     // One that has no id, or the same as another, gets one.
     if call.id.is_empty() || call.id.starts_with("call-") || !ids.insert(call.id.clone()) {
@@ -168,15 +170,15 @@ fn plain_call(call: &ForeignToolCall, ids: &mut HashSet<String>, is_main: bool) 
         call.raw_input = None;
     }
     if let Some(chat) = call.subagent.take() {
-        let parts: Vec<ForeignPart> = chat.turns.into_iter().flat_map(|turn| turn.parts).collect();
-        let turn = ForeignTurn { parts: plain_parts(&parts, ids, false), ..ForeignTurn::default() };
-        call.subagent =
-            (!turn.parts.is_empty()).then(|| Box::new(ForeignChat { turns: vec![turn], ..ForeignChat::default() }));
+        let parts: Vec<TranscriptPart> = chat.turns.into_iter().flat_map(|turn| turn.parts).collect();
+        let turn = TranscriptTurn { parts: plain_parts(&parts, ids, false), ..TranscriptTurn::default() };
+        call.subagent = (!turn.parts.is_empty())
+            .then(|| Box::new(TranscriptChat { turns: vec![turn], ..TranscriptChat::default() }));
     }
     call
 }
 
-fn same(session: &ForeignSession, turns: &[ForeignTurn], what: &str) {
+fn same(session: &TranscriptSession, turns: &[TranscriptTurn], what: &str) {
     let (read, read_turns) = again(session, turns);
     assert_eq!(read_turns.len(), turns.len(), "{what}");
     for (read, turn) in read_turns.iter().zip(turns) {
@@ -204,11 +206,13 @@ fn a_session_with_everything_is_read_again_as_it_was() {
 
 #[test]
 fn what_is_not_understood_is_told_in_words_and_stays_as_it_is_where_it_is_vs_codes_own() {
-    let turns = [ForeignTurn { parts: vec![ForeignPart::Raw(json!({"kind": "new"}))], ..turn() }];
+    let turns = [TranscriptTurn { parts: vec![TranscriptPart::Raw(json!({"kind": "new"}))], ..turn() }];
     let mut session = session_of(&turns);
-    let told = |session: &ForeignSession| again(session, &turns).1.remove(0).parts.remove(0);
-    assert!(matches!(told(&session), ForeignPart::Notice(notice) if notice.text.contains("Not understood: {\"kind\"")));
-    session.source = Source::VsCode;
+    let told = |session: &TranscriptSession| again(session, &turns).1.remove(0).parts.remove(0);
+    assert!(
+        matches!(told(&session), TranscriptPart::Notice(notice) if notice.text.contains("Not understood: {\"kind\""))
+    );
+    session.source = TranscriptSource::VsCode;
     assert_eq!(told(&session), turns[0].parts[0]);
 }
 
@@ -237,36 +241,36 @@ fn word() -> impl Strategy<Value = String> {
     "[a-z]{1,8}"
 }
 
-fn a_place() -> impl Strategy<Value = Place> {
-    prop_oneof!["/[a-z é#%]{1,8}".prop_map(Place::local), "[a-c]:\\\\[a-z]{1,5}".prop_map(Place::local)]
+fn a_place() -> impl Strategy<Value = FileLocation> {
+    prop_oneof!["/[a-z é#%]{1,8}".prop_map(FileLocation::local), "[a-c]:\\\\[a-z]{1,5}".prop_map(FileLocation::local)]
 }
 
-fn an_input() -> impl Strategy<Value = (String, ForeignToolKind, ToolInput, Option<Value>)> {
+fn an_input() -> impl Strategy<Value = (String, TranscriptToolKind, ToolInput, Option<Value>)> {
     prop_oneof![
         words().prop_map(|command| {
             let raw = json!({"command": command});
             let input = ToolInput::Command { command, folder: None, language: None, background: false };
-            ("run_in_terminal".to_owned(), ForeignToolKind::Shell, input, Some(raw))
+            ("run_in_terminal".to_owned(), TranscriptToolKind::Shell, input, Some(raw))
         }),
         (word(), word()).prop_map(|(path, after)| {
             let raw = json!({"filePath": path, "newString": after, "oldString": "x"});
             let input =
                 ToolInput::Edits(vec![Replacement { path, before: Some("x".into()), after, ..Replacement::default() }]);
-            ("replace_string_in_file".to_owned(), ForeignToolKind::Edit, input, Some(raw))
+            ("replace_string_in_file".to_owned(), TranscriptToolKind::Edit, input, Some(raw))
         }),
         vec(word(), 0..3).prop_map(|titles| {
             let item = |title: String| TodoItem { id: "1".into(), title, ..TodoItem::default() };
             let input = ToolInput::Todos(titles.into_iter().map(item).collect());
-            ("manage_todo_list".to_owned(), ForeignToolKind::Todo, input, None)
+            ("manage_todo_list".to_owned(), TranscriptToolKind::Todo, input, None)
         }),
         (word(), words()).prop_map(|(name, said)| {
             let name = format!("mcp_{name}");
-            (name, ForeignToolKind::Other, ToolInput::Generic, Some(json!({"said": said})))
+            (name, TranscriptToolKind::Other, ToolInput::Generic, Some(json!({"said": said})))
         }),
     ]
 }
 
-fn a_call() -> impl Strategy<Value = ForeignToolCall> {
+fn a_call() -> impl Strategy<Value = TranscriptToolCall> {
     let approval = prop_oneof![
         Just(Approval::Unknown),
         Just(Approval::NotNeeded { reason: None }),
@@ -278,7 +282,7 @@ fn a_call() -> impl Strategy<Value = ForeignToolCall> {
     let refused = prop_oneof![Just(Approval::Denied), Just(Approval::Skipped)].prop_map(|by| (by, CallState::Refused));
     let ends = prop_oneof![4 => (approval, state), 1 => refused];
     ("c?[a-d]?", an_input(), of(words()), ends, of(word()), of(word())).prop_map(
-        |(id, (name, kind, input, raw_input), output, (approval, state), summary, provider)| ForeignToolCall {
+        |(id, (name, kind, input, raw_input), output, (approval, state), summary, provider)| TranscriptToolCall {
             id,
             name,
             kind,
@@ -289,28 +293,28 @@ fn a_call() -> impl Strategy<Value = ForeignToolCall> {
             state,
             summary,
             provider,
-            ..ForeignToolCall::default()
+            ..TranscriptToolCall::default()
         },
     )
 }
 
-fn a_part() -> impl Strategy<Value = ForeignPart> {
+fn a_part() -> impl Strategy<Value = TranscriptPart> {
     prop_oneof![
-        words().prop_map(ForeignPart::Text),
-        (words(), of(word()), of(0..9_000_u64)).prop_map(|(text, title, duration_ms)| ForeignPart::Reasoning {
+        words().prop_map(TranscriptPart::Text),
+        (words(), of(word()), of(0..9_000_u64)).prop_map(|(text, title, duration_ms)| TranscriptPart::Reasoning {
             text,
             title,
             duration_ms
         }),
-        a_call().prop_map(|call| ForeignPart::ToolCall(Box::new(call))),
+        a_call().prop_map(|call| TranscriptPart::ToolCall(Box::new(call))),
         (a_place(), of(0..9_u64), vec(word(), 0..3)).prop_map(|(place, added, texts)| {
             let changes = texts.into_iter().map(|text| TextChange { text, ..TextChange::default() }).collect();
-            ForeignPart::Edit(Box::new(ForeignEdit { place, added, changes, ..ForeignEdit::default() }))
+            TranscriptPart::Edit(Box::new(TranscriptEdit { place, added, changes, ..TranscriptEdit::default() }))
         }),
         (words(), words(), of(word())).prop_map(|(title, message, answer)| {
-            ForeignPart::Question(Question { title, message, answer, raw: Extra::new() })
+            TranscriptPart::Question(Question { title, message, answer, raw: Extra::new() })
         }),
-        word().prop_map(|text| ForeignPart::Notice(Notice { kind: "note".into(), text, raw: Extra::new() })),
+        word().prop_map(|text| TranscriptPart::Notice(Notice { kind: "note".into(), text, raw: Extra::new() })),
     ]
 }
 
@@ -323,33 +327,33 @@ fn an_outcome() -> impl Strategy<Value = TurnOutcome> {
     ]
 }
 
-fn a_turn() -> impl Strategy<Value = ForeignTurn> {
+fn a_turn() -> impl Strategy<Value = TranscriptTurn> {
     let attachment = (word(), prop_oneof![a_place().prop_map(Ok), word().prop_map(Err)]).prop_map(|(name, content)| {
         let (kind, place, text) = match content {
-            Ok(place) => (AttachmentKind::File, Some(place), None),
-            Err(text) => (AttachmentKind::Text, None, Some(text)),
+            Ok(place) => (TranscriptAttachmentKind::File, Some(place), None),
+            Err(text) => (TranscriptAttachmentKind::Text, None, Some(text)),
         };
-        ForeignAttachment { kind, name, place, text, ..ForeignAttachment::default() }
+        TranscriptAttachment { kind, name, place, text, ..TranscriptAttachment::default() }
     });
-    let usage = (of(0..9_u64), of(0..9_u64)).prop_map(|(input_tokens, output_tokens)| ForeignUsage {
+    let usage = (of(0..9_u64), of(0..9_u64)).prop_map(|(input_tokens, output_tokens)| TranscriptUsage {
         input_tokens,
         output_tokens,
-        ..ForeignUsage::default()
+        ..TranscriptUsage::default()
     });
     let said = (words(), vec(attachment, 0..3), of(word()));
     let facts = (an_outcome(), of(usage), of(word()), vec(a_place(), 0..2), of(1_u64..9_000_000));
     (said, vec(a_part(), 0..7), facts).prop_map(
-        |((text, attachments, command), parts, (outcome, usage, model, references, ended))| ForeignTurn {
+        |((text, attachments, command), parts, (outcome, usage, model, references, ended))| TranscriptTurn {
             id: "t".into(),
-            message: ForeignMessage { text, attachments, command, ..ForeignMessage::default() },
+            message: TranscriptMessage { text, attachments, command, ..TranscriptMessage::default() },
             parts,
             outcome,
             usage,
-            model: model.map(|model| ForeignModel::new(&format!("copilot/{model}"))),
+            model: model.map(|model| TranscriptModel::new(&format!("copilot/{model}"))),
             references,
             started_at: Some(Timestamp(5)),
             ended_at: Some(Timestamp(ended.unwrap_or(5))),
-            ..ForeignTurn::default()
+            ..TranscriptTurn::default()
         },
     )
 }

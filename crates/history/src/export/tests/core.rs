@@ -2,35 +2,38 @@
 
 use super::*;
 use crate::core_turn;
-use crate::export::foreign_turn;
+use crate::export::transcript_turn;
 
 /// What people see of a turn, apart from what core tells in other words.
-fn seen(turn: &ForeignTurn) -> ForeignTurn {
+fn seen(turn: &TranscriptTurn) -> TranscriptTurn {
     let mut turn = turn.clone();
     turn.parts.retain(|part| match part {
-        ForeignPart::Notice(notice) => !notice.text.is_empty(),
+        TranscriptPart::Notice(notice) => !notice.text.is_empty(),
         _ => true,
     });
     for part in &mut turn.parts {
         match part {
-            ForeignPart::Reasoning { title, duration_ms, .. } => (*title, *duration_ms) = (None, None),
-            ForeignPart::ToolCall(call) => {
+            TranscriptPart::Reasoning { title, duration_ms, .. } => (*title, *duration_ms) = (None, None),
+            TranscriptPart::ToolCall(call) => {
                 let output = call.output.take().map(|output| ToolOutput { raw: None, ..output });
                 // What an interrupted or refused call had put out is no result.
                 let output = output.filter(|_| matches!(call.state, CallState::Complete | CallState::Failed));
-                **call = ForeignToolCall {
+                **call = TranscriptToolCall {
                     id: call.id.clone(),
                     name: call.name.clone(),
                     input: call.input.clone(),
                     output,
                     state: call.state,
                     exit_code: call.exit_code.filter(|_| call.state == CallState::Failed),
-                    ..ForeignToolCall::default()
+                    ..TranscriptToolCall::default()
                 };
             }
-            ForeignPart::Text(_) => {}
-            ForeignPart::Edit(_) | ForeignPart::Question(_) | ForeignPart::Notice(_) | ForeignPart::Raw(_) => {
-                *part = ForeignPart::Notice(Notice::default());
+            TranscriptPart::Text(_) => {}
+            TranscriptPart::Edit(_)
+            | TranscriptPart::Question(_)
+            | TranscriptPart::Notice(_)
+            | TranscriptPart::Raw(_) => {
+                *part = TranscriptPart::Notice(Notice::default());
             }
         }
     }
@@ -41,12 +44,12 @@ fn seen(turn: &ForeignTurn) -> ForeignTurn {
 fn a_turn_comes_back_from_core_with_what_people_see_of_it() {
     let mut turn = turn();
     // Core tells of an edit as a call.
-    turn.parts.retain(|part| !matches!(part, ForeignPart::Edit(_)));
-    let again = foreign_turn(&core_turn(&turn, Timestamp(0)).turn);
+    turn.parts.retain(|part| !matches!(part, TranscriptPart::Edit(_)));
+    let again = transcript_turn(&core_turn(&turn, Timestamp(0)).turn);
     assert_eq!(seen(&again), seen(&turn));
     for outcome in [TurnOutcome::Complete, TurnOutcome::Cancelled, TurnOutcome::Interrupted] {
-        let turn = ForeignTurn { outcome: outcome.clone(), ..turn.clone() };
-        assert_eq!(foreign_turn(&core_turn(&turn, Timestamp(0)).turn).outcome, outcome);
+        let turn = TranscriptTurn { outcome: outcome.clone(), ..turn.clone() };
+        assert_eq!(transcript_turn(&core_turn(&turn, Timestamp(0)).turn).outcome, outcome);
     }
 }
 
@@ -54,7 +57,7 @@ fn a_turn_comes_back_from_core_with_what_people_see_of_it() {
 fn recorded_turns_come_back_from_core_with_their_words_models_and_ends() {
     for (path, _, turns) in recorded() {
         for turn in turns {
-            let again = foreign_turn(&core_turn(&turn, Timestamp(0)).turn);
+            let again = transcript_turn(&core_turn(&turn, Timestamp(0)).turn);
             assert_eq!(
                 (&again.message, again.text(), &again.model, &again.outcome, &again.usage, &again.context),
                 (&turn.message, turn.text(), &turn.model, &turn.outcome, &turn.usage, &turn.context),

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{CopilotChat, Heading, Html, Json, Markdown, TurnWriter};
 use crate::normal::*;
-use crate::{Located, read_whole, reader_of};
+use crate::{SessionLocation, read_with_turns, reader_of};
 
 #[derive(Clone, Copy)]
 enum Form {
@@ -25,7 +25,7 @@ enum Form {
 }
 
 /// What a session comes to in a form.
-fn written(form: Form, session: &ForeignSession, turns: &[ForeignTurn]) -> String {
+fn written(form: Form, session: &TranscriptSession, turns: &[TranscriptTurn]) -> String {
     let mut out = Vec::new();
     let heading = Heading { source: session.source.name(), session, abandoned: 0, allow_all: None };
     let mut writer: Box<dyn TurnWriter + '_> = match form {
@@ -43,11 +43,11 @@ fn written(form: Form, session: &ForeignSession, turns: &[ForeignTurn]) -> Strin
 }
 
 /// A turn that has something of each kind.
-fn turn() -> ForeignTurn {
-    let call = ForeignToolCall {
+fn turn() -> TranscriptTurn {
+    let call = TranscriptToolCall {
         id: "c1".into(),
         name: "bash".into(),
-        kind: ForeignToolKind::Shell,
+        kind: TranscriptToolKind::Shell,
         intention: Some("List the folder".into()),
         input: ToolInput::Command {
             command: "ls".into(),
@@ -60,85 +60,88 @@ fn turn() -> ForeignTurn {
         approval: Approval::Person { button: None },
         state: CallState::Failed,
         exit_code: Some(2),
-        ..ForeignToolCall::default()
+        ..TranscriptToolCall::default()
     };
-    let inner = ForeignTurn {
+    let inner = TranscriptTurn {
         id: "inner".into(),
-        message: ForeignMessage { text: "look".into(), ..ForeignMessage::default() },
-        parts: vec![ForeignPart::Text("Nothing there.".into())],
+        message: TranscriptMessage { text: "look".into(), ..TranscriptMessage::default() },
+        parts: vec![TranscriptPart::Text("Nothing there.".into())],
         outcome: TurnOutcome::Complete,
-        ..ForeignTurn::default()
+        ..TranscriptTurn::default()
     };
-    let subagent = ForeignToolCall {
+    let subagent = TranscriptToolCall {
         id: "c2".into(),
         name: "runSubagent".into(),
-        kind: ForeignToolKind::Subagent,
+        kind: TranscriptToolKind::Subagent,
         input: ToolInput::Subagent { agent: None, description: Some("look".into()), prompt: "look".into() },
         state: CallState::Complete,
-        subagent: Some(Box::new(ForeignChat { id: "c2".into(), turns: vec![inner], ..ForeignChat::default() })),
-        ..ForeignToolCall::default()
+        subagent: Some(Box::new(TranscriptChat { id: "c2".into(), turns: vec![inner], ..TranscriptChat::default() })),
+        ..TranscriptToolCall::default()
     };
-    let edit = ForeignEdit {
-        kind: ChangeKind::Create,
-        place: Place::local("/w/b.rs"),
+    let edit = TranscriptEdit {
+        kind: EditKind::Create,
+        place: FileLocation::local("/w/b.rs"),
         added: Some(3),
-        ..ForeignEdit::default()
+        ..TranscriptEdit::default()
     };
-    ForeignTurn {
+    TranscriptTurn {
         id: "t1".into(),
         started_at: Some(Timestamp(1_700_000_000_000)),
         ended_at: Some(Timestamp(1_700_000_065_000)),
-        message: ForeignMessage {
+        message: TranscriptMessage {
             text: "What is here?\nTell me.".into(),
-            attachments: vec![ForeignAttachment {
-                kind: AttachmentKind::File,
+            attachments: vec![TranscriptAttachment {
+                kind: TranscriptAttachmentKind::File,
                 name: "a.rs".into(),
-                place: Some(Place::local("/w/a.rs")),
-                ..ForeignAttachment::default()
+                place: Some(FileLocation::local("/w/a.rs")),
+                ..TranscriptAttachment::default()
             }],
-            ..ForeignMessage::default()
+            ..TranscriptMessage::default()
         },
         parts: vec![
-            ForeignPart::Reasoning { text: "I look first.".into(), title: None, duration_ms: Some(1_500) },
-            ForeignPart::Text("I **look**.".into()),
-            ForeignPart::ToolCall(Box::new(call)),
-            ForeignPart::ToolCall(Box::new(subagent)),
-            ForeignPart::Edit(Box::new(edit)),
-            ForeignPart::Question(Question { message: "Go on?".into(), ..Question::default() }),
-            ForeignPart::Notice(Notice { kind: "warning".into(), text: "Slow.".into(), ..Notice::default() }),
-            ForeignPart::Raw(json!({"new": true})),
+            TranscriptPart::Reasoning { text: "I look first.".into(), title: None, duration_ms: Some(1_500) },
+            TranscriptPart::Text("I **look**.".into()),
+            TranscriptPart::ToolCall(Box::new(call)),
+            TranscriptPart::ToolCall(Box::new(subagent)),
+            TranscriptPart::Edit(Box::new(edit)),
+            TranscriptPart::Question(Question { message: "Go on?".into(), ..Question::default() }),
+            TranscriptPart::Notice(Notice { kind: "warning".into(), text: "Slow.".into(), ..Notice::default() }),
+            TranscriptPart::Raw(json!({"new": true})),
         ],
         outcome: TurnOutcome::Failed(ErrorInfo::new("agentFailed", "the line went dead")),
-        model: Some(ForeignModel::new("copilot/gpt-4")),
-        usage: Some(ForeignUsage { input_tokens: Some(12), output_tokens: Some(3), ..ForeignUsage::default() }),
-        references: vec![Place::local("/w/c.rs")],
+        model: Some(TranscriptModel::new("copilot/gpt-4")),
+        usage: Some(TranscriptUsage { input_tokens: Some(12), output_tokens: Some(3), ..TranscriptUsage::default() }),
+        references: vec![FileLocation::local("/w/c.rs")],
         citations: vec![CodeCitation { source: "https://e.org/x".into(), licence: "MIT".into(), snippet: "x".into() }],
-        ..ForeignTurn::default()
+        ..TranscriptTurn::default()
     }
 }
 
-fn session_of(turns: &[ForeignTurn]) -> ForeignSession {
-    let mut session = ForeignSession::new(Source::CopilotCli, "s1");
+fn session_of(turns: &[TranscriptTurn]) -> TranscriptSession {
+    let mut session = TranscriptSession::new(TranscriptSource::CopilotCli, "s1");
     session.title = Some("A *small* session".into());
     session.created_at = Some(Timestamp(1_700_000_000_000));
-    session.workspace.folders = vec![Place::local("/w")];
+    session.workspace.folders = vec![FileLocation::local("/w")];
     turns.iter().for_each(|turn| session.count(turn));
     session
 }
 
 /// Every session of our own cases, and every recorded one where the recordings are present.
-fn recorded() -> Vec<(PathBuf, ForeignSession, Vec<ForeignTurn>)> {
+fn recorded() -> Vec<(PathBuf, TranscriptSession, Vec<TranscriptTurn>)> {
     let mut found = Vec::new();
     for (source, folders) in [
-        (Source::VsCode, ["vscode/copilot-chat-json", "vscode/copilot-chat-export", "vscode/copilot-chat-jsonl"]),
         (
-            Source::CopilotCli,
+            TranscriptSource::VsCode,
+            ["vscode/copilot-chat-json", "vscode/copilot-chat-export", "vscode/copilot-chat-jsonl"],
+        ),
+        (
+            TranscriptSource::CopilotCli,
             ["copilot-cli/local-acp-mode", "copilot-cli/local-prompt-mode", "copilot-cli/local-sdk-full-and-forks"],
         ),
     ] {
         let mut open: Vec<PathBuf> =
             folders.iter().flat_map(|folder| both(folder)).filter(|folder| folder.is_dir()).collect();
-        if source == Source::VsCode {
+        if source == TranscriptSource::VsCode {
             open.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/vscode/jsonl-full-3-turns"));
         }
         while let Some(path) = open.pop() {
@@ -148,13 +151,14 @@ fn recorded() -> Vec<(PathBuf, ForeignSession, Vec<ForeignTurn>)> {
             }
             let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
             let is_session = match source {
-                Source::VsCode => matches!(extension, "json" | "jsonl"),
+                TranscriptSource::VsCode => matches!(extension, "json" | "jsonl"),
                 _ => path.file_name().is_some_and(|name| name == "events.jsonl"),
             };
             if !is_session {
                 continue;
             }
-            let (session, turns) = read_whole(reader_of(source), &Located::of_file(source, &path).unwrap()).unwrap();
+            let (session, turns) =
+                read_with_turns(reader_of(source), &SessionLocation::of_file(source, &path).unwrap()).unwrap();
             if !turns.is_empty() {
                 found.push((path, session, turns));
             }
@@ -166,14 +170,14 @@ fn recorded() -> Vec<(PathBuf, ForeignSession, Vec<ForeignTurn>)> {
 
 #[test]
 fn json_is_the_normal_form_whole() {
-    let turns = vec![turn(), ForeignTurn { id: "t2".into(), ..ForeignTurn::default() }];
+    let turns = vec![turn(), TranscriptTurn { id: "t2".into(), ..TranscriptTurn::default() }];
     let mut sessions = vec![(PathBuf::new(), session_of(&turns), turns)];
     sessions.extend(recorded());
     for (path, session, turns) in sessions {
         #[derive(serde::Deserialize)]
         struct Whole {
-            session: ForeignSession,
-            turns: Vec<ForeignTurn>,
+            session: TranscriptSession,
+            turns: Vec<TranscriptTurn>,
         }
         let whole: Whole = serde_json::from_str(&written(Form::Json, &session, &turns)).unwrap();
         assert_eq!((whole.session, whole.turns), (session, turns), "{}", path.display());

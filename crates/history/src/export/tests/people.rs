@@ -173,7 +173,7 @@ const HOSTILE: &[&str] = &[
 fn nothing_that_a_session_holds_becomes_a_tag_of_the_html() {
     for hostile in HOSTILE {
         let text = (*hostile).to_owned();
-        let call = ForeignToolCall {
+        let call = TranscriptToolCall {
             id: text.clone(),
             name: text.clone(),
             provider: Some(text.clone()),
@@ -181,30 +181,41 @@ fn nothing_that_a_session_holds_becomes_a_tag_of_the_html() {
             raw_input: Some(json!({"x": text})),
             output: Some(ToolOutput { text: text.clone(), raw: None }),
             approval: Approval::Setting { id: Some(text.clone()) },
-            ..ForeignToolCall::default()
+            ..TranscriptToolCall::default()
         };
-        let inner = ForeignTurn { parts: vec![ForeignPart::Text(text.clone())], ..ForeignTurn::default() };
-        let chat = ForeignChat { turns: vec![inner], ..ForeignChat::default() };
-        let outer = ForeignToolCall { subagent: Some(Box::new(chat)), ..call.clone() };
-        let turn = ForeignTurn {
-            message: ForeignMessage { text: text.clone(), command: Some(text.clone()), ..ForeignMessage::default() },
+        let inner = TranscriptTurn { parts: vec![TranscriptPart::Text(text.clone())], ..TranscriptTurn::default() };
+        let chat = TranscriptChat { turns: vec![inner], ..TranscriptChat::default() };
+        let outer = TranscriptToolCall { subagent: Some(Box::new(chat)), ..call.clone() };
+        let turn = TranscriptTurn {
+            message: TranscriptMessage {
+                text: text.clone(),
+                command: Some(text.clone()),
+                ..TranscriptMessage::default()
+            },
             parts: vec![
-                ForeignPart::Text(text.clone()),
-                ForeignPart::Reasoning { text: text.clone(), title: Some(text.clone()), duration_ms: None },
-                ForeignPart::ToolCall(Box::new(call)),
-                ForeignPart::ToolCall(Box::new(outer)),
-                ForeignPart::Question(Question { title: text.clone(), message: text.clone(), ..Question::default() }),
-                ForeignPart::Notice(Notice { kind: text.clone(), text: text.clone(), ..Notice::default() }),
-                ForeignPart::Raw(json!({text.clone(): text.clone()})),
-                ForeignPart::Edit(Box::new(ForeignEdit { place: Place::local(&text), ..ForeignEdit::default() })),
+                TranscriptPart::Text(text.clone()),
+                TranscriptPart::Reasoning { text: text.clone(), title: Some(text.clone()), duration_ms: None },
+                TranscriptPart::ToolCall(Box::new(call)),
+                TranscriptPart::ToolCall(Box::new(outer)),
+                TranscriptPart::Question(Question {
+                    title: text.clone(),
+                    message: text.clone(),
+                    ..Question::default()
+                }),
+                TranscriptPart::Notice(Notice { kind: text.clone(), text: text.clone(), ..Notice::default() }),
+                TranscriptPart::Raw(json!({text.clone(): text.clone()})),
+                TranscriptPart::Edit(Box::new(TranscriptEdit {
+                    place: FileLocation::local(&text),
+                    ..TranscriptEdit::default()
+                })),
             ],
-            model: Some(ForeignModel::new(&text)),
+            model: Some(TranscriptModel::new(&text)),
             mode: Some(text.clone()),
             outcome: TurnOutcome::Failed(ErrorInfo::new("x", text.clone())),
             followups: vec![text.clone()],
-            references: vec![Place::local(&text)],
+            references: vec![FileLocation::local(&text)],
             citations: vec![CodeCitation { source: text.clone(), licence: text.clone(), snippet: text.clone() }],
-            ..ForeignTurn::default()
+            ..TranscriptTurn::default()
         };
         let mut session = session_of(std::slice::from_ref(&turn));
         session.title = Some(text.clone());

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{EditingSession, History, Moment, snapshots};
+use super::{EditHistory, EditingSession, Moment, snapshots};
 use crate::changes::MAX_CHANGES;
 use crate::file_edit::edit_between;
-use crate::normal::ForeignEdit;
+use crate::normal::TranscriptEdit;
 
 /// How much text is compared for one request.
 const MAX_COMPARED: usize = 64 * 1024 * 1024;
@@ -13,12 +13,12 @@ const MAX_COMPARED: usize = 64 * 1024 * 1024;
 impl EditingSession {
     /// The files that a request created, changed, moved or deleted, in the order of their URIs: no more of them than a
     /// session tells changes of.
-    pub fn edits(&self, request: &str) -> Vec<ForeignEdit> {
+    pub fn edits(&self, request: &str) -> Vec<TranscriptEdit> {
         let before = Moment::At { request: request.to_owned(), stop: None };
         let after = Moment::After { request: request.to_owned() };
         let (touched, moved) = match &self.history {
-            History::Timeline(timeline) => timeline.touched(&before, &after),
-            History::Snapshots(_) => (self.differing(&before, &after), BTreeMap::new()),
+            EditHistory::Timeline(timeline) => timeline.touched(&before, &after),
+            EditHistory::Snapshots(_) => (self.differing(&before, &after), BTreeMap::new()),
         };
         let mut edits = Vec::new();
         let mut compared = 0;
@@ -37,12 +37,12 @@ impl EditingSession {
 
     /// The files whose snapshots differ between two moments.
     fn differing(&self, before: &Moment, after: &Moment) -> BTreeSet<String> {
-        let History::Snapshots(snapshots) = &self.history else { return BTreeSet::new() };
+        let EditHistory::Snapshots(snapshots) = &self.history else { return BTreeSet::new() };
         let hash = |uri: &String, moment: &Moment| match snapshots.hash_at(uri, moment) {
-            snapshots::Found::Hash(hash) => Some(Some(hash.to_owned())),
-            snapshots::Found::Deleted => Some(None),
-            snapshots::Found::NotYet => Some(self.initial.get(uri).cloned()),
-            snapshots::Found::NoSuchMoment => None,
+            snapshots::SnapshotContent::Hash(hash) => Some(Some(hash.to_owned())),
+            snapshots::SnapshotContent::Deleted => Some(None),
+            snapshots::SnapshotContent::NotYet => Some(self.initial.get(uri).cloned()),
+            snapshots::SnapshotContent::NoSuchMoment => None,
         };
         let differs = |uri: &&String| match (hash(uri, before), hash(uri, after)) {
             (Some(before), Some(after)) => before != after,

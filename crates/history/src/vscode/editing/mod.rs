@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::uri::{place_of, same_uri};
+use super::uri::{location_from, same_uri};
 use crate::error::HistoryError;
-pub use crate::file_edit::FileAt;
+pub use crate::file_edit::FileSnapshot;
 use crate::files;
 use crate::json::lenient;
 use crate::limits::{MAX_EDITING_STATE, MAX_SMALL_FILE};
-use crate::normal::Place;
+use crate::normal::FileLocation;
 use snapshots::Snapshots;
 pub use text::apply_changes;
 use timeline::Timeline;
@@ -55,13 +55,13 @@ pub struct EditingSession {
     folder: PathBuf,
     /// Hashes of what files held before anything was edited, by URI.
     initial: BTreeMap<String, String>,
-    history: History,
+    history: EditHistory,
     /// Every file that was touched, in the order of their URIs.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, FileLocation>,
 }
 
 #[derive(Clone, Debug)]
-enum History {
+enum EditHistory {
     Snapshots(Snapshots),
     Timeline(Timeline),
 }
@@ -79,32 +79,32 @@ pub fn of_json(json: &[u8], folder: &Path) -> Result<EditingSession, serde_json:
     let mut places = BTreeMap::new();
     let mut initial = BTreeMap::new();
     for pair in list(&state, "initialFileContents") {
-        if let (Some(place), Some(hash)) = (pair.get(0).and_then(place_of), pair.get(1).and_then(Value::as_str)) {
+        if let (Some(place), Some(hash)) = (pair.get(0).and_then(location_from), pair.get(1).and_then(Value::as_str)) {
             initial.insert(note(&mut places, place), hash.to_owned());
         }
     }
     let (generation, history) = match (state.get("timeline"), state.get("linearHistory")) {
-        (Some(timeline), _) => (Generation::Timeline, History::Timeline(Timeline::of(timeline, &mut places))),
+        (Some(timeline), _) => (Generation::Timeline, EditHistory::Timeline(Timeline::of(timeline, &mut places))),
         (None, Some(items)) => {
             let has_stops = items.as_array().is_some_and(|items| items.iter().any(|item| item.get("stops").is_some()));
             let is_first = !has_stops && state.get("version").and_then(Value::as_u64) != Some(2);
             let generation = if is_first { Generation::Requests } else { Generation::Stops };
-            (generation, History::Snapshots(Snapshots::of(&state, &mut places)))
+            (generation, EditHistory::Snapshots(Snapshots::of(&state, &mut places)))
         }
         // A state that VS Code left without a timeline has the newest snapshot alone.
-        (None, None) => (Generation::Timeline, History::Snapshots(Snapshots::of(&state, &mut places))),
+        (None, None) => (Generation::Timeline, EditHistory::Snapshots(Snapshots::of(&state, &mut places))),
     };
     Ok(EditingSession { generation, folder: folder.to_owned(), initial, history, places })
 }
 
 impl EditingSession {
     /// Every file that was touched.
-    pub fn files(&self) -> impl Iterator<Item = &Place> {
+    pub fn files(&self) -> impl Iterator<Item = &FileLocation> {
         self.places.values()
     }
 
     /// What a file held at a moment.
-    pub fn text_at(&self, uri: &str, moment: &Moment) -> FileAt {
+    pub fn text_at(&self, uri: &str, moment: &Moment) -> FileSnapshot {
         let uri = same_uri(uri);
         if *moment == Moment::Start
             && let Some(hash) = self.initial.get(&uri)
@@ -112,31 +112,33 @@ impl EditingSession {
             return self.content(hash);
         }
         match &self.history {
-            History::Timeline(timeline) => {
+            EditHistory::Timeline(timeline) => {
                 timeline.text_at(&uri, moment, &|uri| self.initial.get(uri).map(|hash| self.content(hash)))
             }
-            History::Snapshots(snapshots) => match snapshots.hash_at(&uri, moment) {
-                snapshots::Found::Hash(hash) => self.content(hash),
-                snapshots::Found::Deleted => FileAt::Absent,
-                snapshots::Found::NotYet => self.initial.get(&uri).map_or(FileAt::Unknown, |hash| self.content(hash)),
-                snapshots::Found::NoSuchMoment => FileAt::Unknown,
+            EditHistory::Snapshots(snapshots) => match snapshots.hash_at(&uri, moment) {
+                snapshots::SnapshotContent::Hash(hash) => self.content(hash),
+                snapshots::SnapshotContent::Deleted => FileSnapshot::Absent,
+                snapshots::SnapshotContent::NotYet => {
+                    self.initial.get(&uri).map_or(FileSnapshot::Unknown, |hash| self.content(hash))
+                }
+                snapshots::SnapshotContent::NoSuchMoment => FileSnapshot::Unknown,
             },
         }
     }
 
     /// A content by its hash. Only what can be a hash is a name of a file here.
-    fn content(&self, hash: &str) -> FileAt {
+    fn content(&self, hash: &str) -> FileSnapshot {
         // Files that were empty have no content of their own.
         if hash.is_empty() || hash.len() > 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return FileAt::Unknown;
+            return FileSnapshot::Unknown;
         }
         let path = self.folder.join("contents").join(hash);
-        files::read_text(&path, MAX_SMALL_FILE).map_or(FileAt::Unknown, FileAt::Text)
+        files::read_text(&path, MAX_SMALL_FILE).map_or(FileSnapshot::Unknown, FileSnapshot::Text)
     }
 }
 
 /// Remembers a file; gives the URI that it is compared by.
-fn note(places: &mut BTreeMap<String, Place>, place: Place) -> String {
+fn note(places: &mut BTreeMap<String, FileLocation>, place: FileLocation) -> String {
     let uri = same_uri(&place.uri);
     places.entry(uri.clone()).or_insert(place);
     uri

@@ -1,6 +1,6 @@
 //! Changing a text by ranges, as the editor means them.
 
-use crate::normal::{Position, TextChange};
+use crate::normal::{TextChange, TextPosition};
 
 /// The text after changes that were all made to it as it was. Places behind the end of a line or of the text are its
 /// end; of changes that overlap, the later in the text is done and the other cut short.
@@ -39,7 +39,7 @@ fn line_starts(text: &str) -> Vec<usize> {
     starts
 }
 
-fn offset_of(text: &str, lines: &[usize], position: Position) -> usize {
+fn offset_of(text: &str, lines: &[usize], position: TextPosition) -> usize {
     let line = usize::try_from(position.line.saturating_sub(1)).unwrap_or(usize::MAX);
     let Some(&start) = lines.get(line) else { return text.len() };
     let end = lines.get(line + 1).copied().unwrap_or(text.len());
@@ -58,11 +58,11 @@ fn offset_of(text: &str, lines: &[usize], position: Position) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal::Range;
+    use crate::normal::TextRange;
 
     fn change(start: (u64, u64), end: (u64, u64), text: &str) -> TextChange {
-        let at = |(line, column)| Position { line, column };
-        TextChange { range: Range { start: at(start), end: at(end) }, text: text.into() }
+        let at = |(line, column)| TextPosition { line, column };
+        TextChange { range: TextRange { start: at(start), end: at(end) }, text: text.into() }
     }
 
     #[test]

@@ -6,40 +6,40 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::text::apply_changes;
-use super::{FileAt, Moment, list, note, text};
+use super::{FileSnapshot, Moment, list, note, text};
 use crate::limits::MAX_DEPTH;
-use crate::normal::{Place, TextChange};
-use crate::vscode::uri::{place_of, range_of};
+use crate::normal::{FileLocation, TextChange};
+use crate::vscode::uri::{location_from, range_of};
 
 /// How many bytes are copied to tell one file's text: each operation copies it whole.
 const MAX_WORK: u64 = 2 * 1024 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
-    checkpoints: Vec<Checkpoint>,
+    checkpoints: Vec<TimelineCheckpoint>,
     /// By epoch.
-    operations: Vec<Operation>,
+    operations: Vec<TimelineOperation>,
     baselines: Vec<Baseline>,
     /// Where an undo has gone to; what lies behind it is not in effect.
     current: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Checkpoint {
+struct TimelineCheckpoint {
     request: Option<String>,
     stop: Option<String>,
     epoch: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Operation {
+struct TimelineOperation {
     uri: String,
     epoch: u64,
-    action: Action,
+    action: TimelineAction,
 }
 
 #[derive(Clone, Debug)]
-enum Action {
+enum TimelineAction {
     Create(String),
     Delete,
     /// The file came from another name.
@@ -59,9 +59,9 @@ struct Baseline {
 }
 
 impl Timeline {
-    pub(super) fn of(timeline: &Value, places: &mut BTreeMap<String, Place>) -> Self {
+    pub(super) fn of(timeline: &Value, places: &mut BTreeMap<String, FileLocation>) -> Self {
         let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64);
-        let checkpoints = list(timeline, "checkpoints").iter().map(|checkpoint| Checkpoint {
+        let checkpoints = list(timeline, "checkpoints").iter().map(|checkpoint| TimelineCheckpoint {
             request: text(checkpoint, "requestId").map(str::to_owned),
             stop: text(checkpoint, "undoStopId").map(str::to_owned),
             epoch: number(checkpoint, "epoch").unwrap_or(0),
@@ -69,7 +69,7 @@ impl Timeline {
         let baselines = list(timeline, "fileBaselines").iter().filter_map(|pair| {
             let baseline = pair.get(1)?;
             let content = text(baseline, "content")?.to_owned();
-            Some((place_of(baseline.get("uri")?)?, number(baseline, "epoch")?, content))
+            Some((location_from(baseline.get("uri")?)?, number(baseline, "epoch")?, content))
         });
         let mut read = Self {
             checkpoints: checkpoints.collect(),
@@ -81,7 +81,7 @@ impl Timeline {
             read.baselines.push(Baseline { uri: note(places, place), epoch, content });
         }
         for operation in list(timeline, "operations") {
-            let (Some(place), Some(epoch)) = (operation.get("uri").and_then(place_of), number(operation, "epoch"))
+            let (Some(place), Some(epoch)) = (operation.get("uri").and_then(location_from), number(operation, "epoch"))
             else {
                 continue;
             };
@@ -91,17 +91,27 @@ impl Timeline {
         read
     }
 
-    fn operation(&mut self, operation: &Value, epoch: u64, place: Place, places: &mut BTreeMap<String, Place>) {
+    fn operation(
+        &mut self,
+        operation: &Value,
+        epoch: u64,
+        place: FileLocation,
+        places: &mut BTreeMap<String, FileLocation>,
+    ) {
         let uri = note(places, place);
         let action = match text(operation, "type") {
-            Some("create") => Action::Create(text(operation, "initialContent").unwrap_or_default().to_owned()),
-            Some("delete") => Action::Delete,
+            Some("create") => TimelineAction::Create(text(operation, "initialContent").unwrap_or_default().to_owned()),
+            Some("delete") => TimelineAction::Delete,
             Some("rename") => {
-                let end = |key: &str| operation.get(key).and_then(place_of);
+                let end = |key: &str| operation.get(key).and_then(location_from);
                 if let (Some(old), Some(new)) = (end("oldUri"), end("newUri")) {
                     let (old, new) = (note(places, old), note(places, new));
-                    self.operations.push(Operation { uri: new, epoch, action: Action::RenamedFrom(old.clone()) });
-                    self.operations.push(Operation { uri: old, epoch, action: Action::RenamedAway });
+                    self.operations.push(TimelineOperation {
+                        uri: new,
+                        epoch,
+                        action: TimelineAction::RenamedFrom(old.clone()),
+                    });
+                    self.operations.push(TimelineOperation { uri: old, epoch, action: TimelineAction::RenamedAway });
                 }
                 return;
             }
@@ -112,17 +122,22 @@ impl Timeline {
                         Some(TextChange { range: range_of(edit.get("range")?)?, text: text(edit, "text")?.to_owned() })
                     })
                     .collect();
-                changes.map_or(Action::Other, Action::Edit)
+                changes.map_or(TimelineAction::Other, TimelineAction::Edit)
             }
-            _ => Action::Other,
+            _ => TimelineAction::Other,
         };
-        self.operations.push(Operation { uri, epoch, action });
+        self.operations.push(TimelineOperation { uri, epoch, action });
     }
 
-    pub(super) fn text_at(&self, uri: &str, moment: &Moment, initial: &dyn Fn(&str) -> Option<FileAt>) -> FileAt {
+    pub(super) fn text_at(
+        &self,
+        uri: &str,
+        moment: &Moment,
+        initial: &dyn Fn(&str) -> Option<FileSnapshot>,
+    ) -> FileSnapshot {
         match self.epoch_of(moment) {
             Some(epoch) => self.text_before(uri, epoch, initial, 0),
-            None => FileAt::Unknown,
+            None => FileSnapshot::Unknown,
         }
     }
 
@@ -134,7 +149,7 @@ impl Timeline {
         let to = to.min(self.current);
         for operation in self.operations.iter().filter(|it| (from..to).contains(&it.epoch)) {
             files.insert(operation.uri.clone());
-            if let Action::RenamedFrom(old) = &operation.action {
+            if let TimelineAction::RenamedFrom(old) = &operation.action {
                 // A file that is moved twice came from where it lay first.
                 let first = moved.remove(old).unwrap_or_else(|| old.clone());
                 moved.insert(operation.uri.clone(), first);
@@ -150,7 +165,7 @@ impl Timeline {
             Moment::Start => Some(0),
             Moment::Now => Some(self.current),
             Moment::At { request, stop } => {
-                let is = |checkpoint: &&Checkpoint| {
+                let is = |checkpoint: &&TimelineCheckpoint| {
                     checkpoint.request.as_ref() == Some(request) && (stop.is_none() || checkpoint.stop == *stop)
                 };
                 self.checkpoints.iter().find(is).map(|checkpoint| checkpoint.epoch)
@@ -163,49 +178,62 @@ impl Timeline {
         }
     }
 
-    fn text_before(&self, uri: &str, epoch: u64, initial: &dyn Fn(&str) -> Option<FileAt>, depth: usize) -> FileAt {
+    fn text_before(
+        &self,
+        uri: &str,
+        epoch: u64,
+        initial: &dyn Fn(&str) -> Option<FileSnapshot>,
+        depth: usize,
+    ) -> FileSnapshot {
         // A chain of renames may not end; time goes down with each, so this is only for files that say nonsense.
         if depth > MAX_DEPTH {
-            return FileAt::Unknown;
+            return FileSnapshot::Unknown;
         }
         let earlier = || self.operations.iter().filter(|operation| operation.uri == uri && operation.epoch < epoch);
-        let begins = |operation: &&Operation| matches!(operation.action, Action::Create(_) | Action::RenamedFrom(_));
+        let begins = |operation: &&TimelineOperation| {
+            matches!(operation.action, TimelineAction::Create(_) | TimelineAction::RenamedFrom(_))
+        };
         let baseline = self.baselines.iter().filter(|baseline| baseline.uri == uri && baseline.epoch <= epoch);
         let baseline = baseline.max_by_key(|baseline| baseline.epoch);
         let begun = earlier().rfind(begins);
         let (mut file, from) = match (begun, baseline) {
             (Some(begun), baseline) if baseline.is_none_or(|baseline| baseline.epoch <= begun.epoch) => {
                 let file = match &begun.action {
-                    Action::Create(content) => FileAt::Text(content.clone()),
-                    Action::RenamedFrom(old) => self.text_before(old, begun.epoch, initial, depth + 1),
-                    Action::Delete | Action::RenamedAway | Action::Edit(_) | Action::Other => FileAt::Unknown,
+                    TimelineAction::Create(content) => FileSnapshot::Text(content.clone()),
+                    TimelineAction::RenamedFrom(old) => self.text_before(old, begun.epoch, initial, depth + 1),
+                    TimelineAction::Delete
+                    | TimelineAction::RenamedAway
+                    | TimelineAction::Edit(_)
+                    | TimelineAction::Other => FileSnapshot::Unknown,
                 };
                 (file, begun.epoch + 1)
             }
-            (_, Some(baseline)) => (FileAt::Text(baseline.content.clone()), baseline.epoch),
+            (_, Some(baseline)) => (FileSnapshot::Text(baseline.content.clone()), baseline.epoch),
             (_, None) => (self.untouched(uri, initial), 0),
         };
         let mut work = 0_u64;
         for operation in earlier().filter(|operation| operation.epoch >= from) {
-            if let FileAt::Text(text) = &file {
+            if let FileSnapshot::Text(text) = &file {
                 work = work.saturating_add(text.len() as u64);
             }
             if work > MAX_WORK {
-                return FileAt::Unknown;
+                return FileSnapshot::Unknown;
             }
             file = match (&operation.action, file) {
-                (Action::Create(content), _) => FileAt::Text(content.clone()),
-                (Action::Delete | Action::RenamedAway, _) => FileAt::Absent,
-                (Action::Edit(changes), FileAt::Text(text)) => FileAt::Text(apply_changes(&text, changes)),
-                (Action::RenamedFrom(_), file) => file,
-                (Action::Edit(_) | Action::Other, _) => FileAt::Unknown,
+                (TimelineAction::Create(content), _) => FileSnapshot::Text(content.clone()),
+                (TimelineAction::Delete | TimelineAction::RenamedAway, _) => FileSnapshot::Absent,
+                (TimelineAction::Edit(changes), FileSnapshot::Text(text)) => {
+                    FileSnapshot::Text(apply_changes(&text, changes))
+                }
+                (TimelineAction::RenamedFrom(_), file) => file,
+                (TimelineAction::Edit(_) | TimelineAction::Other, _) => FileSnapshot::Unknown,
             };
         }
         file
     }
 
     /// A file before the session knew of it: as it was at its first sight.
-    fn untouched(&self, uri: &str, initial: &dyn Fn(&str) -> Option<FileAt>) -> FileAt {
+    fn untouched(&self, uri: &str, initial: &dyn Fn(&str) -> Option<FileSnapshot>) -> FileSnapshot {
         if let Some(file) = initial(uri) {
             return file;
         }
@@ -213,13 +241,13 @@ impl Timeline {
             self.baselines.iter().filter(|baseline| baseline.uri == uri).min_by_key(|baseline| baseline.epoch);
         let first = self.operations.iter().find(|operation| operation.uri == uri);
         match (first.map(|first| (&first.action, first.epoch)), baseline) {
-            (Some((Action::Create(_) | Action::RenamedFrom(_), epoch)), baseline)
+            (Some((TimelineAction::Create(_) | TimelineAction::RenamedFrom(_), epoch)), baseline)
                 if baseline.is_none_or(|baseline| baseline.epoch >= epoch) =>
             {
-                FileAt::Absent
+                FileSnapshot::Absent
             }
-            (_, Some(baseline)) => FileAt::Text(baseline.content.clone()),
-            (_, None) => FileAt::Unknown,
+            (_, Some(baseline)) => FileSnapshot::Text(baseline.content.clone()),
+            (_, None) => FileSnapshot::Unknown,
         }
     }
 }

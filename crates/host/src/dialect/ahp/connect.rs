@@ -3,26 +3,27 @@
 use std::time::Duration;
 
 use grove_core::ClientId;
-use grove_wire::ahp::uri::{Channel, Spelling};
+use grove_wire::ahp::uri::{ChannelName, Spelling};
 use grove_wire::ahp::{self, NegotiationError, ReconnectParams, error_code};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use serde_json::value::RawValue;
 
-use super::snapshot::{Cut, Foreign, View, cut, cut_all};
+use super::snapshot::{HistorySnapshot, PendingSnapshot, SnapshotLimits, cut, cut_all};
 use super::{Peer, not_found, wanted};
-use crate::connection::{Close, Encode, Outgoing};
+use crate::connection::{DisconnectReason, Encode, Outgoing};
 use crate::dialect::Dialect;
 use crate::dialect::answer::{client_id, encode, join, read_params, stopped};
 use crate::dialect::history::not_opened;
 use crate::dialect::x_grove::announcement;
-use crate::history::OpenError;
+use crate::history::HistoryOpenError;
 use crate::sequencer::{
-    Attach, AttachAnswer, AttachAs, Missed, Published, Reply, Seen, Subscribe, Subscribed, ToSequencer, Told, Wanted,
+    Attach, AttachAnswer, AttachMode, MissedEvents, PublishedState, ReconnectPosition, ReplayedEvent, ReplySink,
+    Subscribe, SubscribeOutcome, SubscriptionTarget, ToSequencer,
 };
 use grove_wire::registry::Registry;
 
 /// How long text waits for more of it at most, however patient a client is.
-const MOST_PATIENCE: Duration = Duration::from_secs(5);
+const MAX_MERGE_DELAY: Duration = Duration::from_secs(5);
 /// What makes a client ask for completions.
 const TRIGGERS: &[&str] = &["@"];
 
@@ -31,8 +32,8 @@ impl Peer {
         &mut self,
         id: Id,
         params: Option<&RawValue>,
-        reply: Reply,
-    ) -> Result<(), (Reply, ErrorObject)> {
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let params = match read_params::<ahp::InitializeParams>(params) {
             Ok(params) => params,
             Err(error) => return Err((reply, error)),
@@ -49,7 +50,7 @@ impl Peer {
                     ..ErrorObject::new(error_code::UNSUPPORTED_PROTOCOL_VERSION, error.to_string())
                 };
                 reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
-                self.queue.push(Outgoing::Last(Close::Unspoken));
+                self.queue.push(Outgoing::Last(DisconnectReason::Unspoken));
                 return Ok(());
             }
         };
@@ -88,7 +89,7 @@ impl Peer {
             })
         });
         let dialect = Dialect::Ahp { version, spelling: Spelling::Computed };
-        self.attach(client, AttachAs::New(dialect), &channels, answer, reply).await;
+        self.attach(client, AttachMode::New(dialect), &channels, answer, reply).await;
         Ok(())
     }
 
@@ -96,8 +97,8 @@ impl Peer {
         &mut self,
         id: Id,
         params: Option<&RawValue>,
-        reply: Reply,
-    ) -> Result<(), (Reply, ErrorObject)> {
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let params = match read_params::<ReconnectParams>(params) {
             Ok(params) => params,
             Err(error) => return Err((reply, error)),
@@ -107,7 +108,7 @@ impl Peer {
             Err(error) => return Err((reply, error)),
         };
         // A client that is not known has nothing to come back to: it begins anew.
-        let dialect = match self.host.0.sequencer.who_is(client.clone()).await {
+        let dialect = match self.host.0.sequencer.find_client(client.clone()).await {
             Ok(Some(known)) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
             Ok(_) => {
                 let error = ErrorObject::new(error_code::NOT_FOUND, "this client is not known: send `initialize`");
@@ -119,21 +120,23 @@ impl Peer {
         let limits = self.host.0.config.limits;
         let registry = self.host.0.config.registry;
         let (channels, seen) = match params {
-            ReconnectParams::Watermark(params) => (params.subscriptions, Seen::UpTo(params.last_seen_server_seq)),
+            ReconnectParams::Watermark(params) => {
+                (params.subscriptions, ReconnectPosition::UpTo(params.last_seen_server_seq))
+            }
             ReconnectParams::Cursors(params) => {
                 let (channels, seen) = params
                     .subscriptions
                     .into_iter()
                     .map(|cursor| (cursor.channel, cursor.last_seen_server_seq))
                     .unzip();
-                (channels, Seen::Each(seen))
+                (channels, ReconnectPosition::Each(seen))
             }
         };
         let foreign = self.open_all(&channels).await;
         let asked: Vec<String> = channels.clone();
         let answer: AttachAnswer = Box::new(move |mut attached| -> Encode {
-            match std::mem::replace(&mut attached.missed, Missed::Together(None)) {
-                Missed::Together(Some(missed)) => {
+            match std::mem::replace(&mut attached.missed, MissedEvents::Together(None)) {
+                MissedEvents::Together(Some(missed)) => {
                     // Nothing happens in what another tool left, so nothing of it was missed.
                     let there = attached.subscribed.into_iter().zip(foreign);
                     let there: Vec<bool> = there.map(|(there, foreign)| there || foreign.is_some()).collect();
@@ -145,19 +148,19 @@ impl Peer {
                         jsonrpc::response_raw(&id, &result)
                     })
                 }
-                Missed::Together(None) => {
+                MissedEvents::Together(None) => {
                     let cuts = cut_all(&asked, foreign, &attached, &limits);
                     Encode::later(move || {
                         let snapshots = join(cuts.iter().map(|cut| cut.json()));
                         jsonrpc::response_raw(&id, &format!(r#"{{"type":"snapshot","snapshots":[{snapshots}]}}"#))
                     })
                 }
-                Missed::Each(each) => {
-                    let view = View::all(&limits, asked.len());
+                MissedEvents::Each(each) => {
+                    let view = SnapshotLimits::all(&limits, asked.len());
                     let seq = attached.published.seq;
                     let outcomes = asked.iter().zip(foreign).zip(each).zip(attached.subscribed);
                     let outcomes = outcomes.map(|(((uri, foreign), missed), there)| match (there, missed) {
-                        (true, Some(missed)) => Outcome::Replay(missed),
+                        (true, Some(missed)) => ReconnectReply::Replay(missed),
                         (true, None) => cut(uri, attached.published, &limits, view).into(),
                         // It may have grown since, which no action tells.
                         (false, _) => foreign.map(|foreign| foreign.at(uri, seq)).into(),
@@ -167,15 +170,15 @@ impl Peer {
                         let outcomes = asked.iter().zip(outcomes).map(|(uri, outcome)| {
                             let channel = serde_json::to_string(uri).unwrap_or_default();
                             match outcome {
-                                Outcome::Replay(missed) => {
+                                ReconnectReply::Replay(missed) => {
                                     let actions = actions(&missed, &registry);
                                     format!(r#"{{"kind":"replay","channel":{channel},"actions":[{actions}]}}"#)
                                 }
-                                Outcome::Snapshot(cut) => {
+                                ReconnectReply::Snapshot(cut) => {
                                     let cut = cut.json();
                                     format!(r#"{{"kind":"snapshot","channel":{channel},"snapshot":{cut}}}"#)
                                 }
-                                Outcome::Missing => format!(r#"{{"kind":"missing","channel":{channel}}}"#),
+                                ReconnectReply::Missing => format!(r#"{{"kind":"missing","channel":{channel}}}"#),
                             }
                         });
                         jsonrpc::response_raw(&id, &format!(r#"{{"channels":[{}]}}"#, join(outcomes)))
@@ -183,7 +186,7 @@ impl Peer {
                 }
             }
         });
-        let how = AttachAs::Returning { seen, unless_known: dialect };
+        let how = AttachMode::Returning { seen, unless_known: dialect };
         self.attach(client, how, &channels, answer, reply).await;
         Ok(())
     }
@@ -191,10 +194,10 @@ impl Peer {
     async fn attach(
         &mut self,
         client: ClientId,
-        how: AttachAs,
+        how: AttachMode,
         channels: &[String],
         answer: AttachAnswer,
-        reply: Reply,
+        reply: ReplySink,
     ) {
         self.client = Some(client.clone());
         let mut subscriptions = Vec::with_capacity(channels.len());
@@ -218,19 +221,19 @@ impl Peer {
     }
 
     /// What a channel's name leads to, its session loaded.
-    pub(super) async fn wanted(&self, uri: &str) -> Option<Wanted> {
-        let wanted = wanted(Channel::parse(uri)?)?;
+    pub(super) async fn wanted(&self, uri: &str) -> Option<SubscriptionTarget> {
+        let wanted = wanted(ChannelName::parse(uri)?)?;
         // Before it is looked for, so that it does not go to rest in between.
         if let Some(session) = wanted.names_session() {
-            self.host.attend(session);
+            self.host.mark_used(session);
         }
         let look = {
             let wanted = wanted.clone();
             // Nearly always it is loaded, and nothing more is to be asked.
-            move |published: &Published, _| {
+            move |published: &PublishedState, _| {
                 let session = wanted.session(published)?;
                 let must_be_found = wanted.names_session().is_none();
-                (must_be_found || published.cold.contains_key(&session)).then_some(session)
+                (must_be_found || published.evicted.contains_key(&session)).then_some(session)
             }
         };
         // A host that is stopping loads nothing, and says so by itself.
@@ -244,14 +247,14 @@ impl Peer {
         &mut self,
         id: Id,
         params: Option<&RawValue>,
-        reply: Reply,
-    ) -> Result<(), (Reply, ErrorObject)> {
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let params = match read_params::<ahp::SubscribeParams>(params) {
             Ok(params) => params,
             Err(error) => return Err((reply, error)),
         };
         let uri = params.channel;
-        if let Some(Channel::ResourceWatch(watch)) = Channel::parse(&uri) {
+        if let Some(ChannelName::ResourceWatch(watch)) = ChannelName::parse(&uri) {
             let Some(snapshot) = self.watches.subscribe(&watch, &uri).await else {
                 return Err((reply, not_found(&uri)));
             };
@@ -261,7 +264,7 @@ impl Peer {
         let Some(wanted) = self.wanted(&uri).await else { return Err((reply, not_found(&uri))) };
         let limits = self.host.0.config.limits;
         let most = params.view.and_then(|view| view.turns).and_then(|turns| usize::try_from(turns).ok());
-        let view = View { turns: most.unwrap_or(usize::MAX), ..View::all(&limits, 1) };
+        let view = SnapshotLimits { turns: most.unwrap_or(usize::MAX), ..SnapshotLimits::all(&limits, 1) };
         match self.opened(&wanted, view).await {
             // Nothing happens in what another tool left, so there is nothing to be told of.
             Ok(Some((foreign, seq))) => {
@@ -273,25 +276,27 @@ impl Peer {
             Err(error) => return Err((reply, not_opened(&error))),
         }
         let latency = params.delivery.and_then(|delivery| delivery.max_latency_ms).unwrap_or(0);
-        let patience = Duration::from_millis(latency).min(MOST_PATIENCE);
+        let patience = Duration::from_millis(latency).min(MAX_MERGE_DELAY);
         let missing = match &wanted {
-            Wanted::Session(name) => self.missing(&name.id, &uri).await,
-            Wanted::Root | Wanted::Whole(_) | Wanted::Chat(_) => not_found(&uri),
+            SubscriptionTarget::Session(name) => self.missing(&name.id, &uri).await,
+            SubscriptionTarget::Root | SubscriptionTarget::SessionWithMainChat(_) | SubscriptionTarget::Chat(_) => {
+                not_found(&uri)
+            }
         };
         let subscribe = Subscribe {
             connection: self.id,
             wanted,
             patience,
             answer: Box::new(move |subscribed| match subscribed {
-                Subscribed::Yes(published) => {
+                SubscribeOutcome::Yes(published) => {
                     let cut = cut(&uri, published, &limits, view);
                     Encode::later(move || match cut {
                         Some(cut) => jsonrpc::response_raw(&id, &format!(r#"{{"snapshot":{}}}"#, cut.json())),
                         None => jsonrpc::error(Some(&id), &missing),
                     })
                 }
-                Subscribed::Unknown => Encode::later(move || jsonrpc::error(Some(&id), &missing)),
-                Subscribed::TooMany => Encode::later(move || {
+                SubscribeOutcome::Unknown => Encode::later(move || jsonrpc::error(Some(&id), &missing)),
+                SubscribeOutcome::TooMany => Encode::later(move || {
                     let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
                     jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
                 }),
@@ -303,19 +308,23 @@ impl Peer {
     }
 
     /// What a name leads to, if another tool left it, and at which number it was looked at.
-    async fn opened(&self, wanted: &Wanted, view: View) -> Result<Option<(Foreign, u64)>, OpenError> {
+    async fn opened(
+        &self,
+        wanted: &SubscriptionTarget,
+        view: SnapshotLimits,
+    ) -> Result<Option<(HistorySnapshot, u64)>, HistoryOpenError> {
         let opened = self.host.open_history(wanted, view.turns, view.bytes).await?;
-        Ok(opened.and_then(|(opened, seq)| Some((Foreign::of(wanted, &opened, view)?, seq))))
+        Ok(opened.and_then(|(opened, seq)| Some((HistorySnapshot::of(wanted, &opened, view)?, seq))))
     }
 
     /// The same of everything that a client asks for at its beginning, in its order. What cannot be read is left out, and so is
     /// what is beyond the subscriptions that a connection may have.
-    async fn open_all(&self, channels: &[String]) -> Vec<Option<Foreign>> {
+    async fn open_all(&self, channels: &[String]) -> Vec<Option<HistorySnapshot>> {
         let limits = &self.host.0.config.limits;
-        let (view, mut left) = (View::all(limits, channels.len()), limits.subscriptions);
+        let (view, mut left) = (SnapshotLimits::all(limits, channels.len()), limits.subscriptions);
         let mut all = Vec::with_capacity(channels.len());
         for uri in channels {
-            let opened = match Channel::parse(uri).and_then(wanted).filter(|_| left > 0) {
+            let opened = match ChannelName::parse(uri).and_then(wanted).filter(|_| left > 0) {
                 Some(wanted) => self.opened(&wanted, view).await.unwrap_or_else(|error| {
                     tracing::debug!(%error, %uri, "a session of another tool is left out");
                     None
@@ -329,8 +338,8 @@ impl Peer {
     }
 
     pub(super) async fn unsubscribe(&mut self, uri: &str) -> Result<(), ErrorObject> {
-        match Channel::parse(uri) {
-            Some(Channel::ResourceWatch(watch)) => self.watches.drop(&watch),
+        match ChannelName::parse(uri) {
+            Some(ChannelName::ResourceWatch(watch)) => self.watches.drop(&watch),
             Some(channel) => {
                 if let Some(wanted) = wanted(channel) {
                     let message = ToSequencer::Unsubscribe(self.id, wanted);
@@ -344,25 +353,25 @@ impl Peer {
 }
 
 /// What a client that comes back is given of a channel.
-enum Outcome {
-    Replay(Vec<Told>),
-    Snapshot(Cut),
+enum ReconnectReply {
+    Replay(Vec<ReplayedEvent>),
+    Snapshot(PendingSnapshot),
     Missing,
 }
 
-impl From<Option<Cut>> for Outcome {
-    fn from(cut: Option<Cut>) -> Self {
-        cut.map_or(Outcome::Missing, Outcome::Snapshot)
+impl From<Option<PendingSnapshot>> for ReconnectReply {
+    fn from(cut: Option<PendingSnapshot>) -> Self {
+        cut.map_or(ReconnectReply::Missing, ReconnectReply::Snapshot)
     }
 }
 
 /// A name that leads nowhere.
-fn nothing() -> Wanted {
-    Wanted::Whole("".into())
+fn nothing() -> SubscriptionTarget {
+    SubscriptionTarget::SessionWithMainChat("".into())
 }
 
 /// Missed events as envelopes.
-fn actions(missed: &[Told], registry: &Registry) -> String {
+fn actions(missed: &[ReplayedEvent], registry: &Registry) -> String {
     let frames: Vec<_> = missed.iter().filter_map(|(event, dialect)| event.frame(*dialect, registry)).collect();
     join(frames.iter().filter_map(|frame| ahp::encode::envelope_in(frame)))
 }

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use grove_core::{ChatId, ClientId, Extra, TurnId};
-use grove_wire::ahp::uri::Channel;
+use grove_wire::ahp::uri::ChannelName;
 use grove_wire::ahp::{self, Action};
 use grove_wire::jsonrpc::ErrorObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::sessions::Whereabouts;
+use super::sessions::ChannelTarget;
 use super::{Peer, wanted};
 use crate::dialect::answer::stopped;
 use crate::history::CONTINUE_FIRST;
-use crate::sequencer::{Aside, Origin, ToSequencer};
-use crate::session::{Dispatch, Reply, ToSession, Wish};
+use crate::sequencer::{ActionOrigin, DirectReply, ToSequencer};
+use crate::session::{ClientAction, ClientRequest, DispatchOutcome, ToSession};
 
 /// How much of what is not understood is kept for the echo.
-const MOST_EXTRA: usize = 64 << 10;
+const MAX_EXTRA_BYTES: usize = 64 << 10;
 
 impl Peer {
     /// Takes an action to its session. One for an unknown channel is ignored without an echo.
@@ -29,24 +29,25 @@ impl Peer {
         let Some(target) = self.find(&params.channel).await? else { return self.refuse_history(client, params).await };
         let action = params.action();
         let extra = action.as_ref().ok().and_then(|action| not_understood(&params.action, action));
-        let origin = Origin { client, client_seq: params.client_seq, extra };
+        let origin = ActionOrigin { client, client_seq: params.client_seq, extra };
         let chat = match &target {
-            Whereabouts::Chat(_, chat) => Some(chat),
-            Whereabouts::Root | Whereabouts::Session(_) => None,
+            ChannelTarget::Chat(_, chat) => Some(chat),
+            ChannelTarget::Root | ChannelTarget::Session(_) => None,
         };
-        let wish = action.map_err(|error| error.to_string()).and_then(|action| wish(action, chat));
-        let answer = self.aside(params.channel, params.action, origin.clone());
+        let client_request = action.map_err(|error| error.to_string()).and_then(|action| client_request(action, chat));
+        let answer = self.direct_reply(params.channel, params.action, origin.clone());
         match target {
-            Whereabouts::Root => {
-                let reason = wish.err().unwrap_or_else(|| "this action does not belong on this channel".to_owned());
-                let refused = ToSequencer::Tell(answer(Reply::Refused(reason)));
+            ChannelTarget::Root => {
+                let reason =
+                    client_request.err().unwrap_or_else(|| "this action does not belong on this channel".to_owned());
+                let refused = ToSequencer::SendDirect(answer(DispatchOutcome::Refused(reason)));
                 self.host.0.sequencer.tell(refused).await.map_err(stopped)
             }
-            Whereabouts::Session(uri) | Whereabouts::Chat(uri, _) => {
+            ChannelTarget::Session(uri) | ChannelTarget::Chat(uri, _) => {
                 let Some(session) = self.host.session(&uri).await.map_err(stopped)? else { return Ok(()) };
-                let dispatch = Dispatch { wish, origin, answer: Box::new(answer) };
+                let dispatch = ClientAction { client_request, origin, answer: Box::new(answer) };
                 // A session that ends at this moment is unknown already.
-                session.inbox.send(ToSession::Dispatch(dispatch)).await.ok();
+                session.inbox.send(ToSession::ClientAction(dispatch)).await.ok();
                 Ok(())
             }
         }
@@ -54,32 +55,34 @@ impl Peer {
 
     /// Nobody goes on with what another tool left.
     async fn refuse_history(&self, client: ClientId, params: ahp::DispatchActionParams) -> Result<(), ErrorObject> {
-        match Channel::parse(&params.channel).and_then(wanted) {
+        match ChannelName::parse(&params.channel).and_then(wanted) {
             Some(wanted) if self.host.is_history(&wanted).await => {
-                let origin = Origin { client, client_seq: params.client_seq, extra: None };
-                let refused = self.aside(params.channel, params.action, origin)(Reply::Refused(CONTINUE_FIRST.into()));
-                self.host.0.sequencer.tell(ToSequencer::Tell(refused)).await.map_err(stopped)
+                let origin = ActionOrigin { client, client_seq: params.client_seq, extra: None };
+                let refused = self.direct_reply(params.channel, params.action, origin)(DispatchOutcome::Refused(
+                    CONTINUE_FIRST.into(),
+                ));
+                self.host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)
             }
             Some(_) | None => Ok(()),
         }
     }
 
     /// What is told to the client alone: its own action as it came, and why it is refused, if it is.
-    fn aside(
+    fn direct_reply(
         &self,
         channel: String,
         action: Box<RawValue>,
-        origin: Origin,
-    ) -> impl FnOnce(Reply) -> Aside + Send + 'static {
+        origin: ActionOrigin,
+    ) -> impl FnOnce(DispatchOutcome) -> DirectReply + Send + 'static {
         let connection = self.id;
-        move |reply| Aside {
+        move |reply| DirectReply {
             connection,
             frame: Box::new(move |seq| {
                 let reason = match reply {
-                    Reply::Refused(reason) => Some(reason),
-                    Reply::NoChange => None,
+                    DispatchOutcome::Refused(reason) => Some(reason),
+                    DispatchOutcome::NoChange => None,
                 };
-                ahp::encode::aside(&channel, &action, seq, Some(origin.to_ahp()), reason).map(Arc::from)
+                ahp::encode::direct_reply(&channel, &action, seq, Some(origin.to_ahp()), reason).map(Arc::from)
             }),
             answer: None,
         }
@@ -87,12 +90,12 @@ impl Peer {
 }
 
 /// What a client asks for.
-fn wish(action: Action, chat: Option<&ChatId>) -> Result<Wish, String> {
+fn client_request(action: Action, chat: Option<&ChatId>) -> Result<ClientRequest, String> {
     match (action, chat) {
         (Action::Chat(ahp::ChatAction::Truncated(truncated)), Some(chat)) => {
-            Ok(Wish::Truncate { chat: chat.clone(), turn: truncated.turn_id.map(TurnId::from) })
+            Ok(ClientRequest::Truncate { chat: chat.clone(), turn: truncated.turn_id.map(TurnId::from) })
         }
-        (action, chat) => ahp::decode::command(action, chat).map(|command| Wish::Command(Box::new(command))),
+        (action, chat) => ahp::decode::command(action, chat).map(|command| ClientRequest::Command(Box::new(command))),
     }
 }
 
@@ -101,5 +104,5 @@ fn not_understood(raw: &RawValue, action: &Action) -> Option<Extra> {
     let known = serde_json::to_value(action).ok()?;
     let raw: Value = serde_json::from_str(raw.get()).ok()?;
     let extra = ahp::encode::unknown(&raw, &known)?;
-    (serde_json::to_string(&extra).ok()?.len() <= MOST_EXTRA).then_some(extra)
+    (serde_json::to_string(&extra).ok()?.len() <= MAX_EXTRA_BYTES).then_some(extra)
 }

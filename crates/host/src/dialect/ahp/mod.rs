@@ -15,10 +15,10 @@ mod snapshot;
 use std::sync::Arc;
 
 use grove_core::{ClientId, Session, SessionEvent};
-use grove_wire::ahp::uri::{Channel, Names, Spelling};
+use grove_wire::ahp::uri::{ChannelName, SessionUris, Spelling};
 use grove_wire::ahp::{self, Method, Version, error_code};
-use grove_wire::jsonrpc::{self, Calls, ErrorObject, Id, Request};
-use grove_wire::unnumbered::UnnumberedAction;
+use grove_wire::invalid_seq::InvalidSeqAction;
+use grove_wire::jsonrpc::{self, CallTable, ErrorObject, Id, Request};
 use serde_json::value::RawValue;
 
 use self::resources::Watches;
@@ -26,7 +26,7 @@ use super::answer::{encode, not_initialized, read_params};
 use super::unnumbered;
 use crate::connection::{Encode, Queue};
 use crate::host::Host;
-use crate::sequencer::{ConnectionId, Reply, Spellings, Wanted};
+use crate::sequencer::{ConnectionId, ReplySink, Spellings, SubscriptionTarget};
 
 /// The host's end of a connection.
 pub(crate) struct Peer {
@@ -38,7 +38,7 @@ pub(crate) struct Peer {
     spellings: Arc<Spellings>,
     watches: Watches,
     /// What the client is asked, where it offers answers.
-    asked: Option<Arc<Calls>>,
+    asked: Option<Arc<CallTable>>,
 }
 
 /// The frame of a notification, where this protocol and the client's version have one for this.
@@ -48,7 +48,7 @@ pub(crate) fn notification(
     version: Version,
     spelling: Spelling,
 ) -> Option<Arc<str>> {
-    let notification = ahp::encode::notification(change, session, &Names::of(session), spelling)?;
+    let notification = ahp::encode::notification(change, session, &SessionUris::of(session), spelling)?;
     let method = notification.method().as_str();
     if !ahp::version::knows(version, method) {
         return None;
@@ -88,7 +88,11 @@ impl Peer {
     }
 
     /// Answers a request, or gives the reply back with the error to answer with.
-    pub(super) async fn request(&mut self, request: Request<'_>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
+    pub(super) async fn request(
+        &mut self,
+        request: Request<'_>,
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let Request { id, method, params } = request;
         let Some(known) = Method::named(&method) else {
             let error = match self.client {
@@ -155,7 +159,7 @@ impl Peer {
             ahp::notify::DISPATCH_ACTION => match read_params::<ahp::DispatchActionParams>(params) {
                 Ok(params) => self.dispatch(client, params).await,
                 Err(error) => {
-                    let refusal = UnnumberedAction::refusal;
+                    let refusal = InvalidSeqAction::refusal;
                     unnumbered::refuse(&self.host, self.id, client, params, error, refusal).await
                 }
             },
@@ -165,12 +169,12 @@ impl Peer {
 }
 
 /// What a channel's name leads to, where it is a channel that events come from.
-fn wanted(channel: Channel) -> Option<Wanted> {
+fn wanted(channel: ChannelName) -> Option<SubscriptionTarget> {
     match channel {
-        Channel::Root => Some(Wanted::Root),
-        Channel::Session(name) => Some(Wanted::Session(name)),
-        Channel::Chat(name) => Some(Wanted::Chat(name)),
-        Channel::ResourceWatch(_) => None,
+        ChannelName::Root => Some(SubscriptionTarget::Root),
+        ChannelName::Session(name) => Some(SubscriptionTarget::Session(name)),
+        ChannelName::Chat(name) => Some(SubscriptionTarget::Chat(name)),
+        ChannelName::ResourceWatch(_) => None,
     }
 }
 

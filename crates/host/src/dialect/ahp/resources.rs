@@ -11,16 +11,18 @@ use grove_core::{ContentId, SessionId, Timestamp};
 use grove_wire::ahp::{self, error_code};
 use grove_wire::jsonrpc::{ErrorObject, code};
 use grove_wire::v1::project::parse_content_uri;
-use grove_work::{Access, ChangeKind, FileError, Kind, Links, Notice, Watch, WatchError, WatchRequest};
+use grove_work::{
+    FileAccess, FileError, FileKind, PathChangeKind, SymlinkMode, Watch, WatchError, WatchEvent, WatchRequest,
+};
 use serde_json::value::RawValue;
 
 use super::{Peer, not_found};
 use crate::dialect::answer::{read_params, stopped};
 use crate::host::Host;
-use crate::sequencer::{Aside, ConnectionId, ToSequencer};
+use crate::sequencer::{ConnectionId, DirectReply, ToSequencer};
 
 /// How many watches a connection may have.
-const MOST_WATCHES: usize = 128;
+const MAX_WATCHES: usize = 128;
 
 impl Peer {
     pub(super) async fn read(&self, params: Option<&RawValue>) -> Result<ahp::ResourceReadResult, ErrorObject> {
@@ -66,11 +68,11 @@ impl Peer {
         let policy = self.host.policy().await.map_err(stopped)?;
         let entries =
             grove_work::list(&policy, &path, self.host.0.config.limits.folder_entries).await.map_err(refused)?;
-        let entry = |entry: grove_work::Entry| ahp::DirectoryEntry {
+        let entry = |entry: grove_work::FolderEntry| ahp::DirectoryEntry {
             name: entry.name,
             kind: match entry.kind {
-                Kind::Folder => ahp::DirectoryEntryType::Directory,
-                Kind::File | Kind::Link => ahp::DirectoryEntryType::File,
+                FileKind::Folder => ahp::DirectoryEntryType::Directory,
+                FileKind::File | FileKind::Link => ahp::DirectoryEntryType::File,
             },
         };
         Ok(ahp::ResourceListResult { entries: entries.into_iter().map(entry).collect() })
@@ -82,14 +84,14 @@ impl Peer {
         let refused = |error: FileError| file_error(&error, &params.uri);
         let path = grove_work::local_path(&params.uri).map_err(refused)?;
         let policy = self.host.policy().await.map_err(stopped)?;
-        let links = if params.follow_symlinks == Some(false) { Links::Keep } else { Links::Follow };
+        let links = if params.follow_symlinks == Some(false) { SymlinkMode::NoFollow } else { SymlinkMode::Follow };
         let found = grove_work::resolve(&policy, &path, links).await.map_err(refused)?;
         Ok(ahp::ResourceResolveResult {
             uri: grove_work::file_uri(&found.path),
             kind: match found.kind {
-                Kind::File => ahp::ResourceType::File,
-                Kind::Folder => ahp::ResourceType::Directory,
-                Kind::Link => ahp::ResourceType::Symlink,
+                FileKind::File => ahp::ResourceType::File,
+                FileKind::Folder => ahp::ResourceType::Directory,
+                FileKind::Link => ahp::ResourceType::Symlink,
             },
             size: found.size,
             mtime: found.modified.and_then(time_text),
@@ -109,10 +111,10 @@ impl Peer {
             return Err(ErrorObject::new(error_code::PERMISSION_DENIED, message));
         }
         let policy = self.host.policy().await.map_err(stopped)?;
-        let found = grove_work::resolve(&policy, &path, Links::Follow).await.map_err(refused)?;
+        let found = grove_work::resolve(&policy, &path, SymlinkMode::Follow).await.map_err(refused)?;
         if params.read == Some(true) {
             // To read a folder is to list it.
-            let access = if found.kind == Kind::Folder { Access::Browse } else { Access::Read };
+            let access = if found.kind == FileKind::Folder { FileAccess::Browse } else { FileAccess::Read };
             policy.allowed(&path, access).await.map_err(refused)?;
         }
         Ok(ahp::EmptyResult {})
@@ -139,8 +141,8 @@ impl Peer {
         };
         let policy = self.host.policy().await.map_err(stopped)?;
         let watcher = self.host.watcher().map_err(|error| watch_error(&error, &params.uri))?;
-        if self.watches.all.len() >= MOST_WATCHES {
-            let message = format!("a connection may have {MOST_WATCHES} watches at most: unsubscribe from one first");
+        if self.watches.all.len() >= MAX_WATCHES {
+            let message = format!("a connection may have {MAX_WATCHES} watches at most: unsubscribe from one first");
             return Err(ErrorObject::invalid_request(message));
         }
         let watch = watcher.watch(&policy, request).await.map_err(|error| watch_error(&error, &params.uri))?;
@@ -152,11 +154,11 @@ impl Peer {
 pub(super) struct Watches {
     host: Host,
     connection: ConnectionId,
-    all: HashMap<String, Watching>,
+    all: HashMap<String, WatchEntry>,
     count: u64,
 }
 
-struct Watching {
+struct WatchEntry {
     state: ahp::ResourceWatchState,
     /// Until somebody listens, what is seen waits in here.
     watch: Option<Watch>,
@@ -173,7 +175,7 @@ impl Watches {
         self.count += 1;
         let id = format!("{}-{}", self.connection.0, self.count);
         let channel = format!("ahp-resource-watch:/{id}");
-        self.all.insert(id, Watching { state, watch: Some(watch), telling: None });
+        self.all.insert(id, WatchEntry { state, watch: Some(watch), telling: None });
         channel
     }
 
@@ -202,7 +204,7 @@ impl Watches {
     }
 }
 
-impl Watching {
+impl WatchEntry {
     fn stop(self) {
         if let Some(telling) = self.telling {
             telling.abort();
@@ -220,31 +222,31 @@ impl Drop for Watches {
 async fn tell(host: Host, connection: ConnectionId, channel: String, mut watch: Watch) {
     while let Some(Ok(notice)) = watch.next().await {
         let Ok(policy) = host.policy().await else { return };
-        if policy.allowed(watch.path(), Access::See).await.is_err() {
+        if policy.allowed(watch.path(), FileAccess::See).await.is_err() {
             return;
         }
         let change = |path: &std::path::Path, kind| ahp::ResourceChange { uri: grove_work::file_uri(path), kind };
         let items = match notice {
-            Notice::Changes(changes) => changes
+            WatchEvent::Changes(changes) => changes
                 .iter()
                 .map(|seen| {
                     let kind = match seen.kind {
-                        ChangeKind::Added => ahp::ResourceChangeType::Added,
-                        ChangeKind::Changed => ahp::ResourceChangeType::Updated,
-                        ChangeKind::Deleted => ahp::ResourceChangeType::Deleted,
+                        PathChangeKind::Added => ahp::ResourceChangeType::Added,
+                        PathChangeKind::Changed => ahp::ResourceChangeType::Updated,
+                        PathChangeKind::Deleted => ahp::ResourceChangeType::Deleted,
                     };
                     change(&seen.path, kind)
                 })
                 .collect(),
             // More happened than was kept: the whole is to be looked at anew.
-            Notice::Overflow => vec![change(watch.path(), ahp::ResourceChangeType::Updated)],
+            WatchEvent::Overflow => vec![change(watch.path(), ahp::ResourceChangeType::Updated)],
         };
         let changed = ahp::ResourceWatchChanged { changes: ahp::ResourceChanges { items } };
         let action = ahp::ResourceWatchAction::Changed(changed);
         let channel = channel.clone();
-        let frame = move |seq| ahp::encode::aside(&channel, &action, seq, None, None).map(Arc::from);
-        let aside = Aside { connection, frame: Box::new(frame), answer: None };
-        if host.0.sequencer.tell(ToSequencer::Tell(aside)).await.is_err() {
+        let frame = move |seq| ahp::encode::direct_reply(&channel, &action, seq, None, None).map(Arc::from);
+        let direct_reply = DirectReply { connection, frame: Box::new(frame), answer: None };
+        if host.0.sequencer.tell(ToSequencer::SendDirect(direct_reply)).await.is_err() {
             return;
         }
     }

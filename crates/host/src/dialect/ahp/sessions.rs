@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_core::*;
-use grove_wire::ahp::uri::{Channel, ChatName, Names, SessionName, Spelling};
+use grove_wire::ahp::uri::{ChannelName, ChatName, SessionName, SessionUris, Spelling};
 use grove_wire::ahp::{self, error_code, project};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
-use grove_wire::x_grove::history::About;
+use grove_wire::x_grove::history::HistoryMetadata;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -16,24 +16,24 @@ use super::{Peer, no_session, not_found, shown};
 use crate::connection::Encode;
 use crate::dialect::answer::{encode, read_params, stopped};
 use crate::dialect::history::unavailable;
-use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
+use crate::dialect::turns::{self, TurnPage, TurnsError, newest};
 use crate::dialect::x_grove::{refusal_code, tree_error};
-use crate::history::{CONTINUE_FIRST, Query};
+use crate::history::{CONTINUE_FIRST, HistoryQuery};
 use crate::host::{CreateError, CreateSession, install_hint};
-use crate::sequencer::{Aside, Found, Published, Reply, ToSequencer, Wanted};
-use crate::session::{NewChat, Refusal, SessionHandle, ToSession};
+use crate::sequencer::{DirectReply, PublishedState, ReplySink, ResolvedTarget, SubscriptionTarget, ToSequencer};
+use crate::session::{ChatForkRequest, CommandError, SessionHandle, ToSession};
 
 /// How many sessions a list has when nothing is said, and at most.
-const MOST_SESSIONS: usize = 10_000;
+const MAX_SESSIONS: usize = 10_000;
 /// Says in the `_meta` of `listSessions` whether sessions of other tools are listed: `false` leaves them out of every page.
 const HISTORY: &str = "history";
 /// How many turns come with one `fetchTurns`.
 const TURNS_AT_ONCE: usize = 50;
 /// How many completions are offered.
-const MOST_COMPLETIONS: usize = 50;
+const MAX_COMPLETIONS: usize = 50;
 
 /// A session's place in the list: the one that changed last comes first.
-type Place = (Timestamp, SessionId);
+type ListPosition = (Timestamp, SessionId);
 
 impl Peer {
     pub(super) async fn list_sessions(
@@ -45,31 +45,32 @@ impl Peer {
         let own_only = params.meta.as_ref().and_then(|meta| meta.get(HISTORY)).and_then(Value::as_bool) == Some(false);
         let by_page = (params.limit.is_some() || params.cursor.is_some()) && !own_only;
         let after = params.cursor.as_deref().map(read_cursor).transpose()?;
-        let limit = params.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MOST_SESSIONS);
-        let limit = limit.clamp(1, MOST_SESSIONS);
+        let limit = params.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MAX_SESSIONS);
+        let limit = limit.clamp(1, MAX_SESSIONS);
         let history = match self.host.history() {
             Some(history) if by_page => {
                 // One more tells whether there is a next page.
-                let query = Query { after: after.clone(), limit: limit + 1, ..Query::default() };
+                let query = HistoryQuery { after: after.clone(), limit: limit + 1, ..HistoryQuery::default() };
                 history.list(query).await.map_err(|error| unavailable(&error))?
             }
             Some(_) | None => Vec::new(),
         };
         let spellings = self.spellings.clone();
-        let look = move |published: &Published, _| {
+        let look = move |published: &PublishedState, _| {
             let place = |session: &Session| (project::last_modified(session), session.id.clone());
             let own = published.listed().map(|(session, failed)| (place(session), session, failed, None));
             // A session that was taken in under its own id is the host's.
             let foreign = history.iter().filter(|row| !published.is_known(&row.session.id));
             let foreign = foreign.map(|row| (place(&row.session), &row.session, false, Some(&row.about)));
-            let mut sessions: Vec<(Place, &Session, bool, Option<&About>)> = own.chain(foreign).collect();
+            let mut sessions: Vec<(ListPosition, &Session, bool, Option<&HistoryMetadata>)> =
+                own.chain(foreign).collect();
             sessions.sort_unstable_by(|(a, ..), (b, ..)| b.cmp(a));
             let start = after.map_or(0, |after| sessions.partition_point(|(place, ..)| *place >= after));
             let page = &sessions[start..sessions.len().min(start + limit)];
             let items = page.iter().map(|(_, session, failed, about)| {
-                let (names, spelling) = (Names::of(session), spellings.of(&session.id));
+                let (names, spelling) = (SessionUris::of(session), spellings.of(&session.id));
                 match about {
-                    Some(about) => project::foreign_summary(session, about, &names, spelling),
+                    Some(about) => project::history_summary(session, about, &names, spelling),
                     None => project::summary(session, *failed, &names, spelling),
                 }
             });
@@ -82,12 +83,12 @@ impl Peer {
 
     pub(super) async fn create_session(&mut self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: ahp::CreateSessionParams = read_params(params)?;
-        let Some(Channel::Session(name)) = Channel::parse(&params.channel) else {
+        let Some(ChannelName::Session(name)) = ChannelName::parse(&params.channel) else {
             let message = format!("{} is no session URI: it must be <scheme>:/<id>", shown(&params.channel));
             return Err(ErrorObject::invalid_params(message));
         };
         // It would hide what is there under this name.
-        if self.host.is_history(&Wanted::Session(name.clone())).await {
+        if self.host.is_history(&SubscriptionTarget::Session(name.clone())).await {
             return Err(ErrorObject::new(error_code::SESSION_ALREADY_EXISTS, CONTINUE_FIRST));
         }
         let provider = self.provider_of(params.provider, &name).await?;
@@ -142,7 +143,7 @@ impl Peer {
     pub(super) async fn dispose_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: ahp::ChannelParams = read_params(params)?;
         let uri = match self.find(&params.channel).await? {
-            Some(Whereabouts::Session(uri)) => uri,
+            Some(ChannelTarget::Session(uri)) => uri,
             Some(_) | None => return Err(self.unchangeable(&params.channel, no_session(&params.channel)).await),
         };
         match self.host.dispose_session(&uri).await.map_err(stopped)? {
@@ -162,7 +163,7 @@ impl Peer {
             return Err(ErrorObject::invalid_params(Rejection::EmptyMessage.to_string()));
         }
         let session = match self.find(&params.channel).await? {
-            Some(Whereabouts::Session(uri)) => self.handle_of(&uri).await?,
+            Some(ChannelTarget::Session(uri)) => self.handle_of(&uri).await?,
             Some(_) | None => None,
         };
         let Some(session) = session else {
@@ -206,14 +207,14 @@ impl Peer {
             }
         };
         let source = match self.find(&from).await? {
-            Some(Whereabouts::Chat(uri, chat)) if uri == session.uri => chat,
-            Some(Whereabouts::Chat(..)) => {
+            Some(ChannelTarget::Chat(uri, chat)) if uri == session.uri => chat,
+            Some(ChannelTarget::Chat(..)) => {
                 let message = format!("{} is of another session: fork that one (x-grove/fork)", shown(&from));
                 return Err(ErrorObject::invalid_params(message));
             }
             Some(_) | None => return Err(self.unchangeable(&from, not_found(&from)).await),
         };
-        let new = NewChat { chat, uri, turn: turn.into(), kind };
+        let new = ChatForkRequest { chat, uri, turn: turn.into(), kind };
         let (done, told) = oneshot::channel();
         let gone = || no_session(session.uri.as_str());
         session.inbox.send(ToSession::Fork(source, new, done)).await.map_err(|_| gone())?;
@@ -224,8 +225,8 @@ impl Peer {
     async fn new_chat(&self, session: &SessionUri, uri: &str) -> Result<ChatId, ErrorObject> {
         let exists = |message: String| ErrorObject::new(error_code::ALREADY_EXISTS, message);
         let shown = shown(uri);
-        let name = match Channel::parse(uri) {
-            Some(Channel::Chat(name)) => name,
+        let name = match ChannelName::parse(uri) {
+            Some(ChannelName::Chat(name)) => name,
             Some(_) | None => {
                 let message = format!("{shown} is not a chat's URI: choose ahp-chat:/<id>");
                 return Err(ErrorObject::invalid_params(message));
@@ -239,7 +240,7 @@ impl Peer {
             ChatName::ById(_) => None,
         };
         let (at, wanted) = (session.clone(), chat.clone());
-        let look = move |published: &Published, _| {
+        let look = move |published: &PublishedState, _| {
             let here = published.state.sessions.values().find(|session| session.uri == at);
             let is_elsewhere = place.is_some_and(|place| !here.is_some_and(|here| place.fits(here)));
             let taken_by = match published.is_known(&SessionId::from(wanted.as_str())) {
@@ -267,7 +268,7 @@ impl Peer {
     pub(super) async fn dispose_chat(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: ahp::ChannelParams = read_params(params)?;
         let (uri, chat) = match self.find(&params.channel).await? {
-            Some(Whereabouts::Chat(uri, chat)) => (uri, chat),
+            Some(ChannelTarget::Chat(uri, chat)) => (uri, chat),
             Some(_) | None => return Err(self.unchangeable(&params.channel, not_found(&params.channel)).await),
         };
         let session = self.handle_of(&uri).await?.ok_or_else(|| not_found(&params.channel))?;
@@ -280,14 +281,14 @@ impl Peer {
     }
 
     /// The tree that a channel has: a chat's own, or that of its session's main chat.
-    pub(in crate::dialect) async fn place(&self, channel: &str) -> Result<crate::branch::TreePlace, ErrorObject> {
+    pub(in crate::dialect) async fn place(&self, channel: &str) -> Result<crate::branch::ChatAddress, ErrorObject> {
         match self.find(channel).await? {
-            Some(Whereabouts::Session(session)) => Ok((session, Session::MAIN_CHAT.into())),
-            Some(Whereabouts::Chat(session, chat)) => Ok((session, chat)),
-            Some(Whereabouts::Root) => Err(no_session(channel)),
+            Some(ChannelTarget::Session(session)) => Ok((session, Session::MAIN_CHAT.into())),
+            Some(ChannelTarget::Chat(session, chat)) => Ok((session, chat)),
+            Some(ChannelTarget::Root) => Err(no_session(channel)),
             None => {
-                let missing = match Channel::parse(channel) {
-                    Some(Channel::Session(name)) => self.missing(&name.id, channel).await,
+                let missing = match ChannelName::parse(channel) {
+                    Some(ChannelName::Session(name)) => self.missing(&name.id, channel).await,
                     Some(_) | None => no_session(channel),
                 };
                 Err(self.unchangeable(channel, missing).await)
@@ -297,7 +298,7 @@ impl Peer {
 
     /// That another tool's session cannot be changed, or that there is nothing.
     async fn unchangeable(&self, channel: &str, otherwise: ErrorObject) -> ErrorObject {
-        match Channel::parse(channel).and_then(super::wanted) {
+        match ChannelName::parse(channel).and_then(super::wanted) {
             Some(wanted) if self.host.is_history(&wanted).await => ErrorObject::new(otherwise.code, CONTINUE_FIRST),
             Some(_) | None => otherwise,
         }
@@ -312,12 +313,14 @@ impl Peer {
     }
 
     /// What a channel's name leads to.
-    pub(super) async fn find(&self, channel: &str) -> Result<Option<Whereabouts>, ErrorObject> {
+    pub(super) async fn find(&self, channel: &str) -> Result<Option<ChannelTarget>, ErrorObject> {
         let Some(wanted) = self.wanted(channel).await else { return Ok(None) };
-        let look = move |published: &Published, _| match published.find(&wanted)? {
-            Found::Root => Some(Whereabouts::Root),
-            Found::Whole(session) | Found::Session(session) => Some(Whereabouts::Session(session.uri.clone())),
-            Found::Chat(session, chat) => Some(Whereabouts::Chat(session.uri.clone(), chat.id.clone())),
+        let look = move |published: &PublishedState, _| match published.find(&wanted)? {
+            ResolvedTarget::Root => Some(ChannelTarget::Root),
+            ResolvedTarget::SessionWithMainChat(session) | ResolvedTarget::Session(session) => {
+                Some(ChannelTarget::Session(session.uri.clone()))
+            }
+            ResolvedTarget::Chat(session, chat) => Some(ChannelTarget::Chat(session.uri.clone(), chat.id.clone())),
         };
         self.host.0.sequencer.read(look).await.map_err(stopped)
     }
@@ -327,20 +330,20 @@ impl Peer {
         &self,
         id: Id,
         params: Option<&RawValue>,
-        reply: Reply,
-    ) -> Result<(), (Reply, ErrorObject)> {
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let answer = encode(&id, &ahp::EmptyResult {});
         match self.older_turns(params).await {
             Ok(None) => reply(Encode::Text(answer)),
             Ok(Some((channel, action))) => {
                 let frame = move |seq| {
                     let action = RawValue::from_string(action).ok()?;
-                    ahp::encode::aside(&channel, &action, seq, None, None).map(Arc::from)
+                    ahp::encode::direct_reply(&channel, &action, seq, None, None).map(Arc::from)
                 };
                 let answer = Encode::Text(answer);
-                let loaded = Aside { connection: self.id, frame: Box::new(frame), answer: Some((reply, answer)) };
+                let loaded = DirectReply { connection: self.id, frame: Box::new(frame), answer: Some((reply, answer)) };
                 // A host that is stopping closes the connection; that is the answer.
-                self.host.0.sequencer.tell(ToSequencer::Tell(loaded)).await.ok();
+                self.host.0.sequencer.tell(ToSequencer::SendDirect(loaded)).await.ok();
             }
             Err(error) => return Err((reply, error)),
         }
@@ -352,7 +355,7 @@ impl Peer {
         let params: ahp::FetchTurnsParams = read_params(params)?;
         let missing = || not_found(&params.channel);
         let wanted = self.wanted(&params.channel).await.ok_or_else(missing)?;
-        if !matches!(wanted, Wanted::Chat(_)) {
+        if !matches!(wanted, SubscriptionTarget::Chat(_)) {
             return Err(missing());
         }
         let Some(cursor) = &params.cursor else { return Ok(None) };
@@ -365,9 +368,9 @@ impl Peer {
             }
             TurnsError::Unreadable(error) => ErrorObject::invalid_params(error.to_string()),
             TurnsError::History(error) => unavailable(&error),
-            TurnsError::Stopped(error) => stopped(error),
+            TurnsError::HostStopped(error) => stopped(error),
         })?;
-        let FoundTurns { session, turns, older } = found;
+        let TurnPage { session, turns, older } = found;
         let window =
             newest(&turns, |turn| project::turn_json(&session, turn), self.host.0.config.limits.snapshot_bytes);
         let first = turns.get(turns.len() - window.len());
@@ -430,16 +433,18 @@ impl Peer {
     pub(super) async fn completions(&self, params: Option<&RawValue>) -> Result<ahp::CompletionsResult, ErrorObject> {
         let params: ahp::CompletionsParams = read_params(params)?;
         let wanted = self.wanted(&params.channel).await;
-        let wanted = wanted.filter(|wanted| matches!(wanted, Wanted::Chat(_)));
+        let wanted = wanted.filter(|wanted| matches!(wanted, SubscriptionTarget::Chat(_)));
         let wanted = wanted.ok_or_else(|| not_found(&params.channel))?;
-        let look = move |published: &Published, _| match published.find(&wanted)? {
-            Found::Chat(session, _) => Some(session.working_directories.first().cloned()),
-            Found::Root | Found::Whole(_) | Found::Session(_) => None,
+        let look = move |published: &PublishedState, _| match published.find(&wanted)? {
+            ResolvedTarget::Chat(session, _) => Some(session.working_directories.first().cloned()),
+            ResolvedTarget::Root | ResolvedTarget::SessionWithMainChat(_) | ResolvedTarget::Session(_) => None,
         };
         let folder = self.host.0.sequencer.read(look).await.map_err(stopped)?;
         let folder = folder.ok_or_else(|| not_found(&params.channel))?;
         let none = ahp::CompletionsResult::default();
-        let (Some(folder), Some(word)) = (folder, Word::at(&params.text, params.offset)) else { return Ok(none) };
+        let (Some(folder), Some(word)) = (folder, FileReference::at(&params.text, params.offset)) else {
+            return Ok(none);
+        };
         let Ok(folder) = grove_work::local_path(&folder) else { return Ok(none) };
         let (inside, begins) = word.path.rsplit_once('/').unwrap_or(("", &word.path));
         let looked_in = folder.join(inside);
@@ -447,7 +452,7 @@ impl Peer {
         let most = self.host.0.config.limits.folder_entries;
         // What cannot be listed has no completions.
         let entries = grove_work::list(&policy, &looked_in, most).await.unwrap_or_default();
-        let fitting = entries.into_iter().filter(|entry| entry.name.starts_with(begins)).take(MOST_COMPLETIONS);
+        let fitting = entries.into_iter().filter(|entry| entry.name.starts_with(begins)).take(MAX_COMPLETIONS);
         let items = fitting.map(|entry| completion(&word, inside, &looked_in, &entry));
         Ok(ahp::CompletionsResult { items: items.collect() })
     }
@@ -462,7 +467,7 @@ enum NameOwner {
 }
 
 /// Where a channel's name leads.
-pub(super) enum Whereabouts {
+pub(super) enum ChannelTarget {
     Root,
     Session(SessionUri),
     /// A chat of the session with this URI.
@@ -470,13 +475,13 @@ pub(super) enum Whereabouts {
 }
 
 /// A reference that is being written: where its `@` stands, and what comes behind it.
-struct Word {
+struct FileReference {
     start: u64,
     end: u64,
     path: String,
 }
 
-impl Word {
+impl FileReference {
     /// The reference that ends at a place, counted in UTF-16 units.
     fn at(text: &str, offset: u64) -> Option<Self> {
         let mut before = String::new();
@@ -495,8 +500,13 @@ impl Word {
     }
 }
 
-fn completion(word: &Word, inside: &str, folder: &Path, entry: &grove_work::Entry) -> ahp::CompletionItem {
-    let is_folder = entry.kind == grove_work::Kind::Folder;
+fn completion(
+    word: &FileReference,
+    inside: &str,
+    folder: &Path,
+    entry: &grove_work::FolderEntry,
+) -> ahp::CompletionItem {
+    let is_folder = entry.kind == grove_work::FileKind::Folder;
     let parent = if inside.is_empty() { String::new() } else { format!("{inside}/") };
     let slash = if is_folder { "/" } else { "" };
     ahp::CompletionItem {
@@ -517,17 +527,17 @@ fn completion(word: &Word, inside: &str, folder: &Path, entry: &grove_work::Entr
     }
 }
 
-fn write_cursor((at, id): &Place) -> String {
+fn write_cursor((at, id): &ListPosition) -> String {
     format!("{}:{id}", at.0)
 }
 
-fn read_cursor(cursor: &str) -> Result<Place, ErrorObject> {
+fn read_cursor(cursor: &str) -> Result<ListPosition, ErrorObject> {
     let place = cursor.split_once(':').and_then(|(at, id)| Some((Timestamp(at.parse().ok()?), SessionId::from(id))));
     place.ok_or_else(|| ErrorObject::invalid_params(format!("{} is no cursor of this list", shown(cursor))))
 }
 
 /// Why a session did not do something, as an answer.
-fn refused(refusal: Refusal) -> ErrorObject {
+fn refused(refusal: CommandError) -> ErrorObject {
     ErrorObject::new(refusal_code(&refusal), refusal.to_string())
 }
 
@@ -546,9 +556,9 @@ fn create_error(error: &CreateError) -> ErrorObject {
         CreateError::Folder(_)
         | CreateError::Provider { .. }
         | CreateError::BeingCopied(_)
-        | CreateError::NoId(_)
+        | CreateError::IdGenerationError(_)
         | CreateError::NotStored(_)
-        | CreateError::Stopped(_) => code::INTERNAL,
+        | CreateError::HostStopped(_) => code::INTERNAL,
     };
     ErrorObject::new(code, error.to_string())
 }
@@ -559,7 +569,7 @@ mod tests {
 
     #[test]
     fn a_reference_ends_where_the_cursor_is_and_counts_in_utf16() {
-        let word = |text: &str, offset| Word::at(text, offset).map(|word| (word.start, word.end, word.path));
+        let word = |text: &str, offset| FileReference::at(text, offset).map(|word| (word.start, word.end, word.path));
         assert_eq!(word("see @src/ma", 11), Some((4, 11, "src/ma".into())));
         assert_eq!(word("see @src/ma please", 11), Some((4, 11, "src/ma".into())));
         assert_eq!(word("😀 @a", 5), Some((3, 5, "a".into())));

@@ -4,26 +4,26 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use grove_core::{Chat, SessionId};
-use grove_wire::ahp::uri::{Channel, Names};
+use grove_wire::ahp::uri::{ChannelName, SessionUris};
 use grove_wire::ahp::{self, project};
 
 use super::wanted;
 use crate::config::Limits;
 use crate::dialect::turns::newest;
-use crate::history::{self, Opened};
-use crate::sequencer::{Found, Published, Wanted, Welcome};
+use crate::history::{self, HistoryTranscript};
+use crate::sequencer::{AttachOutcome, PublishedState, ResolvedTarget, SubscriptionTarget};
 
 /// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
 const FULL_SNAPSHOTS: usize = 8;
 
 /// How much of a chat a client wants to see at first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View {
+pub(super) struct SnapshotLimits {
     pub(super) turns: usize,
     pub(super) bytes: usize,
 }
 
-impl View {
+impl SnapshotLimits {
     /// All that is held, where one answer holds so many snapshots.
     pub(super) fn all(limits: &Limits, snapshots: usize) -> Self {
         let share = limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / snapshots.max(1));
@@ -32,33 +32,33 @@ impl View {
 }
 
 /// A channel's state, taken at a number and not yet encoded.
-pub(super) struct Cut {
+pub(super) struct PendingSnapshot {
     /// The channel as the client spelled it.
     uri: String,
     seq: u64,
-    state: CutState,
+    state: PendingSnapshotState,
 }
 
-enum CutState {
+enum PendingSnapshotState {
     Root(Box<ahp::RootState>),
     Session(Box<ahp::SessionState>),
-    Chat { session: SessionId, chat: Box<Chat>, names: Box<Names>, spelling: ahp::uri::Spelling, bytes: usize },
-    Foreign(Foreign),
+    Chat { session: SessionId, chat: Box<Chat>, names: Box<SessionUris>, spelling: ahp::uri::Spelling, bytes: usize },
+    HistorySnapshot(HistorySnapshot),
 }
 
 /// The state of a session that is not the host's own, or of its chat. It is encoded at once, so that what it was read from is
 /// let go.
-pub(super) struct Foreign(String);
+pub(super) struct HistorySnapshot(String);
 
 /// The states of what a connection is subscribed to now, and of what other tools left; the rest of what it asked for is left
 /// out.
 pub(super) fn cut_all(
     uris: &[String],
-    foreign: Vec<Option<Foreign>>,
-    attached: &Welcome<'_>,
+    foreign: Vec<Option<HistorySnapshot>>,
+    attached: &AttachOutcome<'_>,
     limits: &Limits,
-) -> Vec<Cut> {
-    let view = View::all(limits, uris.len());
+) -> Vec<PendingSnapshot> {
+    let view = SnapshotLimits::all(limits, uris.len());
     let asked = uris.iter().zip(foreign).zip(&attached.subscribed);
     let cuts = asked.filter_map(|((uri, foreign), subscribed)| match subscribed {
         true => cut(uri, attached.published, limits, view),
@@ -67,45 +67,52 @@ pub(super) fn cut_all(
     cuts.collect()
 }
 
-pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, view: View) -> Option<Cut> {
-    let wanted = wanted(Channel::parse(uri)?)?;
+pub(super) fn cut(
+    uri: &str,
+    published: &PublishedState,
+    limits: &Limits,
+    view: SnapshotLimits,
+) -> Option<PendingSnapshot> {
+    let wanted = wanted(ChannelName::parse(uri)?)?;
     let spelling = wanted.spelling();
     let state = match published.find(&wanted)? {
-        Found::Root => CutState::Root(Box::new(project::root(&published.state.root))),
-        Found::Whole(session) | Found::Session(session) => {
-            CutState::Session(Box::new(project::session(session, &Names::of(session), spelling)))
+        ResolvedTarget::Root => PendingSnapshotState::Root(Box::new(project::root(&published.state.root))),
+        ResolvedTarget::SessionWithMainChat(session) | ResolvedTarget::Session(session) => {
+            PendingSnapshotState::Session(Box::new(project::session(session, &SessionUris::of(session), spelling)))
         }
-        Found::Chat(session, chat) => CutState::Chat {
+        ResolvedTarget::Chat(session, chat) => PendingSnapshotState::Chat {
             session: session.id.clone(),
             chat: Box::new(chat.with_newest_turns(limits.snapshot_turns.min(view.turns))),
-            names: Box::new(Names::of(session)),
+            names: Box::new(SessionUris::of(session)),
             spelling,
             bytes: view.bytes,
         },
     };
-    Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
+    Some(PendingSnapshot { uri: uri.to_owned(), seq: published.seq, state })
 }
 
-impl Foreign {
+impl HistorySnapshot {
     /// The state of what a name leads to; nothing where the session has no such chat.
-    pub(super) fn of(wanted: &Wanted, opened: &Opened, view: View) -> Option<Self> {
-        let Opened { session, started } = opened;
-        let (names, spelling) = (Names::of(session), wanted.spelling());
+    pub(super) fn of(wanted: &SubscriptionTarget, opened: &HistoryTranscript, view: SnapshotLimits) -> Option<Self> {
+        let HistoryTranscript { session, started } = opened;
+        let (names, spelling) = (SessionUris::of(session), wanted.spelling());
         let json = match wanted {
-            Wanted::Root | Wanted::Whole(_) => return None,
-            Wanted::Session(_) => serde_json::to_string(&project::foreign_session(session, started, &names, spelling)),
-            Wanted::Chat(_) => {
+            SubscriptionTarget::Root | SubscriptionTarget::SessionWithMainChat(_) => return None,
+            SubscriptionTarget::Session(_) => {
+                serde_json::to_string(&project::history_session(session, started, &names, spelling))
+            }
+            SubscriptionTarget::Chat(_) => {
                 let (_, chat) = history::place(wanted)?;
                 let chat = session.chat(&chat)?;
                 let (turns, cursor) = window(&session.id, chat, view.bytes);
-                project::foreign_chat_json((&session.id, chat), started, &turns, cursor, &names, spelling)
+                project::history_chat_json((&session.id, chat), started, &turns, cursor, &names, spelling)
             }
         };
         Some(Self(plain(json)))
     }
 
-    pub(super) fn at(self, uri: &str, seq: u64) -> Cut {
-        Cut { uri: uri.to_owned(), seq, state: CutState::Foreign(self) }
+    pub(super) fn at(self, uri: &str, seq: u64) -> PendingSnapshot {
+        PendingSnapshot { uri: uri.to_owned(), seq, state: PendingSnapshotState::HistorySnapshot(self) }
     }
 }
 
@@ -124,16 +131,16 @@ fn plain(json: serde_json::Result<String>) -> String {
     json.unwrap_or_else(|_| "null".to_owned())
 }
 
-impl Cut {
+impl PendingSnapshot {
     pub(super) fn json(&self) -> String {
         let state = match &self.state {
-            CutState::Root(root) => Cow::Owned(plain(serde_json::to_string(root))),
-            CutState::Session(session) => Cow::Owned(plain(serde_json::to_string(session))),
-            CutState::Chat { session, chat, names, spelling, bytes } => {
+            PendingSnapshotState::Root(root) => Cow::Owned(plain(serde_json::to_string(root))),
+            PendingSnapshotState::Session(session) => Cow::Owned(plain(serde_json::to_string(session))),
+            PendingSnapshotState::Chat { session, chat, names, spelling, bytes } => {
                 let (turns, cursor) = window(session, chat, *bytes);
                 Cow::Owned(plain(project::chat_json(session, chat, &turns, cursor, names, *spelling)))
             }
-            CutState::Foreign(Foreign(json)) => Cow::Borrowed(json.as_str()),
+            PendingSnapshotState::HistorySnapshot(HistorySnapshot(json)) => Cow::Borrowed(json.as_str()),
         };
         let uri = serde_json::to_string(&self.uri).unwrap_or_else(|_| "\"\"".to_owned());
         format!(r#"{{"resource":{uri},"state":{state},"fromSeq":{}}}"#, self.seq)

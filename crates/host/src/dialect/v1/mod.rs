@@ -8,35 +8,35 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, Timestamp, TurnId};
+use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::{self, ErrorObject, Id, Request};
 use grove_wire::registry::Registry;
-use grove_wire::unnumbered::UnnumberedAction;
 use grove_wire::v1::{self, Method, error_code, project};
 use grove_work::{FileError, file_uri, local_path};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use self::snapshot::{Foreign, cut, cut_all, share};
+use self::snapshot::{HistorySnapshot, cut, cut_all, share};
 use super::Dialect;
 use super::answer::{client_id, encode, join, not_initialized, read_params, stopped};
-use super::turns::{self, FoundTurns, TurnsError, newest};
+use super::turns::{self, TurnPage, TurnsError, newest};
 use super::unnumbered;
 use super::x_grove::announcement;
-use crate::branch::TreePlace;
+use crate::branch::ChatAddress;
 use crate::connection::{Encode, Queue};
-use crate::history::{CONTINUE_FIRST, OpenError, Query};
+use crate::history::{CONTINUE_FIRST, HistoryOpenError, HistoryQuery};
 use crate::host::{CreateError, CreateSession, Host};
 use crate::sequencer::{
-    Aside, Attach, AttachAnswer, AttachAs, ConnectionId, Missed, Origin, Reply, Seen, Subscribe, Subscribed,
-    ToSequencer, Wanted,
+    ActionOrigin, Attach, AttachAnswer, AttachMode, ConnectionId, DirectReply, MissedEvents, ReconnectPosition,
+    ReplySink, Subscribe, SubscribeOutcome, SubscriptionTarget, ToSequencer,
 };
-use crate::session::{self, Dispatch, ToSession, Wish};
+use crate::session::{self, ClientAction, ClientRequest, ToSession};
 
 /// How many turns `fetchTurns` gives when nothing is said.
 const DEFAULT_TURNS: u64 = 50;
 
 /// How many sessions of other tools a list has at most: the newest.
-const MOST_HISTORY: usize = 10_000;
+const MAX_HISTORY_SESSIONS: usize = 10_000;
 
 /// The host's end of a version-1 connection.
 pub(crate) struct Peer {
@@ -77,7 +77,7 @@ impl Peer {
     }
 
     /// The tree of a session, which here is that of its main chat.
-    pub(super) async fn place(&self, uri: &str) -> Result<TreePlace, ErrorObject> {
+    pub(super) async fn place(&self, uri: &str) -> Result<ChatAddress, ErrorObject> {
         let session = SessionUri::from(uri);
         match self.host.session(&session).await.map_err(stopped)? {
             Some(_) => Ok((session, Session::MAIN_CHAT.into())),
@@ -98,7 +98,11 @@ impl Peer {
     }
 
     /// Answers a request, or gives the reply back with the error to answer with.
-    pub(super) async fn request(&mut self, request: Request<'_>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
+    pub(super) async fn request(
+        &mut self,
+        request: Request<'_>,
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let Request { id, method, params } = request;
         let Some(method) = Method::named(&method) else {
             let error = match self.client {
@@ -136,8 +140,8 @@ impl Peer {
         &mut self,
         id: Id,
         params: Option<&RawValue>,
-        reply: Reply,
-    ) -> Result<(), (Reply, ErrorObject)> {
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let checked = read_params::<v1::InitializeParams>(params).and_then(|params| {
             let version = self.host.0.config.registry.negotiate(params.protocol_version);
             let version =
@@ -155,7 +159,7 @@ impl Peer {
         let wanted = subscriptions.clone();
         self.attach(
             client,
-            AttachAs::New(Dialect::V1 { version }),
+            AttachMode::New(Dialect::V1 { version }),
             &subscriptions,
             Box::new(move |attached| {
                 let seq = attached.published.seq;
@@ -179,7 +183,12 @@ impl Peer {
         Ok(())
     }
 
-    async fn reconnect(&mut self, id: Id, params: Option<&RawValue>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
+    async fn reconnect(
+        &mut self,
+        id: Id,
+        params: Option<&RawValue>,
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let checked = read_params::<v1::ReconnectParams>(params)
             .and_then(|params| Ok((client_id(params.client_id)?, params.last_seen_server_seq, params.subscriptions)));
         let (client, seen, subscriptions) = match checked {
@@ -192,17 +201,20 @@ impl Peer {
         let wanted = subscriptions.clone();
         self.attach(
             client,
-            AttachAs::Returning { seen: Seen::UpTo(seen), unless_known: Dialect::V1 { version: registry.current } },
+            AttachMode::Returning {
+                seen: ReconnectPosition::UpTo(seen),
+                unless_known: Dialect::V1 { version: registry.current },
+            },
             &subscriptions,
             Box::new(move |attached| -> Encode {
                 match attached.missed {
-                    Missed::Together(Some(missed)) => Encode::later(move || {
+                    MissedEvents::Together(Some(missed)) => Encode::later(move || {
                         let frames: Vec<_> =
                             missed.iter().filter_map(|(event, dialect)| event.frame(*dialect, &registry)).collect();
                         let actions = join(frames.iter().filter_map(|frame| v1::encode::envelope_in(frame)));
                         jsonrpc::response_raw(&id, &format!(r#"{{"type":"replay","actions":[{actions}]}}"#))
                     }),
-                    Missed::Together(None) | Missed::Each(_) => {
+                    MissedEvents::Together(None) | MissedEvents::Each(_) => {
                         let cuts = cut_all(&wanted, foreign, &attached, &limits);
                         Encode::later(move || {
                             let snapshots = join(cuts.iter().map(|cut| cut.json()));
@@ -220,10 +232,10 @@ impl Peer {
     async fn attach(
         &mut self,
         client: ClientId,
-        how: AttachAs,
+        how: AttachMode,
         subscriptions: &[String],
         answer: AttachAnswer,
-        reply: Reply,
+        reply: ReplySink,
     ) {
         self.client = Some(client.clone());
         for uri in subscriptions {
@@ -245,14 +257,19 @@ impl Peer {
 
     /// Loads a session before it is looked at. A host that is stopping loads nothing, and says so by itself.
     async fn load(&self, uri: &str) {
-        if let Wanted::Whole(uri) = wanted(uri)
+        if let SubscriptionTarget::SessionWithMainChat(uri) = wanted(uri)
             && let Some(id) = uri.id()
         {
             self.host.load(&id).await.ok();
         }
     }
 
-    async fn subscribe(&mut self, id: Id, params: Option<&RawValue>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
+    async fn subscribe(
+        &mut self,
+        id: Id,
+        params: Option<&RawValue>,
+        reply: ReplySink,
+    ) -> Result<(), (ReplySink, ErrorObject)> {
         let uri = match read_params::<v1::SubscribeParams>(params) {
             Ok(params) => params.resource,
             Err(error) => return Err((reply, error)),
@@ -274,15 +291,15 @@ impl Peer {
             wanted: wanted(&uri),
             patience: Duration::ZERO,
             answer: Box::new(move |subscribed| match subscribed {
-                Subscribed::Yes(published) => {
+                SubscribeOutcome::Yes(published) => {
                     let cut = cut(&uri, published, &limits, limits.snapshot_bytes);
                     Encode::later(move || match cut {
                         Some(cut) => jsonrpc::response_raw(&id, &cut.json()),
                         None => jsonrpc::error(Some(&id), &missing),
                     })
                 }
-                Subscribed::Unknown => Encode::later(move || jsonrpc::error(Some(&id), &missing)),
-                Subscribed::TooMany => Encode::later(move || {
+                SubscribeOutcome::Unknown => Encode::later(move || jsonrpc::error(Some(&id), &missing)),
+                SubscribeOutcome::TooMany => Encode::later(move || {
                     let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
                     jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
                 }),
@@ -294,14 +311,14 @@ impl Peer {
     }
 
     /// A session that another tool left. Nothing happens in it, so there is nothing to be told of.
-    async fn opened(&self, uri: &str, bytes: usize) -> Result<Option<(Foreign, u64)>, OpenError> {
+    async fn opened(&self, uri: &str, bytes: usize) -> Result<Option<(HistorySnapshot, u64)>, HistoryOpenError> {
         let opened = self.host.open_history(&wanted(uri), usize::MAX, bytes).await?;
-        Ok(opened.map(|(opened, seq)| (Foreign::of(&opened.session, bytes), seq)))
+        Ok(opened.map(|(opened, seq)| (HistorySnapshot::of(&opened.session, bytes), seq)))
     }
 
     /// The same of everything that a client asks for at its beginning, in its order. What cannot be read is left out, and so is
     /// what is beyond the subscriptions that a connection may have.
-    async fn open_all(&self, uris: &[String]) -> Vec<Option<Foreign>> {
+    async fn open_all(&self, uris: &[String]) -> Vec<Option<HistorySnapshot>> {
         let limits = &self.host.0.config.limits;
         let (share, mut left) = (share(limits, uris.len()), limits.subscriptions);
         let mut foreign = Vec::with_capacity(uris.len());
@@ -357,9 +374,9 @@ impl Peer {
                 CreateError::Folder(_)
                 | CreateError::Provider { .. }
                 | CreateError::BeingCopied(_)
-                | CreateError::NoId(_)
+                | CreateError::IdGenerationError(_)
                 | CreateError::NotStored(_)
-                | CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
+                | CreateError::HostStopped(_) => jsonrpc::code::INTERNAL,
             };
             ErrorObject::new(code, error.to_string())
         })
@@ -395,7 +412,12 @@ impl Peer {
             && let Some(history) = self.host.history()
         {
             let since = filter.modified_since.map(Timestamp);
-            let query = Query { source: filter.provider.clone(), since, limit: MOST_HISTORY, ..Query::default() };
+            let query = HistoryQuery {
+                source: filter.provider.clone(),
+                since,
+                limit: MAX_HISTORY_SESSIONS,
+                ..HistoryQuery::default()
+            };
             let rows = history.list(query).await.map_err(|error| super::history::unavailable(&error))?;
             sessions.extend(rows.iter().map(|row| project::summary(&row.session)));
         }
@@ -414,14 +436,16 @@ impl Peer {
         let before = params.before.map(TurnId::from);
         let limits = self.host.0.config.limits;
         let most = params.limit.unwrap_or(DEFAULT_TURNS).min(limits.snapshot_turns as u64) as usize;
-        let found = turns::find(&self.host, Wanted::Whole(uri), before, most).await.map_err(|error| match error {
-            TurnsError::NoChat => no_session(&params.session),
-            TurnsError::Stopped(error) => stopped(error),
-            error @ (TurnsError::NoTurn(_) | TurnsError::Unreadable(_) | TurnsError::History(_)) => {
-                ErrorObject::invalid_params(error.to_string())
-            }
-        })?;
-        let FoundTurns { session, turns, older } = found;
+        let found = turns::find(&self.host, SubscriptionTarget::SessionWithMainChat(uri), before, most).await.map_err(
+            |error| match error {
+                TurnsError::NoChat => no_session(&params.session),
+                TurnsError::HostStopped(error) => stopped(error),
+                error @ (TurnsError::NoTurn(_) | TurnsError::Unreadable(_) | TurnsError::History(_)) => {
+                    ErrorObject::invalid_params(error.to_string())
+                }
+            },
+        )?;
+        let TurnPage { session, turns, older } = found;
         let window = newest(&turns, |turn| project::turn_json(&session, turn), limits.snapshot_bytes);
         let has_more = older || window.len() < turns.len();
         let turns = window.join(",");
@@ -452,10 +476,10 @@ impl Peer {
         let policy = self.host.policy().await.map_err(stopped)?;
         let most = self.host.0.config.limits.folder_entries;
         let entries = grove_work::list(&policy, &path, most).await.map_err(file_error)?;
-        let entries = entries.into_iter().map(|grove_work::Entry { name, kind }| {
+        let entries = entries.into_iter().map(|grove_work::FolderEntry { name, kind }| {
             let kind = match kind {
-                grove_work::Kind::Folder => v1::EntryKind::Directory,
-                grove_work::Kind::File | grove_work::Kind::Link => v1::EntryKind::File,
+                grove_work::FileKind::Folder => v1::EntryKind::Directory,
+                grove_work::FileKind::File | grove_work::FileKind::Link => v1::EntryKind::File,
             };
             v1::DirectoryEntry { name, kind }
         });
@@ -474,11 +498,11 @@ impl Peer {
                 let params = match read_params::<v1::DispatchActionParams>(params) {
                     Ok(params) => params,
                     Err(error) => {
-                        let refusal = UnnumberedAction::refusal_v1;
+                        let refusal = InvalidSeqAction::refusal_v1;
                         return unnumbered::refuse(&self.host, self.id, client.clone(), params, error, refusal).await;
                     }
                 };
-                let origin = Origin { client: client.clone(), client_seq: params.client_seq, extra: None };
+                let origin = ActionOrigin { client: client.clone(), client_seq: params.client_seq, extra: None };
                 self.dispatch(origin, params.action).await?;
             }
             other => return Err(ErrorObject::unknown_method(other)),
@@ -487,7 +511,7 @@ impl Peer {
     }
 
     /// Takes an action to its session. One for an unknown session is ignored without an echo.
-    async fn dispatch(&self, origin: Origin, raw: Box<RawValue>) -> Result<(), ErrorObject> {
+    async fn dispatch(&self, origin: ActionOrigin, raw: Box<RawValue>) -> Result<(), ErrorObject> {
         // Anything may stand here: an action that names a session is answered whatever else is wrong with it.
         #[derive(Deserialize)]
         struct Head {
@@ -504,12 +528,12 @@ impl Peer {
         let connection = self.id;
         let answer = {
             let origin = origin.to_v1();
-            move |reply: session::Reply| Aside {
+            move |reply: session::DispatchOutcome| DirectReply {
                 connection,
                 frame: Box::new(move |server_seq| {
                     let rejection_reason = match reply {
-                        session::Reply::Refused(reason) => Some(reason),
-                        session::Reply::NoChange => None,
+                        session::DispatchOutcome::Refused(reason) => Some(reason),
+                        session::DispatchOutcome::NoChange => None,
                     };
                     let envelope =
                         v1::ActionEnvelope { action: raw, server_seq, origin: Some(origin), rejection_reason };
@@ -522,22 +546,22 @@ impl Peer {
             (Some(uri), _) => {
                 let Some(session) = self.host.session(&SessionUri::from(uri)).await.map_err(stopped)? else {
                     if self.host.is_history(&wanted(uri)).await {
-                        let refused = answer(session::Reply::Refused(CONTINUE_FIRST.to_owned()));
-                        self.host.0.sequencer.tell(ToSequencer::Tell(refused)).await.map_err(stopped)?;
+                        let refused = answer(session::DispatchOutcome::Refused(CONTINUE_FIRST.to_owned()));
+                        self.host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)?;
                     }
                     return Ok(());
                 };
-                let dispatch = Dispatch {
-                    wish: command.map(|command| Wish::Command(Box::new(command))),
+                let dispatch = ClientAction {
+                    client_request: command.map(|command| ClientRequest::Command(Box::new(command))),
                     origin,
                     answer: Box::new(answer),
                 };
                 // A session that ends at this moment is unknown already.
-                session.inbox.send(ToSession::Dispatch(dispatch)).await.ok();
+                session.inbox.send(ToSession::ClientAction(dispatch)).await.ok();
             }
             (None, Some(kind)) if kind.starts_with("root/") => {
                 let reason = command.err().unwrap_or_else(|| format!("only the host may dispatch {kind}"));
-                let refused = ToSequencer::Tell(answer(session::Reply::Refused(reason)));
+                let refused = ToSequencer::SendDirect(answer(session::DispatchOutcome::Refused(reason)));
                 self.host.0.sequencer.tell(refused).await.map_err(stopped)?;
             }
             (None, _) => return Err(ErrorObject::invalid_params("the action names no session")),
@@ -566,8 +590,8 @@ fn file_error(error: FileError) -> ErrorObject {
     ErrorObject::new(code, error.to_string())
 }
 
-fn wanted(uri: &str) -> Wanted {
-    if v1::is_root(uri) { Wanted::Root } else { Wanted::Whole(uri.into()) }
+fn wanted(uri: &str) -> SubscriptionTarget {
+    if v1::is_root(uri) { SubscriptionTarget::Root } else { SubscriptionTarget::SessionWithMainChat(uri.into()) }
 }
 
 fn content_result(bytes: Vec<u8>, mime_type: Option<String>) -> v1::FetchContentResult {

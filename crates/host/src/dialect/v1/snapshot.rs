@@ -8,27 +8,27 @@ use grove_wire::v1::{self, project};
 use super::wanted;
 use crate::config::Limits;
 use crate::dialect::turns::newest;
-use crate::sequencer::{Found, Published, Welcome};
+use crate::sequencer::{AttachOutcome, PublishedState, ResolvedTarget};
 
 /// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
 const FULL_SNAPSHOTS: usize = 8;
 
 /// A resource's state, taken at a number and not yet encoded.
-pub(super) struct Cut {
+pub(super) struct PendingSnapshot {
     /// The resource as the client spelled it.
     uri: String,
     seq: u64,
-    state: CutState,
+    state: PendingSnapshotState,
 }
 
-enum CutState {
+enum PendingSnapshotState {
     Root(v1::RootState),
     Session { session: Box<Session>, bytes: usize },
-    Foreign(Foreign),
+    HistorySnapshot(HistorySnapshot),
 }
 
 /// The state of a session that is not the host's own. It is encoded at once, so that what it was read from is let go.
-pub(super) struct Foreign(String);
+pub(super) struct HistorySnapshot(String);
 
 /// How many bytes each snapshot may have, where one answer holds so many.
 pub(super) fn share(limits: &Limits, snapshots: usize) -> usize {
@@ -39,10 +39,10 @@ pub(super) fn share(limits: &Limits, snapshots: usize) -> usize {
 /// out.
 pub(super) fn cut_all(
     uris: &[String],
-    foreign: Vec<Option<Foreign>>,
-    attached: &Welcome<'_>,
+    foreign: Vec<Option<HistorySnapshot>>,
+    attached: &AttachOutcome<'_>,
     limits: &Limits,
-) -> Vec<Cut> {
+) -> Vec<PendingSnapshot> {
     let share = share(limits, uris.len());
     let asked = uris.iter().zip(foreign).zip(&attached.subscribed);
     let cuts = asked.filter_map(|((uri, foreign), subscribed)| match subscribed {
@@ -52,23 +52,25 @@ pub(super) fn cut_all(
     cuts.collect()
 }
 
-pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, bytes: usize) -> Option<Cut> {
+pub(super) fn cut(uri: &str, published: &PublishedState, limits: &Limits, bytes: usize) -> Option<PendingSnapshot> {
     let state = match published.find(&wanted(uri))? {
-        Found::Root => CutState::Root(project::root(&published.state.root)),
-        Found::Whole(session) | Found::Session(session) | Found::Chat(session, _) => {
-            CutState::Session { session: Box::new(session.with_newest_turns(limits.snapshot_turns)), bytes }
+        ResolvedTarget::Root => PendingSnapshotState::Root(project::root(&published.state.root)),
+        ResolvedTarget::SessionWithMainChat(session)
+        | ResolvedTarget::Session(session)
+        | ResolvedTarget::Chat(session, _) => {
+            PendingSnapshotState::Session { session: Box::new(session.with_newest_turns(limits.snapshot_turns)), bytes }
         }
     };
-    Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
+    Some(PendingSnapshot { uri: uri.to_owned(), seq: published.seq, state })
 }
 
-impl Foreign {
+impl HistorySnapshot {
     pub(super) fn of(session: &Session, bytes: usize) -> Self {
         Self(plain(session_json(session, bytes)))
     }
 
-    pub(super) fn at(self, uri: &str, seq: u64) -> Cut {
-        Cut { uri: uri.to_owned(), seq, state: CutState::Foreign(self) }
+    pub(super) fn at(self, uri: &str, seq: u64) -> PendingSnapshot {
+        PendingSnapshot { uri: uri.to_owned(), seq, state: PendingSnapshotState::HistorySnapshot(self) }
     }
 }
 
@@ -82,12 +84,12 @@ fn plain(json: serde_json::Result<String>) -> String {
     json.unwrap_or_else(|_| "null".to_owned())
 }
 
-impl Cut {
+impl PendingSnapshot {
     pub(super) fn json(&self) -> String {
         let state = match &self.state {
-            CutState::Root(root) => Cow::Owned(plain(serde_json::to_string(root))),
-            CutState::Session { session, bytes } => Cow::Owned(plain(session_json(session, *bytes))),
-            CutState::Foreign(Foreign(json)) => Cow::Borrowed(json.as_str()),
+            PendingSnapshotState::Root(root) => Cow::Owned(plain(serde_json::to_string(root))),
+            PendingSnapshotState::Session { session, bytes } => Cow::Owned(plain(session_json(session, *bytes))),
+            PendingSnapshotState::HistorySnapshot(HistorySnapshot(json)) => Cow::Borrowed(json.as_str()),
         };
         let uri = serde_json::to_string(&self.uri).unwrap_or_else(|_| "\"\"".to_owned());
         format!(r#"{{"resource":{uri},"state":{state},"fromSeq":{}}}"#, self.seq)

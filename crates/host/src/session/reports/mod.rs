@@ -17,18 +17,18 @@
 mod tool;
 
 use bytes::Bytes;
-use grove_agents::{AgentEvent, Body, PermissionAsked};
+use grove_agents::{AgentEvent, PartContent, PermissionPrompt};
 use grove_core::*;
 use sha2::{Digest, Sha256};
 
 use crate::config::Limits;
 
 /// How many commands of an agent are shown; those behind them are left out.
-const MOST_COMMANDS: usize = 1_000;
+const MAX_COMMANDS: usize = 1_000;
 
 /// An agent's report in the session's words.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Translated {
+pub(crate) struct ReportTranslation {
     /// Bodies to be stored before anything names them.
     pub(crate) store: Vec<(ContentId, Bytes)>,
     pub(crate) commands: Vec<Command>,
@@ -36,17 +36,17 @@ pub(crate) struct Translated {
 
 /// Where a report is heard: the session with everything reported so far, and one of its chats.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ReportContext<'a> {
     pub(crate) session: &'a Session,
     pub(crate) chat: &'a Chat,
     pub(crate) limits: &'a Limits,
 }
 
 /// Translates what happened in the running turn.
-pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Place<'_>) -> Translated {
+pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: ReportContext<'_>) -> ReportTranslation {
     let turn = active.id.clone();
     let limits = place.limits;
-    let mut out = Out::at(place);
+    let mut out = ReportTranslator::at(place);
     match event {
         AgentEvent::Text(content) => {
             let content = std::mem::take(content);
@@ -85,8 +85,8 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Place<
                 input: input.clone().or_else(|| begun.input.clone()),
                 gate: if permission.is_some() { Gate::Follows } else { Gate::None },
             });
-            if let Some(PermissionAsked { request, .. }) = permission {
-                let gated = Gated {
+            if let Some(PermissionPrompt { request, .. }) = permission {
+                let gated = ToolCallGate {
                     call: call.clone(),
                     request: request.clone(),
                     invocation_message: Some(invocation_message.clone()),
@@ -100,13 +100,13 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Place<
             out.chat(ChatEvent::ToolCallCompleted { turn, call: call.clone(), result, run: None });
         }
         AgentEvent::Tool(update) => tool::upsert(update, active, &mut out),
-        AgentEvent::Body { mime_type, body } => match std::mem::replace(body, Body::Bytes(Vec::new())) {
-            Body::Text(content) if content.len() <= limits.inline_bytes => {
+        AgentEvent::PartContent { mime_type, body } => match std::mem::replace(body, PartContent::Bytes(Vec::new())) {
+            PartContent::Text(content) if content.len() <= limits.inline_bytes => {
                 let text = TextPart { id: next_part_id(active), content, delivery: Delivery::Whole };
                 out.part(&turn, Part::Text(text));
             }
-            Body::Text(content) => out.content_part(&turn, Bytes::from(content), Some(mime_type.clone())),
-            Body::Bytes(bytes) => out.content_part(&turn, Bytes::from(bytes), Some(mime_type.clone())),
+            PartContent::Text(content) => out.content_part(&turn, Bytes::from(content), Some(mime_type.clone())),
+            PartContent::Bytes(bytes) => out.content_part(&turn, Bytes::from(bytes), Some(mime_type.clone())),
         },
         AgentEvent::Plan(entries) => {
             let newest = active.parts().iter().rev().find_map(|part| match part {
@@ -125,12 +125,17 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Place<
                 out.chat(ChatEvent::UsageReported { turn, usage });
             }
         }
-        AgentEvent::Asked { request, .. } => out.chat(ChatEvent::InputRequested { turn, request: request.clone() }),
+        AgentEvent::InputNeeded { request, .. } => {
+            out.chat(ChatEvent::InputRequested { turn, request: request.clone() })
+        }
         AgentEvent::Ended(Ok(())) => out.chat(ChatEvent::TurnCompleted { turn, duration: None }),
         AgentEvent::Ended(Err(error)) => {
             out.chat(ChatEvent::TurnFailed { turn, duration: None, error: error.clone() });
         }
-        AgentEvent::Title(_) | AgentEvent::Commands(_) | AgentEvent::Settings { .. } | AgentEvent::KnownAs(_) => {
+        AgentEvent::Title(_)
+        | AgentEvent::Commands(_)
+        | AgentEvent::AgentSettings { .. }
+        | AgentEvent::AgentSessionId(_) => {
             return of_session(event, place);
         }
     }
@@ -138,31 +143,31 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Place<
 }
 
 /// Translates what holds for the session, whatever runs in it. What belongs into a turn is nothing here.
-pub(crate) fn of_session(event: &mut AgentEvent, place: Place<'_>) -> Translated {
-    let Place { session, chat, .. } = place;
-    let mut out = Out::at(place);
+pub(crate) fn of_session(event: &mut AgentEvent, place: ReportContext<'_>) -> ReportTranslation {
+    let ReportContext { session, chat, .. } = place;
+    let mut out = ReportTranslator::at(place);
     match event {
         // The main chat goes by its session's name; the others have no other way to be called.
         AgentEvent::Title(title) if chat.id.as_str() == Session::MAIN_CHAT => {
             out.session(SessionEvent::TitleChanged(SessionTitle::new(title, TitleSource::Agent)));
         }
         AgentEvent::Commands(commands) => {
-            commands.truncate(MOST_COMMANDS);
+            commands.truncate(MAX_COMMANDS);
             if session.details.commands != *commands {
-                let details = Details { commands: std::mem::take(commands), ..session.details.clone() };
+                let details = SessionDetails { commands: std::mem::take(commands), ..session.details.clone() };
                 out.session(SessionEvent::DetailsChanged(Box::new(details)));
             }
         }
-        AgentEvent::Settings { schema, values } => {
+        AgentEvent::AgentSettings { schema, values } => {
             if session.details.settings.as_ref() != Some(&*schema) {
-                let details = Details { settings: Some(std::mem::take(schema)), ..session.details.clone() };
+                let details = SessionDetails { settings: Some(std::mem::take(schema)), ..session.details.clone() };
                 out.session(SessionEvent::DetailsChanged(Box::new(details)));
             }
             if session.config.as_ref().is_some_and(|config| config.values != *values) {
                 out.session(SessionEvent::ConfigChanged { values: std::mem::take(values), replace: true });
             }
         }
-        AgentEvent::KnownAs(name) if chat.agent_session.as_ref() != Some(&*name) => {
+        AgentEvent::AgentSessionId(name) if chat.agent_session.as_ref() != Some(&*name) => {
             out.chat(ChatEvent::AgentSessionChanged(Some(std::mem::take(name))));
         }
         _ => {}
@@ -171,14 +176,14 @@ pub(crate) fn of_session(event: &mut AgentEvent, place: Place<'_>) -> Translated
 }
 
 /// A translation in the making.
-struct Out<'a> {
-    place: Place<'a>,
-    translated: Translated,
+struct ReportTranslator<'a> {
+    place: ReportContext<'a>,
+    translated: ReportTranslation,
 }
 
-impl<'a> Out<'a> {
-    fn at(place: Place<'a>) -> Self {
-        Self { place, translated: Translated::default() }
+impl<'a> ReportTranslator<'a> {
+    fn at(place: ReportContext<'a>) -> Self {
+        Self { place, translated: ReportTranslation::default() }
     }
 
     fn command(&mut self, command: Command) {
@@ -271,9 +276,9 @@ mod tests {
         stored.chain(events.map(short)).collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn translated(mut event: AgentEvent, session: &Session) -> Translated {
+    pub(super) fn translated(mut event: AgentEvent, session: &Session) -> ReportTranslation {
         let chat = &session.chats[0];
-        let place = Place { session, chat, limits: &Limits::default() };
+        let place = ReportContext { session, chat, limits: &Limits::default() };
         in_turn(&mut event, chat.active.as_ref().unwrap(), place)
     }
 
@@ -327,7 +332,7 @@ mod tests {
             edits: vec![],
             editable: false,
         };
-        let asked = PermissionAsked { request, answer: tokio::sync::oneshot::channel().0 };
+        let asked = PermissionPrompt { request, answer: tokio::sync::oneshot::channel().0 };
         assert_eq!(names(ready(Some(asked)), &calling), "ToolCallReady, ToolCallGated");
         assert_eq!(names(ready(None), &empty), "", "a call that never started");
 
@@ -336,10 +341,10 @@ mod tests {
         let large = "x".repeat(65_537);
         assert_eq!(names(done(Some(large.clone())), &calling), "Stored(65537), PartAdded, ToolCallCompleted");
 
-        let body = |body| AgentEvent::Body { mime_type: "text/plain".into(), body };
-        assert_eq!(names(body(Body::Text("x".into())), &empty), "PartAdded");
-        assert_eq!(names(body(Body::Text(large)), &empty), "Stored(65537), PartAdded");
-        assert_eq!(names(body(Body::Bytes(vec![0])), &empty), "Stored(1), PartAdded");
+        let body = |body| AgentEvent::PartContent { mime_type: "text/plain".into(), body };
+        assert_eq!(names(body(PartContent::Text("x".into())), &empty), "PartAdded");
+        assert_eq!(names(body(PartContent::Text(large)), &empty), "Stored(65537), PartAdded");
+        assert_eq!(names(body(PartContent::Bytes(vec![0])), &empty), "Stored(1), PartAdded");
 
         let usage = Usage { input_tokens: Some(1), ..Usage::default() };
         assert_eq!(names(AgentEvent::Usage(usage), &empty), "UsageReported");
@@ -349,9 +354,9 @@ mod tests {
         let command = AgentCommand { name: "x".into(), description: String::new(), hint: None };
         assert_eq!(names(AgentEvent::Commands(vec![command]), &empty), "DetailsChanged");
         assert_eq!(names(AgentEvent::Commands(vec![]), &empty), "", "nothing new");
-        assert_eq!(names(AgentEvent::KnownAs("x".into()), &empty), "AgentSessionChanged");
+        assert_eq!(names(AgentEvent::AgentSessionId("x".into()), &empty), "AgentSessionChanged");
         let answer = tokio::sync::oneshot::channel().0;
-        let asked = AgentEvent::Asked { request: Box::new(InputRequest::ask("r".into(), "?")), answer };
+        let asked = AgentEvent::InputNeeded { request: Box::new(InputRequest::ask("r".into(), "?")), answer };
         assert_eq!(names(asked, &empty), "InputRequested");
         assert_eq!(names(AgentEvent::Ended(Ok(())), &empty), "TurnCompleted");
         let failed = Err(ErrorInfo::new("a", "b"));

@@ -5,21 +5,21 @@
 //! it stands, and becomes the steps that lead from there to what it says. What comes too late changes nothing.
 
 use bytes::Bytes;
-use grove_agents::{Piece, ToolGave, ToolStage, ToolUpdate};
+use grove_agents::{AccumulatedOutput, ToolOutputPart, ToolStage, ToolUpdate};
 use grove_core::*;
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
 
-use super::Out;
+use super::ReportTranslator;
 
 /// Where the words of a call wait that has not begun to run.
 const TITLE: &str = "title";
 /// How deep members of objects are merged one by one; below, the newer takes the place of the older.
 const MERGED_DEPTH: usize = 8;
 /// How long the lines of an edit are compared; past it, the count is rough.
-const COMPARING: Duration = Duration::from_millis(100);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(100);
 
-pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Out<'_>) {
+pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut ReportTranslator<'_>) {
     let turn = &active.id;
     let known = active.tool_call(&update.call);
     let waiting_title = known.and_then(|call| call.extra.as_ref()?.get(TITLE)?.as_str().map(ToOwned::to_owned));
@@ -62,7 +62,7 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Out
                 gate: if update.permission.is_some() { Gate::Follows } else { Gate::None },
             });
             ask(update, turn, &call, invocation_message.clone(), input, out);
-            Ran { title: invocation_message, restated: false }
+            StartedCall { title: invocation_message, restated: false }
         }
         Some(ToolCallStatus::Running) => {
             let Some(known) = known else { return };
@@ -70,22 +70,24 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Out
             let input = update.input.take().filter(|input| known.input.as_ref() != Some(input));
             if update.permission.is_some() {
                 ask(update, turn, &call, said.clone(), input, out);
-                Ran { title: said, restated: false }
+                StartedCall { title: said, restated: false }
             } else if said != known.invocation_message || input.is_some() || call.extra != known.extra {
-                let confirmed = known.confirmed.as_ref().map_or(ConfirmedBy::NotNeeded, |confirmed| confirmed.by);
-                let restated = Restated { call: call.clone(), invocation_message: said.clone(), input, confirmed };
+                let confirmed =
+                    known.confirmed.as_ref().map_or(ConfirmationReason::NotNeeded, |confirmed| confirmed.by);
+                let restated =
+                    InvocationUpdate { call: call.clone(), invocation_message: said.clone(), input, confirmed };
                 out.chat(ChatEvent::ToolCallRestated { turn: turn.clone(), restated: Box::new(restated) });
-                Ran { title: said, restated: true }
+                StartedCall { title: said, restated: true }
             } else {
-                Ran { title: said, restated: false }
+                StartedCall { title: said, restated: false }
             }
         }
         // The agent does not wait for an answer any longer: the call goes on, or comes to nothing.
         Some(ToolCallStatus::PendingConfirmation(pending)) => {
             let verdict = match update.stage {
-                Some(ToolStage::Completed) => Verdict { by: ConfirmedBy::Setting, ..Decision::Approved.into() },
+                Some(ToolStage::Completed) => Verdict { by: ConfirmationReason::Setting, ..Decision::Approved.into() },
                 Some(ToolStage::Failed) => {
-                    Verdict { by: ConfirmedBy::Setting, skipped: true, ..Decision::Denied.into() }
+                    Verdict { by: ConfirmationReason::Setting, skipped: true, ..Decision::Denied.into() }
                 }
                 Some(ToolStage::Pending | ToolStage::Running) | None => return,
             };
@@ -93,13 +95,16 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Out
             out.command(Command::ResolvePermission {
                 chat: out.place.chat.id.clone(),
                 turn: turn.clone(),
-                question: PermissionQuestion::Request(pending.id.clone()),
+                question: PermissionTarget::Request(pending.id.clone()),
                 verdict,
             });
             if over {
                 return;
             }
-            Ran { title: known.map(|call| call.invocation_message.clone()).unwrap_or_default(), restated: false }
+            StartedCall {
+                title: known.map(|call| call.invocation_message.clone()).unwrap_or_default(),
+                restated: false,
+            }
         }
         Some(
             ToolCallStatus::Ready
@@ -112,7 +117,7 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Out
 }
 
 /// A call that runs, or has just been asked about.
-struct Ran {
+struct StartedCall {
     title: String,
     /// What it has put out has to be said again.
     restated: bool,
@@ -124,8 +129,8 @@ fn go_on(
     turn: &TurnId,
     call: &NewToolCall,
     known: Option<&ToolCall>,
-    ran: Ran,
-    out: &mut Out<'_>,
+    ran: StartedCall,
+    out: &mut ReportTranslator<'_>,
 ) {
     let success = match update.stage {
         Some(ToolStage::Completed) => true,
@@ -137,7 +142,7 @@ fn go_on(
             let output = match (update.output.take(), update.result_text.take()) {
                 (Some(gave), _) => Some(running_output(gave, out)),
                 (None, Some(text)) if !before.is_some_and(shows_more_than_text) => {
-                    Some(running_output(ToolGave { text, pieces: Vec::new() }, out))
+                    Some(running_output(AccumulatedOutput { text, pieces: Vec::new() }, out))
                 }
                 (None, _) => before.cloned(),
             };
@@ -214,13 +219,13 @@ fn ask(
     call: &NewToolCall,
     invocation_message: String,
     input: Option<String>,
-    out: &mut Out<'_>,
+    out: &mut ReportTranslator<'_>,
 ) {
     if let Some(asked) = &mut update.permission {
         // Whoever is asked sees what would change.
         let pieces = update.output.take().map(|gave| gave.pieces).unwrap_or_default();
         asked.request.edits = attach(pieces, out).into_iter().filter_map(edit).collect();
-        let gated = Gated {
+        let gated = ToolCallGate {
             call: call.id.clone(),
             request: asked.request.clone(),
             invocation_message: Some(invocation_message),
@@ -231,7 +236,7 @@ fn ask(
 }
 
 /// What a running call has put out: its end, which is what a person looks at while it grows.
-fn running_output(gave: ToolGave, out: &mut Out<'_>) -> ToolOutput {
+fn running_output(gave: AccumulatedOutput, out: &mut ReportTranslator<'_>) -> ToolOutput {
     let most = out.place.limits.preview_bytes;
     let text = match gave.text.len() > most {
         true => gave.text[gave.text.ceil_char_boundary(gave.text.len() - most)..].to_owned(),
@@ -240,30 +245,32 @@ fn running_output(gave: ToolGave, out: &mut Out<'_>) -> ToolOutput {
     ToolOutput { text, pieces: None, attached: attach(gave.pieces, out) }
 }
 
-fn attach(pieces: Vec<Piece>, out: &mut Out<'_>) -> Vec<Attached> {
+fn attach(pieces: Vec<ToolOutputPart>, out: &mut ReportTranslator<'_>) -> Vec<ToolAttachment> {
     let attach = |piece| match piece {
-        Piece::Bytes { mime_type, bytes } => Attached::Content(out.content(Bytes::from(bytes), Some(mime_type))),
-        Piece::Edit { path, before, after } => {
+        ToolOutputPart::Bytes { mime_type, bytes } => {
+            ToolAttachment::Content(out.content(Bytes::from(bytes), Some(mime_type)))
+        }
+        ToolOutputPart::Edit { path, before, after } => {
             let (added, removed) = compare(before.as_deref(), after.as_deref());
             let mut side = |text: String| out.content(Bytes::from(text), Some("text/plain".to_owned()));
             let (before, after) = (before.map(&mut side), after.map(&mut side));
-            Attached::Edit(FileChange { path, before, after, added, removed })
+            ToolAttachment::Edit(FileChange { path, before, after, added, removed })
         }
     };
     pieces.into_iter().map(attach).collect()
 }
 
-fn edit(attached: Attached) -> Option<FileChange> {
+fn edit(attached: ToolAttachment) -> Option<FileChange> {
     match attached {
-        Attached::Edit(change) => Some(change),
-        Attached::Content(_) => None,
+        ToolAttachment::Edit(change) => Some(change),
+        ToolAttachment::Content(_) => None,
     }
 }
 
 /// How many lines came and how many went.
 fn compare(before: Option<&str>, after: Option<&str>) -> (u64, u64) {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-    let diff = TextDiff::configure().timeout(COMPARING).diff_lines(before, after);
+    let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(before, after);
     diff.iter_all_changes().fold((0, 0), |(added, removed), change| match change.tag() {
         ChangeTag::Insert => (added + 1, removed),
         ChangeTag::Delete => (added, removed + 1),
@@ -305,10 +312,10 @@ fn without_title(extra: Option<Extra>) -> Option<Extra> {
 
 #[cfg(test)]
 mod tests {
-    use grove_agents::{AgentEvent, PermissionAsked};
+    use grove_agents::{AgentEvent, PermissionPrompt};
     use serde_json::json;
 
-    use super::super::Translated;
+    use super::super::ReportTranslation;
     use super::super::tests::{TURN, session_with, translated};
     use super::*;
 
@@ -320,8 +327,8 @@ mod tests {
         ToolUpdate { title: Some(title.to_owned()), ..update() }
     }
 
-    fn gave(text: &str) -> Option<ToolGave> {
-        Some(ToolGave { text: text.to_owned(), pieces: vec![] })
+    fn gave(text: &str) -> Option<AccumulatedOutput> {
+        Some(AccumulatedOutput { text: text.to_owned(), pieces: vec![] })
     }
 
     fn asks(update: ToolUpdate) -> ToolUpdate {
@@ -337,7 +344,7 @@ mod tests {
             editable: false,
         };
         ToolUpdate {
-            permission: Some(PermissionAsked { request, answer: tokio::sync::oneshot::channel().0 }),
+            permission: Some(PermissionPrompt { request, answer: tokio::sync::oneshot::channel().0 }),
             ..update
         }
     }
@@ -346,19 +353,19 @@ mod tests {
     fn after(updates: Vec<ToolUpdate>) -> ToolCall {
         let mut session = session_with(vec![]);
         for update in updates {
-            let Translated { commands, .. } = translated(AgentEvent::Tool(Box::new(update)), &session);
+            let ReportTranslation { commands, .. } = translated(AgentEvent::Tool(Box::new(update)), &session);
             for command in commands {
-                advance(&mut session, None, command, &Who::Host, Timestamp(1)).unwrap();
+                advance(&mut session, None, command, &Actor::Host, Timestamp(1)).unwrap();
             }
         }
         session.chats[0].active.as_ref().unwrap().tool_call(&"c".into()).unwrap().clone()
     }
 
     fn approve(session: &mut Session) {
-        let question = PermissionQuestion::Request("r".into());
+        let question = PermissionTarget::Request("r".into());
         let verdict = Decision::Approved.into();
         let command = Command::ResolvePermission { chat: "main".into(), turn: TURN.into(), question, verdict };
-        advance(session, None, command, &Who::Host, Timestamp(1)).unwrap();
+        advance(session, None, command, &Actor::Host, Timestamp(1)).unwrap();
     }
 
     #[test]
@@ -428,16 +435,17 @@ mod tests {
 
     #[test]
     fn a_diff_stays_where_the_end_of_its_call_brings_a_result_and_no_content() {
-        let edit = || Piece::Edit { path: "/w/a".into(), before: Some("1\n".into()), after: Some("2\n".into()) };
+        let edit =
+            || ToolOutputPart::Edit { path: "/w/a".into(), before: Some("1\n".into()), after: Some("2\n".into()) };
         for text in ["", "Applied"] {
-            let output = Some(ToolGave { text: text.to_owned(), pieces: vec![edit()] });
+            let output = Some(AccumulatedOutput { text: text.to_owned(), pieces: vec![edit()] });
             let running = ToolUpdate { stage: Some(ToolStage::Running), output, ..titled("edit") };
             let more = ToolUpdate { result_text: Some("half".to_owned()), ..update() };
             let result_text = Some("The file was updated".to_owned());
             let done = ToolUpdate { stage: Some(ToolStage::Completed), result_text, ..update() };
             let call = after(vec![running, more, done]);
             let ToolCallStatus::Completed(result) = call.status else { panic!("{:?}", call.status) };
-            assert!(matches!(&result.attached[..], [Attached::Edit(change)] if change.added == 1), "{result:?}");
+            assert!(matches!(&result.attached[..], [ToolAttachment::Edit(change)] if change.added == 1), "{result:?}");
             let expected = if text.is_empty() { "The file was updated" } else { text };
             assert_eq!(result.output.as_deref(), Some(expected));
         }
@@ -465,7 +473,7 @@ mod tests {
         let done = ToolUpdate { stage: Some(ToolStage::Completed), output: gave("a"), ..update() };
         let call = after(vec![asks(titled("ls")), done]);
         assert!(matches!(call.status, ToolCallStatus::Completed(_)));
-        assert_eq!(call.confirmed.unwrap().by, ConfirmedBy::Setting);
+        assert_eq!(call.confirmed.unwrap().by, ConfirmationReason::Setting);
         let call = after(vec![asks(titled("ls")), ToolUpdate { stage: Some(ToolStage::Failed), ..update() }]);
         assert!(matches!(call.status, ToolCallStatus::Cancelled(c) if c.reason == CancelReason::Skipped));
     }
@@ -483,12 +491,12 @@ mod tests {
 
     #[test]
     fn an_edit_is_stored_on_both_sides_and_its_lines_are_counted() {
-        let pieces = vec![Piece::Edit {
+        let pieces = vec![ToolOutputPart::Edit {
             path: "/w/a".into(),
             before: Some("1\n2\n3\n".into()),
             after: Some("1\n3\n4\n5\n".into()),
         }];
-        let output = Some(ToolGave { text: String::new(), pieces });
+        let output = Some(AccumulatedOutput { text: String::new(), pieces });
         let done = ToolUpdate { stage: Some(ToolStage::Completed), output, ..titled("edit") };
         let report = translated(AgentEvent::Tool(Box::new(done)), &session_with(vec![]));
         assert_eq!(report.store.len(), 2);
@@ -496,7 +504,7 @@ mod tests {
         else {
             panic!("{:?}", report.commands);
         };
-        let [Attached::Edit(change)] = &result.attached[..] else { panic!("{:?}", result.attached) };
+        let [ToolAttachment::Edit(change)] = &result.attached[..] else { panic!("{:?}", result.attached) };
         assert_eq!((change.added, change.removed), (2, 1));
         assert_eq!(
             (&change.before.as_ref().unwrap().id, &change.after.as_ref().unwrap().id),
@@ -520,13 +528,13 @@ mod tests {
         {
             let report = translated(AgentEvent::Tool(Box::new(update)), &session);
             for command in report.commands {
-                advance(&mut session, None, command, &Who::Host, Timestamp(1)).unwrap();
+                advance(&mut session, None, command, &Actor::Host, Timestamp(1)).unwrap();
             }
             if session.chats[0].active.as_ref().unwrap().waits_for_person() {
                 approve(&mut session);
             }
         }
         let call = session.chats[0].active.as_ref().unwrap().tool_call(&"c".into()).unwrap().clone();
-        assert_eq!(call.confirmed.unwrap().by, ConfirmedBy::Person);
+        assert_eq!(call.confirmed.unwrap().by, ConfirmationReason::Person);
     }
 }

@@ -5,10 +5,10 @@
 
 use grove_core::*;
 use grove_fs::SessionFs;
-use grove_fs::workspace::{Shelf, Workspace, WorkspaceError};
+use grove_fs::workspace::{FilesFolder, Workspace, WorkspaceError};
 use serde_json::{Value, json};
 
-use crate::sequencer::Stopped;
+use crate::sequencer::HostStopped;
 use crate::session::SessionTask;
 use crate::session::tree::TreeError;
 use crate::store::artifacts::moment;
@@ -26,7 +26,7 @@ impl SessionTask {
     pub(in crate::session) async fn add_checkpoint(&mut self, summary: &str) -> Option<NewCheckpoint> {
         let fs = self.fs();
         let folder = paths::folder(&self.tip.id);
-        let at = moment(self.around.env.clock.now());
+        let at = moment(self.session_context.env.clock.now());
         let added = async {
             let workspace = Workspace::of(fs.as_ref(), Some(&folder))?;
             workspace.add_checkpoint(&title_of(summary), summary, at).await
@@ -49,7 +49,7 @@ impl SessionTask {
     pub(in crate::session) async fn drop_checkpoint(&mut self, checkpoint: &NewCheckpoint) {
         let fs = self.fs();
         let folder = paths::folder(&self.tip.id);
-        let at = moment(self.around.env.clock.now());
+        let at = moment(self.session_context.env.clock.now());
         let taken = async {
             let workspace = Workspace::of(fs.as_ref(), Some(&folder))?;
             workspace.relist_checkpoints(Vec::new(), &[checkpoint.number], at).await?;
@@ -62,11 +62,11 @@ impl SessionTask {
     }
 
     /// Lists the checkpoints whose compactions are on the way to a chat's leaf, and none of its others.
-    pub(in crate::session) async fn relist_checkpoints(&mut self, chat: &ChatId) -> Result<(), Stopped> {
+    pub(in crate::session) async fn relist_checkpoints(&mut self, chat: &ChatId) -> Result<(), HostStopped> {
         self.kept.is_listed = true;
         let fs = self.fs();
         let folder = paths::folder(&self.tip.id);
-        let at = moment(self.around.env.clock.now());
+        let at = moment(self.session_context.env.clock.now());
         let listed = async {
             let Some(seen) = self.look(chat).await? else { return Ok(None) };
             let named = checkpoints::named(fs.as_ref(), &seen.path, &seen.index, seen.index.leaf()).await?;
@@ -91,7 +91,7 @@ impl SessionTask {
     }
 
     /// What a host that was killed did not get to do, once.
-    pub(in crate::session) async fn relist_once(&mut self) -> Result<(), Stopped> {
+    pub(in crate::session) async fn relist_checkpoints_once(&mut self) -> Result<(), HostStopped> {
         let has_any = self.tip.details.workspace.is_some_and(|workspace| workspace.checkpoints > 0);
         if self.kept.is_listed || !has_any {
             return Ok(());
@@ -99,10 +99,10 @@ impl SessionTask {
         self.relist_checkpoints(&Session::MAIN_CHAT.into()).await
     }
 
-    async fn checkpoints_listed(&mut self, count: usize) -> Result<(), Stopped> {
+    async fn checkpoints_listed(&mut self, count: usize) -> Result<(), HostStopped> {
         let checkpoints = u32::try_from(count).unwrap_or(u32::MAX);
         let workspace = WorkspaceDetails { checkpoints, ..self.tip.details.workspace.unwrap_or_default() };
-        self.tell_workspace(workspace).await
+        self.publish_workspace(workspace).await
     }
 }
 
@@ -121,14 +121,14 @@ impl NewCheckpoint {
 }
 
 /// What is in a workspace that was made elsewhere.
-pub(crate) async fn surveyed(fs: &dyn SessionFs, folder: &str) -> Result<WorkspaceDetails, WorkspaceError> {
+pub(crate) async fn scan_workspace(fs: &dyn SessionFs, folder: &str) -> Result<WorkspaceDetails, WorkspaceError> {
     let workspace = Workspace::of(fs, Some(folder))?;
     let millis = |time: std::time::SystemTime| {
         let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     };
     let mut files = None;
-    for shelf in [Shelf::Files, Shelf::Research] {
+    for shelf in [FilesFolder::Files, FilesFolder::Research] {
         let newest = workspace.files(shelf).await?.files.into_iter().map(|file| millis(file.modified)).max();
         files = files.max(newest);
     }

@@ -5,13 +5,13 @@ use grove_fs::SessionFs;
 use grove_fs::workspace::{Field, Manifest, Value, Workspace, WorkspaceError};
 use grove_work::{local_path, remote_name};
 
-use crate::session::{SessionTask, saving, seen_at};
+use crate::session::{SessionTask, read_checkout, save_job};
 use crate::store::artifacts::moment;
 use crate::store::paths;
 
 /// What the manifest says of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::session) struct Facts {
+pub(in crate::session) struct ManifestFacts {
     id: String,
     cwd: Option<String>,
     /// Without one the session has no name of its own.
@@ -23,10 +23,10 @@ pub(in crate::session) struct Facts {
     checkout: Checkout,
 }
 
-impl Facts {
+impl ManifestFacts {
     /// The same with what is checked out at this moment. Looking there may take a while.
     pub(super) async fn seen_now(mut self) -> Self {
-        if let Some(seen) = seen_at(self.cwd.as_deref()).await {
+        if let Some(seen) = read_checkout(self.cwd.as_deref()).await {
             self.checkout = seen;
         }
         self
@@ -34,7 +34,7 @@ impl Facts {
 }
 
 /// A manifest that says what is so, and keeps what else it says.
-pub(super) fn updated(manifest: Option<Manifest>, facts: &Facts) -> Manifest {
+pub(super) fn updated(manifest: Option<Manifest>, facts: &ManifestFacts) -> Manifest {
     let mut manifest = manifest.unwrap_or_else(|| Manifest::new(&facts.id, facts.cwd.as_deref(), facts.created_at));
     let mut set = |field: Field, text: Option<&str>| match text {
         Some(text) => manifest.set(field, Value::Text(text)),
@@ -60,7 +60,11 @@ pub(super) fn updated(manifest: Option<Manifest>, facts: &Facts) -> Manifest {
 }
 
 /// Makes a manifest true, with the workspace where there is none yet.
-pub(in crate::session) async fn put(fs: &dyn SessionFs, folder: &str, facts: &Facts) -> Result<(), WorkspaceError> {
+pub(in crate::session) async fn put(
+    fs: &dyn SessionFs,
+    folder: &str,
+    facts: &ManifestFacts,
+) -> Result<(), WorkspaceError> {
     let workspace = Workspace::of(fs, Some(folder))?;
     match workspace.manifest().await? {
         None => workspace.create(&updated(None, facts)).await,
@@ -73,27 +77,27 @@ pub(in crate::session) async fn put(fs: &dyn SessionFs, folder: &str, facts: &Fa
 
 impl SessionTask {
     /// The manifest, for whoever writes it beside the task.
-    pub(in crate::session) fn manifest_to_save(&self) -> saving::Manifest {
-        saving::Manifest { facts: self.facts(), written: self.kept.written.clone() }
+    pub(in crate::session) fn manifest_to_save(&self) -> save_job::ManifestUpdate {
+        save_job::ManifestUpdate { facts: self.facts(), written: self.kept.written.clone() }
     }
 
     /// It was written, and says this.
-    pub(in crate::session) fn manifest_saved(&mut self, facts: Option<Facts>) {
+    pub(in crate::session) fn manifest_saved(&mut self, facts: Option<ManifestFacts>) {
         if let Some(facts) = facts {
             self.kept.new_forks = self.kept.new_forks.saturating_sub(facts.new_forks);
-            self.kept.written = Some(Facts { new_forks: 0, ..facts });
+            self.kept.written = Some(ManifestFacts { new_forks: 0, ..facts });
         }
     }
 
     /// What the manifest should say.
-    pub(super) fn facts(&self) -> Facts {
+    pub(super) fn facts(&self) -> ManifestFacts {
         let tip = &self.tip;
         let directory = tip.working_directories.first();
         let cwd = directory.map(|uri| match local_path(uri) {
             Ok(path) => path.to_string_lossy().into_owned(),
             Err(_) => uri.clone(),
         });
-        Facts {
+        ManifestFacts {
             id: tip.id.to_string(),
             cwd,
             name: Some(tip.title.clone()).filter(|_| tip.title_source != TitleSource::None),
@@ -126,7 +130,7 @@ impl SessionTask {
         match written {
             Ok(()) => {
                 self.kept.new_forks = 0;
-                self.kept.written = Some(Facts { new_forks: 0, ..facts });
+                self.kept.written = Some(ManifestFacts { new_forks: 0, ..facts });
             }
             Err(error) => self.workspace_failed(&error, "the session's manifest could not be written"),
         }
@@ -141,8 +145,8 @@ impl SessionTask {
 mod tests {
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> ManifestFacts {
+        ManifestFacts {
             id: "s1".into(),
             cwd: Some("/w".into()),
             name: Some("A: name".into()),
@@ -163,7 +167,7 @@ mod tests {
     fn a_manifest_says_what_is_so_and_keeps_what_else_it_says() {
         let old =
             Manifest::parse("id: s1\ncwd: /old\nbranch: gone\nuser_named: true\nmine: 1\nfork_count: 2\n").unwrap();
-        let new = updated(Some(old), &Facts { new_forks: 1, ..facts() });
+        let new = updated(Some(old), &ManifestFacts { new_forks: 1, ..facts() });
         let text = |field| new.text(field).unwrap().map(str::to_owned);
         assert_eq!(text(Field::Cwd).as_deref(), Some("/w"));
         assert_eq!(text(Field::Repository).as_deref(), Some("o/n"));
@@ -172,7 +176,7 @@ mod tests {
         assert_eq!(new.flag(Field::UserNamed).unwrap(), Some(true), "nobody has seen another name being given");
         assert_eq!(new.number(Field::ForkCount).unwrap(), Some(3));
         assert!(new.to_string().contains("mine: 1\n"), "{new}");
-        let without = updated(Some(new), &Facts { checkout: Checkout::default(), name: None, ..facts() });
+        let without = updated(Some(new), &ManifestFacts { checkout: Checkout::default(), name: None, ..facts() });
         assert_eq!((without.text(Field::GitRoot).unwrap(), without.text(Field::Branch).unwrap()), (None, None));
         assert_eq!(without.text(Field::Name).unwrap(), None);
     }

@@ -9,14 +9,14 @@ use grove_wire::ahp::{DirectoryEntryType, ROOT, ResourceListParams, ResourceReso
 use super::drafts::request_error;
 use super::identity::HostIdentity;
 use super::state::{path_of, workspace};
-use super::table::Shared;
+use super::table::HostState;
 use crate::ids::{BrowseActionId, Icon, Uri};
 use crate::metadata::{
     Metadata, REPOSITORY, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL, WORKING_DIRECTORY_PATH, WORKTREE_PATH,
     file_uri,
 };
-use crate::provider::{BrowseAction, BrowseOffer, BrowseRequest, Browsed, ProviderError};
-use crate::session::Workspace;
+use crate::provider::{BrowseAction, BrowseOffer, BrowseOutcome, BrowseRequest, ProviderError};
+use crate::session::SessionWorkspace;
 
 const FOLDERS: &str = "folders";
 const REPOSITORIES: &str = "repositories";
@@ -54,7 +54,7 @@ impl KnownRepository {
     }
 
     /// As a place to begin a session in.
-    fn workspace(&self, host: &HostIdentity) -> Option<Workspace> {
+    fn workspace(&self, host: &HostIdentity) -> Option<SessionWorkspace> {
         workspace(&self.with(host.metadata(Some(&self.path))))
     }
 
@@ -70,7 +70,7 @@ impl KnownRepository {
     }
 }
 
-pub(super) fn actions(shared: &Shared) -> Vec<BrowseAction> {
+pub(super) fn actions(shared: &HostState) -> Vec<BrowseAction> {
     let action = |id: &str, label: &str, icon: &str| BrowseAction {
         id: BrowseActionId::from(id),
         label: label.into(),
@@ -81,10 +81,12 @@ pub(super) fn actions(shared: &Shared) -> Vec<BrowseAction> {
 }
 
 /// Offers what an action finds, and gives the workspace of what was chosen of it.
-pub(super) async fn browse(shared: &Shared, request: &BrowseRequest) -> Result<Browsed, ProviderError> {
+pub(super) async fn browse(shared: &HostState, request: &BrowseRequest) -> Result<BrowseOutcome, ProviderError> {
     let typed = request.query.as_deref().unwrap_or_default();
     match (request.action.as_str(), &request.chosen) {
-        (FOLDERS, Some(chosen)) => Ok(resolve(shared, chosen).await?.map_or(Browsed::Nothing, Browsed::Chosen)),
+        (FOLDERS, Some(chosen)) => {
+            Ok(resolve(shared, chosen).await?.map_or(BrowseOutcome::Nothing, BrowseOutcome::Chosen))
+        }
         (FOLDERS, None) => folders(shared, typed).await,
         (REPOSITORIES, Some(chosen)) => choose_repository(shared, chosen).await,
         (REPOSITORIES, None) => {
@@ -101,16 +103,16 @@ pub(super) async fn browse(shared: &Shared, request: &BrowseRequest) -> Result<B
     }
 }
 
-fn offered(offers: impl Iterator<Item = BrowseOffer>) -> Browsed {
+fn offered(offers: impl Iterator<Item = BrowseOffer>) -> BrowseOutcome {
     let offers: Vec<BrowseOffer> = offers.take(MAX_OFFERS).collect();
-    if offers.is_empty() { Browsed::Nothing } else { Browsed::Offered(offers) }
+    if offers.is_empty() { BrowseOutcome::Nothing } else { BrowseOutcome::Offered(offers) }
 }
 
 /// The folders that what was typed begins, in the host's default folder unless it is a path of its own.
-async fn folders(shared: &Shared, typed: &str) -> Result<Browsed, ProviderError> {
+async fn folders(shared: &HostState, typed: &str) -> Result<BrowseOutcome, ProviderError> {
     let client = shared.client()?;
     let home = client.server().and_then(|server| server.default_directory).map(|uri| path_of(&uri));
-    let Some((folder, begins)) = place(home.as_deref(), typed) else { return Ok(Browsed::Nothing) };
+    let Some((folder, begins)) = place(home.as_deref(), typed) else { return Ok(BrowseOutcome::Nothing) };
     let mut names = match list(&client, &folder).await {
         Ok(names) => names,
         Err(RequestError::Refused { error, .. }) if error.code == error_code::NOT_FOUND => Vec::new(),
@@ -127,7 +129,7 @@ async fn folders(shared: &Shared, typed: &str) -> Result<Browsed, ProviderError>
 }
 
 /// The repositories of the host's sessions, that of the newest session first, each folder once.
-fn known_repositories(shared: &Shared) -> impl Iterator<Item = KnownRepository> {
+fn known_repositories(shared: &HostState) -> impl Iterator<Item = KnownRepository> {
     let mut sessions = shared.sessions();
     sessions.sort_by_cached_key(|session| Reverse(session.updated_at()));
     let mut seen = HashSet::new();
@@ -136,11 +138,11 @@ fn known_repositories(shared: &Shared) -> impl Iterator<Item = KnownRepository> 
 }
 
 /// The workspace of a repository, with what is known of it. One that no session knows any more is a folder.
-async fn choose_repository(shared: &Shared, chosen: &Uri) -> Result<Browsed, ProviderError> {
-    let Some(folder) = resolve(shared, chosen).await? else { return Ok(Browsed::Nothing) };
+async fn choose_repository(shared: &HostState, chosen: &Uri) -> Result<BrowseOutcome, ProviderError> {
+    let Some(folder) = resolve(shared, chosen).await? else { return Ok(BrowseOutcome::Nothing) };
     let known = known_repositories(shared).find(|known| known.uri() == *chosen);
     let whole = known.and_then(|known| known.workspace(&shared.host));
-    Ok(Browsed::Chosen(whole.unwrap_or(folder)))
+    Ok(BrowseOutcome::Chosen(whole.unwrap_or(folder)))
 }
 
 /// The folder that is looked into, and what names in it must begin with.
@@ -163,7 +165,7 @@ async fn list(client: &Client<Ahp>, folder: &str) -> Result<Vec<String>, Request
 }
 
 /// The workspace that a folder of the host is.
-pub(super) async fn resolve(shared: &Shared, uri: &Uri) -> Result<Option<Workspace>, ProviderError> {
+pub(super) async fn resolve(shared: &HostState, uri: &Uri) -> Result<Option<SessionWorkspace>, ProviderError> {
     if uri.scheme() != "file" {
         return Ok(None);
     }
@@ -180,7 +182,7 @@ pub(super) async fn resolve(shared: &Shared, uri: &Uri) -> Result<Option<Workspa
         Err(error) => return Err(request_error(shared, error)),
     };
     let metadata = shared.host.metadata(Some(&path_of(uri.as_str())));
-    Ok(workspace(&metadata).filter(|_| is_folder).map(|workspace| Workspace { uri: uri.clone(), ..workspace }))
+    Ok(workspace(&metadata).filter(|_| is_folder).map(|workspace| SessionWorkspace { uri: uri.clone(), ..workspace }))
 }
 
 #[cfg(test)]

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::state::at;
 
 /// How many sessions of a host are kept: those that changed last.
-pub const MAX_KEPT_ROWS: usize = 2_000;
+pub const MAX_CACHED_ROWS: usize = 2_000;
 
 /// The sessions of a host as it listed them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SeenList {
+pub struct CachedSessionList {
     /// When that was.
     pub at: Timestamp,
     /// Whether it had no others.
@@ -25,13 +25,13 @@ pub struct SeenList {
     pub sessions: Vec<SessionSummary>,
 }
 
-impl SeenList {
-    /// What a host has at a time: the newest of it, [`MAX_KEPT_ROWS`] at most.
+impl CachedSessionList {
+    /// What a host has at a time: the newest of it, [`MAX_CACHED_ROWS`] at most.
     pub fn new<'a>(at_time: Timestamp, sessions: impl IntoIterator<Item = &'a SessionSummary>) -> Self {
         let mut newest: Vec<&SessionSummary> = sessions.into_iter().collect();
         newest.sort_by_cached_key(|session| Reverse(at(&session.modified_at)));
-        let is_whole = newest.len() <= MAX_KEPT_ROWS;
-        Self { at: at_time, is_whole, sessions: newest.into_iter().take(MAX_KEPT_ROWS).cloned().collect() }
+        let is_whole = newest.len() <= MAX_CACHED_ROWS;
+        Self { at: at_time, is_whole, sessions: newest.into_iter().take(MAX_CACHED_ROWS).cloned().collect() }
     }
 
     /// The newer half of it, for those who have no room for more.
@@ -43,12 +43,12 @@ impl SeenList {
 }
 
 /// Where the list of one host is kept. It never fails: what cannot be kept or read is not there.
-pub trait KeepSeen: Send + Sync + fmt::Debug {
+pub trait SessionListCache: Send + Sync + fmt::Debug {
     /// What was last kept, where that is newer than `than`. It may have to read a file.
-    fn newer(&self, than: Option<Timestamp>) -> Option<SeenList>;
+    fn newer(&self, than: Option<Timestamp>) -> Option<CachedSessionList>;
 
     /// Keeps a list in place of an older one. It answers at once: one on a disk writes behind.
-    fn keep(&self, list: SeenList);
+    fn keep(&self, list: CachedSessionList);
 
     /// Returns when what was kept has been written, for who ends soon. It may wait for a disk.
     fn settle(&self) {}
@@ -56,17 +56,17 @@ pub trait KeepSeen: Send + Sync + fmt::Debug {
 
 /// Keeps a list for as long as it lives.
 #[derive(Debug, Default)]
-pub struct SeenInMemory {
-    list: Mutex<Option<SeenList>>,
+pub struct InMemorySessionListCache {
+    list: Mutex<Option<CachedSessionList>>,
 }
 
-impl KeepSeen for SeenInMemory {
-    fn newer(&self, than: Option<Timestamp>) -> Option<SeenList> {
+impl SessionListCache for InMemorySessionListCache {
+    fn newer(&self, than: Option<Timestamp>) -> Option<CachedSessionList> {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         list.clone().filter(|list| Some(list.at) > than)
     }
 
-    fn keep(&self, list: SeenList) {
+    fn keep(&self, list: CachedSessionList) {
         *self.list.lock().unwrap_or_else(PoisonError::into_inner) = Some(list);
     }
 }

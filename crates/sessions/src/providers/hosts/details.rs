@@ -11,14 +11,14 @@ use grove_wire::ahp::{
 use indexmap::IndexMap;
 
 use crate::ids::{Markdown, Uri};
-use crate::session::{FileChange, FileOperation, Mode, StatusBits};
+use crate::session::{ChatFileChange, FileOperation, Mode, StatusBits};
 
 /// How many changed files are told of a chat. Further ones are left out.
 const MAX_CHANGES: usize = 1_000;
 
 /// What the channels of a session told. It stays when nobody listens to them any more.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Details {
+pub(super) struct SessionDetails {
     pub(super) loading: bool,
     pub(super) mode: Option<Mode>,
     /// What the session is set to.
@@ -45,11 +45,11 @@ pub(super) struct ChatDetails {
     pub(super) description: Option<Markdown>,
     pub(super) last_turn_end: Option<Timestamp>,
     /// The files that it changed. That there are none is told, too.
-    pub(super) changes: Option<Arc<[FileChange]>>,
+    pub(super) changes: Option<Arc<[ChatFileChange]>>,
     pub(super) model: Option<Arc<str>>,
 }
 
-impl Details {
+impl SessionDetails {
     /// `chats` is what the channels of chats told. `changeset` is the session's, where it has one: it knows more of what was
     /// changed than the main chat's calls told.
     pub(super) fn of(
@@ -189,13 +189,13 @@ fn edits(part: &ResponsePart) -> impl Iterator<Item = &FileEdit> {
 }
 
 /// The files that were changed, each once.
-fn changes<'a>(edits: impl Iterator<Item = &'a FileEdit>) -> Arc<[FileChange]> {
-    let mut all: IndexMap<String, FileChange> = IndexMap::new();
+fn changes<'a>(edits: impl Iterator<Item = &'a FileEdit>) -> Arc<[ChatFileChange]> {
+    let mut all: IndexMap<String, ChatFileChange> = IndexMap::new();
     edits.for_each(|edit| take_edit(&mut all, edit));
     all.into_values().collect()
 }
 
-fn take_edit(all: &mut IndexMap<String, FileChange>, edit: &FileEdit) {
+fn take_edit(all: &mut IndexMap<String, ChatFileChange>, edit: &FileEdit) {
     let before = edit.before.as_ref();
     let (uri, operation) = match (before, &edit.after) {
         (None, None) => return,
@@ -219,7 +219,7 @@ fn take_edit(all: &mut IndexMap<String, FileChange>, edit: &FileEdit) {
         |known| known.original_uri.clone(),
     );
     let (had_insertions, had_deletions) = known.map_or((0, 0), |known| (known.insertions, known.deletions));
-    let change = FileChange {
+    let change = ChatFileChange {
         uri: Uri::from(uri.as_str()),
         original_uri: original.filter(|original| !original.as_str().is_empty()),
         operation: if was_new { FileOperation::Created } else { operation },
@@ -315,7 +315,7 @@ mod tests {
             "chats": [{"resource": "c", "title": "", "status": 1, "modifiedAt": "1970-01-01T00:00:00.007Z"}],
             "config": {"schema": {"type": "object", "properties": {"model": {"type": "string", "title": "M"}}},
                 "values": {"mode": "plan", "model": "m2"}}});
-        let details = Details::of(&serde_json::from_value(session).unwrap(), HashMap::new(), None, None);
+        let details = SessionDetails::of(&serde_json::from_value(session).unwrap(), HashMap::new(), None, None);
         assert!(details.loading && details.model_is_setting);
         assert_eq!(details.mode.as_ref().map(|mode| &*mode.id), Some("plan"));
         let updated_at = details.chat("c").and_then(|chat| chat.updated_at);

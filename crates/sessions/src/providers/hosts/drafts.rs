@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use grove_client::dialect::ahp::DisposeSession;
-use grove_client::{Ahp, Client, DispatchError, Outcome, RequestError, Status};
+use grove_client::{Ahp, Client, ConnectionStatus, DispatchError, DispatchOutcome, RequestError};
 use grove_core::Timestamp;
 use grove_wire::ahp::{
     Action, ChatAction, ChatTurnStarted, CreateSessionParams, Message, Object, SessionLifecycle,
@@ -14,18 +14,18 @@ use tokio::time::timeout;
 
 use super::details::ChatDetails;
 use super::message::message;
+use super::retry_delays::new_name;
 use super::state::{agent_icon, capabilities, path_of};
-use super::table::{Draft, MainChat, Shared};
-use super::waits::new_name;
+use super::table::{DraftSession, HostState, MainChat};
 use crate::ids::{SessionId, SessionTypeId};
 use crate::metadata::Metadata;
 use crate::provider::{ProviderError, SendOptions};
 use crate::session::{
-    ChatState, Session, SessionIdentity, SessionSource, SessionState, SessionStatus, Workspace, first_title,
+    ChatState, Session, SessionIdentity, SessionSource, SessionState, SessionStatus, SessionWorkspace, first_title,
 };
 
 /// How long the list may take to show what was done. It is done all the same.
-pub(super) const SEEN: Duration = Duration::from_secs(5);
+pub(super) const LISTING_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many new sessions may wait at once.
 const MAX_DRAFTS: usize = 100;
 
@@ -35,18 +35,18 @@ pub(super) fn now() -> Timestamp {
 }
 
 /// Makes a new session in a folder of the host.
-pub(super) fn create(shared: &Shared, workspace: &Workspace) -> Result<Session, ProviderError> {
+pub(super) fn create(shared: &HostState, workspace: &SessionWorkspace) -> Result<Session, ProviderError> {
     shared.client()?;
     let agents = shared.agents();
     let Some(agent) = agents.first() else {
         return Err(ProviderError::Refused(format!("{} has no agent: install one there", shared.host.label)));
     };
     let folder = path_of(workspace.uri.as_str());
-    let on_host = format!("untitled:/{}", new_name());
+    let host_uri = format!("untitled:/{}", new_name());
     let failed = |error| ProviderError::Failed { what: "naming the session", source: Box::new(error) };
-    let (resource, created_at) = (shared.host.here(&on_host), now());
+    let (resource, created_at) = (shared.host.here(&host_uri), now());
     let identity = SessionIdentity {
-        id: shared.host.session(&on_host).map_err(failed)?,
+        id: shared.host.session(&host_uri).map_err(failed)?,
         resource: resource.clone(),
         provider_id: shared.host.id.clone(),
         created_at,
@@ -62,7 +62,7 @@ pub(super) fn create(shared: &Shared, workspace: &Workspace) -> Result<Session, 
     };
     let source = SessionSource::new(identity, state);
     let session = source.session();
-    match shared.add_draft(Draft { source, model: None }, MAX_DRAFTS) {
+    match shared.add_draft(DraftSession { source, model: None }, MAX_DRAFTS) {
         true => Ok(session),
         false => {
             let refused = format!("{MAX_DRAFTS} new sessions wait for their first message: drop some of them");
@@ -72,7 +72,7 @@ pub(super) fn create(shared: &Shared, workspace: &Workspace) -> Result<Session, 
 }
 
 /// A new session knows where it works by what its workspace says.
-fn metadata(shared: &Shared, workspace: &Workspace, folder: &str) -> Metadata {
+fn metadata(shared: &HostState, workspace: &SessionWorkspace, folder: &str) -> Metadata {
     let metadata = shared.host.metadata(Some(folder));
     let identity = workspace.repositories.first().and_then(|repository| repository.identity.as_deref());
     match identity.and_then(|identity| identity.strip_prefix("github.com/")) {
@@ -83,7 +83,7 @@ fn metadata(shared: &Shared, workspace: &Workspace, folder: &str) -> Metadata {
 
 /// Gives a new session another type. `None` where it is no new session.
 pub(super) fn set_type(
-    shared: &Shared,
+    shared: &HostState,
     id: &SessionId,
     wanted: &SessionTypeId,
 ) -> Option<Result<Session, ProviderError>> {
@@ -103,13 +103,13 @@ pub(super) fn set_type(
 }
 
 /// Takes the new session back when its sending is given up, wherever that happens.
-struct Sending<'a> {
-    shared: &'a Shared,
+struct DraftSendGuard<'a> {
+    shared: &'a HostState,
     id: &'a SessionId,
     is_committed: bool,
 }
 
-impl Drop for Sending<'_> {
+impl Drop for DraftSendGuard<'_> {
     fn drop(&mut self) {
         if !self.is_committed {
             self.shared.roll_back(self.id);
@@ -119,7 +119,7 @@ impl Drop for Sending<'_> {
 
 /// Sends the first message of a new session.
 pub(super) async fn send_first(
-    shared: &Shared,
+    shared: &HostState,
     id: &SessionId,
     options: SendOptions,
     commit: Duration,
@@ -128,7 +128,7 @@ pub(super) async fn send_first(
     let drafted = shared.with_draft(id, |draft| (draft.source.session(), draft.model.clone()));
     let (draft, model) = drafted.ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
     let agent = draft.session_type();
-    let on_host = format!("{agent}:/{}", new_name());
+    let host_uri = format!("{agent}:/{}", new_name());
     let is_listed_model = |model: &str| {
         let agents = shared.agents();
         let agent = agents.iter().find(|known| known.provider == agent.as_str());
@@ -140,7 +140,7 @@ pub(super) async fn send_first(
         model => (None, model),
     };
     let create = CreateSessionParams {
-        channel: on_host.clone(),
+        channel: host_uri.clone(),
         provider: Some(agent.to_string()),
         working_directories: draft.workspace().map(|workspace| vec![workspace.uri.to_string()]),
         config: setting.map(|model| Object::from_iter([("model".to_owned(), model.into())])),
@@ -156,43 +156,43 @@ pub(super) async fn send_first(
             chat.updated_at = now();
         });
     };
-    shared.begin_sending(id, &on_host, show).ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
-    let mut sending = Sending { shared, id, is_committed: false };
+    shared.begin_sending(id, &host_uri, show).ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
+    let mut sending = DraftSendGuard { shared, id, is_committed: false };
     let begun = tokio::select! {
         begun = begin(shared, &client, create, message, commit) => begun,
-        () = disconnected(&client) => Err(Unsent::Unknown(shared.not_reached())),
-        () = taken_back(&client, &on_host) => Err(Unsent::Nothing(ProviderError::Refused(
+        () = disconnected(&client) => Err(FirstSendError::Unknown(shared.not_reached())),
+        () = taken_back(&client, &host_uri) => Err(FirstSendError::Nothing(ProviderError::Refused(
             "the host took the session back before anything was said in it: try again, or another agent".to_owned(),
         ))),
     };
     let error = match begun {
         Ok((host_session, main)) => {
-            let summary = summary(&on_host, &draft, host_session);
+            let summary = summary(&host_uri, &draft, host_session);
             let committed = shared.commit(id, summary, main).ok_or_else(|| shared.not_reached())?;
             sending.is_committed = true;
             return Ok(committed);
         }
-        Err(Unsent::Nothing(error) | Unsent::Unknown(error)) => error,
-        Err(Unsent::Made(error)) => {
+        Err(FirstSendError::Nothing(error) | FirstSendError::Unknown(error)) => error,
+        Err(FirstSendError::Made(error)) => {
             // A session in which nothing was said is of use to nobody.
-            match client.request(DisposeSession { channel: on_host.clone() }).await {
-                Ok(()) => until_not_listed(&client, &on_host).await,
+            match client.request(DisposeSession { channel: host_uri.clone() }).await {
+                Ok(()) => until_not_listed(&client, &host_uri).await,
                 Err(error) => {
-                    tracing::debug!(session = on_host, %error, "a session that got no message is left on its host");
+                    tracing::debug!(session = host_uri, %error, "a session that got no message is left on its host");
                 }
             }
             error
         }
     };
     // What its list has not is not shown in the place of the new one. The driver may not have looked at it yet.
-    if client.sessions().read(|list| list.get(&on_host).is_none()) {
-        shared.remove(&on_host);
+    if client.sessions().read(|list| list.get(&host_uri).is_none()) {
+        shared.remove(&host_uri);
     }
     Err(error)
 }
 
 /// Why the first message was not sent, and what there is on the host.
-enum Unsent {
+enum FirstSendError {
     Nothing(ProviderError),
     Made(ProviderError),
     /// The connection was lost: the list will tell.
@@ -200,46 +200,51 @@ enum Unsent {
 }
 
 async fn begin(
-    shared: &Shared,
+    shared: &HostState,
     client: &Client<Ahp>,
     create: CreateSessionParams,
     message: Message,
     commit: Duration,
-) -> Result<(HostSession, MainChat), Unsent> {
-    let on_host = create.channel.clone();
+) -> Result<(HostSession, MainChat), FirstSendError> {
+    let host_uri = create.channel.clone();
     client.request(create).await.map_err(|error| match error {
-        RequestError::TimedOut { .. } | RequestError::Lost { .. } => Unsent::Unknown(request_error(shared, error)),
-        error => Unsent::Nothing(request_error(shared, error)),
+        RequestError::TimedOut { .. } | RequestError::Lost { .. } => {
+            FirstSendError::Unknown(request_error(shared, error))
+        }
+        error => FirstSendError::Nothing(request_error(shared, error)),
     })?;
-    let made = |error| Unsent::Made(request_error(shared, error));
-    let mut session = client.subscribe(&on_host).await.map_err(made)?;
+    let made = |error| FirstSendError::Made(request_error(shared, error));
+    let mut session = client.subscribe(&host_uri).await.map_err(made)?;
     let ready = session.until(|state| {
         let session = state.session()?;
         (session.lifecycle != SessionLifecycle::Creating).then(|| session.clone())
     });
     let slow = |_| {
         let seconds = commit.as_secs();
-        Unsent::Made(ProviderError::Refused(format!(
+        FirstSendError::Made(ProviderError::Refused(format!(
             "the agent was not ready in {seconds} s: try again, or another one"
         )))
     };
-    let state = timeout(commit, ready).await.map_err(slow)?.map_err(|_| Unsent::Unknown(shared.not_reached()))?;
+    let state =
+        timeout(commit, ready).await.map_err(slow)?.map_err(|_| FirstSendError::Unknown(shared.not_reached()))?;
     if state.lifecycle == SessionLifecycle::Failed {
         let why = state.creation_error.map_or_else(|| "the agent did not start".to_owned(), |error| error.message);
-        return Err(Unsent::Made(ProviderError::Refused(why)));
+        return Err(FirstSendError::Made(ProviderError::Refused(why)));
     }
     let chat = state.default_chat.clone().ok_or_else(|| {
-        Unsent::Made(ProviderError::Refused("the host gave the session no chat: bring it up to date".to_owned()))
+        FirstSendError::Made(ProviderError::Refused(
+            "the host gave the session no chat: bring it up to date".to_owned(),
+        ))
     })?;
     let chat = client.subscribe(&chat).await.map_err(made)?;
-    let started = chat.dispatch(start(message)).map_err(|error| Unsent::Made(dispatch_error(shared, error)))?;
+    let started = chat.dispatch(start(message)).map_err(|error| FirstSendError::Made(dispatch_error(shared, error)))?;
     match started.await {
-        Outcome::Confirmed(_) => {
+        DispatchOutcome::Confirmed(_) => {
             let details = chat.read(|state| state.chat().map(ChatDetails::of)).unwrap_or_default();
-            Ok((state, MainChat { on_host: chat.resource().to_owned(), details }))
+            Ok((state, MainChat { host_uri: chat.resource().to_owned(), details }))
         }
-        Outcome::Rejected(why) => Err(Unsent::Made(ProviderError::Refused(why))),
-        Outcome::Lost => Err(Unsent::Unknown(shared.not_reached())),
+        DispatchOutcome::Rejected(why) => Err(FirstSendError::Made(ProviderError::Refused(why))),
+        DispatchOutcome::Lost => Err(FirstSendError::Unknown(shared.not_reached())),
     }
 }
 
@@ -254,7 +259,7 @@ pub(super) fn start(message: Message) -> Action {
 }
 
 /// A row for a session that the host's list does not have yet.
-fn summary(on_host: &str, draft: &Session, state: HostSession) -> SessionSummary {
+fn summary(host_uri: &str, draft: &Session, state: HostSession) -> SessionSummary {
     let at = time::text(draft.created_at());
     SessionSummary {
         provider: state.provider,
@@ -262,7 +267,7 @@ fn summary(on_host: &str, draft: &Session, state: HostSession) -> SessionSummary
         status: grove_wire::ahp::status::IN_PROGRESS | grove_wire::ahp::status::IS_READ,
         project: state.project,
         working_directories: state.working_directories,
-        resource: on_host.to_owned(),
+        resource: host_uri.to_owned(),
         created_at: at.clone(),
         modified_at: at,
         default_chat: state.default_chat,
@@ -272,11 +277,11 @@ fn summary(on_host: &str, draft: &Session, state: HostSession) -> SessionSummary
 }
 
 /// Waits until the host's list has had a session and does not have it any more.
-async fn taken_back(client: &Client<Ahp>, on_host: &str) {
+async fn taken_back(client: &Client<Ahp>, host_uri: &str) {
     let mut sessions = client.sessions();
     let mut was_listed = false;
     let gone = sessions.until(|list| {
-        let is_listed = list.get(on_host).is_some();
+        let is_listed = list.get(host_uri).is_some();
         was_listed |= is_listed;
         (was_listed && !is_listed).then_some(())
     });
@@ -287,13 +292,13 @@ async fn taken_back(client: &Client<Ahp>, on_host: &str) {
 }
 
 /// Waits until the host's list does not have a session any more that was deleted.
-pub(super) async fn until_not_listed(client: &Client<Ahp>, on_host: &str) {
+pub(super) async fn until_not_listed(client: &Client<Ahp>, host_uri: &str) {
     let mut sessions = client.sessions();
-    let gone = sessions.until(|list| list.get(on_host).is_none().then_some(()));
-    if timeout(SEEN, gone).await.is_err()
+    let gone = sessions.until(|list| list.get(host_uri).is_none().then_some(()));
+    if timeout(LISTING_TIMEOUT, gone).await.is_err()
         && let Err(error) = client.sessions().refresh().await
     {
-        tracing::debug!(session = on_host, %error, "a host does not say that it deleted a session");
+        tracing::debug!(session = host_uri, %error, "a host does not say that it deleted a session");
     }
 }
 
@@ -301,10 +306,10 @@ pub(super) async fn until_not_listed(client: &Client<Ahp>, on_host: &str) {
 pub(super) async fn disconnected(client: &Client<Ahp>) {
     let mut status = client.status();
     // The sender lives as long as the client.
-    status.wait_for(|status| *status != Status::Connected).await.ok();
+    status.wait_for(|status| *status != ConnectionStatus::Connected).await.ok();
 }
 
-pub(super) fn request_error(shared: &Shared, error: RequestError) -> ProviderError {
+pub(super) fn request_error(shared: &HostState, error: RequestError) -> ProviderError {
     match error {
         RequestError::NotConnected(_) | RequestError::Lost { .. } => shared.not_reached(),
         RequestError::Refused { error, .. } => ProviderError::Refused(error.message),
@@ -312,7 +317,7 @@ pub(super) fn request_error(shared: &Shared, error: RequestError) -> ProviderErr
     }
 }
 
-pub(super) fn dispatch_error(shared: &Shared, error: DispatchError) -> ProviderError {
+pub(super) fn dispatch_error(shared: &HostState, error: DispatchError) -> ProviderError {
     match error {
         DispatchError::NotConnected(_) => shared.not_reached(),
         error => ProviderError::Failed { what: "telling the host", source: Box::new(error) },

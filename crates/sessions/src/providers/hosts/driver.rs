@@ -6,18 +6,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use grove_client::dialect::ahp::State;
-use grove_client::{Ahp, Backoff, Client, ConnectError, Endpoint, OpenError, Options, RequestError, Sessions, Status};
+use grove_client::dialect::ahp::ResourceState;
+use grove_client::{
+    Ahp, Backoff, Client, ConnectError, ConnectionStatus, Endpoint, Options, RequestError, SessionListHandle,
+    TransportError,
+};
 use grove_wire::ahp::{AgentInfo, ROOT, error_code, version};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::follow::{follow, knows_manifests, manifest};
+use super::retry_delays::RetryDelays;
 use super::state::FolderFacts;
-use super::table::Shared;
-use super::waits::Waits;
-use super::{Depth, HostOptions};
+use super::table::HostState;
+use super::{HostOptions, ListenDepth};
 use crate::provider::Availability;
 
 /// How many sessions that run are listened to: those that changed last. Of further ones only the list tells.
@@ -29,7 +32,7 @@ const KEEP_PAUSE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 #[must_use = "the host is not connected unless it runs"]
 pub struct HostDriver {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<HostState>,
     pub(super) endpoint: watch::Receiver<Endpoint>,
     pub(super) options: HostOptions,
 }
@@ -45,18 +48,18 @@ enum Retry {
 }
 
 /// Why a client was served no longer.
-struct Ended {
+struct Disconnection {
     reason: String,
     retry: Retry,
 }
 
-impl Ended {
+impl Disconnection {
     fn soon(reason: impl ToString) -> Self {
         Self { reason: reason.to_string(), retry: Retry::Soon }
     }
 }
 
-type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl HostDriver {
     /// Connects, and connects again, until the provider is dropped.
@@ -75,12 +78,12 @@ impl HostDriver {
                 () = keep_connected(&shared, &reached_at, &options) => {}
             }
         }
-        shared.keep_seen();
+        shared.store_cached_list();
     }
 }
 
-async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &HostOptions) {
-    let mut waits = Waits::new(&options.reconnect);
+async fn keep_connected(shared: &Arc<HostState>, endpoint: &Endpoint, options: &HostOptions) {
+    let mut retry_delays = RetryDelays::new(&options.reconnect);
     loop {
         shared.connecting();
         let dialect = Ahp { versions: vec![version::CURRENT, version::OLDEST], ..Ahp::default() };
@@ -88,10 +91,10 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
         let retry = match Client::connect(endpoint.clone(), dialect, client).await {
             Ok(client) => {
                 let began = Instant::now();
-                let Ended { reason, retry } = serve(shared, &client, options).await;
+                let Disconnection { reason, retry } = serve(shared, &client, options).await;
                 shared.settle_others(&[]);
                 if began.elapsed() >= options.reconnect.steady {
-                    waits.reset();
+                    retry_delays.reset();
                 }
                 shared.away(Availability::Away { reason: reason.into() });
                 // It would go on by itself for as long as somebody uses it.
@@ -110,37 +113,37 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
             return std::future::pending().await;
         }
         match retry {
-            Retry::Soon => sleep(waits.next()).await,
-            Retry::Late => sleep(waits.longest()).await,
+            Retry::Soon => sleep(retry_delays.next()).await,
+            Retry::Late => sleep(retry_delays.longest()).await,
             Retry::WhenAsked => shared.asked.notified().await,
         }
     }
 }
 
 /// Somebody else may have seen the host meanwhile.
-async fn take_newer(shared: &Arc<Shared>) {
-    let (kept, than) = (shared.kept.clone(), shared.seen_at());
+async fn take_newer(shared: &Arc<HostState>) {
+    let (list_cache, than) = (shared.list_cache.clone(), shared.seen_at());
     // A reader that breaks down has read nothing.
-    if let Ok(Some(list)) = tokio::task::spawn_blocking(move || kept.newer(than)).await {
-        shared.take_seen(list);
+    if let Ok(Some(list)) = tokio::task::spawn_blocking(move || list_cache.newer(than)).await {
+        shared.take_cached_list(list);
     }
 }
 
 /// Serves one client until it is closed, or turned away when it comes back. Gives why.
-async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions) -> Ended {
+async fn serve(shared: &Arc<HostState>, client: &Client<Ahp>, options: &HostOptions) -> Disconnection {
     let mut status = client.status();
     let mut sessions = client.sessions();
     let mut root = match client.subscribe(ROOT).await {
         Ok(root) => root,
-        Err(error) => return Ended::soon(error),
+        Err(error) => return Disconnection::soon(error),
     };
     let mut opened = shared.opened.subscribe();
     let mut followed: HashMap<String, oneshot::Sender<()>> = HashMap::new();
     let mut tasks = JoinSet::new();
-    let mut relisting: Option<Running<Result<(), RequestError>>> = None;
-    let mut learning: Option<Running<()>> = None;
-    let learn = |learning: &mut Option<Running<()>>| {
-        if options.depth == Depth::Details {
+    let mut relisting: Option<BoxedFuture<Result<(), RequestError>>> = None;
+    let mut learning: Option<BoxedFuture<()>> = None;
+    let learn = |learning: &mut Option<BoxedFuture<()>>| {
+        if options.depth == ListenDepth::SessionDetails {
             learning.get_or_insert_with(|| Box::pin(learn_folders(shared.clone(), client.clone())));
         }
     };
@@ -152,34 +155,34 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
     loop {
         let now = status.borrow_and_update().clone();
         match now {
-            Status::Connected if !was_connected => {
+            ConnectionStatus::Connected if !was_connected => {
                 was_connected = true;
                 // What could not be listened to may be now.
                 followed.retain(|_, stop| !stop.is_closed());
                 root.read(|state| shared.connected(client, agents(state)));
                 relisting = Some(Box::pin(relist(client.sessions(), fetched, options.reconnect)));
             }
-            Status::Connected => {}
-            Status::Reconnecting { why, .. } if is_login_refused(&why) => {
-                return Ended { reason: turned_away(&why, &options.reconnect), retry: Retry::WhenAsked };
+            ConnectionStatus::Connected => {}
+            ConnectionStatus::Reconnecting { why, .. } if is_login_refused(&why) => {
+                return Disconnection { reason: turned_away(&why, &options.reconnect), retry: Retry::WhenAsked };
             }
-            Status::Reconnecting { why, .. } => {
+            ConnectionStatus::Reconnecting { why, .. } => {
                 (was_connected, is_whole, relisting) = (false, false, None);
                 fetched = sessions.read(|list| list.fetched());
                 shared.away(Availability::Away { reason: format!("{why}; it is tried again by itself").into() });
                 take_newer(shared).await;
             }
-            Status::Closed(why) => return Ended::soon(why),
+            ConnectionStatus::ClientClosed(why) => return Disconnection::soon(why),
         }
         if was_connected {
             root.read(|state| shared.set_agents(agents(state)));
             let wanted = wanted(shared, &opened.borrow_and_update(), options.depth);
-            followed.retain(|on_host, _| wanted.contains(on_host));
+            followed.retain(|host_uri, _| wanted.contains(host_uri));
             shared.settle_others(&wanted);
-            for on_host in wanted {
-                followed.entry(on_host).or_insert_with_key(|on_host| {
+            for host_uri in wanted {
+                followed.entry(host_uri).or_insert_with_key(|host_uri| {
                     let (stop, stopped) = oneshot::channel();
-                    tasks.spawn(follow(shared.clone(), client.clone(), on_host.clone(), stopped));
+                    tasks.spawn(follow(shared.clone(), client.clone(), host_uri.clone(), stopped));
                     stop
                 });
             }
@@ -198,7 +201,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                 if let Err(error) = &listed
                     && !is_tried_again(&options.reconnect)
                 {
-                    return Ended { reason: error.to_string(), retry: Retry::Soon };
+                    return Disconnection { reason: error.to_string(), retry: Retry::Soon };
                 }
                 if listed.is_ok() {
                     is_whole = true;
@@ -215,31 +218,31 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             () = done(&mut learning) => learning = None,
             () = at(keep_at) => {
                 keep_at = None;
-                shared.keep_seen();
+                shared.store_cached_list();
             }
             Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
         }
     }
 }
 
-fn agents(state: &State) -> &[AgentInfo] {
+fn agents(state: &ResourceState) -> &[AgentInfo] {
     state.root().map(|root| root.agents.as_slice()).unwrap_or_default()
 }
 
 /// The sessions that are listened to: those that somebody has opened, and the newest that run.
-fn wanted(shared: &Shared, opened: &HashMap<String, usize>, depth: Depth) -> Vec<String> {
+fn wanted(shared: &HostState, opened: &HashMap<String, usize>, depth: ListenDepth) -> Vec<String> {
     let mut wanted: Vec<String> = opened.keys().cloned().collect();
-    if depth == Depth::ListAlone {
+    if depth == ListenDepth::ListAlone {
         return wanted;
     }
-    wanted.extend(shared.running(MAX_FOLLOWED).into_iter().filter(|on_host| !opened.contains_key(on_host)));
+    wanted.extend(shared.running(MAX_FOLLOWED).into_iter().filter(|host_uri| !opened.contains_key(host_uri)));
     wanted
 }
 
 /// Waits for a list that was fetched after `before` others. The client fetches one by itself; where that fails it is asked
 /// again.
-async fn relist(sessions: Sessions<Ahp>, before: u64, reconnect: Backoff) -> Result<(), RequestError> {
-    let mut waits = Waits::new(&reconnect);
+async fn relist(sessions: SessionListHandle<Ahp>, before: u64, reconnect: Backoff) -> Result<(), RequestError> {
+    let mut retry_delays = RetryDelays::new(&reconnect);
     loop {
         if sessions.read(|list| list.fetched()) > before {
             return Ok(());
@@ -250,7 +253,7 @@ async fn relist(sessions: Sessions<Ahp>, before: u64, reconnect: Backoff) -> Res
             Err(error) if !is_tried_again(&reconnect) => return Err(error),
             Err(error) => {
                 tracing::debug!(%error, "a host did not list its sessions; it is asked again");
-                sleep(waits.next()).await;
+                sleep(retry_delays.next()).await;
             }
         }
     }
@@ -258,7 +261,7 @@ async fn relist(sessions: Sessions<Ahp>, before: u64, reconnect: Backoff) -> Res
 
 /// Asks once for each folder which repository it belongs to, where the rows of its sessions do not say it. What could not be
 /// asked is asked after the next change of the list. Hosts other than Grove are not asked.
-async fn learn_folders(shared: Arc<Shared>, client: Client<Ahp>) {
+async fn learn_folders(shared: Arc<HostState>, client: Client<Ahp>) {
     if !knows_manifests(&client) {
         return;
     }
@@ -296,14 +299,14 @@ fn explain(error: &ConnectError, reconnect: &Backoff) -> (Availability, Retry) {
             let message = format!("the host was not understood ({why}): is it an agent host, and is it up to date?");
             (Availability::Incompatible { message: message.into() }, Retry::Late)
         }
-        ConnectError::Open(OpenError::Denied { .. }) => {
+        ConnectError::Open(TransportError::Denied { .. }) => {
             let reason = turned_away(&format!("{error}; it lies in that host's data folder"), reconnect);
             (Availability::Away { reason: reason.into() }, Retry::WhenAsked)
         }
-        ConnectError::Open(OpenError::Certificate(_)) => {
+        ConnectError::Open(TransportError::Certificate(_)) => {
             (Availability::Away { reason: turned_away(&error.to_string(), reconnect).into() }, Retry::WhenAsked)
         }
-        ConnectError::Open(OpenError::Ssh(ssh)) if is_login_refused(&ssh.to_string()) => {
+        ConnectError::Open(TransportError::Ssh(ssh)) if is_login_refused(&ssh.to_string()) => {
             (Availability::Away { reason: turned_away(&error.to_string(), reconnect).into() }, Retry::WhenAsked)
         }
         ConnectError::Refused(refused) if refused.code == error_code::AUTH_REQUIRED => {
@@ -338,7 +341,7 @@ fn is_login_refused(why: &str) -> bool {
             || ["Host key verification failed", "Too many authentication failures"].iter().any(|it| why.contains(it)))
 }
 
-async fn done<T>(running: &mut Option<Running<T>>) -> T {
+async fn done<T>(running: &mut Option<BoxedFuture<T>>) -> T {
     match running {
         Some(running) => running.await,
         None => std::future::pending().await,

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
-use grove_client::dialect::ahp::State;
-use grove_client::{Ahp, Client, Closed, RequestError, Status, Subscription};
+use grove_client::dialect::ahp::ResourceState;
+use grove_client::{Ahp, Client, ClientClosed, ConnectionStatus, RequestError, Subscription};
 use grove_wire::ahp::SessionState;
 use grove_wire::x_grove;
-use grove_wire::x_grove::workspace::{ManifestResult, Method};
+use grove_wire::x_grove::workspace::{self, ManifestResult};
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::details::{ChatDetails, Details, changeset};
-use super::table::Shared;
+use super::details::{ChatDetails, SessionDetails, changeset};
+use super::table::HostState;
 
 /// How often what is heard is shown, at most. Text may come a thousand times a second.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -27,28 +27,28 @@ const MAX_CHATS: usize = 32;
 
 /// Shows what the channels of a session tell until it is stopped. Then the last of it is shown once more.
 pub(super) async fn follow(
-    shared: Arc<Shared>,
+    shared: Arc<HostState>,
     client: Client<Ahp>,
-    on_host: String,
+    host_uri: String,
     mut stopped: oneshot::Receiver<()>,
 ) {
     let listening = tokio::select! {
         _ = &mut stopped => None,
-        listening = listen(&client, &on_host) => match listening {
+        listening = listen(&client, &host_uri) => match listening {
             // Nobody knows better than before: it is listened to when the host is back.
-            None if !matches!(*client.status().borrow(), Status::Connected) => return,
+            None if !matches!(*client.status().borrow(), ConnectionStatus::Connected) => return,
             listening => listening,
         },
     };
     // It is gone. What was believed of it until somebody listens is not known any more.
-    let Some(mut channels) = listening else { return shared.set_details(&on_host, Details::settle) };
+    let Some(mut channels) = listening else { return shared.set_details(&host_uri, SessionDetails::settle) };
     loop {
-        channels.show(&shared, &on_host);
+        channels.show(&shared, &host_uri);
         let heard = async {
             sleep(PAUSE).await;
             channels.changed().await?;
             channels.keep_up(&client).await;
-            Ok::<(), Closed>(())
+            Ok::<(), ClientClosed>(())
         };
         tokio::select! {
             _ = &mut stopped => break,
@@ -58,19 +58,19 @@ pub(super) async fn follow(
         }
     }
     timeout(LAST_WORDS, channels.at_rest()).await.ok();
-    channels.show(&shared, &on_host);
-    shared.set_details(&on_host, Details::settle);
+    channels.show(&shared, &host_uri);
+    shared.set_details(&host_uri, SessionDetails::settle);
 }
 
-async fn listen(client: &Client<Ahp>, on_host: &str) -> Option<Channels> {
-    let mut session = client.subscribe(on_host).await.ok()?;
+async fn listen(client: &Client<Ahp>, host_uri: &str) -> Option<Channels> {
+    let mut session = client.subscribe(host_uri).await.ok()?;
     session.until(|state| state.session()?.default_chat.clone()).await.ok()?;
     let changeset = match session.read(|state| changeset(state.session()?)) {
         Some(changeset) => client.subscribe(&changeset).await.ok(),
         None => None,
     };
     let branch = match knows_manifests(client) {
-        true => manifest(client, on_host).await.ok().and_then(|manifest| manifest.branch),
+        true => manifest(client, host_uri).await.ok().and_then(|manifest| manifest.branch),
         false => None,
     };
     let mut channels = Channels { session, chats: HashMap::new(), changeset, branch };
@@ -80,12 +80,12 @@ async fn listen(client: &Client<Ahp>, on_host: &str) -> Option<Channels> {
 
 /// Whether a host can be asked for them.
 pub(super) fn knows_manifests(client: &Client<Ahp>) -> bool {
-    client.offers(x_grove::Method::Workspace(Method::Manifest))
+    client.offers(x_grove::Method::Workspace(workspace::WorkspaceMethod::Manifest))
 }
 
 /// What a host keeps of where a session works.
-pub(super) async fn manifest(client: &Client<Ahp>, on_host: &str) -> Result<ManifestResult, RequestError> {
-    client.request_raw(Method::Manifest.as_str(), &json!({ "channel": on_host })).await
+pub(super) async fn manifest(client: &Client<Ahp>, host_uri: &str) -> Result<ManifestResult, RequestError> {
+    client.request_raw(workspace::WorkspaceMethod::Manifest.as_str(), &json!({ "channel": host_uri })).await
 }
 
 /// The channels of a session.
@@ -99,7 +99,7 @@ struct Channels {
 
 impl Channels {
     /// Waits until something has changed since it was last waited for.
-    async fn changed(&mut self) -> Result<(), Closed> {
+    async fn changed(&mut self) -> Result<(), ClientClosed> {
         let Self { session, chats, changeset, .. } = self;
         let all = std::iter::once(session).chain(chats.values_mut().flatten()).chain(changeset);
         select_all(all.map(|channel| Box::pin(channel.changed()))).await.0
@@ -124,7 +124,7 @@ impl Channels {
         join_all(rests).await;
     }
 
-    fn show(&self, shared: &Shared, on_host: &str) {
+    fn show(&self, shared: &HostState, host_uri: &str) {
         let listened = self.chats.iter().filter_map(|(name, chat)| Some((name, chat.as_ref()?)));
         let told = listened.filter_map(|(name, chat)| {
             let said = chat.read(|state| state.chat().map(ChatDetails::of))?;
@@ -133,14 +133,14 @@ impl Channels {
         let chats = told.collect();
         let changeset = self.changeset.as_ref().and_then(|changeset| {
             changeset.read(|state| match state {
-                State::Changeset(changeset) => Some(changeset.clone()),
+                ResourceState::Changeset(changeset) => Some(changeset.clone()),
                 _ => None,
             })
         });
         let branch = self.branch.clone();
-        let details = |session: &SessionState| Details::of(session, chats, changeset.as_deref(), branch);
+        let details = |session: &SessionState| SessionDetails::of(session, chats, changeset.as_deref(), branch);
         if let Some(details) = self.session.read(|state| state.session().map(details)) {
-            shared.set_details(on_host, |known| *known = details);
+            shared.set_details(host_uri, |known| *known = details);
         }
     }
 }

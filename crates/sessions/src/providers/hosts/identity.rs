@@ -7,7 +7,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::ids::{BadId, Icon, ProviderId, SessionId, Uri};
 use crate::metadata::Metadata;
-use crate::provider::Environment;
+use crate::provider::ProviderEnvironment;
 
 /// The id of this host's provider.
 pub const THIS_HOST: &str = "local-agent-host";
@@ -50,17 +50,17 @@ impl HostIdentity {
     }
 
     /// The URI under which the host itself knows a session or chat.
-    pub fn on_host<'a>(&self, uri: &'a Uri) -> Option<&'a str> {
+    pub fn host_uri<'a>(&self, uri: &'a Uri) -> Option<&'a str> {
         uri.as_str().strip_prefix(&self.prefix)
     }
 
     /// The URI here of what the host knows under a URI.
-    pub fn here(&self, on_host: &str) -> Uri {
-        Uri::from(format!("{}{on_host}", self.prefix))
+    pub fn here(&self, host_uri: &str) -> Uri {
+        Uri::from(format!("{}{host_uri}", self.prefix))
     }
 
-    pub(super) fn session(&self, on_host: &str) -> Result<SessionId, BadId> {
-        self.id.session(self.here(on_host).as_str())
+    pub(super) fn session(&self, host_uri: &str) -> Result<SessionId, BadId> {
+        self.id.session(self.here(host_uri).as_str())
     }
 
     /// The host's own URI of a session with an id.
@@ -71,10 +71,10 @@ impl HostIdentity {
         id.local().strip_prefix(&self.prefix)
     }
 
-    pub(super) fn environment(&self) -> Environment {
+    pub(super) fn environment(&self) -> ProviderEnvironment {
         match &self.name {
-            None => Environment::ThisHost,
-            Some(name) => Environment::OtherHost(name.clone()),
+            None => ProviderEnvironment::ThisHost,
+            Some(name) => ProviderEnvironment::OtherHost(name.clone()),
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
         for host in [&a, &b] {
             let session = host.session("claude:/1").unwrap();
             assert_eq!(host.session_on_host(&session), Some("claude:/1"));
-            assert_eq!(host.on_host(&host.here("claude:/1")), Some("claude:/1"));
+            assert_eq!(host.host_uri(&host.here("claude:/1")), Some("claude:/1"));
         }
         assert_eq!(b.session_on_host(&a.session("claude:/1").unwrap()), None);
     }

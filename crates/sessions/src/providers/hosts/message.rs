@@ -11,7 +11,7 @@ use grove_wire::ahp::{
 use grove_wire::jsonrpc::MESSAGE_BYTES;
 
 use crate::ids::Uri;
-use crate::provider::{AttachedContext, AttachmentKind, ProviderError, SendOptions};
+use crate::provider::{AttachedContext, AttachedContextKind, ProviderError, SendOptions};
 
 /// What is left for the words around a message.
 const ENVELOPE_BYTES: usize = 16 << 10;
@@ -46,7 +46,7 @@ pub(super) fn check_images(
     model: Option<&str>,
 ) -> Result<(), ProviderError> {
     let Some(agent) = agent else { return Ok(()) };
-    if !options.attached_context.iter().any(|attached| attached.kind() == AttachmentKind::Image) {
+    if !options.attached_context.iter().any(|attached| attached.kind() == AttachedContextKind::Image) {
         return Ok(());
     }
     let mut models = agent.models.iter().filter(|known| model.is_none_or(|model| known.id == model)).peekable();

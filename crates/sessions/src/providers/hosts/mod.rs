@@ -13,8 +13,8 @@
 //!
 //! Its sessions stay listed as they were last seen; new sessions that were not sent and session types go. The client comes
 //! back by itself, or is connected anew, with waits that grow. A host that does not let it in (by its token, its certificate or
-//! a login) is tried [when somebody asks](HostProvider::try_again), or is [reached otherwise](HostProvider::reach). Rows go only after a list that came whole on the new
-//! connection did not have them. What the host had is kept ([`KeepSeen`]), and shown before the first list of the next start,
+//! a login) is tried [when somebody asks](HostProvider::retry_now), or is [reached otherwise](HostProvider::reach). Rows go only after a list that came whole on the new
+//! connection did not have them. What the host had is kept ([`SessionListCache`]), and shown before the first list of the next start,
 //! with when that was seen.
 //!
 //! # New sessions
@@ -23,7 +23,6 @@
 //! made on the host under a name of its own, and given its turn; then the host's takes its place. What the host tells of that
 //! one meanwhile is held back, so no moment has both. Where sending fails, it is a new session again.
 
-mod act;
 mod browse;
 mod cache;
 mod details;
@@ -32,29 +31,30 @@ mod driver;
 mod follow;
 mod identity;
 mod message;
+mod retry_delays;
+mod session_actions;
 mod state;
 mod table;
-mod waits;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use grove_client::{Backoff, Endpoint, Limits};
+use grove_client::{Backoff, ClientLimits, Endpoint};
 use grove_wire::ahp::SessionSummary;
 use tokio::sync::watch;
 
-pub use self::cache::{KeepSeen, MAX_KEPT_ROWS, SeenInMemory, SeenList};
+pub use self::cache::{CachedSessionList, InMemorySessionListCache, MAX_CACHED_ROWS, SessionListCache};
 pub use self::driver::HostDriver;
 pub use self::identity::{HostIdentity, THIS_HOST};
-use self::table::Shared;
+use self::table::HostState;
 use crate::ids::SessionId;
 
 /// How much of a host is listened to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Depth {
+pub enum ListenDepth {
     /// Its list, sessions that run or are open, and which repositories folders belong to.
     #[default]
-    Details,
+    SessionDetails,
     /// Its list and nothing else: for somebody who looks once.
     ListAlone,
 }
@@ -63,26 +63,26 @@ pub enum Depth {
 #[derive(Clone, Debug)]
 pub struct HostOptions {
     /// The limits of its connection.
-    pub limits: Limits,
+    pub limits: ClientLimits,
     /// When a lost connection is tried again, and a list that did not come. Where no attempt is wanted ([`Backoff::never`]), a host
     /// that is away stays so until it is [reached](HostProvider::reach) in another way.
     pub reconnect: Backoff,
     /// How long a new session may take to be ready for its first message. Then it is not sent.
     pub commit: Duration,
     /// How much of the host is listened to.
-    pub depth: Depth,
+    pub depth: ListenDepth,
     /// Where what the host has is kept for when it is away. It is this host's alone.
-    pub kept: Arc<dyn KeepSeen>,
+    pub list_cache: Arc<dyn SessionListCache>,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
         Self {
-            limits: Limits::default(),
+            limits: ClientLimits::default(),
             reconnect: Backoff::default(),
             commit: Duration::from_secs(120),
-            depth: Depth::Details,
-            kept: Arc::new(SeenInMemory::default()),
+            depth: ListenDepth::SessionDetails,
+            list_cache: Arc::new(InMemorySessionListCache::default()),
         }
     }
 }
@@ -90,7 +90,7 @@ impl Default for HostOptions {
 /// The sessions of one host.
 #[derive(Debug)]
 pub struct HostProvider {
-    shared: Arc<Shared>,
+    shared: Arc<HostState>,
     commit: Duration,
     /// How the host is reached. Dropped with the provider, which ends the driver.
     endpoint: watch::Sender<Endpoint>,
@@ -99,7 +99,7 @@ pub struct HostProvider {
 impl HostProvider {
     /// The provider of a host, with what was kept of its list, and what has to run for it.
     pub fn new(host: HostIdentity, endpoint: Endpoint, options: HostOptions) -> (Self, HostDriver) {
-        let shared = Arc::new(Shared::new(host, options.kept.clone()));
+        let shared = Arc::new(HostState::new(host, options.list_cache.clone()));
         let (endpoint, reached_at) = watch::channel(endpoint);
         let provider = Self { shared: shared.clone(), commit: options.commit, endpoint };
         (provider, HostDriver { shared, endpoint: reached_at, options })
@@ -113,7 +113,7 @@ impl HostProvider {
 
     /// Tries a host once more that does not let this client in, since somebody wants to see it. Other hosts are tried again
     /// by themselves, and nothing happens.
-    pub fn try_again(&self) {
+    pub fn retry_now(&self) {
         self.shared.asked.notify_waiters();
     }
 
@@ -131,33 +131,33 @@ impl HostProvider {
     /// The sessions as the host lists them. Where it cannot be asked, those that were kept of it, for which a file may have to be
     /// read.
     pub fn summaries(&self) -> Vec<SessionSummary> {
-        let kept = || self.shared.kept.newer(None).map(|list| list.sessions);
-        self.shared.summaries().or_else(kept).unwrap_or_default()
+        let list_cache = || self.shared.list_cache.newer(None).map(|list| list.sessions);
+        self.shared.summaries().or_else(list_cache).unwrap_or_default()
     }
 
     /// Listens to a session's channels for as long as what is given is held. `None`: it is none of this host's.
     pub fn open(&self, session: &SessionId) -> Option<OpenedSession> {
-        let on_host = self.shared.host.session_on_host(session)?.to_owned();
-        self.shared.row(&on_host)?;
-        self.shared.opened.send_modify(|opened| *opened.entry(on_host.clone()).or_default() += 1);
-        Some(OpenedSession { shared: self.shared.clone(), on_host })
+        let host_uri = self.shared.host.session_on_host(session)?.to_owned();
+        self.shared.row(&host_uri)?;
+        self.shared.opened.send_modify(|opened| *opened.entry(host_uri.clone()).or_default() += 1);
+        Some(OpenedSession { shared: self.shared.clone(), host_uri })
     }
 }
 
 /// A session that somebody looks at.
 #[derive(Debug)]
 pub struct OpenedSession {
-    shared: Arc<Shared>,
-    on_host: String,
+    shared: Arc<HostState>,
+    host_uri: String,
 }
 
 impl Drop for OpenedSession {
     fn drop(&mut self) {
         self.shared.opened.send_modify(|opened| {
-            if let Some(holders) = opened.get_mut(&self.on_host) {
+            if let Some(holders) = opened.get_mut(&self.host_uri) {
                 *holders -= 1;
                 if *holders == 0 {
-                    opened.remove(&self.on_host);
+                    opened.remove(&self.host_uri);
                 }
             }
         });

@@ -7,12 +7,12 @@ use grove_wire::ahp::{AgentInfo, ChatInteractivity, ChatOrigin, SessionChatSumma
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use super::details::Details;
+use super::details::SessionDetails;
 use super::identity::HostIdentity;
 use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
 use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL, WORKING_DIRECTORY_PATH};
 use crate::session::{
-    ChatState, Interactivity, SessionCapabilities, SessionState, SessionStatus, StatusBits, UNTITLED, Workspace,
+    ChatState, Interactivity, SessionCapabilities, SessionState, SessionStatus, SessionWorkspace, StatusBits, UNTITLED,
 };
 
 /// What a host may say of where a session came from, beside what the protocol has a place for.
@@ -43,11 +43,11 @@ pub(super) struct FolderFacts {
 
 /// All that is known of a session.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct SessionFacts<'a> {
     pub(super) host: &'a HostIdentity,
     pub(super) row: &'a SessionSummary,
     pub(super) agent: Option<&'a AgentInfo>,
-    pub(super) details: &'a Details,
+    pub(super) details: &'a SessionDetails,
     pub(super) folder: Option<&'a FolderFacts>,
     /// The model that was chosen here for what is sent next.
     pub(super) chosen_model: Option<&'a str>,
@@ -110,15 +110,15 @@ pub(super) fn agent_icon() -> Icon {
 
 /// A workspace as its metadata says. A person must have said that a folder is trusted before an agent works there: the
 /// folder itself, whatever repository a host says that it belongs to.
-pub(super) fn workspace(metadata: &Metadata) -> Option<Workspace> {
+pub(super) fn workspace(metadata: &Metadata) -> Option<SessionWorkspace> {
     let workspace = metadata.workspace(None)?;
     let folder = metadata.text(WORKING_DIRECTORY_PATH).and_then(|folder| Metadata::local(folder).workspace(None));
     let uri = folder.map_or(workspace.uri, |folder| folder.uri);
     let requires_workspace_trust = uri.scheme() == "file";
-    Some(Workspace { uri, requires_workspace_trust, ..workspace })
+    Some(SessionWorkspace { uri, requires_workspace_trust, ..workspace })
 }
 
-pub(super) fn state(known: &Known<'_>) -> SessionState {
+pub(super) fn state(known: &SessionFacts<'_>) -> SessionState {
     let metadata = metadata(known);
     let github_info = metadata.github_info().map(Arc::new);
     let mut chats = chats(known);
@@ -137,7 +137,7 @@ pub(super) fn state(known: &Known<'_>) -> SessionState {
     }
 }
 
-fn metadata(known: &Known<'_>) -> Metadata {
+fn metadata(known: &SessionFacts<'_>) -> Metadata {
     let row = known.row;
     let folder = folder(row);
     let own = known.host.metadata(folder.as_deref());
@@ -179,7 +179,7 @@ fn metadata(known: &Known<'_>) -> Metadata {
 }
 
 /// The chats, of which the first is the main one.
-fn chats(known: &Known<'_>) -> Vec<ChatState> {
+fn chats(known: &SessionFacts<'_>) -> Vec<ChatState> {
     let row = known.row;
     // A list need not say which chats there are. Then it is the session's own state, once it was looked at.
     let told = row.chats.as_deref().unwrap_or(&known.details.told);
@@ -194,7 +194,7 @@ fn chats(known: &Known<'_>) -> Vec<ChatState> {
 
 /// What the main chat says and what only it has: the row of a session says more of it than of the others.
 fn main_chat<'a>(
-    known: &Known<'_>,
+    known: &SessionFacts<'_>,
     resource: &str,
     told: Option<&SessionChatSummary>,
     others: impl Iterator<Item = &'a SessionChatSummary>,
@@ -228,7 +228,7 @@ fn main_chat<'a>(
     with_details(known, resource, before, chat)
 }
 
-fn other_chat(known: &Known<'_>, told: &SessionChatSummary) -> ChatState {
+fn other_chat(known: &SessionFacts<'_>, told: &SessionChatSummary) -> ChatState {
     let row = known.row;
     let resource = known.host.here(&told.resource);
     let before = known.before.and_then(|before| before.chat(&resource)).map(|before| &**before);
@@ -255,8 +255,8 @@ fn other_chat(known: &Known<'_>, told: &SessionChatSummary) -> ChatState {
 }
 
 /// A chat with what its own channel told, the main one or another. What was known stays where nothing newer is.
-fn with_details(known: &Known<'_>, on_host: &str, before: Option<&ChatState>, chat: ChatState) -> ChatState {
-    let details = known.details.chat(on_host);
+fn with_details(known: &SessionFacts<'_>, host_uri: &str, before: Option<&ChatState>, chat: ChatState) -> ChatState {
+    let details = known.details.chat(host_uri);
     let is_running = is_running(chat.status);
     let stopped = before.is_some_and(is_running_state) && !is_running;
     let model = known.chosen_model.map(Arc::from).or_else(|| details?.model.clone());
@@ -280,13 +280,13 @@ fn with_details(known: &Known<'_>, on_host: &str, before: Option<&ChatState>, ch
 }
 
 /// How a chat is: by what is listened to, else by the list.
-fn status_bits(known: &Known<'_>, told: &SessionChatSummary) -> Option<StatusBits> {
+fn status_bits(known: &SessionFacts<'_>, told: &SessionChatSummary) -> Option<StatusBits> {
     let live = known.details.chat(&told.resource).and_then(|chat| chat.status);
     live.or_else(|| told.status.map(StatusBits::from_bits))
 }
 
 /// What a chat is called, by the list or else by the session's own state. Empty where neither says so.
-fn title<'a>(known: &Known<'a>, told: Option<&'a SessionChatSummary>) -> &'a str {
+fn title<'a>(known: &SessionFacts<'a>, told: Option<&'a SessionChatSummary>) -> &'a str {
     let Some(told) = told else { return "" };
     let in_session = || known.details.told(&told.resource).map(|chat| chat.title.as_str());
     Some(told.title.as_str()).filter(|title| !title.is_empty()).or_else(in_session).unwrap_or_default()
@@ -342,8 +342,8 @@ mod tests {
     }
 
     fn shown(host: &HostIdentity, row: &SessionSummary, before: Option<&SessionState>) -> SessionState {
-        let details = Details::default();
-        state(&Known { host, row, agent: None, details: &details, folder: None, chosen_model: None, before })
+        let details = SessionDetails::default();
+        state(&SessionFacts { host, row, agent: None, details: &details, folder: None, chosen_model: None, before })
     }
 
     fn here() -> HostIdentity {
@@ -416,11 +416,12 @@ mod tests {
     #[test]
     fn a_remote_that_the_row_names_is_not_taken_for_one_on_github() {
         let facts = FolderFacts { repository: Some("acme/site".into()), git_root: Some("/srv/my app".into()) };
-        let details = Details::default();
+        let details = SessionDetails::default();
         let identity = |row: &SessionSummary| {
             let host = here();
             let (folder, details) = (Some(&facts), &details);
-            let known = Known { host: &host, row, agent: None, details, folder, chosen_model: None, before: None };
+            let known =
+                SessionFacts { host: &host, row, agent: None, details, folder, chosen_model: None, before: None };
             let state = state(&known);
             let identity = state.workspace.as_ref().unwrap().repositories[0].identity.clone().unwrap();
             (identity.to_string(), state.github_info().is_some())
@@ -463,10 +464,11 @@ mod tests {
             let chat = json!({"resource": "c", "title": "", "status": 1, "modifiedAt": "", "turns": turns,
                 "turnsNextCursor": cursor});
             let said = ChatDetails::of(&serde_json::from_value(chat).unwrap());
-            let details = Details { chats: HashMap::from([("c".to_owned(), said)]), ..Details::default() };
+            let details =
+                SessionDetails { chats: HashMap::from([("c".to_owned(), said)]), ..SessionDetails::default() };
             let host = here();
             let (agent, folder, chosen_model) = (None, None, None);
-            state(&Known { host: &host, row: &row, agent, details: &details, folder, chosen_model, before })
+            state(&SessionFacts { host: &host, row: &row, agent, details: &details, folder, chosen_model, before })
         };
         let side = json!({"uri": "file:///a", "content": {"uri": "old:a"}});
         let turn = |edits: Value| {

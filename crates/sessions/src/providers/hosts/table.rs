@@ -11,11 +11,11 @@ use grove_core::Timestamp;
 use grove_wire::ahp::{AgentInfo, SessionSummary};
 use indexmap::IndexMap;
 
-use super::cache::{KeepSeen, SeenList};
-use super::details::{ChatDetails, Details};
+use super::cache::{CachedSessionList, SessionListCache};
+use super::details::{ChatDetails, SessionDetails};
 use super::drafts::now;
 use super::identity::HostIdentity;
-use super::state::{FolderFacts, Known, at, bits, folder, is_history, is_running, state, tells_repository};
+use super::state::{FolderFacts, SessionFacts, at, bits, folder, is_history, is_running, state, tells_repository};
 use crate::ids::{SessionId, SessionTypeId};
 use crate::provider::{Announcer, Availability, ProviderError, SessionType, SessionsChange};
 use crate::session::{Session, SessionIdentity, SessionSource, SessionState, SessionStatus};
@@ -27,11 +27,11 @@ const MAX_FOLDERS: usize = 1_000;
 
 /// What the provider, its driver and whoever sends share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct HostState {
     pub(super) host: HostIdentity,
     pub(super) announcer: Announcer,
-    pub(super) kept: Arc<dyn KeepSeen>,
-    table: Mutex<Table>,
+    pub(super) list_cache: Arc<dyn SessionListCache>,
+    table: Mutex<HostTable>,
     /// Wakes the driver when other sessions are to be listened to.
     pub(super) opened: tokio::sync::watch::Sender<HashMap<String, usize>>,
     /// Wakes the driver where it waits for somebody to ask for another attempt.
@@ -41,15 +41,15 @@ pub(super) struct Shared {
 }
 
 #[derive(Debug)]
-struct Table {
+struct HostTable {
     availability: Availability,
     client: Option<Client<Ahp>>,
     agents: Vec<AgentInfo>,
     /// By the URI that the host has.
-    rows: IndexMap<String, Row>,
-    drafts: HashMap<SessionId, Draft>,
+    rows: IndexMap<String, HostRow>,
+    drafts: HashMap<SessionId, DraftSession>,
     /// New sessions whose first message is on its way. They are listed.
-    sending: IndexMap<SessionId, Sending>,
+    sending: IndexMap<SessionId, SendingDraft>,
     folders: HashMap<String, FolderFacts>,
     /// Folders of which that is to be asked, each with a session that works there.
     unasked: IndexMap<String, String>,
@@ -62,11 +62,11 @@ struct Table {
 }
 
 #[derive(Debug)]
-struct Row {
+struct HostRow {
     source: SessionSource,
     /// `None` where it is only remembered.
     summary: Option<SessionSummary>,
-    details: Details,
+    details: SessionDetails,
     chosen_model: Option<String>,
     /// A new session is becoming this one: it is not shown beside it.
     is_claimed: bool,
@@ -78,25 +78,25 @@ struct Row {
 
 /// A new session. The host knows nothing of it.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct DraftSession {
     pub(super) source: SessionSource,
     pub(super) model: Option<String>,
 }
 
 /// A new session whose first message is on its way.
 #[derive(Debug)]
-struct Sending {
-    draft: Draft,
+struct SendingDraft {
+    draft: DraftSession,
     /// What it was before, in case that it cannot be sent.
     before: SessionState,
     /// What the host calls the one that it becomes.
-    on_host: String,
+    host_uri: String,
 }
 
 /// The main chat of a session that was sent.
 #[derive(Debug)]
 pub(super) struct MainChat {
-    pub(super) on_host: String,
+    pub(super) host_uri: String,
     pub(super) details: ChatDetails,
 }
 
@@ -109,10 +109,10 @@ pub(super) struct RowView {
     pub(super) model_is_setting: bool,
 }
 
-impl Shared {
+impl HostState {
     /// With what was kept of the host's list.
-    pub(super) fn new(host: HostIdentity, kept: Arc<dyn KeepSeen>) -> Self {
-        let table = Table {
+    pub(super) fn new(host: HostIdentity, list_cache: Arc<dyn SessionListCache>) -> Self {
+        let table = HostTable {
             availability: Availability::Connecting,
             client: None,
             agents: Vec::new(),
@@ -128,19 +128,19 @@ impl Shared {
         let shared = Self {
             host,
             announcer: Announcer::default(),
-            kept,
+            list_cache,
             table: Mutex::new(table),
             opened: tokio::sync::watch::Sender::default(),
             asked: tokio::sync::Notify::new(),
             listed: tokio::sync::watch::Sender::default(),
         };
-        if let Some(list) = shared.kept.newer(None) {
-            shared.take_seen(list);
+        if let Some(list) = shared.list_cache.newer(None) {
+            shared.take_cached_list(list);
         }
         shared
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, HostTable> {
         // Nothing under the lock leaves it half changed.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,9 +195,9 @@ impl Shared {
     }
 
     /// A listed session, where it is not one that is being sent.
-    pub(super) fn row(&self, on_host: &str) -> Option<RowView> {
+    pub(super) fn row(&self, host_uri: &str) -> Option<RowView> {
         let table = self.table();
-        let row = table.rows.get(on_host).filter(|row| !row.is_claimed)?;
+        let row = table.rows.get(host_uri).filter(|row| !row.is_claimed)?;
         Some(RowView {
             session: row.source.session(),
             summary: row.summary.clone(),
@@ -224,7 +224,7 @@ impl Shared {
 
     /// The host cannot be reached: its sessions stay, what needs it goes.
     pub(super) fn away(&self, why: Availability) {
-        self.keep_seen();
+        self.store_cached_list();
         let mut table = self.table();
         table.is_current = false;
         table.client = None;
@@ -242,7 +242,7 @@ impl Shared {
         self.set_availability(&mut table, why);
     }
 
-    fn set_availability(&self, table: &mut Table, availability: Availability) {
+    fn set_availability(&self, table: &mut HostTable, availability: Availability) {
         if table.availability != availability {
             table.availability = availability;
             self.announcer.availability();
@@ -277,7 +277,7 @@ impl Shared {
             self.upsert(&mut table, summary, &mut change);
         }
         if is_whole {
-            let is_missing = |row: &Row| row.round != round && !row.is_awaited;
+            let is_missing = |row: &HostRow| row.round != round && !row.is_awaited;
             let gone = table.rows.extract_if(.., |_, row| is_missing(row) && !row.is_claimed);
             change.removed = gone.map(|(_, row)| row.source.session()).collect();
             // What the host took back while it was being sent is nothing to show where sending fails.
@@ -287,42 +287,42 @@ impl Shared {
     }
 
     /// What is new is added, what is known is brought up to date.
-    fn upsert(&self, table: &mut Table, summary: &SessionSummary, change: &mut SessionsChange) {
-        let on_host = &summary.resource;
+    fn upsert(&self, table: &mut HostTable, summary: &SessionSummary, change: &mut SessionsChange) {
+        let host_uri = &summary.resource;
         table.note_folder(summary);
-        if let Some(row) = table.rows.get_mut(on_host) {
+        if let Some(row) = table.rows.get_mut(host_uri) {
             row.summary = Some(summary.clone());
-            if self.refresh(table, on_host) && !table.rows[on_host].is_claimed {
-                change.changed.push(table.rows[on_host].source.session());
+            if self.refresh(table, host_uri) && !table.rows[host_uri].is_claimed {
+                change.changed.push(table.rows[host_uri].source.session());
             }
             return;
         }
         if table.rows.len() >= MAX_ROWS {
             return;
         }
-        let state = self.state_of(table, summary, &Details::default(), None, None);
-        let Some(source) = new_source(&self.host, on_host, at(&summary.created_at), state) else { return };
+        let state = self.state_of(table, summary, &SessionDetails::default(), None, None);
+        let Some(source) = new_source(&self.host, host_uri, at(&summary.created_at), state) else { return };
         change.added.push(source.session());
         let round = table.round;
-        table.rows.insert(on_host.clone(), Row { round, ..Row::new(source, Some(summary.clone())) });
+        table.rows.insert(host_uri.clone(), HostRow { round, ..HostRow::new(source, Some(summary.clone())) });
     }
 
     fn state_of(
         &self,
-        table: &Table,
+        table: &HostTable,
         row: &SessionSummary,
-        details: &Details,
+        details: &SessionDetails,
         chosen_model: Option<&str>,
         before: Option<&SessionState>,
     ) -> SessionState {
         let agent = table.agents.iter().find(|agent| agent.provider == row.provider);
         let folder = folder(row).and_then(|folder| table.folders.get(&folder));
-        state(&Known { host: &self.host, row, agent, details, folder, chosen_model, before })
+        state(&SessionFacts { host: &self.host, row, agent, details, folder, chosen_model, before })
     }
 
     /// Shows a row as it is known now. `true` where that differs from before.
-    fn refresh(&self, table: &Table, on_host: &str) -> bool {
-        let Some(row) = table.rows.get(on_host) else { return false };
+    fn refresh(&self, table: &HostTable, host_uri: &str) -> bool {
+        let Some(row) = table.rows.get(host_uri) else { return false };
         let Some(summary) = &row.summary else { return false };
         let before = row.source.session().state();
         let now = self.state_of(table, summary, &row.details, row.chosen_model.as_deref(), Some(&before));
@@ -330,22 +330,22 @@ impl Shared {
     }
 
     /// Shows some rows as they are known now, and tells of those that differ.
-    fn show(&self, table: &mut Table, which: &[String]) {
-        let differ = which.iter().filter(|on_host| self.refresh(table, on_host));
-        let rows = differ.filter_map(|on_host| table.rows.get(on_host)).filter(|row| !row.is_claimed);
+    fn show(&self, table: &mut HostTable, which: &[String]) {
+        let differ = which.iter().filter(|host_uri| self.refresh(table, host_uri));
+        let rows = differ.filter_map(|host_uri| table.rows.get(host_uri)).filter(|row| !row.is_claimed);
         let changed: Vec<Session> = rows.map(|row| row.source.session()).collect();
         self.announcer.sessions(SessionsChange::changed(changed));
     }
 
     /// What the channels of a session told.
-    pub(super) fn set_details(&self, on_host: &str, change: impl FnOnce(&mut Details)) {
+    pub(super) fn set_details(&self, host_uri: &str, change: impl FnOnce(&mut SessionDetails)) {
         let runs_otherwise = {
             let mut table = self.table();
-            let Some(row) = table.rows.get_mut(on_host) else { return };
+            let Some(row) = table.rows.get_mut(host_uri) else { return };
             change(&mut row.details);
             let before = is_shown_running(row);
-            self.show(&mut table, &[on_host.to_owned()]);
-            table.rows.get(on_host).is_some_and(|row| is_shown_running(row) != before)
+            self.show(&mut table, &[host_uri.to_owned()]);
+            table.rows.get(host_uri).is_some_and(|row| is_shown_running(row) != before)
         };
         if runs_otherwise {
             self.wake();
@@ -361,10 +361,10 @@ impl Shared {
     /// Nobody listens to any session any more but to these.
     pub(super) fn settle_others(&self, listened: &[String]) {
         let mut table = self.table();
-        let live = table.rows.iter().filter(|(on_host, row)| row.details.is_live() && !listened.contains(on_host));
+        let live = table.rows.iter().filter(|(host_uri, row)| row.details.is_live() && !listened.contains(host_uri));
         let rows: Vec<String> = live.map(|(key, _)| key.clone()).collect();
-        for on_host in &rows {
-            if let Some(row) = table.rows.get_mut(on_host) {
+        for host_uri in &rows {
+            if let Some(row) = table.rows.get_mut(host_uri) {
                 row.details.settle();
             }
         }
@@ -372,22 +372,22 @@ impl Shared {
     }
 
     /// The model for what is sent next.
-    pub(super) fn choose_model(&self, on_host: &str, model: &str) {
+    pub(super) fn choose_model(&self, host_uri: &str, model: &str) {
         let mut table = self.table();
-        if let Some(row) = table.rows.get_mut(on_host) {
+        if let Some(row) = table.rows.get_mut(host_uri) {
             row.chosen_model = Some(model.to_owned());
-            self.show(&mut table, &[on_host.to_owned()]);
+            self.show(&mut table, &[host_uri.to_owned()]);
         }
     }
 
     /// The session is not on the host any more.
-    pub(super) fn remove(&self, on_host: &str) {
+    pub(super) fn remove(&self, host_uri: &str) {
         let mut table = self.table();
-        match table.rows.get_mut(on_host) {
+        match table.rows.get_mut(host_uri) {
             // Nobody was told of it. It goes with the one that was to become it.
             Some(row) if row.is_claimed => row.summary = None,
             Some(_) => {
-                let gone = table.rows.shift_remove(on_host).map(|row| row.source.session());
+                let gone = table.rows.shift_remove(host_uri).map(|row| row.source.session());
                 self.announcer.sessions(SessionsChange::removed(gone));
             }
             None => {}
@@ -397,23 +397,23 @@ impl Shared {
     /// A folder of which it is not known to which repository it belongs, and a session that works there. It is given once.
     pub(super) fn next_unknown_folder(&self) -> Option<(String, String)> {
         let mut table = self.table();
-        while let Some((folder, on_host)) = table.unasked.pop() {
-            if !table.folders.contains_key(&folder) && table.rows.contains_key(&on_host) {
-                return Some((folder, on_host));
+        while let Some((folder, host_uri)) = table.unasked.pop() {
+            if !table.folders.contains_key(&folder) && table.rows.contains_key(&host_uri) {
+                return Some((folder, host_uri));
             }
         }
         None
     }
 
     /// It could not be asked.
-    pub(super) fn still_unknown(&self, folder: String, on_host: String) {
-        self.table().unasked.insert(folder, on_host);
+    pub(super) fn still_unknown(&self, folder: String, host_uri: String) {
+        self.table().unasked.insert(folder, host_uri);
     }
 
     /// Which repository a folder belongs to. All sessions in it do.
     pub(super) fn learn_folder(&self, path: String, facts: FolderFacts) {
         let mut table = self.table();
-        let in_it = |row: &Row| row.summary.as_ref().and_then(folder).as_deref() == Some(&*path);
+        let in_it = |row: &HostRow| row.summary.as_ref().and_then(folder).as_deref() == Some(&*path);
         let rows: Vec<String> = table.rows.iter().filter(|(_, row)| in_it(row)).map(|(key, _)| key.clone()).collect();
         table.folders.insert(path, facts);
         self.show(&mut table, &rows);
@@ -427,10 +427,10 @@ impl Shared {
             .rows
             .iter()
             .filter(|(_, row)| row.summary.as_ref().is_some_and(says_running) || is_shown_running(row))
-            .map(|(on_host, row)| (row.source.session().updated_at(), on_host))
+            .map(|(host_uri, row)| (row.source.session().updated_at(), host_uri))
             .collect();
         running.sort_unstable_by(|a, b| b.cmp(a));
-        running.into_iter().take(most).map(|(_, on_host)| on_host.clone()).collect()
+        running.into_iter().take(most).map(|(_, host_uri)| host_uri.clone()).collect()
     }
 
     /// The rows are what the host has.
@@ -457,7 +457,7 @@ impl Shared {
     }
 
     /// Keeps what the host has for when it is away.
-    pub(super) fn keep_seen(&self) {
+    pub(super) fn store_cached_list(&self) {
         let list = {
             let mut table = self.table();
             if !table.is_current {
@@ -465,13 +465,13 @@ impl Shared {
             }
             let at = now();
             table.seen_at = Some(at);
-            SeenList::new(at, table.rows.values().filter_map(|row| row.summary.as_ref()))
+            CachedSessionList::new(at, table.rows.values().filter_map(|row| row.summary.as_ref()))
         };
-        self.kept.keep(list);
+        self.list_cache.keep(list);
     }
 
     /// Shows what was seen of a host that cannot be asked.
-    pub(super) fn take_seen(&self, list: SeenList) {
+    pub(super) fn take_cached_list(&self, list: CachedSessionList) {
         let mut table = self.table();
         if table.is_current || table.seen_at >= Some(list.at) {
             return;
@@ -481,18 +481,18 @@ impl Shared {
         let round = table.round;
         let mut change = SessionsChange::default();
         for summary in list.sessions.iter().filter(|summary| !is_history(summary)) {
-            let on_host = &summary.resource;
-            let state = remembered(self.state_of(&table, summary, &Details::default(), None, None));
-            if let Some(row) = table.rows.get_mut(on_host) {
+            let host_uri = &summary.resource;
+            let state = remembered(self.state_of(&table, summary, &SessionDetails::default(), None, None));
+            if let Some(row) = table.rows.get_mut(host_uri) {
                 (row.round, row.summary) = (round, None);
                 if row.source.update(|shown| *shown = state) && !row.is_claimed {
                     change.changed.push(row.source.session());
                 }
             } else if table.rows.len() < MAX_ROWS
-                && let Some(source) = new_source(&self.host, on_host, at(&summary.created_at), state)
+                && let Some(source) = new_source(&self.host, host_uri, at(&summary.created_at), state)
             {
                 change.added.push(source.session());
-                table.rows.insert(on_host.clone(), Row { round, ..Row::new(source, None) });
+                table.rows.insert(host_uri.clone(), HostRow { round, ..HostRow::new(source, None) });
             }
         }
         if list.is_whole {
@@ -504,9 +504,9 @@ impl Shared {
 }
 
 /// New sessions.
-impl Shared {
+impl HostState {
     /// Keeps a new session. `false` where there are as many as may be.
-    pub(super) fn add_draft(&self, draft: Draft, most: usize) -> bool {
+    pub(super) fn add_draft(&self, draft: DraftSession, most: usize) -> bool {
         let mut table = self.table();
         let has_room = table.drafts.len() < most;
         if has_room {
@@ -520,13 +520,18 @@ impl Shared {
     }
 
     /// Does something to a new session. `None` where it is none.
-    pub(super) fn with_draft<T>(&self, id: &SessionId, act: impl FnOnce(&mut Draft) -> T) -> Option<T> {
+    pub(super) fn with_draft<T>(&self, id: &SessionId, act: impl FnOnce(&mut DraftSession) -> T) -> Option<T> {
         self.table().drafts.get_mut(id).map(act)
     }
 
-    /// A new session is being sent, and is to be what the host calls `on_host`. From now on it is listed, and what the host
+    /// A new session is being sent, and is to be what the host calls `host_uri`. From now on it is listed, and what the host
     /// tells of that one is not. `None` where it is no new session.
-    pub(super) fn begin_sending(&self, id: &SessionId, on_host: &str, show: impl FnOnce(&SessionSource)) -> Option<()> {
+    pub(super) fn begin_sending(
+        &self,
+        id: &SessionId,
+        host_uri: &str,
+        show: impl FnOnce(&SessionSource),
+    ) -> Option<()> {
         let mut table = self.table();
         let draft = table.drafts.remove(id)?;
         let session = draft.source.session();
@@ -535,10 +540,10 @@ impl Shared {
         // The one that it becomes knows what this one was. Its turn has not begun there, so none has ended either.
         let mut state = SessionState::clone(&session.state());
         Arc::make_mut(&mut state.main_chat).status = SessionStatus::Untitled;
-        if let Some(claimed) = new_source(&self.host, on_host, session.created_at(), state) {
-            table.rows.insert(on_host.to_owned(), Row { is_claimed: true, ..Row::new(claimed, None) });
+        if let Some(claimed) = new_source(&self.host, host_uri, session.created_at(), state) {
+            table.rows.insert(host_uri.to_owned(), HostRow { is_claimed: true, ..HostRow::new(claimed, None) });
         }
-        table.sending.insert(id.clone(), Sending { draft, before, on_host: on_host.to_owned() });
+        table.sending.insert(id.clone(), SendingDraft { draft, before, host_uri: host_uri.to_owned() });
         self.announcer.sessions(SessionsChange::added([session]));
         Some(())
     }
@@ -547,17 +552,17 @@ impl Shared {
     /// said with the turn begun: the list may be from before that, and is not believed until the chat is listened to.
     pub(super) fn commit(&self, id: &SessionId, summary: SessionSummary, main: MainChat) -> Option<Session> {
         let mut table = self.table();
-        let Sending { draft, on_host, .. } = table.sending.shift_remove(id)?;
+        let SendingDraft { draft, host_uri, .. } = table.sending.shift_remove(id)?;
         table.note_folder(&summary);
-        let row = table.rows.get_mut(&on_host)?;
+        let row = table.rows.get_mut(&host_uri)?;
         row.is_claimed = false;
         row.chosen_model = draft.model;
         row.is_awaited = row.summary.is_none();
         // What the list said of it is newer.
         row.summary.get_or_insert(summary);
-        row.details.chats.insert(main.on_host, main.details);
-        self.refresh(&table, &on_host);
-        let to = table.rows.get(&on_host)?.source.session();
+        row.details.chats.insert(main.host_uri, main.details);
+        self.refresh(&table, &host_uri);
+        let to = table.rows.get(&host_uri)?.source.session();
         self.announcer.replaced(draft.source.session(), to.clone());
         drop(table);
         // It is listened to from now on.
@@ -574,17 +579,17 @@ impl Shared {
     }
 
     /// Takes a new session out of the list. What the host has of it, if anything, is shown as what it is.
-    fn take_back(&self, table: &mut Table, id: &SessionId) -> Option<Draft> {
-        let Sending { draft, before, on_host } = table.sending.shift_remove(id)?;
+    fn take_back(&self, table: &mut HostTable, id: &SessionId) -> Option<DraftSession> {
+        let SendingDraft { draft, before, host_uri } = table.sending.shift_remove(id)?;
         draft.source.update(|state| *state = before);
         let mut change = SessionsChange::removed([draft.source.session()]);
-        match table.rows.get_mut(&on_host) {
+        match table.rows.get_mut(&host_uri) {
             Some(row) if row.summary.is_some() => {
                 row.is_claimed = false;
                 change.added.push(row.source.session());
             }
             Some(_) => {
-                table.rows.shift_remove(&on_host);
+                table.rows.shift_remove(&host_uri);
             }
             None => {}
         }
@@ -593,7 +598,7 @@ impl Shared {
     }
 }
 
-impl Table {
+impl HostTable {
     /// The folder of a row is to be asked for its repository, unless that is known or the row says it.
     fn note_folder(&mut self, row: &SessionSummary) {
         let has_room = self.folders.len() + self.unasked.len() < MAX_FOLDERS;
@@ -607,15 +612,15 @@ impl Table {
     }
 }
 
-impl Row {
+impl HostRow {
     fn new(source: SessionSource, summary: Option<SessionSummary>) -> Self {
-        let details = Details::default();
+        let details = SessionDetails::default();
         Self { source, summary, details, chosen_model: None, is_claimed: false, is_awaited: false, round: 0 }
     }
 }
 
 /// Whether the host has it and it is shown as running.
-fn is_shown_running(row: &Row) -> bool {
+fn is_shown_running(row: &HostRow) -> bool {
     row.summary.is_some() && is_running(row.source.session().status())
 }
 
@@ -638,8 +643,13 @@ fn remembered(mut state: SessionState) -> SessionState {
 }
 
 /// `None` for a session that has no name.
-fn new_source(host: &HostIdentity, on_host: &str, created_at: Timestamp, state: SessionState) -> Option<SessionSource> {
-    let id = host.session(on_host).ok()?;
-    let identity = SessionIdentity { id, resource: host.here(on_host), provider_id: host.id.clone(), created_at };
+fn new_source(
+    host: &HostIdentity,
+    host_uri: &str,
+    created_at: Timestamp,
+    state: SessionState,
+) -> Option<SessionSource> {
+    let id = host.session(host_uri).ok()?;
+    let identity = SessionIdentity { id, resource: host.here(host_uri), provider_id: host.id.clone(), created_at };
     Some(SessionSource::new(identity, state))
 }

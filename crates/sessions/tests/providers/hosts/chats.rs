@@ -39,7 +39,7 @@ async fn every_chat_of_a_running_session_says_what_it_does_and_when_it_ended() {
         (None, first_end),
         "what the second does is not the main chat's"
     );
-    approve(&host.endpoint(), provider.host().on_host(second.resource()).unwrap()).await;
+    approve(&host.endpoint(), provider.host().host_uri(second.resource()).unwrap()).await;
     until("its end", || second.status() == SessionStatus::Completed && second.last_turn_end().is_some()).await;
     until("no description", || second.description().is_none()).await;
     until("the latest end", || row.last_turn_end() == second.last_turn_end()).await;
@@ -60,7 +60,7 @@ async fn a_session_that_is_opened_tells_of_all_its_chats_what_no_list_says() {
     until("its end", || second.status() == SessionStatus::Completed).await;
     // One that comes later has seen nothing of the turns.
     let provider = host.here().await;
-    let row = session(&provider, provider.host().on_host(made.resource()).unwrap()).await;
+    let row = session(&provider, provider.host().host_uri(made.resource()).unwrap()).await;
     let known = row.chat(second.resource()).unwrap();
     assert_eq!((known.last_turn_end(), known.model_id()), (None, None));
     let opened = provider.open(row.id()).unwrap();
@@ -85,12 +85,12 @@ async fn a_chat_is_renamed_for_everybody_and_the_session_keeps_its_name() {
     let title = row.title();
     provider.rename_chat(row.id(), second.resource(), "Review").await.unwrap();
     assert_eq!((&*second.title(), row.title()), ("Review", title));
-    let on_host = provider.host().on_host(row.resource()).unwrap().to_owned();
-    let seen = session(&other, &on_host).await;
+    let host_uri = provider.host().host_uri(row.resource()).unwrap().to_owned();
+    let seen = session(&other, &host_uri).await;
     until("the name elsewhere", || seen.chats().len() == 2 && &*seen.chats()[1].title() == "Review").await;
     // Who is subscribed to the session hears of it, too.
     let client = host.client().await;
-    let mut subscribed = client.subscribe(&on_host).await.unwrap();
+    let mut subscribed = client.subscribe(&host_uri).await.unwrap();
     other.rename_chat(seen.id(), seen.chats()[1].resource(), "Again").await.unwrap();
     let named = subscribed.until(|state| (state.session()?.chats[1].title == "Again").then_some(()));
     soon("the name in the session's state", named).await.unwrap();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use grove_sessions::provider::ProviderEvent;
-use grove_sessions::session::{SessionStatus, Workspace};
+use grove_sessions::session::{SessionStatus, SessionWorkspace};
 use grove_sessions::{ProviderError, SessionId, SessionsProvider};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ async fn the_hosts_session_takes_the_place_of_the_new_one_and_no_moment_has_both
                         rows.extend(change.added.iter().map(|session| session.id().clone()));
                         change.removed.iter().for_each(|session| _ = rows.remove(session.id()));
                     }
-                    ProviderEvent::Replaced(replaced) => {
+                    ProviderEvent::SessionReplacement(replaced) => {
                         assert!(rows.remove(replaced.from.id()) && rows.insert(replaced.to.id().clone()));
                         return rows;
                     }
@@ -104,8 +104,8 @@ async fn the_chosen_model_goes_with_the_first_message() {
     let sent = provider.send_and_create_chat(draft.id(), script(json!([{"say": "hi"}]))).await.unwrap();
     assert_eq!(sent.model_id().as_deref(), Some("scripted"));
     let client = host.client().await;
-    let on_host = provider.host().on_host(sent.resource()).unwrap().to_owned();
-    let mut session = client.subscribe(&on_host).await.unwrap();
+    let host_uri = provider.host().host_uri(sent.resource()).unwrap().to_owned();
+    let mut session = client.subscribe(&host_uri).await.unwrap();
     let chat = soon("a chat", session.until(|state| state.session()?.default_chat.clone())).await.unwrap();
     let mut chat = client.subscribe(&chat).await.unwrap();
     let turn = soon("the turn", chat.until(|state| state.chat()?.turns.first().cloned())).await.unwrap();
@@ -116,7 +116,7 @@ async fn the_chosen_model_goes_with_the_first_message() {
 async fn what_could_not_be_sent_is_a_new_session_again() {
     let host = TestHost::start().await;
     let provider = host.here().await;
-    let nowhere = Workspace::new("ftp://nowhere", "nowhere");
+    let nowhere = SessionWorkspace::new("ftp://nowhere", "nowhere");
     let draft = provider.create_new_session(&nowhere).await.unwrap();
     let mut events = provider.subscribe();
     let refused = provider.send_and_create_chat(draft.id(), script(json!([]))).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use grove_sessions::SessionsProvider;
 use grove_sessions::provider::SendOptions;
 use grove_sessions::providers::hosts::HostProvider;
-use grove_sessions::session::{SessionStatus, Workspace};
+use grove_sessions::session::{SessionStatus, SessionWorkspace};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -19,7 +19,7 @@ const OTHER: &str = "ahp-session:/other";
 /// its provider has heard of it.
 async fn stalled(host: &IndependentHost, provider: &Arc<HostProvider>) -> (JoinHandle<String>, String) {
     host.stall();
-    let draft = provider.create_new_session(&Workspace::new("file:///srv/app", "app")).await.unwrap();
+    let draft = provider.create_new_session(&SessionWorkspace::new("file:///srv/app", "app")).await.unwrap();
     let sending = tokio::spawn({
         let (provider, draft) = (provider.clone(), draft.id().clone());
         async move { provider.send_and_create_chat(&draft, SendOptions::new("hello")).await.unwrap_err().to_string() }
@@ -73,7 +73,7 @@ async fn a_session_that_was_just_sent_stays_listed_until_a_host_that_lists_late_
     provider.listed().await;
     host.list_late();
     let row = sent(&provider, SendOptions::new("hello")).await;
-    let on_host = provider.host().on_host(row.resource()).unwrap().to_owned();
+    let host_uri = provider.host().host_uri(row.resource()).unwrap().to_owned();
     let mut events = provider.subscribe();
     host.list_another(OTHER);
     session(&provider, OTHER).await;
@@ -81,11 +81,11 @@ async fn a_session_that_was_just_sent_stays_listed_until_a_host_that_lists_late_
     until("the turn's end", || row.status() == SessionStatus::Completed).await;
     host.list_now();
     host.dispose(OTHER);
-    until_listed(&provider, &[&on_host]).await;
+    until_listed(&provider, &[&host_uri]).await;
     let told = told(&mut events);
     let is_flicker = |told: &String| told.ends_with(row.id().local()) && !told.starts_with("changed");
     assert!(!told.iter().any(is_flicker), "it neither went nor came again: {told:?}");
-    host.dispose(&on_host);
+    host.dispose(&host_uri);
     until_listed(&provider, &[]).await;
 }
 

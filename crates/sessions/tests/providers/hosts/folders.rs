@@ -4,8 +4,8 @@ use grove_sessions::SessionsProvider;
 use grove_sessions::provider::Availability;
 use serde_json::{Value, json};
 
+use super::faulty_host::{FaultyHost, initialized, row, unknown};
 use super::harness::until;
-use super::odd::{OddHost, initialized, row, unknown};
 
 const MANIFEST: &str = "x-grove/workspace/manifest";
 
@@ -18,7 +18,7 @@ fn row_in(name: &str, folder: &str, meta: Value) -> Value {
 
 #[tokio::test]
 async fn the_repository_of_a_folder_that_is_first_used_later_is_learnt_at_once_and_once() {
-    let host = OddHost::start(Box::new(|method, params| match method {
+    let host = FaultyHost::start(Box::new(|method, params| match method {
         "initialize" => {
             let mut answer = initialized("1.0.0");
             answer["_meta"] = json!({"x-grove": {"version": 1, "methods": [MANIFEST]}});

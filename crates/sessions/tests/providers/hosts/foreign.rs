@@ -56,7 +56,7 @@ async fn a_host_that_is_not_ours_is_listed_used_and_followed_in_both_versions() 
 
         let row = sent(&provider, SendOptions::new("hello there")).await;
         assert_eq!(&*row.workspace().unwrap().label, "elsewhere");
-        let chat = provider.host().on_host(row.main_chat().resource()).unwrap().to_owned();
+        let chat = provider.host().host_uri(row.main_chat().resource()).unwrap().to_owned();
         assert!(chat.starts_with("ahp-chat:/"), "the host names its chats: {chat}");
         assert_eq!(said(&host.endpoint, &chat, 1).await, ["hello there"], "{version}");
         until("the turn's end", || row.status() == SessionStatus::Completed && row.last_turn_end().is_some()).await;
@@ -98,7 +98,7 @@ async fn a_question_of_a_host_that_is_not_ours_is_answered_from_here() {
     let row = sent(&provider, SendOptions::new("please run")).await;
     until("a question", || row.status() == SessionStatus::NeedsInput).await;
     until("what it is about", || row.description() == Some("Running make".into())).await;
-    approve(&host.endpoint, provider.host().on_host(row.main_chat().resource()).unwrap()).await;
+    approve(&host.endpoint, provider.host().host_uri(row.main_chat().resource()).unwrap()).await;
     until("the turn's end", || row.status() == SessionStatus::Completed).await;
     until("no description", || row.description().is_none()).await;
 }
@@ -113,10 +113,10 @@ async fn a_session_that_was_just_sent_runs_whatever_a_list_from_before_says() {
     assert_eq!(row.status(), SessionStatus::InProgress, "the list does not know of the turn");
     let mut status = row.observe(|state| state.status());
     assert_eq!(soon("another status", status.changed()).await, Some(SessionStatus::NeedsInput));
-    approve(&host.endpoint, provider.host().on_host(row.main_chat().resource()).unwrap()).await;
+    approve(&host.endpoint, provider.host().host_uri(row.main_chat().resource()).unwrap()).await;
     until("the turn's end", || row.status() == SessionStatus::Completed && row.last_turn_end().is_some()).await;
     host.tell_the_list();
-    session(&provider, provider.host().on_host(row.resource()).unwrap()).await;
+    session(&provider, provider.host().host_uri(row.resource()).unwrap()).await;
     until("rest", || row.status() == SessionStatus::Completed && row.description().is_none()).await;
 }
 
@@ -127,7 +127,7 @@ async fn a_host_that_is_too_old_is_explained_and_connected_once_it_was_brought_u
     until("the refusal", || matches!(provider.availability(), Availability::Incompatible { .. })).await;
     let Availability::Incompatible { message } = provider.availability() else { panic!("it became compatible") };
     assert!(message.contains("0.4.0") && message.contains("up to date"), "{message}");
-    let refused = provider.create_new_session(&grove_sessions::session::Workspace::new("file:///", "x")).await;
+    let refused = provider.create_new_session(&grove_sessions::session::SessionWorkspace::new("file:///", "x")).await;
     assert!(refused.unwrap_err().to_string().contains("0.4.0"), "whoever wants something hears why not");
     host.upgrade(&["0.9.0"]);
     until("a connection", || provider.availability() == Availability::Ready).await;
@@ -194,7 +194,7 @@ async fn grove_is_used_alike_in_0_9_and_in_1_0() {
         let main = row.main_chat().resource().clone();
         provider.send_request(row.id(), &main, script(json!([tool]))).await.unwrap();
         until("a question", || row.status() == SessionStatus::NeedsInput).await;
-        approve(&host.endpoint(), provider.host().on_host(&main).unwrap()).await;
+        approve(&host.endpoint(), provider.host().host_uri(&main).unwrap()).await;
         until("the end of that", || row.status() == SessionStatus::Completed).await;
         provider.send_and_create_chat(row.id(), script(json!([{"say": "two"}]))).await.unwrap();
         assert_eq!(row.chats().len(), 2, "{versions:?}");

@@ -13,11 +13,11 @@ use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
 use grove_client::dialect::ahp::DisposeSession;
 use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options};
 use grove_core::AgentInfo;
-use grove_host::server::{self, Access, Token};
-use grove_host::{Config, Contents, Env, Host, Listener, NoJournal, Stream, recover};
+use grove_host::server::{self, AccessPolicy, Token};
+use grove_host::{Config, Env, Host, JournalContents, Listener, NoJournal, Stream, recover};
 use grove_sessions::provider::{ProviderEvent, SendOptions};
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
-use grove_sessions::session::Workspace;
+use grove_sessions::session::SessionWorkspace;
 use grove_sessions::{Session, SessionsProvider, Uri};
 use grove_wire::ahp::{
     Action, ChatAction, ChatToolCallConfirmed, CreateSessionParams, ResponsePart, ToolCallConfirmationReason,
@@ -75,24 +75,24 @@ impl Agent for Named {
 /// A host on a port of its own.
 pub(super) struct TestHost {
     address: SocketAddr,
-    door: Arc<Door>,
+    door: Arc<TestListener>,
     dial: mpsc::UnboundedSender<DuplexStream>,
     /// The host itself, which ends with it.
     pub(super) host: Host,
 }
 
 #[derive(Default)]
-struct Door {
+struct TestListener {
     is_shut: AtomicBool,
     open: Mutex<Vec<AbortHandle>>,
 }
 
 /// A way to the host that needs no socket.
-struct PastTheDoor(mpsc::UnboundedSender<DuplexStream>);
+struct TestConnector(mpsc::UnboundedSender<DuplexStream>);
 
 #[async_trait]
-impl Dial for PastTheDoor {
-    async fn dial(&self) -> io::Result<Box<dyn grove_client::Stream>> {
+impl Dial for TestConnector {
+    async fn dial(&self) -> io::Result<Box<dyn grove_client::ByteStream>> {
         let (near, far) = tokio::io::duplex(64 << 10);
         self.0.send(far).map_err(|_| io::ErrorKind::ConnectionRefused)?;
         Ok(Box::new(near))
@@ -119,15 +119,19 @@ impl TestHost {
 
     pub(super) async fn with(config: Config) -> Self {
         let env = Env::in_memory();
-        let recovered = recover(Contents::from_bytes(&[]), &env.stores, &config.limits).await.unwrap();
+        let recovered = recover(JournalContents::from_bytes(&[]), &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> =
             vec![Arc::new(ScriptedAgent), Arc::new(Named { provider: "other", display_name: "Other" })];
         let host = Host::start(env, config, agents, Box::new(NoJournal), recovered).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
-        server::serve(host.clone(), Access::loopback(Token::parse(TOKEN).unwrap(), address), Box::new(Pipes(pipes)));
-        let door = Arc::new(Door::default());
+        server::serve(
+            host.clone(),
+            AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), address),
+            Box::new(Pipes(pipes)),
+        );
+        let door = Arc::new(TestListener::default());
         tokio::spawn({
             let (door, dial) = (door.clone(), dial.clone());
             async move {
@@ -179,7 +183,7 @@ impl TestHost {
 
     /// Another client of the host, which the door does not shut out.
     pub(super) async fn inside(&self) -> Client<Ahp> {
-        let way = Arc::new(PastTheDoor(self.dial.clone()));
+        let way = Arc::new(TestConnector(self.dial.clone()));
         let endpoint = Endpoint::over(&format!("ws://{}/ws", self.address), Some(TOKEN), way).unwrap();
         soon("a client", Client::connect(endpoint, Ahp::default(), Options::default())).await.unwrap()
     }
@@ -250,7 +254,7 @@ pub(super) fn script(steps: serde_json::Value) -> SendOptions {
 pub(super) fn listed(provider: &HostProvider) -> Vec<String> {
     let host = provider.host();
     let mut all: Vec<String> =
-        provider.sessions().iter().map(|session| host.on_host(session.resource()).unwrap().to_owned()).collect();
+        provider.sessions().iter().map(|session| host.host_uri(session.resource()).unwrap().to_owned()).collect();
     all.sort_unstable();
     all
 }
@@ -260,14 +264,14 @@ pub(super) async fn until_listed(provider: &HostProvider, wanted: &[&str]) {
 }
 
 /// The session that the host has under a URI, once it is listed.
-pub(super) async fn session(provider: &HostProvider, on_host: &str) -> Session {
-    let resource = provider.host().here(on_host);
+pub(super) async fn session(provider: &HostProvider, host_uri: &str) -> Session {
+    let resource = provider.host().here(host_uri);
     let find = || provider.sessions().into_iter().find(|session| *session.resource() == resource);
-    until(on_host, || find().is_some()).await;
+    until(host_uri, || find().is_some()).await;
     find().unwrap()
 }
 
-pub(super) async fn workspace(provider: &HostProvider, folder: &str) -> Workspace {
+pub(super) async fn workspace(provider: &HostProvider, folder: &str) -> SessionWorkspace {
     provider.resolve_workspace(&Uri::from(format!("file://{folder}"))).await.unwrap().unwrap()
 }
 
@@ -291,7 +295,7 @@ pub(super) fn told(events: &mut broadcast::Receiver<ProviderEvent>) -> Vec<Strin
                 told.extend(names("removed", &change.removed));
                 told.extend(names("changed", &change.changed));
             }
-            ProviderEvent::Replaced(replaced) => {
+            ProviderEvent::SessionReplacement(replaced) => {
                 told.push(format!("replaced {} {}", replaced.from.id().local(), replaced.to.id().local()));
             }
             ProviderEvent::SessionTypes => told.push("types".to_owned()),

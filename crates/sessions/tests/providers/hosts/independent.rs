@@ -72,7 +72,7 @@ fn checked<T: DeserializeOwned + Serialize>(value: Value) -> Value {
     serde_json::to_value(serde_json::from_value::<T>(value).unwrap()).unwrap()
 }
 
-type Answer = Result<Value, Value>;
+type RpcOutcome = Result<Value, Value>;
 
 impl IndependentHost {
     pub(super) async fn start(versions: &[&'static str]) -> Self {
@@ -205,7 +205,7 @@ impl IndependentHost {
         out.send(answer.to_string()).unwrap();
     }
 
-    fn request(&self, number: u64, method: &str, params: Value) -> Answer {
+    fn request(&self, number: u64, method: &str, params: Value) -> RpcOutcome {
         assert!(!method.starts_with("x-grove/"), "it has announced nothing of that: {method}");
         let refused = |code: i64, message: &str| Err(json!({"code": code, "message": message}));
         let mut hosted = self.inner.hosted.lock().unwrap();

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use grove_client::{Ahp, Client};
 use grove_sessions::management::{Management, SessionsEvent};
 use grove_sessions::providers::hosts::HostProvider;
-use grove_sessions::{InMemory, Notice, Registration, Registry, Session, SessionId, SessionsProvider, Subscription};
+use grove_sessions::{
+    InMemoryState, Registration, Registry, Session, SessionId, SessionsProvider, Subscription, SubscriptionItem,
+};
 use grove_wire::ahp::{Action, SessionAction, SessionTitleChanged};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -15,12 +17,12 @@ use serde_json::json;
 use super::harness::*;
 
 /// A list that is kept by events alone, and finds it wrong that something comes twice or goes without having come.
-pub(super) struct Listener {
+pub(super) struct EventListener {
     rows: BTreeMap<SessionId, Session>,
     events: Subscription<SessionsEvent>,
 }
 
-impl Listener {
+impl EventListener {
     pub(super) fn new(management: &Management) -> Self {
         let (sessions, events) = management.subscribe();
         Self { rows: sessions.into_iter().map(|session| (session.id().clone(), session)).collect(), events }
@@ -31,7 +33,7 @@ impl Listener {
         let mut was_reset = false;
         while let Some(notice) = self.events.try_next() {
             match notice {
-                Notice::Event(SessionsEvent::Sessions(change)) => {
+                SubscriptionItem::Event(SessionsEvent::Sessions(change)) => {
                     for session in &change.removed {
                         assert!(self.rows.remove(session.id()).is_some(), "{session:?} was removed and not there");
                     }
@@ -43,8 +45,8 @@ impl Listener {
                         self.rows.insert(session.id().clone(), session.clone());
                     }
                 }
-                Notice::Event(_) => {}
-                Notice::Reset => (*self, was_reset) = (Self::new(management), true),
+                SubscriptionItem::Event(_) => {}
+                SubscriptionItem::Reset => (*self, was_reset) = (Self::new(management), true),
             }
         }
         was_reset
@@ -61,7 +63,7 @@ impl Listener {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum HostStep {
     Create,
     Dispose(usize),
     Rename(usize),
@@ -76,43 +78,43 @@ enum Step {
     Look,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = HostStep> {
     prop_oneof![
-        5 => Just(Step::Create),
-        2 => (0_usize..8).prop_map(Step::Dispose),
-        2 => (0_usize..8).prop_map(Step::Rename),
-        2 => Just(Step::Send),
-        1 => (0_usize..8).prop_map(Step::Delete),
-        2 => Just(Step::Cut),
-        1 => Just(Step::Shut),
-        2 => Just(Step::Open),
-        2 => Just(Step::Look),
+        5 => Just(HostStep::Create),
+        2 => (0_usize..8).prop_map(HostStep::Dispose),
+        2 => (0_usize..8).prop_map(HostStep::Rename),
+        2 => Just(HostStep::Send),
+        1 => (0_usize..8).prop_map(HostStep::Delete),
+        2 => Just(HostStep::Cut),
+        1 => Just(HostStep::Shut),
+        2 => Just(HostStep::Open),
+        2 => Just(HostStep::Look),
     ]
 }
 
 /// A host, somebody on it who is never cut off, and its provider in a management.
-struct World {
+struct HostWorld {
     host: TestHost,
     inside: Client<Ahp>,
     provider: Arc<HostProvider>,
     management: Management,
-    listener: Listener,
+    listener: EventListener,
     _registered: Registration,
     /// What the host has.
     there: Vec<String>,
     made: usize,
 }
 
-impl World {
+impl HostWorld {
     async fn new() -> Self {
         let host = TestHost::start().await;
         let inside = host.inside().await;
         let provider = host.there("box").await;
         let registry = Registry::new();
         let registered = registry.register(provider.clone()).unwrap();
-        let (management, driver) = Management::new(registry, Arc::new(InMemory::default())).unwrap();
+        let (management, driver) = Management::new(registry, Arc::new(InMemoryState::default())).unwrap();
         tokio::spawn(driver.run());
-        let listener = Listener::new(&management);
+        let listener = EventListener::new(&management);
         Self { host, inside, provider, management, listener, _registered: registered, there: Vec::new(), made: 0 }
     }
 
@@ -120,44 +122,44 @@ impl World {
         self.there.get(row % self.there.len().max(1)).cloned()
     }
 
-    async fn run(&mut self, step: &Step) {
+    async fn run(&mut self, step: &HostStep) {
         match *step {
-            Step::Create => {
+            HostStep::Create => {
                 self.made += 1;
                 let name = format!("scripted:/{}", self.made);
                 create(&self.inside, &name, "/srv/app").await;
                 self.there.push(name);
             }
-            Step::Dispose(row) => {
+            HostStep::Dispose(row) => {
                 if let Some(name) = self.some(row) {
                     dispose(&self.inside, &name).await;
                     self.there.retain(|there| *there != name);
                 }
             }
-            Step::Rename(row) => {
+            HostStep::Rename(row) => {
                 self.made += 1;
                 if let Some(name) = self.some(row) {
                     rename(&self.inside, &name, &format!("title {}", self.made)).await;
                 }
             }
-            Step::Send => self.send().await,
-            Step::Delete(row) => {
+            HostStep::Send => self.send().await,
+            HostStep::Delete(row) => {
                 let sessions = self.provider.sessions();
                 let Some(session) = sessions.get(row % sessions.len().max(1)) else { return };
                 // Away, or gone already: the host knows.
                 self.provider.delete_session(session.id()).await.ok();
                 self.ask().await;
             }
-            Step::Cut => {
+            HostStep::Cut => {
                 let was_shut = self.host.is_shut();
                 self.host.shut();
                 if !was_shut {
                     self.host.open();
                 }
             }
-            Step::Shut => self.host.shut(),
-            Step::Open => self.host.open(),
-            Step::Look => {
+            HostStep::Shut => self.host.shut(),
+            HostStep::Open => self.host.open(),
+            HostStep::Look => {
                 self.listener.must_agree(&self.management);
                 self.provider_agrees();
             }
@@ -166,7 +168,7 @@ impl World {
 
     /// Away or not, it is sent once or not at all.
     async fn send(&mut self) {
-        let folder = grove_sessions::session::Workspace::new("file:///srv/app", "app");
+        let folder = grove_sessions::session::SessionWorkspace::new("file:///srv/app", "app");
         let Ok(draft) = self.provider.create_new_session(&folder).await else { return };
         let sent = self.provider.send_and_create_chat(draft.id(), script(json!([{"say": "hi"}]))).await;
         if sent.is_err() {
@@ -217,9 +219,9 @@ async fn rename(client: &Client<Ahp>, session: &str, title: &str) {
 fn the_list_is_what_a_host_has_however_often_it_is_cut_off() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let config = ProptestConfig { cases: 16, max_shrink_iters: 50, ..ProptestConfig::default() };
-    let law = |steps: Vec<Step>| {
+    let law = |steps: Vec<HostStep>| {
         runtime.block_on(async {
-            let mut world = World::new().await;
+            let mut world = HostWorld::new().await;
             for step in &steps {
                 world.run(step).await;
             }
@@ -239,8 +241,8 @@ async fn who_did_not_listen_to_all_that_a_host_told_lists_anew_and_has_lost_noth
     let registry = Registry::new();
     let _registered = registry.register(provider.clone()).unwrap();
     // Nobody drives it: nothing is taken in before somebody looks.
-    let (management, _driver) = Management::new(registry, Arc::new(InMemory::default())).unwrap();
-    let mut listener = Listener::new(&management);
+    let (management, _driver) = Management::new(registry, Arc::new(InMemoryState::default())).unwrap();
+    let mut listener = EventListener::new(&management);
     let row = session(&provider, "scripted:/0").await;
     let titles = client.subscribe("scripted:/0").await.unwrap();
     let mut shown = row.observe(|state| state.title());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use grove_client::{Ahp, Client};
-use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, SeenInMemory};
+use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, InMemorySessionListCache};
 use grove_sessions::session::SessionStatus;
 use grove_sessions::{Session, SessionsProvider};
 use grove_wire::x_grove::{NewSessionResult, TreeResult};
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use super::harness::*;
 
 /// A worktree, and what a session in it says of where that is.
-struct Place {
+struct MetadataFixture {
     source: PathBuf,
     fix: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl Place {
+impl MetadataFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (source, fix) = worktree(folder.path());
@@ -64,7 +64,7 @@ async fn both(host: &TestHost) -> [(Arc<HostProvider>, Option<&'static str>); 2]
 
 #[tokio::test]
 async fn a_new_session_says_where_it_works_before_and_after_its_first_message() {
-    let place = Place::new();
+    let place = MetadataFixture::new();
     let host = TestHost::start().await;
     for (provider, name) in both(&host).await {
         let workspace = workspace(&provider, &place.fix()).await;
@@ -80,7 +80,7 @@ async fn a_new_session_says_where_it_works_before_and_after_its_first_message() 
 
 #[tokio::test]
 async fn a_plain_checkout_is_no_worktree_and_a_plain_folder_no_repository() {
-    let place = Place::new();
+    let place = MetadataFixture::new();
     let plain = tempfile::tempdir().unwrap();
     std::fs::write(place.source.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let host = TestHost::start().await;
@@ -100,7 +100,7 @@ async fn a_plain_checkout_is_no_worktree_and_a_plain_folder_no_repository() {
 
 #[tokio::test]
 async fn a_fork_and_a_branch_work_where_their_parent_does() {
-    let place = Place::new();
+    let place = MetadataFixture::new();
     let host = TestHost::start().await;
     let provider = host.here().await;
     let workspace = workspace(&provider, &place.fix()).await;
@@ -109,7 +109,7 @@ async fn a_fork_and_a_branch_work_where_their_parent_does() {
     let parent = soon("the first message", sending).await.unwrap();
     until("the turn's end", || parent.status() == SessionStatus::Completed).await;
     let client = host.client().await;
-    let channel = provider.host().on_host(parent.resource()).unwrap().to_owned();
+    let channel = provider.host().host_uri(parent.resource()).unwrap().to_owned();
     let fork: NewSessionResult = ask(&client, "x-grove/fork", json!({"channel": channel})).await;
     let tree: TreeResult = ask(&client, "x-grove/tree", json!({"channel": channel, "filter": "user-only"})).await;
     let branch = json!({"channel": channel, "entry": tree.rows[0].id});
@@ -124,7 +124,7 @@ async fn a_fork_and_a_branch_work_where_their_parent_does() {
 
 #[tokio::test]
 async fn an_imported_session_says_where_it_works() {
-    let place = Place::new();
+    let place = MetadataFixture::new();
     let host = TestHost::start().await;
     let client = host.client().await;
     let about = json!({"id": "brought", "title": "Brought along", "workingDirectory": place.fix(), "createdAt": 1_000,
@@ -150,9 +150,9 @@ async fn an_imported_session_says_where_it_works() {
 
 #[tokio::test]
 async fn a_session_that_is_remembered_says_where_it_worked() {
-    let place = Place::new();
-    let kept = Arc::new(SeenInMemory::default());
-    let options = || HostOptions { kept: kept.clone(), ..options() };
+    let place = MetadataFixture::new();
+    let list_cache = Arc::new(InMemorySessionListCache::default());
+    let options = || HostOptions { list_cache: list_cache.clone(), ..options() };
     let identity = || HostIdentity::other_host("dev-box", "dev-box").unwrap();
     let host = TestHost::start().await;
     create(&host.client().await, "scripted:/1", &place.fix()).await;

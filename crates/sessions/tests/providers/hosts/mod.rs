@@ -1,9 +1,9 @@
 //! The provider of hosts, over loopback against hosts in this process and one that says what its test says.
 
-mod acting;
-mod away;
+mod actions;
 mod chats;
 mod drafts;
+mod faulty_host;
 mod first_message;
 mod folders;
 mod foreign;
@@ -11,7 +11,7 @@ mod harness;
 mod independent;
 mod law;
 mod metadata;
-mod odd;
+mod rejected;
 mod rows;
-mod three;
-mod turned_away;
+mod three_hosts;
+mod unreachable;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use grove_sessions::grouping::{GroupKey, Place, group};
-use grove_sessions::management::{AskTrust, NobodyToAsk, TrustQuestion};
-use grove_sessions::provider::{Environment, SendOptions};
+use grove_sessions::grouping::{GroupKey, GroupLocation, group};
+use grove_sessions::management::{NoTrustPrompt, TrustPrompt, TrustQuestion};
+use grove_sessions::provider::{ProviderEnvironment, SendOptions};
 use grove_sessions::session::SessionStatus;
 use grove_sessions::{Management, ProviderError, Registry, Session, SessionsProvider};
 use serde_json::json;
@@ -18,8 +18,8 @@ async fn this_host_and_others_are_told_apart_by_id_order_and_labels() {
     assert_eq!((here.id().as_str(), here.order(), &*here.label()), ("local-agent-host", -1, "Grove"));
     assert!(there.id().as_str().starts_with("agenthost-127.0.0.1__"), "{}", there.id());
     assert_eq!((there.order(), &*there.label()), (0, "dev-box"));
-    assert_eq!(here.environment(), Environment::ThisHost);
-    assert_eq!(there.environment(), Environment::OtherHost("dev-box".into()));
+    assert_eq!(here.environment(), ProviderEnvironment::ThisHost);
+    assert_eq!(there.environment(), ProviderEnvironment::OtherHost("dev-box".into()));
     let types = |provider: &dyn SessionsProvider| -> Vec<(String, String)> {
         let types = provider.session_types().into_iter();
         types.map(|offered| (offered.id.to_string(), offered.label.to_string())).collect()
@@ -78,7 +78,7 @@ async fn a_running_session_says_which_tool_runs_and_then_when_its_turn_ended() {
     until("a question", || row.status() == SessionStatus::NeedsInput).await;
     until("a description", || row.description().is_some()).await;
     assert!(row.last_turn_end().is_none());
-    approve(&host.endpoint(), provider.host().on_host(row.main_chat().resource()).unwrap()).await;
+    approve(&host.endpoint(), provider.host().host_uri(row.main_chat().resource()).unwrap()).await;
     until("the turn's end", || row.status() == SessionStatus::Completed).await;
     until("its time", || row.last_turn_end().is_some()).await;
     until("no description", || row.description().is_none()).await;
@@ -94,7 +94,7 @@ async fn a_session_that_somebody_has_open_tells_more_than_its_row() {
     until("the turn's end", || done.status() == SessionStatus::Completed).await;
     // One that comes later has seen nothing of the turn.
     let provider = host.here().await;
-    let row = session(&provider, provider.host().on_host(done.resource()).unwrap()).await;
+    let row = session(&provider, provider.host().host_uri(done.resource()).unwrap()).await;
     assert_eq!(row.last_turn_end(), None);
     let opened = provider.open(row.id()).unwrap();
     until("the last turn's end", || row.last_turn_end().is_some()).await;
@@ -146,7 +146,7 @@ async fn the_same_repository_on_two_hosts_is_two_groups() {
     until_listed(&there, &["scripted:/1", "scripted:/2", "scripted:/3"]).await;
     let registry = Registry::new();
     let _registered = (registry.register(there.clone()).unwrap(), registry.register(here.clone()).unwrap());
-    let (management, _driver) = Management::new(registry, Arc::new(grove_sessions::InMemory::default())).unwrap();
+    let (management, _driver) = Management::new(registry, Arc::new(grove_sessions::InMemoryState::default())).unwrap();
     until("the repositories", || management.sessions().iter().all(|session| session.github_info().is_some())).await;
     let sessions = management.sessions();
     assert_eq!((sessions.len(), sessions[0].provider_id()), (4, here.id()), "this host comes first");
@@ -155,7 +155,7 @@ async fn the_same_repository_on_two_hosts_is_two_groups() {
     // The worktree stands with its repository, and most sessions say how that is called.
     assert_eq!(shown, [("site".to_owned(), 1), ("site [dev-box]".to_owned(), 3)]);
     let keys: Vec<_> = groups.into_iter().map(|group| group.key.unwrap()).collect();
-    let place = Place::Repository("github.com/acme/site".into());
+    let place = GroupLocation::Repository("github.com/acme/site".into());
     assert_eq!(keys, [None, Some("dev-box".into())].map(|host| GroupKey { host, place: place.clone() }));
 }
 
@@ -221,7 +221,7 @@ async fn a_pull_request_that_a_turn_made_and_a_branch_that_it_switched_to_arrive
         soon("the first message", provider.send_and_create_chat(draft.id(), script(json!([tool])))).await.unwrap();
     until("a question", || row.status() == SessionStatus::NeedsInput).await;
     std::fs::write(source.join(".git/worktrees/fix/HEAD"), "ref: refs/heads/other\n").unwrap();
-    approve(&host.endpoint(), provider.host().on_host(row.main_chat().resource()).unwrap()).await;
+    approve(&host.endpoint(), provider.host().host_uri(row.main_chat().resource()).unwrap()).await;
     until("the pull request", || {
         let info = row.github_info();
         info.and_then(|info| info.pull_request.clone()).is_some_and(|pull| pull.uri.as_str() == made)
@@ -236,13 +236,14 @@ async fn management_sends_through_a_host_and_looks_at_what_came_of_it() {
     let provider = host.here().await;
     let registry = Registry::new();
     let _registered = registry.register(provider.clone()).unwrap();
-    let (management, driver) = Management::new(registry, Arc::new(grove_sessions::InMemory::default())).unwrap();
+    let (management, driver) = Management::new(registry, Arc::new(grove_sessions::InMemoryState::default())).unwrap();
     tokio::spawn(driver.run());
     let workspace = workspace(&provider, "/srv/app").await;
     let draft = management.create_new_session(provider.id(), &workspace).await.unwrap();
-    let untrusted = management.send_and_create_chat(draft.id(), SendOptions::new("hi"), &NobodyToAsk).await;
+    let untrusted = management.send_and_create_chat(draft.id(), SendOptions::new("hi"), &NoTrustPrompt).await;
     assert!(untrusted.is_err(), "a folder must be trusted first");
-    let sent = management.send_and_create_chat(draft.id(), script(json!([{"say": "hi"}])), &Everybody).await.unwrap();
+    let sent =
+        management.send_and_create_chat(draft.id(), script(json!([{"say": "hi"}])), &TrustEveryFolder).await.unwrap();
     assert_eq!(management.sessions(), std::slice::from_ref(&sent));
     until("the turn's end", || sent.status() == SessionStatus::Completed).await;
     assert!(management.delete_chat(sent.id(), sent.main_chat().resource()).await.unwrap());
@@ -250,10 +251,10 @@ async fn management_sends_through_a_host_and_looks_at_what_came_of_it() {
 }
 
 #[derive(Debug)]
-struct Everybody;
+struct TrustEveryFolder;
 
 #[async_trait::async_trait]
-impl AskTrust for Everybody {
+impl TrustPrompt for TrustEveryFolder {
     async fn ask(&self, _question: &TrustQuestion) -> Option<grove_sessions::Trust> {
         Some(grove_sessions::Trust::Trusted)
     }

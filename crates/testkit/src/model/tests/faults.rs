@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::super::{FakeModel, Script, Step, Turn};
-use super::{ask, millis, only, post, prompt};
+use super::super::{FakeModel, ReplyStep, Script, Turn};
+use super::{millis, model_request, only, post, prompt};
 
 const PATHS: [&str; 4] =
     ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1beta/models/m:streamGenerateContent?alt=sse"];
@@ -18,7 +18,7 @@ fn streamed() -> Value {
 
 #[tokio::test]
 async fn a_failure_has_its_status_and_the_formats_own_body() {
-    let model = FakeModel::start(only([Step::fail(429, Value::Null)])).await;
+    let model = FakeModel::start(only([ReplyStep::fail(429, Value::Null)])).await;
     for (path, kind) in PATHS.into_iter().zip([
         "/error/type=rate_limit_error",
         "/error/type=rate_limit_error",
@@ -34,14 +34,14 @@ async fn a_failure_has_its_status_and_the_formats_own_body() {
 
 #[tokio::test]
 async fn a_failure_may_have_a_body_of_the_scripts() {
-    let model = FakeModel::start(only([Step::fail(503, json!({"why": "tea"}))])).await;
+    let model = FakeModel::start(only([ReplyStep::fail(503, json!({"why": "tea"}))])).await;
     let got = post(&model, "/v1/messages", streamed()).await;
     assert_eq!((got.status, got.json()), (503, json!({"why": "tea"})));
 }
 
 #[tokio::test]
 async fn a_failure_amid_a_stream_is_an_event() {
-    let model = FakeModel::start(only([Step::say("So far"), Step::fail(529, Value::Null)])).await;
+    let model = FakeModel::start(only([ReplyStep::say("So far"), ReplyStep::fail(529, Value::Null)])).await;
     for path in PATHS {
         let got = post(&model, path, streamed()).await;
         assert_eq!((got.status, got.is_broken), (200, false), "{path}");
@@ -57,7 +57,7 @@ async fn a_failure_amid_a_stream_is_an_event() {
 
 #[tokio::test]
 async fn a_cut_breaks_the_connection_after_what_was_said() {
-    let model = FakeModel::start(only([Step::say("So far"), Step::Cut, Step::say("never")])).await;
+    let model = FakeModel::start(only([ReplyStep::say("So far"), ReplyStep::Cut, ReplyStep::say("never")])).await;
     for path in PATHS {
         let got = post(&model, path, streamed()).await;
         assert!(got.is_broken, "{path}");
@@ -70,7 +70,7 @@ async fn a_cut_breaks_the_connection_after_what_was_said() {
 
 #[tokio::test]
 async fn a_stall_delays_what_follows() {
-    let model = FakeModel::start(only([Step::stall(millis(120)), Step::say("late")])).await;
+    let model = FakeModel::start(only([ReplyStep::stall(millis(120)), ReplyStep::say("late")])).await;
     for body in [streamed(), prompt("whole")] {
         let start = Instant::now();
         let got = post(&model, PATHS[0], body).await;
@@ -81,7 +81,7 @@ async fn a_stall_delays_what_follows() {
 
 #[tokio::test]
 async fn chunks_come_with_pauses_between_them() {
-    let model = FakeModel::start(only([Step::slowly("abcdef", 6, millis(30))])).await;
+    let model = FakeModel::start(only([ReplyStep::slowly("abcdef", 6, millis(30))])).await;
     let start = Instant::now();
     let got = post(&model, PATHS[0], streamed()).await;
     assert!(start.elapsed() >= millis(150));
@@ -90,17 +90,17 @@ async fn chunks_come_with_pauses_between_them() {
 
 #[tokio::test]
 async fn the_same_request_after_a_fault_gets_the_turns_next_answer() {
-    let faults = [vec![Step::fail(500, Value::Null)], vec![Step::Cut], vec![Step::say("at last")]];
-    let model = FakeModel::start(Script::new([Turn::next(faults), Turn::next([vec![Step::say("second")]])])).await;
+    let faults = [vec![ReplyStep::fail(500, Value::Null)], vec![ReplyStep::Cut], vec![ReplyStep::say("at last")]];
+    let model = FakeModel::start(Script::new([Turn::next(faults), Turn::next([vec![ReplyStep::say("second")]])])).await;
     assert_eq!(post(&model, PATHS[0], prompt("go")).await.status, 500);
     assert!(post(&model, PATHS[0], prompt("go")).await.is_broken);
-    assert_eq!(ask(&model, "go").await, "at last");
-    assert_eq!(ask(&model, "go").await, "second", "no fault came before it, so it is a new prompt");
+    assert_eq!(model_request(&model, "go").await, "at last");
+    assert_eq!(model_request(&model, "go").await, "second", "no fault came before it, so it is a new prompt");
 }
 
 #[tokio::test]
 async fn a_turn_that_ends_with_a_fault_never_succeeds() {
-    let model = FakeModel::start(only([Step::fail(500, Value::Null)])).await;
+    let model = FakeModel::start(only([ReplyStep::fail(500, Value::Null)])).await;
     for _ in 0..3 {
         assert_eq!(post(&model, PATHS[0], prompt("go")).await.status, 500);
     }
@@ -121,7 +121,7 @@ async fn what_is_not_json_is_refused() {
 
 #[tokio::test]
 async fn connections_break_when_the_model_is_dropped() {
-    let model = FakeModel::start(only([Step::say("So far"), Step::stall(millis(60_000))])).await;
+    let model = FakeModel::start(only([ReplyStep::say("So far"), ReplyStep::stall(millis(60_000))])).await;
     let address = model.address();
     let asking = async { post(&model, PATHS[0], streamed()).await };
     assert!(tokio::time::timeout(millis(200), asking).await.is_err(), "it stalls");

@@ -3,15 +3,15 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::super::{FakeModel, Script, Step, Usage};
+use super::super::{FakeModel, ReplyStep, Script, TokenUsage};
 use super::{bash, millis, only, post, prompt, send};
 
 /// A thought, a text in three pieces, and two calls.
 fn script() -> Script {
-    let text = Step::slowly("Three little pieces", 3, millis(1));
-    let calls = [Step::call("bash", json!({"command": "ls"})), Step::call("other", json!({"n": 1}))];
-    let mut script = only([[Step::think("Hm."), text], calls].concat());
-    script.usage = Some(Usage { input: 70, output: 9 });
+    let text = ReplyStep::slowly("Three little pieces", 3, millis(1));
+    let calls = [ReplyStep::call("bash", json!({"command": "ls"})), ReplyStep::call("other", json!({"n": 1}))];
+    let mut script = only([[ReplyStep::think("Hm."), text], calls].concat());
+    script.usage = Some(TokenUsage { input: 70, output: 9 });
     script
 }
 
@@ -226,7 +226,7 @@ async fn models_are_listed_for_every_client() {
 
 #[tokio::test]
 async fn usage_is_estimated_where_the_script_has_none() {
-    let model = FakeModel::start(only([Step::say("A text of some length.")])).await;
+    let model = FakeModel::start(only([ReplyStep::say("A text of some length.")])).await;
     let usage = post(&model, "/v1/chat/completions", prompt("go")).await.json()["usage"].clone();
     assert_eq!(usage["completion_tokens"], 6);
     assert!(usage["prompt_tokens"].as_u64().unwrap() > 20);

@@ -13,10 +13,10 @@ use hyper::Method;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 
-use super::{FakeModel, Script, Step, Turn};
+use super::{FakeModel, ReplyStep, Script, Turn};
 
 /// An answer as it arrived.
-struct Got {
+struct TestResponse {
     status: u16,
     text: String,
     /// How many pieces it came in.
@@ -26,22 +26,22 @@ struct Got {
 
 /// A server-sent event.
 #[derive(Debug)]
-struct Event {
+struct SseEvent {
     name: Option<String>,
     data: Value,
 }
 
-impl Got {
+impl TestResponse {
     fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap()
     }
 
     /// The events. Data that are not JSON become a string.
-    fn events(&self) -> Vec<Event> {
+    fn events(&self) -> Vec<SseEvent> {
         let event = |text: &str| {
             let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
             let data = field("data: ").unwrap();
-            Event { name: field("event: "), data: serde_json::from_str(&data).unwrap_or(json!(data)) }
+            SseEvent { name: field("event: "), data: serde_json::from_str(&data).unwrap_or(json!(data)) }
         };
         self.text.split_terminator("\n\n").map(event).collect()
     }
@@ -51,7 +51,7 @@ impl Got {
     }
 }
 
-async fn send(model: &FakeModel, method: Method, path: &str, body: &Value) -> Got {
+async fn send(model: &FakeModel, method: Method, path: &str, body: &Value) -> TestResponse {
     let stream = tokio::net::TcpStream::connect(model.address()).await.unwrap();
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
@@ -74,10 +74,10 @@ async fn send(model: &FakeModel, method: Method, path: &str, body: &Value) -> Go
         pieces += 1;
         text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
     }
-    Got { status, text, pieces, is_broken }
+    TestResponse { status, text, pieces, is_broken }
 }
 
-async fn post(model: &FakeModel, path: &str, body: Value) -> Got {
+async fn post(model: &FakeModel, path: &str, body: Value) -> TestResponse {
     tokio::time::timeout(crate::PATIENCE, send(model, Method::POST, path, &body)).await.unwrap()
 }
 
@@ -102,11 +102,11 @@ fn bash() -> Value {
 }
 
 /// What a chat completion says.
-fn said(got: &Got) -> String {
+fn said(got: &TestResponse) -> String {
     got.json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
 }
 
-async fn ask(model: &FakeModel, text: &str) -> String {
+async fn model_request(model: &FakeModel, text: &str) -> String {
     said(&post(model, "/v1/chat/completions", prompt(text)).await)
 }
 
@@ -115,6 +115,6 @@ fn millis(many: u64) -> Duration {
 }
 
 /// A script with one answer.
-fn only(steps: impl Into<Vec<Step>>) -> Script {
+fn only(steps: impl Into<Vec<ReplyStep>>) -> Script {
     Script::new([Turn::always([steps.into()])])
 }

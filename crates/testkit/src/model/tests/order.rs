@@ -3,13 +3,13 @@
 use hyper::Method;
 use serde_json::json;
 
-use super::super::{COMMAND, FakeModel, Purpose, Script, Step, Turn};
-use super::{ask, bash, continued, post, prompt, said, send};
+use super::super::{COMMAND, FakeModel, ReplyStep, RequestPurpose, Script, Turn};
+use super::{bash, continued, model_request, post, prompt, said, send};
 
 const CHAT: &str = "/v1/chat/completions";
 
-fn says(text: &str) -> Vec<Step> {
-    vec![Step::say(text)]
+fn says(text: &str) -> Vec<ReplyStep> {
+    vec![ReplyStep::say(text)]
 }
 
 #[tokio::test]
@@ -20,13 +20,13 @@ async fn prompts_get_turns_by_what_they_contain_then_in_order_then_the_rest() {
         Turn::next([says("two")]),
     ]))
     .await;
-    assert_eq!(ask(&model, "the weather?").await, "rain");
-    assert_eq!(ask(&model, "a").await, "one");
-    assert_eq!(ask(&model, "the weather again?").await, "rain");
-    assert_eq!(ask(&model, "b").await, "two");
-    assert_eq!(ask(&model, "c").await, "The script has ended.");
-    let purposes: Vec<Purpose> = model.requests().iter().map(|request| request.purpose).collect();
-    let turn = |turn| Purpose::Turn { turn, answer: 0 };
+    assert_eq!(model_request(&model, "the weather?").await, "rain");
+    assert_eq!(model_request(&model, "a").await, "one");
+    assert_eq!(model_request(&model, "the weather again?").await, "rain");
+    assert_eq!(model_request(&model, "b").await, "two");
+    assert_eq!(model_request(&model, "c").await, "The script has ended.");
+    let purposes: Vec<RequestPurpose> = model.requests().iter().map(|request| request.purpose).collect();
+    let turn = |turn| RequestPurpose::Turn { turn, answer: 0 };
     assert_eq!(purposes, [turn(Some(1)), turn(Some(0)), turn(Some(1)), turn(Some(2)), turn(None)]);
 }
 
@@ -42,7 +42,7 @@ async fn only_the_last_user_message_is_looked_at() {
 #[tokio::test]
 async fn what_tools_gave_gets_the_same_turns_next_answer_in_each_conversation() {
     let turn = |name: &str| {
-        let calls = |at: usize| vec![Step::call("bash", json!({ "command": format!("{name}{at}") }))];
+        let calls = |at: usize| vec![ReplyStep::call("bash", json!({ "command": format!("{name}{at}") }))];
         Turn::told(name, [calls(1), calls(2), says(name)])
     };
     let model = FakeModel::start(Script::new([turn("ann"), turn("bob")])).await;
@@ -77,7 +77,9 @@ async fn results_without_ids_belong_to_the_run_with_their_prompt() {
 
 #[tokio::test]
 async fn a_conversation_of_another_server_is_taken_up_where_it_stands() {
-    let script = || Script::new([Turn::always([vec![Step::shell(COMMAND)], vec![Step::shell(COMMAND)], says("done")])]);
+    let script = || {
+        Script::new([Turn::always([vec![ReplyStep::shell(COMMAND)], vec![ReplyStep::shell(COMMAND)], says("done")])])
+    };
     let first = FakeModel::start(script()).await;
     let mut body = prompt("go");
     for _ in 0..2 {
@@ -90,7 +92,8 @@ async fn a_conversation_of_another_server_is_taken_up_where_it_stands() {
 
 #[tokio::test]
 async fn what_an_agent_adds_to_the_conversation_is_not_a_prompt() {
-    let model = FakeModel::start(Script::new([Turn::told("go", [vec![Step::shell(COMMAND)], says("done")])])).await;
+    let model =
+        FakeModel::start(Script::new([Turn::told("go", [vec![ReplyStep::shell(COMMAND)], says("done")])])).await;
     let tools = json!([{"name": "Bash", "input_schema": {"properties": {"command": {"type": "string"}}}}]);
     let user = json!({"role": "user", "content": [{"type": "text", "text": "<system-reminder>hi</system-reminder>"},
         {"type": "text", "text": "go"}]});
@@ -111,7 +114,7 @@ async fn what_an_agent_adds_to_the_conversation_is_not_a_prompt() {
 #[tokio::test]
 async fn what_a_person_says_after_a_broken_off_call_is_a_prompt() {
     let model = FakeModel::start(Script::new([
-        Turn::next([vec![Step::shell(COMMAND)], says("never")]),
+        Turn::next([vec![ReplyStep::shell(COMMAND)], says("never")]),
         Turn::next([says("another")]),
     ]))
     .await;
@@ -131,8 +134,8 @@ async fn requests_beside_the_conversation_use_up_nothing() {
     let title = json!({"tools": [bash()], "messages": [{"role": "system", "content": "You are a title generator."},
         {"role": "user", "content": "go"}]});
     assert_eq!(said(&post(&model, CHAT, title).await), "A short text");
-    assert!(model.requests().iter().all(|request| request.purpose == Purpose::Utility));
-    assert_eq!(ask(&model, "go").await, "one");
+    assert!(model.requests().iter().all(|request| request.purpose == RequestPurpose::Utility));
+    assert_eq!(model_request(&model, "go").await, "one");
 }
 
 #[tokio::test]
@@ -162,7 +165,7 @@ async fn a_new_script_begins_with_the_next_prompt() {
     let got = post(&model, CHAT, body.clone()).await.json();
     model.set_script(Script::new([Turn::next([says("new")])]));
     assert_eq!(said(&post(&model, CHAT, continued(body, &got)).await), "The command has run; grove was here.");
-    assert_eq!(ask(&model, "go").await, "new");
+    assert_eq!(model_request(&model, "go").await, "new");
 }
 
 #[tokio::test]
@@ -172,7 +175,7 @@ async fn programs_outside_can_change_the_script_and_see_the_requests() {
         {"think": {"text": "Hm."}}, {"stall": {"ms": 1}}, {"say": {"text": "hi", "chunks": 2, "delay_ms": 1}}]]},
         {"when": {"told": "x"}, "answers": [[{"fail": {"status": 500}}, "cut"]]}, {"when": "always", "answers": []}]});
     assert_eq!(send(&model, Method::PUT, "/grove/script", &script).await.status, 200);
-    assert_eq!(ask(&model, "go").await, "hi");
+    assert_eq!(model_request(&model, "go").await, "hi");
     let seen = send(&model, Method::GET, "/grove/requests", &json!(null)).await.json();
     assert_eq!(seen[0]["purpose"], json!({"turn": {"turn": 0, "answer": 0}}));
     let wrong = send(&model, Method::PUT, "/grove/script", &json!({"turn": []})).await;
@@ -182,7 +185,7 @@ async fn programs_outside_can_change_the_script_and_see_the_requests() {
 
 #[test]
 fn a_script_is_read_as_it_is_written() {
-    let script = Script::new([Turn::told("x", [vec![Step::shell(COMMAND), Step::Cut]]), Turn::next([])]);
+    let script = Script::new([Turn::told("x", [vec![ReplyStep::shell(COMMAND), ReplyStep::Cut]]), Turn::next([])]);
     let text = serde_json::to_string(&script).unwrap();
     assert_eq!(serde_json::from_str::<Script>(&text).unwrap(), script);
 }

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::super::ask::Ask;
+use super::super::model_request::ModelRequest;
 use super::super::shell;
-use super::super::wire::Wire;
+use super::super::wire::ModelApi;
 use super::super::{COMMAND, FakeModel, Script};
 use super::{post, prompt};
 
 /// The tool and the arguments for a request, if any tool is a shell.
-fn chosen(ask: &Ask) -> Option<(&str, Value)> {
-    shell::find(&ask.tools).map(|tool| (tool.name.as_str(), shell::arguments(tool, COMMAND)))
+fn chosen(model_request: &ModelRequest) -> Option<(&str, Value)> {
+    shell::find(&model_request.tools).map(|tool| (tool.name.as_str(), shell::arguments(tool, COMMAND)))
 }
 
 fn schema(properties: Value, required: Value) -> Value {
@@ -25,19 +25,19 @@ fn function(name: &str, schema: Value) -> Value {
     json!({"type": "function", "function": {"name": name, "parameters": schema}})
 }
 
-fn chat(tools: Value) -> Ask {
-    Wire::Chat.read("/v1/chat/completions", &json!({ "tools": tools }))
+fn chat(tools: Value) -> ModelRequest {
+    ModelApi::ChatCompletions.read("/v1/chat/completions", &json!({ "tools": tools }))
 }
 
-fn responses(tools: Value) -> Ask {
-    Wire::Responses.read("/v1/responses", &json!({ "tools": tools }))
+fn responses(tools: Value) -> ModelRequest {
+    ModelApi::Responses.read("/v1/responses", &json!({ "tools": tools }))
 }
 
 #[test]
 fn opencode() {
     let bash = schema(json!({"command": {"type": "string"}, "timeout": {"type": "number"}}), json!(["command"]));
-    let ask = chat(json!([function("edit", json!({})), function("bash", bash), function("task", json!({}))]));
-    assert_eq!(chosen(&ask), Some(("bash", json!({ "command": COMMAND }))));
+    let model_request = chat(json!([function("edit", json!({})), function("bash", bash), function("task", json!({}))]));
+    assert_eq!(chosen(&model_request), Some(("bash", json!({ "command": COMMAND }))));
 }
 
 #[test]
@@ -46,20 +46,20 @@ fn copilot() {
     let properties = json!({"command": {"type": "string"}, "description": {"type": "string"},
         "mode": {"type": "string", "enum": ["sync", "async"]}, "initial_wait": {"type": "integer"}});
     let bash = schema(properties, json!(["command", "description", "mode"]));
-    let ask = chat(json!([function("read_bash", id()), function("stop_bash", id()), function("bash", bash)]));
+    let model_request = chat(json!([function("read_bash", id()), function("stop_bash", id()), function("bash", bash)]));
     let arguments = json!({"command": COMMAND, "description": "Says that grove was here", "mode": "sync"});
-    assert_eq!(chosen(&ask), Some(("bash", arguments)));
+    assert_eq!(chosen(&model_request), Some(("bash", arguments)));
 }
 
 #[test]
 fn codex_with_exec_command() {
     let properties = json!({"cmd": {"type": "string"}, "workdir": {"type": "string"}, "tty": {"type": "boolean"}});
-    let ask = responses(json!([
+    let model_request = responses(json!([
         {"type": "function", "name": "write_stdin", "parameters": schema(json!({"chars": {"type": "string"}}), json!([]))},
         {"type": "function", "name": "exec_command", "parameters": schema(properties, json!(["cmd"]))},
         {"type": "namespace", "name": "multi_agent_v1", "tools": []},
         {"type": "web_search"}]));
-    assert_eq!(chosen(&ask), Some(("exec_command", json!({ "cmd": COMMAND }))));
+    assert_eq!(chosen(&model_request), Some(("exec_command", json!({ "cmd": COMMAND }))));
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn codex_with_a_list_of_words() {
     let properties = json!({"command": {"type": "array", "items": {"type": "string"}}, "workdir": {"type": "string"}});
     let shell =
         json!({"type": "function", "name": "shell", "parameters": schema(properties, json!(["command", "workdir"]))});
-    let ask = responses(json!([shell]));
-    assert_eq!(chosen(&ask), Some(("shell", json!({"command": words(), "workdir": "."}))));
+    let model_request = responses(json!([shell]));
+    assert_eq!(chosen(&model_request), Some(("shell", json!({"command": words(), "workdir": "."}))));
 }
 
 #[tokio::test]
@@ -99,47 +99,49 @@ async fn a_custom_tool_gets_plain_text() {
 fn claude() {
     let properties = json!({"command": {"type": "string"}, "description": {"type": "string"},
         "run_in_background": {"type": "boolean"}});
-    let ask = Wire::Messages.read(
+    let model_request = ModelApi::Messages.read(
         "/v1/messages",
         &json!({"tools": [
         {"name": "BashOutput", "input_schema": schema(json!({"bash_id": {"type": "string"}}), json!(["bash_id"]))},
         {"name": "KillShell", "input_schema": schema(json!({"shell_id": {"type": "string"}}), json!(["shell_id"]))},
         {"name": "Bash", "input_schema": schema(properties, json!(["command"]))}]}),
     );
-    assert_eq!(chosen(&ask), Some(("Bash", json!({ "command": COMMAND }))));
+    assert_eq!(chosen(&model_request), Some(("Bash", json!({ "command": COMMAND }))));
 }
 
 #[test]
 fn anthropics_own_shell_has_no_schema() {
-    let ask = Wire::Messages.read("/v1/messages", &json!({"tools": [{"type": "bash_20250124", "name": "bash"}]}));
-    assert_eq!(chosen(&ask), Some(("bash", json!({ "command": COMMAND }))));
+    let model_request =
+        ModelApi::Messages.read("/v1/messages", &json!({"tools": [{"type": "bash_20250124", "name": "bash"}]}));
+    assert_eq!(chosen(&model_request), Some(("bash", json!({ "command": COMMAND }))));
 }
 
 #[test]
 fn gemini() {
     let parameters = json!({"type": "OBJECT", "properties": {"command": {"type": "STRING"},
         "is_background": {"type": "BOOLEAN"}}, "required": ["command", "is_background"]});
-    let ask = Wire::Gemini.read(
+    let model_request = ModelApi::Gemini.read(
         "/v1beta/models/m:generateContent",
         &json!({"tools": [{"functionDeclarations": [
         {"name": "read_background_output"}, {"name": "run_shell_command", "parameters": parameters}]}]}),
     );
     let arguments = json!({"command": COMMAND, "is_background": false});
-    assert_eq!(chosen(&ask), Some(("run_shell_command", arguments)));
+    assert_eq!(chosen(&model_request), Some(("run_shell_command", arguments)));
 }
 
 #[test]
 fn goose() {
     let properties = json!({"command": {"type": "string"}});
-    let ask = chat(json!([function("developer__shell", schema(properties, json!(["command"])))]));
-    assert_eq!(chosen(&ask), Some(("developer__shell", json!({ "command": COMMAND }))));
+    let model_request = chat(json!([function("developer__shell", schema(properties, json!(["command"])))]));
+    assert_eq!(chosen(&model_request), Some(("developer__shell", json!({ "command": COMMAND }))));
 }
 
 #[test]
 fn a_shell_of_another_name_is_known_by_its_command() {
     let takes = |name: &str| schema(json!({ name: {"type": "string"} }), json!([name]));
-    let ask = chat(json!([function("list_terminals", takes("id")), function("terminal_runner", takes("commandLine"))]));
-    assert_eq!(chosen(&ask), Some(("terminal_runner", json!({ "commandLine": COMMAND }))));
+    let model_request =
+        chat(json!([function("list_terminals", takes("id")), function("terminal_runner", takes("commandLine"))]));
+    assert_eq!(chosen(&model_request), Some(("terminal_runner", json!({ "commandLine": COMMAND }))));
 }
 
 #[test]
@@ -149,8 +151,8 @@ fn required_arguments_fit_what_the_schema_refers_to() {
     let mut shell = schema(properties, json!(["command", "limits", "note", "kind"]));
     shell["$defs"] = json!({"limits": {"type": "object", "required": ["again"],
         "properties": {"again": {"type": ["null", "integer"], "default": 7}}}});
-    let ask = chat(json!([function("bash", shell)]));
-    let (_, arguments) = chosen(&ask).unwrap();
+    let model_request = chat(json!([function("bash", shell)]));
+    let (_, arguments) = chosen(&model_request).unwrap();
     assert_eq!(arguments["limits"], json!({"again": 7}));
     assert_eq!(arguments["note"], "Says that grove was here");
     assert_eq!(arguments["kind"], "run");

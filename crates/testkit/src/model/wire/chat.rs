@@ -2,27 +2,29 @@
 
 use serde_json::{Value, json};
 
-use super::{Events, Writer};
-use crate::model::ask::{self, Ask, Item, Tool, each, text};
-use crate::model::reply::{Block, Call, Kind, Piece, Reply, pieces, tokens};
+use super::{ReplyWriter, SseEvents};
+use crate::model::model_request::{self, ConversationItem, ModelRequest, ModelTool, each, text};
+use crate::model::reply::{Block, Call, ModelReply, ReplyEvent, TextKind, pieces, tokens};
 
-pub(super) struct Chat {
+pub(super) struct ChatCompletions {
     pub(super) wants_usage: bool,
 }
 
-pub(super) fn read(body: &Value) -> Ask {
+pub(super) fn read(body: &Value) -> ModelRequest {
     let mut system = String::new();
     let mut items = Vec::new();
     for message in each(&body["messages"]) {
         match text(&message["role"]) {
-            "system" | "developer" => system.push_str(&ask::content(&message["content"])),
-            "assistant" => items.push(Item::Model),
-            "tool" => items.push(Item::Result { call: message["tool_call_id"].as_str().map(str::to_owned) }),
-            _ => items.extend(Item::user(&ask::content(&message["content"]))),
+            "system" | "developer" => system.push_str(&model_request::content(&message["content"])),
+            "assistant" => items.push(ConversationItem::Model),
+            "tool" => {
+                items.push(ConversationItem::Result { call: message["tool_call_id"].as_str().map(str::to_owned) })
+            }
+            _ => items.extend(ConversationItem::user(&model_request::content(&message["content"]))),
         }
     }
-    let tool = |tool: &Value| Tool::function(&tool["function"]["name"], &tool["function"]["parameters"]);
-    Ask {
+    let tool = |tool: &Value| ModelTool::function(&tool["function"]["name"], &tool["function"]["parameters"]);
+    ModelRequest {
         model: text(&body["model"]).to_owned(),
         stream: body["stream"] == true,
         wants_usage: body["stream_options"]["include_usage"] == true,
@@ -34,17 +36,17 @@ pub(super) fn read(body: &Value) -> Ask {
     }
 }
 
-impl Writer for Chat {
-    fn write(&mut self, piece: &Piece, reply: &Reply, to: &mut Events) {
+impl ReplyWriter for ChatCompletions {
+    fn write(&mut self, piece: &ReplyEvent, reply: &ModelReply, to: &mut SseEvents) {
         match piece {
-            Piece::Start => to.push(&chunk(reply, json!({"role": "assistant", "content": ""}), None)),
-            Piece::Delta(more) => {
+            ReplyEvent::Start => to.push(&chunk(reply, json!({"role": "assistant", "content": ""}), None)),
+            ReplyEvent::Delta(more) => {
                 let thought = matches!(reply.blocks.last(), Some(Block::Thought(_)));
                 // Not in OpenAI's own documents, but what the models behind compatible servers think comes so.
                 let field = if thought { "reasoning_content" } else { "content" };
                 to.push(&chunk(reply, json!({ field: more }), None));
             }
-            Piece::Call(call) => {
+            ReplyEvent::Call(call) => {
                 let at = reply.calls().count() - 1;
                 let head = json!({"index": at, "id": call.id, "type": "function",
                     "function": {"name": call.tool, "arguments": ""}});
@@ -54,8 +56,8 @@ impl Writer for Chat {
                     to.push(&chunk(reply, json!({"tool_calls": [more]}), None));
                 }
             }
-            Piece::Error(body) => to.push(body),
-            Piece::End => {
+            ReplyEvent::Error(body) => to.push(body),
+            ReplyEvent::End => {
                 to.push(&chunk(reply, json!({}), Some(finish(reply))));
                 if self.wants_usage {
                     let mut last = chunk(reply, json!({}), None);
@@ -65,13 +67,13 @@ impl Writer for Chat {
                 }
                 to.push_raw("[DONE]");
             }
-            Piece::Open(_) | Piece::Close => {}
+            ReplyEvent::Open(_) | ReplyEvent::Close => {}
         }
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
-        let mut message = json!({"role": "assistant", "content": reply.texts(Kind::Text)});
-        let thoughts = reply.texts(Kind::Thought);
+    fn whole(&self, reply: &ModelReply) -> Value {
+        let mut message = json!({"role": "assistant", "content": reply.texts(TextKind::Text)});
+        let thoughts = reply.texts(TextKind::Thought);
         if !thoughts.is_empty() {
             message["reasoning_content"] = json!(thoughts);
         }
@@ -100,11 +102,11 @@ pub(super) fn models(model: &str) -> Value {
     json!({"object": "list", "data": [one], "has_more": false, "first_id": model, "last_id": model})
 }
 
-fn id(reply: &Reply) -> String {
+fn id(reply: &ModelReply) -> String {
     format!("chatcmpl-{}", reply.id)
 }
 
-fn chunk(reply: &Reply, delta: Value, finish: Option<&str>) -> Value {
+fn chunk(reply: &ModelReply, delta: Value, finish: Option<&str>) -> Value {
     json!({"id": id(reply), "object": "chat.completion.chunk", "created": reply.created, "model": reply.model,
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 }
@@ -113,11 +115,11 @@ fn whole_call(call: &Call) -> Value {
     json!({"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": call.written()}})
 }
 
-fn finish(reply: &Reply) -> &'static str {
+fn finish(reply: &ModelReply) -> &'static str {
     if reply.has_calls() { "tool_calls" } else { "stop" }
 }
 
-fn usage(reply: &Reply) -> Value {
+fn usage(reply: &ModelReply) -> Value {
     let usage = reply.usage();
     json!({"prompt_tokens": usage.input, "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output, "prompt_tokens_details": {"cached_tokens": 0}})

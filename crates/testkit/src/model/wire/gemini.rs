@@ -2,39 +2,39 @@
 
 use serde_json::{Value, json};
 
-use super::{Events, Writer};
-use crate::model::ask::{self, Ask, Item, Tool, each, text};
-use crate::model::reply::{Block, Piece, Reply, tokens};
+use super::{ReplyWriter, SseEvents};
+use crate::model::model_request::{self, ConversationItem, ModelRequest, ModelTool, each, text};
+use crate::model::reply::{Block, ModelReply, ReplyEvent, tokens};
 
 pub(super) struct Gemini;
 
-pub(super) fn read(path: &str, body: &Value) -> Ask {
+pub(super) fn read(path: &str, body: &Value) -> ModelRequest {
     let mut items = Vec::new();
     for content in each(&body["contents"]) {
         if content["role"] == "model" {
-            items.push(Item::Model);
+            items.push(ConversationItem::Model);
             continue;
         }
         let mut said = Vec::new();
         for part in each(&content["parts"]) {
             if let Some(result) = part.get("functionResponse") {
-                items.push(Item::Result { call: result["id"].as_str().map(str::to_owned) });
-            } else if let Some(Item::User(text)) = Item::user(text(&part["text"])) {
+                items.push(ConversationItem::Result { call: result["id"].as_str().map(str::to_owned) });
+            } else if let Some(ConversationItem::User(text)) = ConversationItem::user(text(&part["text"])) {
                 said.push(text);
             }
         }
-        items.extend(Item::user(&said.join("\n")));
+        items.extend(ConversationItem::user(&said.join("\n")));
     }
     // The model and whether to stream are in the path: `/v1beta/models/MODEL:streamGenerateContent`.
     let (model, method) = path.rsplit('/').next().and_then(|last| last.split_once(':')).unwrap_or_default();
     let settings = &body["generationConfig"];
     let output = settings.get("responseJsonSchema").or_else(|| settings.get("responseSchema"));
     let tools = each(&body["tools"]).iter().flat_map(|tools| each(&tools["functionDeclarations"]));
-    Ask {
+    ModelRequest {
         model: model.to_owned(),
         stream: method == "streamGenerateContent",
         wants_usage: true,
-        system: ask::content(&body["systemInstruction"]["parts"]),
+        system: model_request::content(&body["systemInstruction"]["parts"]),
         items,
         tools: tools.filter_map(tool).collect(),
         output: output.cloned(),
@@ -42,29 +42,29 @@ pub(super) fn read(path: &str, body: &Value) -> Ask {
     }
 }
 
-fn tool(tool: &Value) -> Option<Tool> {
+fn tool(tool: &Value) -> Option<ModelTool> {
     let schema = tool.get("parametersJsonSchema").unwrap_or(&tool["parameters"]);
-    Tool::function(&tool["name"], schema)
+    ModelTool::function(&tool["name"], schema)
 }
 
-impl Writer for Gemini {
-    fn write(&mut self, piece: &Piece, reply: &Reply, to: &mut Events) {
+impl ReplyWriter for Gemini {
+    fn write(&mut self, piece: &ReplyEvent, reply: &ModelReply, to: &mut SseEvents) {
         match piece {
-            Piece::Delta(more) => {
+            ReplyEvent::Delta(more) => {
                 let block = match reply.blocks.last() {
                     Some(Block::Thought(_)) => Block::Thought(more.clone()),
                     _ => Block::Text(more.clone()),
                 };
                 to.push(&response(reply, json!([part(&block)]), None));
             }
-            Piece::Call(call) => to.push(&response(reply, json!([part(&Block::Call(call.clone()))]), None)),
-            Piece::Error(body) => to.push(body),
-            Piece::End => to.push(&response(reply, json!([{"text": ""}]), Some("STOP"))),
-            Piece::Start | Piece::Open(_) | Piece::Close => {}
+            ReplyEvent::Call(call) => to.push(&response(reply, json!([part(&Block::Call(call.clone()))]), None)),
+            ReplyEvent::Error(body) => to.push(body),
+            ReplyEvent::End => to.push(&response(reply, json!([{"text": ""}]), Some("STOP"))),
+            ReplyEvent::Start | ReplyEvent::Open(_) | ReplyEvent::Close => {}
         }
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn whole(&self, reply: &ModelReply) -> Value {
         response(reply, reply.blocks.iter().map(part).collect(), Some("STOP"))
     }
 }
@@ -96,7 +96,7 @@ fn part(block: &Block) -> Value {
     }
 }
 
-fn response(reply: &Reply, parts: Value, finish: Option<&str>) -> Value {
+fn response(reply: &ModelReply, parts: Value, finish: Option<&str>) -> Value {
     let usage = reply.usage();
     let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": parts}});
     if let Some(finish) = finish {

@@ -2,47 +2,47 @@
 
 use serde_json::{Value, json};
 
-use super::{Events, Writer};
-use crate::model::ask::{self, Ask, Item, Tool, each, text};
-use crate::model::reply::{Block, Kind, Piece, Reply, pieces, tokens};
+use super::{ReplyWriter, SseEvents};
+use crate::model::model_request::{self, ConversationItem, ModelRequest, ModelTool, each, text};
+use crate::model::reply::{Block, ModelReply, ReplyEvent, TextKind, pieces, tokens};
 
 /// What a thought is signed with. Agents send it back; nobody checks it here.
 const SIGNATURE: &str = "Z3JvdmU=";
 
 pub(super) struct Messages;
 
-pub(super) fn read(body: &Value) -> Ask {
-    let mut system = ask::content(&body["system"]);
+pub(super) fn read(body: &Value) -> ModelRequest {
+    let mut system = model_request::content(&body["system"]);
     let mut items = Vec::new();
     for message in each(&body["messages"]) {
         match text(&message["role"]) {
             "assistant" => {
-                items.push(Item::Model);
+                items.push(ConversationItem::Model);
                 continue;
             }
             // Claude Code speaks so amid the conversation, and last of all.
             "system" => {
-                system.push_str(&ask::content(&message["content"]));
+                system.push_str(&model_request::content(&message["content"]));
                 continue;
             }
             _ => {}
         }
         if let Some(said) = message["content"].as_str() {
-            items.extend(Item::user(said));
+            items.extend(ConversationItem::user(said));
         }
         // Results, what the person said and what the agent adds to it share a message.
         let mut said = Vec::new();
         for part in each(&message["content"]) {
             if part["type"] == "tool_result" {
-                items.push(Item::Result { call: part["tool_use_id"].as_str().map(str::to_owned) });
-            } else if let Some(Item::User(text)) = Item::user(text(&part["text"])) {
+                items.push(ConversationItem::Result { call: part["tool_use_id"].as_str().map(str::to_owned) });
+            } else if let Some(ConversationItem::User(text)) = ConversationItem::user(text(&part["text"])) {
                 said.push(text);
             }
         }
-        items.extend(Item::user(&said.join("\n")));
+        items.extend(ConversationItem::user(&said.join("\n")));
     }
     let output = body.pointer("/output_config/format/schema").or_else(|| body.pointer("/output_format/schema"));
-    Ask {
+    ModelRequest {
         model: text(&body["model"]).to_owned(),
         stream: body["stream"] == true,
         wants_usage: true,
@@ -55,12 +55,12 @@ pub(super) fn read(body: &Value) -> Ask {
 }
 
 /// A tool. Those that Anthropic defines have no schema; its shell takes a `command`, as our arguments have it then.
-fn tool(tool: &Value) -> Option<Tool> {
-    Tool::function(&tool["name"], &tool["input_schema"])
+fn tool(tool: &Value) -> Option<ModelTool> {
+    ModelTool::function(&tool["name"], &tool["input_schema"])
 }
 
-impl Writer for Messages {
-    fn write(&mut self, piece: &Piece, reply: &Reply, to: &mut Events) {
+impl ReplyWriter for Messages {
+    fn write(&mut self, piece: &ReplyEvent, reply: &ModelReply, to: &mut SseEvents) {
         let at = reply.at();
         let mut push = |name: &str, mut data: Value| {
             data["type"] = json!(name);
@@ -68,30 +68,30 @@ impl Writer for Messages {
         };
         let delta = |delta: Value| json!({"index": at, "delta": delta});
         match piece {
-            Piece::Start => {
+            ReplyEvent::Start => {
                 push("message_start", json!({ "message": message(reply) }));
                 push("ping", json!({}));
             }
-            Piece::Open(kind) => {
+            ReplyEvent::Open(kind) => {
                 let block = match kind {
-                    Kind::Text => json!({"type": "text", "text": ""}),
-                    Kind::Thought => json!({"type": "thinking", "thinking": "", "signature": ""}),
+                    TextKind::Text => json!({"type": "text", "text": ""}),
+                    TextKind::Thought => json!({"type": "thinking", "thinking": "", "signature": ""}),
                 };
                 push("content_block_start", json!({"index": at, "content_block": block}));
             }
-            Piece::Delta(more) => match reply.blocks.last() {
+            ReplyEvent::Delta(more) => match reply.blocks.last() {
                 Some(Block::Thought(_)) => {
                     push("content_block_delta", delta(json!({"type": "thinking_delta", "thinking": more})));
                 }
                 _ => push("content_block_delta", delta(json!({"type": "text_delta", "text": more}))),
             },
-            Piece::Close => {
+            ReplyEvent::Close => {
                 if let Some(Block::Thought(_)) = reply.blocks.last() {
                     push("content_block_delta", delta(json!({"type": "signature_delta", "signature": SIGNATURE})));
                 }
                 push("content_block_stop", json!({ "index": at }));
             }
-            Piece::Call(call) => {
+            ReplyEvent::Call(call) => {
                 let block = json!({"type": "tool_use", "id": call.id, "name": call.tool, "input": {}});
                 push("content_block_start", json!({"index": at, "content_block": block}));
                 for piece in pieces(&call.written(), 2) {
@@ -99,11 +99,11 @@ impl Writer for Messages {
                 }
                 push("content_block_stop", json!({ "index": at }));
             }
-            Piece::Error(body) => {
+            ReplyEvent::Error(body) => {
                 let error = body.get("error").unwrap_or(body);
                 push("error", json!({ "error": error }));
             }
-            Piece::End => {
+            ReplyEvent::End => {
                 let delta = json!({"stop_reason": stop_reason(reply), "stop_sequence": null});
                 let usage = json!({"output_tokens": reply.usage().output});
                 push("message_delta", json!({"delta": delta, "usage": usage}));
@@ -112,7 +112,7 @@ impl Writer for Messages {
         }
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn whole(&self, reply: &ModelReply) -> Value {
         let block = |block: &Block| match block {
             Block::Text(text) => json!({"type": "text", "text": text}),
             Block::Thought(text) => json!({"type": "thinking", "thinking": text, "signature": SIGNATURE}),
@@ -142,13 +142,13 @@ pub(super) fn error(status: u16, message: &str) -> Value {
 }
 
 /// A message with nothing in it yet.
-fn message(reply: &Reply) -> Value {
+fn message(reply: &ModelReply) -> Value {
     json!({"id": format!("msg_{}", reply.id), "type": "message", "role": "assistant", "model": reply.model,
         "content": [], "stop_reason": null, "stop_sequence": null,
         "usage": {"input_tokens": reply.usage().input, "output_tokens": 1, "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": 0}})
 }
 
-fn stop_reason(reply: &Reply) -> &'static str {
+fn stop_reason(reply: &ModelReply) -> &'static str {
     if reply.has_calls() { "tool_use" } else { "end_turn" }
 }

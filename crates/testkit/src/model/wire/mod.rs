@@ -7,14 +7,14 @@ mod responses;
 
 use serde_json::Value;
 
-use super::ask::Ask;
-use super::reply::{Piece, Reply};
+use super::model_request::ModelRequest;
+use super::reply::{ModelReply, ReplyEvent};
 
 /// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(super) enum ModelApi {
     /// OpenAI's chat completions.
-    Chat,
+    ChatCompletions,
     /// OpenAI's responses.
     Responses,
     /// Anthropic's messages.
@@ -25,30 +25,30 @@ pub(super) enum Wire {
 
 /// What a request wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wants {
-    Answer(Wire),
+pub(super) enum Route {
+    Answer(ModelApi),
     /// Only how long the request is.
-    Count(Wire),
+    Count(ModelApi),
     /// Which models there are.
-    Models(Wire),
+    Models(ModelApi),
     /// Nothing that a model serves.
     Nothing,
 }
 
 /// Writes an answer in one format.
-pub(super) trait Writer: Send {
+pub(super) trait ReplyWriter: Send {
     /// The events of the answer's next piece, which `reply` already has.
-    fn write(&mut self, piece: &Piece, reply: &Reply, to: &mut Events);
+    fn write(&mut self, piece: &ReplyEvent, reply: &ModelReply, to: &mut SseEvents);
 
     /// The whole answer as one object.
-    fn whole(&self, reply: &Reply) -> Value;
+    fn whole(&self, reply: &ModelReply) -> Value;
 }
 
 /// Server-sent events.
 #[derive(Debug, Default)]
-pub(super) struct Events(String);
+pub(super) struct SseEvents(String);
 
-impl Events {
+impl SseEvents {
     pub(super) fn push(&mut self, data: &Value) {
         self.0.push_str(&format!("data: {data}\n\n"));
     }
@@ -67,38 +67,38 @@ impl Events {
     }
 }
 
-impl Wants {
+impl Route {
     /// What a path asks for. Agents differ in what they put before the last words of it.
     pub(super) fn of(path: &str) -> Self {
         let last = |words: &str| path.ends_with(words);
         match path {
-            _ if last("/chat/completions") => Self::Answer(Wire::Chat),
-            _ if last("/responses") => Self::Answer(Wire::Responses),
-            _ if last("/messages") => Self::Answer(Wire::Messages),
-            _ if last("/messages/count_tokens") => Self::Count(Wire::Messages),
-            _ if last(":streamGenerateContent") || last(":generateContent") => Self::Answer(Wire::Gemini),
-            _ if last(":countTokens") => Self::Count(Wire::Gemini),
-            _ if last("/v1beta/models") => Self::Models(Wire::Gemini),
-            _ if last("/models") => Self::Models(Wire::Chat),
+            _ if last("/chat/completions") => Self::Answer(ModelApi::ChatCompletions),
+            _ if last("/responses") => Self::Answer(ModelApi::Responses),
+            _ if last("/messages") => Self::Answer(ModelApi::Messages),
+            _ if last("/messages/count_tokens") => Self::Count(ModelApi::Messages),
+            _ if last(":streamGenerateContent") || last(":generateContent") => Self::Answer(ModelApi::Gemini),
+            _ if last(":countTokens") => Self::Count(ModelApi::Gemini),
+            _ if last("/v1beta/models") => Self::Models(ModelApi::Gemini),
+            _ if last("/models") => Self::Models(ModelApi::ChatCompletions),
             _ => Self::Nothing,
         }
     }
 }
 
-impl Wire {
+impl ModelApi {
     /// Reads a request. What is missing is taken as empty: an agent that forgets a field is not this server's concern.
-    pub(super) fn read(self, path: &str, body: &Value) -> Ask {
+    pub(super) fn read(self, path: &str, body: &Value) -> ModelRequest {
         match self {
-            Self::Chat => chat::read(body),
+            Self::ChatCompletions => chat::read(body),
             Self::Responses => responses::read(body),
             Self::Messages => messages::read(body),
             Self::Gemini => gemini::read(path, body),
         }
     }
 
-    pub(super) fn writer(self, ask: &Ask) -> Box<dyn Writer> {
+    pub(super) fn writer(self, model_request: &ModelRequest) -> Box<dyn ReplyWriter> {
         match self {
-            Self::Chat => Box::new(chat::Chat { wants_usage: ask.wants_usage }),
+            Self::ChatCompletions => Box::new(chat::ChatCompletions { wants_usage: model_request.wants_usage }),
             Self::Responses => Box::new(responses::Responses::default()),
             Self::Messages => Box::new(messages::Messages),
             Self::Gemini => Box::new(gemini::Gemini),
@@ -108,7 +108,7 @@ impl Wire {
     /// The body of an error.
     pub(super) fn error(self, status: u16, message: &str) -> Value {
         match self {
-            Self::Chat | Self::Responses => chat::error(status, message),
+            Self::ChatCompletions | Self::Responses => chat::error(status, message),
             Self::Messages => messages::error(status, message),
             Self::Gemini => gemini::error(status, message),
         }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Events, Writer};
-use crate::model::ask::{self, Ask, Item, Tool, ToolKind, each, text};
-use crate::model::reply::{Block, Call, Piece, Reply, pieces, tokens};
+use super::{ReplyWriter, SseEvents};
+use crate::model::model_request::{self, ConversationItem, ModelRequest, ModelTool, ModelToolKind, each, text};
+use crate::model::reply::{Block, Call, ModelReply, ReplyEvent, pieces, tokens};
 
 /// Every event has a number, and every item a place.
 #[derive(Default)]
@@ -12,24 +12,24 @@ pub(super) struct Responses {
     sent: u64,
 }
 
-pub(super) fn read(body: &Value) -> Ask {
+pub(super) fn read(body: &Value) -> ModelRequest {
     let mut system = text(&body["instructions"]).to_owned();
     let mut items = Vec::new();
     if let Some(said) = body["input"].as_str() {
-        items.extend(Item::user(said));
+        items.extend(ConversationItem::user(said));
     }
     for item in each(&body["input"]) {
         match (text(&item["type"]), text(&item["role"])) {
             (kind, _) if kind.ends_with("_call_output") => {
                 let call = item["call_id"].as_str().or_else(|| item["id"].as_str());
-                items.push(Item::Result { call: call.map(str::to_owned) });
+                items.push(ConversationItem::Result { call: call.map(str::to_owned) });
             }
-            (_, "user") => items.extend(Item::user(&ask::content(&item["content"]))),
-            (_, "system" | "developer") => system.push_str(&ask::content(&item["content"])),
-            _ => items.push(Item::Model),
+            (_, "user") => items.extend(ConversationItem::user(&model_request::content(&item["content"]))),
+            (_, "system" | "developer") => system.push_str(&model_request::content(&item["content"])),
+            _ => items.push(ConversationItem::Model),
         }
     }
-    Ask {
+    ModelRequest {
         model: text(&body["model"]).to_owned(),
         stream: body["stream"] == true,
         wants_usage: true,
@@ -41,40 +41,44 @@ pub(super) fn read(body: &Value) -> Ask {
     }
 }
 
-fn tool(tool: &Value) -> Option<Tool> {
+fn tool(tool: &Value) -> Option<ModelTool> {
     let kind = match text(&tool["type"]) {
-        "function" => ToolKind::Function,
-        "custom" => ToolKind::Custom,
+        "function" => ModelToolKind::Function,
+        "custom" => ModelToolKind::Custom,
         "local_shell" => {
-            return Some(Tool { name: "local_shell".to_owned(), kind: ToolKind::LocalShell, schema: Value::Null });
+            return Some(ModelTool {
+                name: "local_shell".to_owned(),
+                kind: ModelToolKind::LocalShell,
+                schema: Value::Null,
+            });
         }
         // Tools that the service itself would run, like its web search.
         _ => return None,
     };
-    Some(Tool { kind, ..Tool::function(&tool["name"], &tool["parameters"])? })
+    Some(ModelTool { kind, ..ModelTool::function(&tool["name"], &tool["parameters"])? })
 }
 
-impl Writer for Responses {
-    fn write(&mut self, piece: &Piece, reply: &Reply, to: &mut Events) {
+impl ReplyWriter for Responses {
+    fn write(&mut self, piece: &ReplyEvent, reply: &ModelReply, to: &mut SseEvents) {
         match piece {
-            Piece::Start => {
+            ReplyEvent::Start => {
                 let response = response(reply, "in_progress");
                 self.push(to, "response.created", json!({ "response": response }));
                 self.push(to, "response.in_progress", json!({ "response": response }));
             }
-            Piece::Call(call) => self.call(reply, call, to),
-            Piece::Error(body) => {
+            ReplyEvent::Call(call) => self.call(reply, call, to),
+            ReplyEvent::Error(body) => {
                 let mut failed = response(reply, "failed");
                 let error = body.get("error").unwrap_or(body);
                 let message = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
                 failed["error"] = json!({"code": "server_error", "message": message});
                 self.push(to, "response.failed", json!({ "response": failed }));
             }
-            Piece::End => {
+            ReplyEvent::End => {
                 let response = self.whole(reply);
                 self.push(to, "response.completed", json!({ "response": response }));
             }
-            Piece::Open(_) | Piece::Delta(_) | Piece::Close => match reply.blocks.last() {
+            ReplyEvent::Open(_) | ReplyEvent::Delta(_) | ReplyEvent::Close => match reply.blocks.last() {
                 Some(Block::Text(said)) => self.text(reply, said, piece, to),
                 Some(Block::Thought(said)) => self.thought(reply, said, piece, to),
                 _ => {}
@@ -82,7 +86,7 @@ impl Writer for Responses {
         }
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn whole(&self, reply: &ModelReply) -> Value {
         let mut response = response(reply, "completed");
         let usage = reply.usage();
         response["output"] = reply.blocks.iter().enumerate().map(|(at, block)| item(reply, at, block)).collect();
@@ -94,14 +98,14 @@ impl Writer for Responses {
 }
 
 impl Responses {
-    fn push(&mut self, to: &mut Events, name: &str, mut data: Value) {
+    fn push(&mut self, to: &mut SseEvents, name: &str, mut data: Value) {
         data["type"] = json!(name);
         data["sequence_number"] = json!(self.sent);
         self.sent += 1;
         to.push_named(name, &data);
     }
 
-    fn text(&mut self, reply: &Reply, said: &str, piece: &Piece, to: &mut Events) {
+    fn text(&mut self, reply: &ModelReply, said: &str, piece: &ReplyEvent, to: &mut SseEvents) {
         let at = reply.at();
         let place = |mut data: Value| {
             data["item_id"] = json!(item_id(reply, at, "msg"));
@@ -110,14 +114,14 @@ impl Responses {
             data
         };
         match piece {
-            Piece::Open(_) => {
+            ReplyEvent::Open(_) => {
                 let mut item = item(reply, at, &Block::Text(String::new()));
                 item["status"] = json!("in_progress");
                 item["content"] = json!([]);
                 self.push(to, "response.output_item.added", json!({"output_index": at, "item": item}));
                 self.push(to, "response.content_part.added", place(json!({"part": part("")})));
             }
-            Piece::Delta(more) => self.push(to, "response.output_text.delta", place(json!({"delta": more}))),
+            ReplyEvent::Delta(more) => self.push(to, "response.output_text.delta", place(json!({"delta": more}))),
             _ => {
                 self.push(to, "response.output_text.done", place(json!({"text": said})));
                 self.push(to, "response.content_part.done", place(json!({"part": part(said)})));
@@ -126,7 +130,7 @@ impl Responses {
         }
     }
 
-    fn thought(&mut self, reply: &Reply, said: &str, piece: &Piece, to: &mut Events) {
+    fn thought(&mut self, reply: &ModelReply, said: &str, piece: &ReplyEvent, to: &mut SseEvents) {
         let at = reply.at();
         let place = |mut data: Value| {
             data["item_id"] = json!(item_id(reply, at, "rs"));
@@ -136,12 +140,14 @@ impl Responses {
         };
         let part = |text: &str| json!({"part": {"type": "summary_text", "text": text}});
         match piece {
-            Piece::Open(_) => {
+            ReplyEvent::Open(_) => {
                 let item = json!({"id": item_id(reply, at, "rs"), "type": "reasoning", "summary": []});
                 self.push(to, "response.output_item.added", json!({"output_index": at, "item": item}));
                 self.push(to, "response.reasoning_summary_part.added", place(part("")));
             }
-            Piece::Delta(more) => self.push(to, "response.reasoning_summary_text.delta", place(json!({"delta": more}))),
+            ReplyEvent::Delta(more) => {
+                self.push(to, "response.reasoning_summary_text.delta", place(json!({"delta": more})))
+            }
             _ => {
                 self.push(to, "response.reasoning_summary_text.done", place(json!({"text": said})));
                 self.push(to, "response.reasoning_summary_part.done", place(part(said)));
@@ -150,15 +156,15 @@ impl Responses {
         }
     }
 
-    fn call(&mut self, reply: &Reply, call: &Call, to: &mut Events) {
+    fn call(&mut self, reply: &ModelReply, call: &Call, to: &mut SseEvents) {
         let at = reply.at();
         let whole = item(reply, at, &Block::Call(call.clone()));
         let mut item = whole.clone();
         item["status"] = json!("in_progress");
         let (event, field) = match call.kind {
-            ToolKind::Function => ("response.function_call_arguments", "arguments"),
-            ToolKind::Custom => ("response.custom_tool_call_input", "input"),
-            ToolKind::LocalShell => {
+            ModelToolKind::Function => ("response.function_call_arguments", "arguments"),
+            ModelToolKind::Custom => ("response.custom_tool_call_input", "input"),
+            ModelToolKind::LocalShell => {
                 self.push(to, "response.output_item.added", json!({"output_index": at, "item": item}));
                 self.done(reply, to);
                 return;
@@ -176,21 +182,21 @@ impl Responses {
     }
 
     /// The newest item is complete.
-    fn done(&mut self, reply: &Reply, to: &mut Events) {
+    fn done(&mut self, reply: &ModelReply, to: &mut SseEvents) {
         let at = reply.at();
         let item = item(reply, at, &reply.blocks[at]);
         self.push(to, "response.output_item.done", json!({"output_index": at, "item": item}));
     }
 }
 
-fn response(reply: &Reply, status: &str) -> Value {
+fn response(reply: &ModelReply, status: &str) -> Value {
     json!({"id": format!("resp_{}", reply.id), "object": "response", "created_at": reply.created, "status": status,
         "model": reply.model, "output": [], "error": null, "incomplete_details": null, "usage": null,
         "parallel_tool_calls": true, "tools": [], "metadata": {}})
 }
 
 /// A complete item.
-fn item(reply: &Reply, at: usize, block: &Block) -> Value {
+fn item(reply: &ModelReply, at: usize, block: &Block) -> Value {
     match block {
         Block::Text(text) => json!({"id": item_id(reply, at, "msg"), "type": "message", "status": "completed",
             "role": "assistant", "content": [part(text)]}),
@@ -198,9 +204,13 @@ fn item(reply: &Reply, at: usize, block: &Block) -> Value {
             "summary": [{"type": "summary_text", "text": text}]}),
         Block::Call(call) => {
             let mut item = match call.kind {
-                ToolKind::Function => json!({"type": "function_call", "name": call.tool, "arguments": call.written()}),
-                ToolKind::Custom => json!({"type": "custom_tool_call", "name": call.tool, "input": call.written()}),
-                ToolKind::LocalShell => json!({"type": "local_shell_call",
+                ModelToolKind::Function => {
+                    json!({"type": "function_call", "name": call.tool, "arguments": call.written()})
+                }
+                ModelToolKind::Custom => {
+                    json!({"type": "custom_tool_call", "name": call.tool, "input": call.written()})
+                }
+                ModelToolKind::LocalShell => json!({"type": "local_shell_call",
                     "action": {"type": "exec", "command": call.arguments["command"], "env": {}}}),
             };
             item["id"] = json!(item_id(reply, at, "fc"));
@@ -211,7 +221,7 @@ fn item(reply: &Reply, at: usize, block: &Block) -> Value {
     }
 }
 
-fn item_id(reply: &Reply, at: usize, prefix: &str) -> String {
+fn item_id(reply: &ModelReply, at: usize, prefix: &str) -> String {
     format!("{prefix}_{}_{at}", reply.id)
 }
 

@@ -32,7 +32,7 @@ macro_rules! actions {
             }
 
             /// Reads the body of an action of type `kind`; `None` where this channel has no such action.
-            pub(super) fn read<'de, R: crate::ahp::action::Read<'de>>(
+            pub(super) fn read<'de, R: crate::ahp::action::ActionInput<'de>>(
                 kind: &str,
                 reader: R,
             ) -> Option<Result<Self, crate::ahp::action::MalformedAction>> {
@@ -94,7 +94,7 @@ pub struct UnknownAction {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedAction {
     #[error("an action needs a text under `type`: {0}")]
-    Head(String),
+    ActionHead(String),
     /// The type is known, so it is not for anybody to skip: the body is wrong, and `reason` says which field of it.
     #[error("{kind}: {reason}")]
     Body { kind: &'static str, reason: String },
@@ -104,21 +104,22 @@ impl Action {
     /// Reads an action from text. Same as reading it as any other value, without building the value first.
     pub fn parse(text: &str) -> Result<Self, MalformedAction> {
         #[derive(Deserialize)]
-        struct Head {
+        struct ActionHead {
             #[serde(rename = "type")]
             kind: String,
         }
-        let head: Head = serde_json::from_str(text).map_err(|error| MalformedAction::Head(error.to_string()))?;
+        let head: ActionHead =
+            serde_json::from_str(text).map_err(|error| MalformedAction::ActionHead(error.to_string()))?;
         match Self::known(&head.kind, text) {
             Some(action) => action,
             None => {
-                let raw = serde_json::from_str(text).map_err(|error| MalformedAction::Head(error.to_string()))?;
+                let raw = serde_json::from_str(text).map_err(|error| MalformedAction::ActionHead(error.to_string()))?;
                 Ok(Self::Unknown(UnknownAction { kind: head.kind, raw }))
             }
         }
     }
 
-    fn known<'de, R: Read<'de>>(kind: &str, body: R) -> Option<Result<Self, MalformedAction>> {
+    fn known<'de, R: ActionInput<'de>>(kind: &str, body: R) -> Option<Result<Self, MalformedAction>> {
         fn any<A>(
             read: Option<Result<A, MalformedAction>>,
             of: fn(A) -> Action,
@@ -172,18 +173,18 @@ pub fn is_client_dispatchable(kind: &str) -> bool {
 }
 
 /// Where an action's body is read from: a text, or a value that holds it already.
-pub(crate) trait Read<'de> {
+pub(crate) trait ActionInput<'de> {
     fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction>;
 }
 
-impl<'de> Read<'de> for &'de str {
+impl<'de> ActionInput<'de> for &'de str {
     fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction> {
         serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(self))
             .map_err(|error| MalformedAction::Body { kind, reason: located(&error) })
     }
 }
 
-impl<'de> Read<'de> for &'de Value {
+impl<'de> ActionInput<'de> for &'de Value {
     fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction> {
         serde_path_to_error::deserialize(self).map_err(|error| MalformedAction::Body { kind, reason: located(&error) })
     }

@@ -7,15 +7,15 @@ use super::input::{input_request, outcome};
 use super::message::{message, pending};
 use super::tool_call::{finished_call, tool_call};
 use super::{activity, extra, flags};
-use crate::ahp::uri::{Names, Spelling};
+use crate::ahp::uri::{SessionUris, Spelling};
 use crate::ahp::*;
 use crate::v1::project::{content_uri, plan_text};
 
-/// Where this dialect keeps a finished turn's bytes (see [`core::Encodings`]).
+/// Where this dialect keeps a finished turn's bytes (see [`core::EncodingCache`]).
 const ENCODING_SLOT: usize = 1;
 
 /// A chat with every turn that is loaded.
-pub fn chat(session: &core::SessionId, chat: &core::Chat, names: &Names, spelling: Spelling) -> ChatState {
+pub fn chat(session: &core::SessionId, chat: &core::Chat, names: &SessionUris, spelling: Spelling) -> ChatState {
     let turns = chat.turns.iter().map(|turn| self::turn(session, turn)).collect();
     let cursor = chat.turns.first().filter(|_| chat.has_older_turns).map(|turn| turn.id.to_string());
     ChatState { turns, turns_next_cursor: cursor, ..chat_without_turns(session, chat, names, spelling) }
@@ -27,7 +27,7 @@ pub fn chat_json(
     chat: &core::Chat,
     turns: &[Arc<str>],
     cursor: Option<String>,
-    names: &Names,
+    names: &SessionUris,
     spelling: Spelling,
 ) -> serde_json::Result<String> {
     with_turns(&ChatState { turns_next_cursor: cursor, ..chat_without_turns(session, chat, names, spelling) }, turns)
@@ -52,7 +52,7 @@ pub fn turn_json(session: &core::SessionId, turn: &core::Turn) -> Arc<str> {
 pub(super) fn chat_without_turns(
     session: &core::SessionId,
     chat: &core::Chat,
-    names: &Names,
+    names: &SessionUris,
     spelling: Spelling,
 ) -> ChatState {
     // A call that is ready is gated in the same breath; here it counts as gated already.

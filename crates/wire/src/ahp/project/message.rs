@@ -3,7 +3,7 @@
 use grove_core as core;
 use grove_core::Extra;
 
-use super::{directory, extra, kept};
+use super::{directory, extra, from_extra};
 use crate::ahp::*;
 
 /// The key under which a message keeps the settings of its model.
@@ -26,13 +26,13 @@ pub fn message(message: &core::Message) -> Message {
     Message {
         text: message.text.clone(),
         origin: MessageOrigin { kind },
-        attachments: kept(extra, "attachments").or_else(|| Some(own).filter(|own| !own.is_empty())),
+        attachments: from_extra(extra, "attachments").or_else(|| Some(own).filter(|own| !own.is_empty())),
         model: message
             .model
             .as_ref()
-            .map(|model| ModelSelection { id: model.to_string(), config: kept(extra, MODEL_CONFIG) }),
-        agent: kept(extra, "agent"),
-        meta: kept(extra, "_meta"),
+            .map(|model| ModelSelection { id: model.to_string(), config: from_extra(extra, MODEL_CONFIG) }),
+        agent: from_extra(extra, "agent"),
+        meta: from_extra(extra, "_meta"),
     }
 }
 

@@ -4,7 +4,7 @@
 //! is kept with the thing it was said of, and stands here as it came.
 
 mod chat;
-mod foreign;
+mod history;
 mod input;
 mod message;
 mod session;
@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use self::chat::*;
-pub use self::foreign::*;
+pub use self::history::*;
 pub use self::input::*;
 pub use self::message::*;
 pub use self::session::*;
@@ -44,7 +44,7 @@ pub(crate) fn extra<const N: usize>(members: [(&str, Option<serde_json::Result<V
 }
 
 /// What was kept under a name, where it can still be read.
-fn kept<T: DeserializeOwned>(extra: Option<&Extra>, name: &str) -> Option<T> {
+fn from_extra<T: DeserializeOwned>(extra: Option<&Extra>, name: &str) -> Option<T> {
     serde_json::from_value(extra?.get(name)?.clone()).ok()
 }
 

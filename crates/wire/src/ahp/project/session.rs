@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::input::input_request;
 use super::tool_call::{running, tool_call};
-use super::{activity, chat, directory, flags, kept};
-use crate::ahp::uri::{Names, Spelling};
+use super::{activity, chat, directory, flags, from_extra};
+use crate::ahp::uri::{SessionUris, Spelling};
 use crate::ahp::*;
 
 pub fn root(root: &core::Root) -> RootState {
@@ -41,7 +41,7 @@ pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
 
 /// A session's row in the list. `failed` says whether the last turn of its main chat ended in error, which a session
 /// that is not loaded cannot tell by itself.
-pub fn summary(session: &core::Session, failed: bool, names: &Names, spelling: Spelling) -> SessionSummary {
+pub fn summary(session: &core::Session, failed: bool, names: &SessionUris, spelling: Spelling) -> SessionSummary {
     SessionSummary {
         provider: session.provider.to_string(),
         title: session.title.clone(),
@@ -85,7 +85,7 @@ pub fn last_modified(session: &core::Session) -> core::Timestamp {
     others.fold(session.modified_at, Ord::max)
 }
 
-pub fn chat_summaries(session: &core::Session, names: &Names, spelling: Spelling) -> Vec<SessionChatSummary> {
+pub fn chat_summaries(session: &core::Session, names: &SessionUris, spelling: Spelling) -> Vec<SessionChatSummary> {
     let row = |row: &core::ChatRow| SessionChatSummary {
         resource: names.chat(&row.chat, spelling),
         title: row.title.clone(),
@@ -95,7 +95,7 @@ pub fn chat_summaries(session: &core::Session, names: &Names, spelling: Spelling
     session.catalogue.iter().map(row).collect()
 }
 
-pub fn session(session: &core::Session, names: &Names, spelling: Spelling) -> SessionState {
+pub fn session(session: &core::Session, names: &SessionUris, spelling: Spelling) -> SessionState {
     let (lifecycle, creation_error) = match &session.lifecycle {
         core::Lifecycle::Creating => (SessionLifecycle::Creating, None),
         core::Lifecycle::Ready => (SessionLifecycle::Ready, None),
@@ -122,7 +122,7 @@ pub fn session(session: &core::Session, names: &Names, spelling: Spelling) -> Se
 /// What is known about a session beside what is said in it.
 ///
 /// No action carries the schema of the settings, so it is here as well as in `config`.
-pub fn details(details: &core::Details) -> Option<Object> {
+pub fn details(details: &core::SessionDetails) -> Option<Object> {
     match serde_json::to_value(details) {
         Ok(Value::Object(members)) if !members.is_empty() => Some(members),
         Ok(_) | Err(_) => None,
@@ -152,7 +152,7 @@ pub fn row_status(row: &core::ChatRow) -> u32 {
     flags(activity(row.status), row.is_read, row.is_archived)
 }
 
-pub fn chat_summary(row: &core::ChatRow, names: &Names, spelling: Spelling) -> ChatSummary {
+pub fn chat_summary(row: &core::ChatRow, names: &SessionUris, spelling: Spelling) -> ChatSummary {
     ChatSummary {
         resource: names.chat(&row.chat, spelling),
         title: row.title.clone(),
@@ -164,7 +164,7 @@ pub fn chat_summary(row: &core::ChatRow, names: &Names, spelling: Spelling) -> C
 }
 
 /// Where a chat comes from, if that is another one of its session.
-pub(super) fn origin(origin: &core::ChatOrigin, names: &Names, spelling: Spelling) -> Option<ChatOrigin> {
+pub(super) fn origin(origin: &core::ChatOrigin, names: &SessionUris, spelling: Spelling) -> Option<ChatOrigin> {
     let chat = names.origin(origin, spelling)?;
     let turn_id = origin.turn.as_ref()?.to_string();
     Some(match &origin.kind {
@@ -191,7 +191,7 @@ pub fn active_client(client: &core::ActiveClient) -> SessionActiveClient {
         client_id: client.client.to_string(),
         display_name: client.display_name.clone(),
         tools: client.tools.iter().map(tool).collect(),
-        customizations: kept(client.extra.as_ref(), "customizations"),
+        customizations: from_extra(client.extra.as_ref(), "customizations"),
     }
 }
 
@@ -199,12 +199,12 @@ pub(super) fn tool(tool: &core::ClientTool) -> ToolDefinition {
     let extra = tool.extra.as_ref();
     ToolDefinition {
         name: tool.name.clone(),
-        title: kept(extra, "title"),
+        title: from_extra(extra, "title"),
         description: tool.description.clone(),
         input_schema: tool.input_schema.as_ref().and_then(|schema| schema.as_object().cloned()),
-        output_schema: kept(extra, "outputSchema"),
-        annotations: kept(extra, "annotations"),
-        meta: kept(extra, "_meta"),
+        output_schema: from_extra(extra, "outputSchema"),
+        annotations: from_extra(extra, "annotations"),
+        meta: from_extra(extra, "_meta"),
     }
 }
 
@@ -216,7 +216,7 @@ pub fn input_id(chat: &core::ChatId, request: &core::RequestId) -> String {
 pub fn input_needed(
     session: &core::SessionId,
     input: &core::InputNeeded,
-    names: &Names,
+    names: &SessionUris,
     spelling: Spelling,
 ) -> SessionInputRequest {
     let (id, chat, turn_id) =

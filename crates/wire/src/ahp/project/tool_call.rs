@@ -3,7 +3,7 @@
 use grove_core as core;
 use serde_json::Value;
 
-use super::{extra, kept};
+use super::{extra, from_extra};
 use crate::ahp::*;
 
 /// What a call says of itself beside its name.
@@ -62,11 +62,11 @@ pub(super) fn parameters(call: &core::ToolCall) -> ToolCallParameters {
     }
 }
 
-pub fn confirmed_by(by: core::ConfirmedBy) -> ToolCallConfirmationReason {
+pub fn confirmed_by(by: core::ConfirmationReason) -> ToolCallConfirmationReason {
     match by {
-        core::ConfirmedBy::NotNeeded => ToolCallConfirmationReason::NotNeeded,
-        core::ConfirmedBy::Person => ToolCallConfirmationReason::UserAction,
-        core::ConfirmedBy::Setting => ToolCallConfirmationReason::Setting,
+        core::ConfirmationReason::NotNeeded => ToolCallConfirmationReason::NotNeeded,
+        core::ConfirmationReason::Person => ToolCallConfirmationReason::UserAction,
+        core::ConfirmationReason::Setting => ToolCallConfirmationReason::Setting,
     }
 }
 
@@ -114,11 +114,11 @@ pub fn result(session: &core::SessionId, result: &core::ToolResult) -> ToolCallR
     };
     ToolCallResult {
         success: result.success,
-        past_tense_message: kept(extra, "pastTenseMessage")
+        past_tense_message: from_extra(extra, "pastTenseMessage")
             .unwrap_or_else(|| result.past_tense_message.as_str().into()),
-        content: kept(extra, "content").or_else(given),
-        structured_content: kept(extra, "structuredContent"),
-        error: kept(extra, "error"),
+        content: from_extra(extra, "content").or_else(given),
+        structured_content: from_extra(extra, "structuredContent"),
+        error: from_extra(extra, "error"),
     }
 }
 
@@ -128,11 +128,11 @@ fn text_content(text: &str) -> ToolResultContent {
 
 fn attached<'a>(
     session: &'a core::SessionId,
-    attached: &'a [core::Attached],
+    attached: &'a [core::ToolAttachment],
 ) -> impl Iterator<Item = ToolResultContent> + 'a {
     attached.iter().map(move |attached| match attached {
-        core::Attached::Content(content) => ToolResultContent::Resource(super::content_ref(session, content)),
-        core::Attached::Edit(change) => ToolResultContent::FileEdit(file_edit(session, change)),
+        core::ToolAttachment::Content(content) => ToolResultContent::Resource(super::content_ref(session, content)),
+        core::ToolAttachment::Edit(change) => ToolResultContent::FileEdit(file_edit(session, change)),
     })
 }
 
@@ -218,8 +218,8 @@ pub fn tool_call(session: &core::SessionId, call: &core::ToolCall) -> ToolCallSt
                 base,
                 parameters,
                 reason: cancel_reason(cancellation.reason),
-                reason_message: kept(extra, "reasonMessage"),
-                user_suggestion: kept(extra, "userSuggestion"),
+                reason_message: from_extra(extra, "reasonMessage"),
+                user_suggestion: from_extra(extra, "userSuggestion"),
                 selected_option: cancellation.option.as_ref().map(option),
             })
         }

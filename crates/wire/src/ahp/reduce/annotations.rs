@@ -1,12 +1,12 @@
 //! The reducer of a session's annotations.
 
-use super::Outcome;
+use super::ReduceOutcome;
 use super::edit::{assign_if_some, remove, set_if_some, upsert};
 use crate::ahp::action::AnnotationsAction;
 use crate::ahp::state::{Annotation, AnnotationsState};
 
 /// Changes a session's annotations.
-pub fn annotations(state: &mut AnnotationsState, action: &AnnotationsAction) -> Outcome {
+pub fn annotations(state: &mut AnnotationsState, action: &AnnotationsAction) -> ReduceOutcome {
     let list = &mut state.annotations;
     match action {
         AnnotationsAction::Set(action) => upsert(list, &action.annotation, |known| known.id == action.annotation.id),
@@ -26,6 +26,6 @@ pub fn annotations(state: &mut AnnotationsState, action: &AnnotationsAction) -> 
     }
 }
 
-fn on(list: &mut [Annotation], id: &str, change: impl FnOnce(&mut Annotation) -> Outcome) -> Outcome {
-    list.iter_mut().find(|annotation| annotation.id == id).map_or(Outcome::Nothing, change)
+fn on(list: &mut [Annotation], id: &str, change: impl FnOnce(&mut Annotation) -> ReduceOutcome) -> ReduceOutcome {
+    list.iter_mut().find(|annotation| annotation.id == id).map_or(ReduceOutcome::Unchanged, change)
 }

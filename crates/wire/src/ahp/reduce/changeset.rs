@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Outcome;
+use super::ReduceOutcome;
 use super::edit::{assign, clear, remove, set, set_if_some, upsert};
 use crate::ahp::action::{
     ChangesetAction, ChangesetFilesReviewChanged, ChangesetOperationStatusChanged, ChangesetStatusChanged,
@@ -10,7 +10,7 @@ use crate::ahp::action::{
 use crate::ahp::state::{ChangesetOperationStatus, ChangesetState, ChangesetStatus};
 
 /// Changes a changeset.
-pub fn changeset(state: &mut ChangesetState, action: &ChangesetAction) -> Outcome {
+pub fn changeset(state: &mut ChangesetState, action: &ChangesetAction) -> ReduceOutcome {
     match action {
         ChangesetAction::StatusChanged(action) => status(state, action),
         ChangesetAction::FileSet(action) => upsert(&mut state.files, &action.file, |file| file.id == action.file.id),
@@ -24,13 +24,13 @@ pub fn changeset(state: &mut ChangesetState, action: &ChangesetAction) -> Outcom
         ChangesetAction::Cleared(_) => {
             let changed = !state.files.is_empty();
             state.files.clear();
-            Outcome::of(changed)
+            ReduceOutcome::of(changed)
         }
     }
 }
 
 /// An error stands only as long as the status says so.
-fn status(state: &mut ChangesetState, action: &ChangesetStatusChanged) -> Outcome {
+fn status(state: &mut ChangesetState, action: &ChangesetStatusChanged) -> ReduceOutcome {
     let error = match action.status {
         ChangesetStatus::Error => assign(&mut state.error, &action.error),
         _ => clear(&mut state.error),
@@ -38,9 +38,9 @@ fn status(state: &mut ChangesetState, action: &ChangesetStatusChanged) -> Outcom
     assign(&mut state.status, &action.status) | error
 }
 
-fn reviewed(state: &mut ChangesetState, action: &ChangesetFilesReviewChanged) -> Outcome {
+fn reviewed(state: &mut ChangesetState, action: &ChangesetFilesReviewChanged) -> ReduceOutcome {
     let named: HashSet<&str> = action.files.iter().map(String::as_str).collect();
-    let mut outcome = Outcome::Nothing;
+    let mut outcome = ReduceOutcome::Unchanged;
     for file in state.files.iter_mut().filter(|file| named.contains(file.id.as_str())) {
         outcome |= set(&mut file.reviewed, &action.reviewed);
     }
@@ -48,10 +48,10 @@ fn reviewed(state: &mut ChangesetState, action: &ChangesetFilesReviewChanged) ->
 }
 
 /// As with the changeset itself, an error stands only as long as the status says so.
-fn operation(state: &mut ChangesetState, action: &ChangesetOperationStatusChanged) -> Outcome {
+fn operation(state: &mut ChangesetState, action: &ChangesetOperationStatusChanged) -> ReduceOutcome {
     let mut operations = state.operations.iter_mut().flatten();
     let Some(operation) = operations.find(|operation| operation.id == action.operation_id) else {
-        return Outcome::Nothing;
+        return ReduceOutcome::Unchanged;
     };
     let error = match action.status {
         ChangesetOperationStatus::Error => assign(&mut operation.error, &action.error),

@@ -5,7 +5,7 @@
 //! and clients must come to the same state from the same actions, so what is done here is the protocol's word, also
 //! where one would have liked it otherwise.
 //!
-//! [`Outcome`] is exact: [`Changed`](Outcome::Changed) is said exactly where the state is no longer equal to what it
+//! [`ReduceOutcome`] is exact: [`Changed`](ReduceOutcome::Changed) is said exactly where the state is no longer equal to what it
 //! was. Hosts rely on it, because there are clients that answer an echo without news with the same action, for ever.
 //!
 //! What is named by an id is looked for from the end, where it nearly always is; so text that streams in costs the same
@@ -36,17 +36,17 @@ pub use super::state::SnapshotState as State;
 
 /// What an action did to a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReduceOutcome {
     /// The state is another one now.
     Changed,
     /// The state is equal to what it was.
-    Nothing,
+    Unchanged,
 }
 
-impl Outcome {
+impl ReduceOutcome {
     /// [`Changed`](Self::Changed) where `changed` is true.
     pub const fn of(changed: bool) -> Self {
-        if changed { Self::Changed } else { Self::Nothing }
+        if changed { Self::Changed } else { Self::Unchanged }
     }
 
     pub const fn is_changed(self) -> bool {
@@ -55,7 +55,7 @@ impl Outcome {
 }
 
 /// Changed if either is.
-impl std::ops::BitOr for Outcome {
+impl std::ops::BitOr for ReduceOutcome {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
@@ -63,14 +63,14 @@ impl std::ops::BitOr for Outcome {
     }
 }
 
-impl std::ops::BitOrAssign for Outcome {
+impl std::ops::BitOrAssign for ReduceOutcome {
     fn bitor_assign(&mut self, other: Self) {
         *self = *self | other;
     }
 }
 
 /// Changes the state of any channel. An action of another channel, or one that nobody knows, changes nothing.
-pub fn reduce(state: &mut State, action: &Action) -> Outcome {
+pub fn reduce(state: &mut State, action: &Action) -> ReduceOutcome {
     match (state, action) {
         (State::Root(state), Action::Root(action)) => root(state, action),
         (State::Session(state), Action::Session(action)) => session(state, action),
@@ -89,6 +89,6 @@ pub fn reduce(state: &mut State, action: &Action) -> Outcome {
             | State::ResourceWatch(_)
             | State::Unknown(_),
             _,
-        ) => Outcome::Nothing,
+        ) => ReduceOutcome::Unchanged,
     }
 }

@@ -1,12 +1,12 @@
 //! The reducer of a watch on files.
 
-use super::Outcome;
+use super::ReduceOutcome;
 use crate::ahp::action::ResourceWatchAction;
 use crate::ahp::state::ResourceWatchState;
 
 /// Changes nothing: what happened to the files is told, not kept.
-pub fn resource_watch(_state: &mut ResourceWatchState, action: &ResourceWatchAction) -> Outcome {
+pub fn resource_watch(_state: &mut ResourceWatchState, action: &ResourceWatchAction) -> ReduceOutcome {
     match action {
-        ResourceWatchAction::Changed(_) => Outcome::Nothing,
+        ResourceWatchAction::Changed(_) => ReduceOutcome::Unchanged,
     }
 }

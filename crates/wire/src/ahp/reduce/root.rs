@@ -1,12 +1,12 @@
 //! The root's reducer.
 
-use super::Outcome;
+use super::ReduceOutcome;
 use super::edit::{assign, configure, set};
 use crate::ahp::action::RootAction;
 use crate::ahp::state::RootState;
 
 /// Changes the root.
-pub fn root(state: &mut RootState, action: &RootAction) -> Outcome {
+pub fn root(state: &mut RootState, action: &RootAction) -> ReduceOutcome {
     match action {
         RootAction::AgentsChanged(action) => assign(&mut state.agents, &action.agents),
         RootAction::ActiveSessionsChanged(action) => set(&mut state.active_sessions, &action.active_sessions),
@@ -15,6 +15,6 @@ pub fn root(state: &mut RootState, action: &RootAction) -> Outcome {
         RootAction::ConfigChanged(action) => state
             .config
             .as_mut()
-            .map_or(Outcome::Nothing, |config| configure(&mut config.values, &action.config, action.replace)),
+            .map_or(ReduceOutcome::Unchanged, |config| configure(&mut config.values, &action.config, action.replace)),
     }
 }

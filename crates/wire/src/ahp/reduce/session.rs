@@ -4,7 +4,7 @@ use super::edit::{
     assign, assign_if_some, clear, configure, ranks, remove, remove_some, reorder, set, set_if_some, upsert,
     upsert_some,
 };
-use super::{Outcome, customization};
+use super::{ReduceOutcome, customization};
 use crate::ahp::Uri;
 use crate::ahp::action::{SessionAction, SessionChatRemoved, SessionWorkingDirectoryReplaced};
 use crate::ahp::state::{
@@ -13,7 +13,7 @@ use crate::ahp::state::{
 };
 
 /// Changes a session.
-pub fn session(state: &mut SessionState, action: &SessionAction) -> Outcome {
+pub fn session(state: &mut SessionState, action: &SessionAction) -> ReduceOutcome {
     match action {
         // Only the lifecycle: a chat may be at work before its session is ready, and `status` says so.
         SessionAction::Ready(_) => assign(&mut state.lifecycle, &SessionLifecycle::Ready),
@@ -29,7 +29,7 @@ pub fn session(state: &mut SessionState, action: &SessionAction) -> Outcome {
             .chats
             .iter_mut()
             .find(|chat| chat.resource == action.chat)
-            .map_or(Outcome::Nothing, |chat| chat_updated(chat, &action.changes)),
+            .map_or(ReduceOutcome::Unchanged, |chat| chat_updated(chat, &action.changes)),
         SessionAction::ChatsReordered(action) => chats_reordered(&mut state.chats, &action.chats),
         SessionAction::DefaultChatChanged(action) => assign(&mut state.default_chat, &action.default_chat),
 
@@ -44,7 +44,7 @@ pub fn session(state: &mut SessionState, action: &SessionAction) -> Outcome {
         SessionAction::ConfigChanged(action) => state
             .config
             .as_mut()
-            .map_or(Outcome::Nothing, |config| configure(&mut config.values, &action.config, action.replace)),
+            .map_or(ReduceOutcome::Unchanged, |config| configure(&mut config.values, &action.config, action.replace)),
 
         SessionAction::ActiveClientSet(action) => {
             let client = &action.active_client;
@@ -61,7 +61,7 @@ pub fn session(state: &mut SessionState, action: &SessionAction) -> Outcome {
             remove_some(&mut state.working_directories, |known| *known == action.directory)
         }
         SessionAction::WorkingDirectoryReplaced(action) => {
-            state.working_directories.as_mut().map_or(Outcome::Nothing, |list| directory_replaced(list, action))
+            state.working_directories.as_mut().map_or(ReduceOutcome::Unchanged, |list| directory_replaced(list, action))
         }
 
         SessionAction::InputNeededSet(action) => input_needed(state, &action.request),
@@ -70,7 +70,7 @@ pub fn session(state: &mut SessionState, action: &SessionAction) -> Outcome {
         SessionAction::CustomizationsChanged(action) => set(&mut state.customizations, &action.customizations),
         SessionAction::CustomizationUpdated(action) => match action.customization.id() {
             Some(id) => upsert_some(&mut state.customizations, &action.customization, |known| known.id() == Some(id)),
-            None => Outcome::Nothing,
+            None => ReduceOutcome::Unchanged,
         },
         SessionAction::CustomizationRemoved(action) => {
             customizations(state, |list| customization::removed(list, &action.id))
@@ -96,17 +96,20 @@ pub fn session(state: &mut SessionState, action: &SessionAction) -> Outcome {
     }
 }
 
-fn flag(state: &mut SessionState, flag: u32, is_set: bool) -> Outcome {
+fn flag(state: &mut SessionState, flag: u32, is_set: bool) -> ReduceOutcome {
     let status = status::with_flag(state.status, flag, is_set);
     assign(&mut state.status, &status)
 }
 
-fn customizations(state: &mut SessionState, change: impl FnOnce(&mut Vec<Customization>) -> Outcome) -> Outcome {
-    state.customizations.as_mut().map_or(Outcome::Nothing, change)
+fn customizations(
+    state: &mut SessionState,
+    change: impl FnOnce(&mut Vec<Customization>) -> ReduceOutcome,
+) -> ReduceOutcome {
+    state.customizations.as_mut().map_or(ReduceOutcome::Unchanged, change)
 }
 
 /// A chat that is gone cannot be the default.
-fn chat_removed(state: &mut SessionState, action: &SessionChatRemoved) -> Outcome {
+fn chat_removed(state: &mut SessionState, action: &SessionChatRemoved) -> ReduceOutcome {
     let outcome = remove(&mut state.chats, |chat| chat.resource == action.chat);
     if outcome.is_changed() {
         state.default_chat.take_if(|chat| *chat == action.chat);
@@ -114,7 +117,7 @@ fn chat_removed(state: &mut SessionState, action: &SessionChatRemoved) -> Outcom
     outcome
 }
 
-fn chat_updated(chat: &mut ChatSummary, changes: &PartialChatSummary) -> Outcome {
+fn chat_updated(chat: &mut ChatSummary, changes: &PartialChatSummary) -> ReduceOutcome {
     // All fields by name: one that is added must be thought of here.
     let PartialChatSummary {
         resource: _,
@@ -140,22 +143,22 @@ fn chat_updated(chat: &mut ChatSummary, changes: &PartialChatSummary) -> Outcome
 }
 
 /// An order of other chats than there are is late: whoever made it did not know of these.
-fn chats_reordered(chats: &mut [ChatSummary], order: &[Uri]) -> Outcome {
+fn chats_reordered(chats: &mut [ChatSummary], order: &[Uri]) -> ReduceOutcome {
     let named = ranks(order);
     let is_complete = named.len() == order.len() && order.len() == chats.len();
     if !is_complete || !chats.iter().all(|chat| named.contains_key(chat.resource.as_str())) {
-        return Outcome::Nothing;
+        return ReduceOutcome::Unchanged;
     }
     reorder(chats, order, |chat| &chat.resource)
 }
 
 /// The replacement takes the directory's place, unless it comes before that already. No directory is there twice.
-fn directory_replaced(list: &mut Vec<Uri>, action: &SessionWorkingDirectoryReplaced) -> Outcome {
-    let Some(at) = list.iter().position(|known| *known == action.directory) else { return Outcome::Nothing };
+fn directory_replaced(list: &mut Vec<Uri>, action: &SessionWorkingDirectoryReplaced) -> ReduceOutcome {
+    let Some(at) = list.iter().position(|known| *known == action.directory) else { return ReduceOutcome::Unchanged };
     let earlier = list.iter().take(at).any(|known| *known == action.replacement);
     if earlier {
         list.remove(at);
-        return Outcome::Changed;
+        return ReduceOutcome::Changed;
     }
     let (before, mut place) = (list.len(), 0);
     list.retain_mut(|known| {
@@ -165,28 +168,28 @@ fn directory_replaced(list: &mut Vec<Uri>, action: &SessionWorkingDirectoryRepla
         place += 1;
         place <= at + 1 || *known != action.replacement
     });
-    Outcome::of(action.directory != action.replacement || list.len() != before)
+    ReduceOutcome::of(action.directory != action.replacement || list.len() != before)
 }
 
-fn input_needed(state: &mut SessionState, request: &SessionInputRequest) -> Outcome {
-    let Some(id) = request.id() else { return Outcome::Nothing };
+fn input_needed(state: &mut SessionState, request: &SessionInputRequest) -> ReduceOutcome {
+    let Some(id) = request.id() else { return ReduceOutcome::Unchanged };
     upsert_some(&mut state.input_needed, request, |known| known.id() == Some(id)) | input_status(state)
 }
 
-fn input_no_longer_needed(state: &mut SessionState, id: &str) -> Outcome {
+fn input_no_longer_needed(state: &mut SessionState, id: &str) -> ReduceOutcome {
     if !remove_some(&mut state.input_needed, |known| known.id() == Some(id)).is_changed() {
-        return Outcome::Nothing;
+        return ReduceOutcome::Unchanged;
     }
     if state.input_needed.as_ref().is_some_and(Vec::is_empty) {
         clear(&mut state.input_needed);
     }
     input_status(state);
-    Outcome::Changed
+    ReduceOutcome::Changed
 }
 
 /// A session needs input while anything waits for the user. When nothing does any more it is in progress again, or
 /// whatever else it was.
-fn input_status(state: &mut SessionState) -> Outcome {
+fn input_status(state: &mut SessionState) -> ReduceOutcome {
     let status = if state.input_needed.iter().flatten().any(waits_for_user) {
         status::with_activity(state.status, status::INPUT_NEEDED)
     } else {

@@ -1,6 +1,6 @@
 //! A terminal's reducer.
 
-use super::Outcome;
+use super::ReduceOutcome;
 use super::edit::{append, assign, set};
 use crate::ahp::action::{TerminalAction, TerminalCommandExecuted, TerminalCommandFinished};
 use crate::ahp::state::{
@@ -8,11 +8,11 @@ use crate::ahp::state::{
 };
 
 /// Changes a terminal.
-pub fn terminal(state: &mut TerminalState, action: &TerminalAction) -> Outcome {
+pub fn terminal(state: &mut TerminalState, action: &TerminalAction) -> ReduceOutcome {
     match action {
         TerminalAction::Data(action) => data(state, &action.data),
         // What is typed is for the process. What it makes of it comes back as data.
-        TerminalAction::Input(_) => Outcome::Nothing,
+        TerminalAction::Input(_) => ReduceOutcome::Unchanged,
         TerminalAction::Resized(action) => set(&mut state.cols, &action.cols) | set(&mut state.rows, &action.rows),
         TerminalAction::Claimed(action) => assign(&mut state.claim, &action.claim),
         TerminalAction::TitleChanged(action) => assign(&mut state.title, &action.title),
@@ -23,7 +23,7 @@ pub fn terminal(state: &mut TerminalState, action: &TerminalAction) -> Outcome {
         TerminalAction::Cleared(_) => {
             let changed = !state.content.is_empty();
             state.content.clear();
-            Outcome::of(changed)
+            ReduceOutcome::of(changed)
         }
         TerminalAction::CommandDetectionAvailable(_) => set(&mut state.supports_command_detection, &true),
         TerminalAction::CommandExecuted(action) => executed(state, action),
@@ -32,19 +32,19 @@ pub fn terminal(state: &mut TerminalState, action: &TerminalAction) -> Outcome {
 }
 
 /// Output belongs to the command that runs, or to none.
-fn data(state: &mut TerminalState, data: &str) -> Outcome {
+fn data(state: &mut TerminalState, data: &str) -> ReduceOutcome {
     match state.content.last_mut() {
         Some(TerminalContentPart::Command(command)) if !command.is_complete => append(&mut command.output, data),
         Some(TerminalContentPart::Unclassified(part)) => append(&mut part.value, data),
         _ => {
             let part = TerminalUnclassifiedPart { value: data.to_owned() };
             state.content.push(TerminalContentPart::Unclassified(part));
-            Outcome::Changed
+            ReduceOutcome::Changed
         }
     }
 }
 
-fn executed(state: &mut TerminalState, action: &TerminalCommandExecuted) -> Outcome {
+fn executed(state: &mut TerminalState, action: &TerminalCommandExecuted) -> ReduceOutcome {
     state.content.push(TerminalContentPart::Command(TerminalCommandPart {
         command_id: action.command_id.clone(),
         command_line: action.command_line.clone(),
@@ -53,15 +53,15 @@ fn executed(state: &mut TerminalState, action: &TerminalCommandExecuted) -> Outc
     }));
     // Nobody could have told of a command otherwise.
     state.supports_command_detection = Some(true);
-    Outcome::Changed
+    ReduceOutcome::Changed
 }
 
-fn finished(state: &mut TerminalState, action: &TerminalCommandFinished) -> Outcome {
+fn finished(state: &mut TerminalState, action: &TerminalCommandFinished) -> ReduceOutcome {
     let command = state.content.iter_mut().rev().find_map(|part| match part {
         TerminalContentPart::Command(command) if command.command_id == action.command_id => Some(command),
         _ => None,
     });
-    command.map_or(Outcome::Nothing, |command| {
+    command.map_or(ReduceOutcome::Unchanged, |command| {
         assign(&mut command.is_complete, &true)
             | assign(&mut command.exit_code, &action.exit_code)
             | assign(&mut command.duration_ms, &action.duration_ms)

@@ -5,21 +5,21 @@ use std::ops::Deref;
 use grove_core::{Session, Turn};
 
 use super::ids;
-use super::said;
-use super::steps::{At, View, steps};
+use super::steps::{ProjectedTurn, StepPosition, steps};
+use super::turn_events;
 use crate::copilot::{Event, EventId};
 
 /// Where an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct EventPosition {
     /// The how-manieth turn; the one that runs comes behind all that are over.
     pub turn: usize,
-    pub spot: Spot,
+    pub position: TurnPosition,
 }
 
 /// Where in its turn an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spot {
+pub enum TurnPosition {
     /// Before everything that was said.
     SessionStart,
     /// What the person said, and that the agent took it up.
@@ -37,10 +37,10 @@ where
     T: Deref<Target = Turn> + 'a,
 {
     let mut last = ids::start_id(&session.id);
-    let mut told = move |turn: View<'_>| {
+    let mut told = move |turn: ProjectedTurn<'_>| {
         let mut events = Vec::with_capacity(turn.parts.len() + 4);
         for step in steps(turn) {
-            let event = said::event(&session.id, turn, step, last.clone());
+            let event = turn_events::event(&session.id, turn, step, last.clone());
             last = event.id.clone();
             events.push(event);
         }
@@ -49,37 +49,37 @@ where
     let mut turns = turns.into_iter();
     let mut running = session.main_chat().and_then(|chat| chat.active.as_deref());
     let of_turns = std::iter::from_fn(move || match turns.next() {
-        Some(turn) => Some(told(View::of(&turn))),
-        None => running.take().map(|active| told(View::running(active))),
+        Some(turn) => Some(told(ProjectedTurn::of(&turn))),
+        None => running.take().map(|active| told(ProjectedTurn::running(active))),
     });
-    std::iter::once(said::start(session)).chain(of_turns.flatten())
+    std::iter::once(turn_events::start(session)).chain(of_turns.flatten())
 }
 
 /// Finds where an event stands, among the same turns. Nothing where there is no such event.
-pub fn locate<T>(session: &Session, turns: impl IntoIterator<Item = T>, event: &str) -> Option<Place>
+pub fn locate<T>(session: &Session, turns: impl IntoIterator<Item = T>, event: &str) -> Option<EventPosition>
 where
     T: Deref<Target = Turn>,
 {
     if *ids::start_id(&session.id) == *event {
-        return Some(Place { turn: 0, spot: Spot::SessionStart });
+        return Some(EventPosition { turn: 0, position: TurnPosition::SessionStart });
     }
     let mut count = 0;
     for turn in turns {
-        if let Some(spot) = spot(session, View::of(&turn), event) {
-            return Some(Place { turn: count, spot });
+        if let Some(position) = position(session, ProjectedTurn::of(&turn), event) {
+            return Some(EventPosition { turn: count, position });
         }
         count += 1;
     }
     let running = session.main_chat().and_then(|chat| chat.active.as_deref())?;
-    spot(session, View::running(running), event).map(|spot| Place { turn: count, spot })
+    position(session, ProjectedTurn::running(running), event).map(|position| EventPosition { turn: count, position })
 }
 
-fn spot(session: &Session, turn: View<'_>, event: &str) -> Option<Spot> {
+fn position(session: &Session, turn: ProjectedTurn<'_>, event: &str) -> Option<TurnPosition> {
     let step = steps(turn).find(|step| *ids::step(&session.id, turn, *step) == *event)?;
     Some(match step.at {
-        At::Beginning => Spot::UserMessage,
-        At::Part(part) => Spot::Part(part),
-        At::End => Spot::End,
+        StepPosition::Beginning => TurnPosition::UserMessage,
+        StepPosition::Part(part) => TurnPosition::Part(part),
+        StepPosition::End => TurnPosition::End,
     })
 }
 
@@ -87,7 +87,7 @@ fn spot(session: &Session, turn: View<'_>, event: &str) -> Option<Spot> {
 pub(super) fn last(session: &Session) -> EventId {
     let Some(chat) = session.main_chat() else { return ids::start_id(&session.id) };
     if let Some(active) = &chat.active {
-        let turn = View::running(active);
+        let turn = ProjectedTurn::running(active);
         if let Some(step) = steps(turn).last() {
             return ids::step(&session.id, turn, step);
         }
@@ -97,7 +97,8 @@ pub(super) fn last(session: &Session) -> EventId {
 
 /// The last event of a turn that is over, or the session's first.
 pub(super) fn last_of(session: &Session, turn: Option<&Turn>) -> EventId {
-    let last =
-        turn.map(View::of).and_then(|turn| Some(ids::step(&session.id, turn, super::steps::of_end(turn).last()?)));
+    let last = turn
+        .map(ProjectedTurn::of)
+        .and_then(|turn| Some(ids::step(&session.id, turn, super::steps::of_end(turn).last()?)));
     last.unwrap_or_else(|| ids::start_id(&session.id))
 }

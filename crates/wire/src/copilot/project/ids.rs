@@ -3,7 +3,7 @@
 use grove_core as core;
 use sha2::{Digest, Sha256};
 
-use super::steps::{Step, View};
+use super::steps::{ProjectedTurn, TurnStep};
 use crate::copilot::EventId;
 
 /// The id of a session's first event.
@@ -12,17 +12,23 @@ pub fn start_id(session: &core::SessionId) -> EventId {
 }
 
 /// The id of the event of a step.
-pub(super) fn step(session: &core::SessionId, turn: View<'_>, step: Step) -> EventId {
+pub(super) fn step(session: &core::SessionId, turn: ProjectedTurn<'_>, step: TurnStep) -> EventId {
     in_turn(session, turn, step.what.name(), step.place(), "")
 }
 
 /// How a message of an answer is called, by the part that its text is in.
-pub(super) fn message(session: &core::SessionId, turn: View<'_>, part: usize) -> EventId {
+pub(super) fn message(session: &core::SessionId, turn: ProjectedTurn<'_>, part: usize) -> EventId {
     in_turn(session, turn, "message", part, "")
 }
 
 /// The id of the event that tells a piece of something that grows, which begins at `offset`.
-pub(super) fn piece(session: &core::SessionId, turn: View<'_>, kind: &str, part: usize, offset: usize) -> EventId {
+pub(super) fn piece(
+    session: &core::SessionId,
+    turn: ProjectedTurn<'_>,
+    kind: &str,
+    part: usize,
+    offset: usize,
+) -> EventId {
     in_turn(session, turn, kind, part, &offset.to_string())
 }
 
@@ -32,7 +38,7 @@ pub(super) fn aside(session: &core::SessionId, kind: &str, at: core::Timestamp, 
 }
 
 /// A turn's id alone might come again where the leaf has moved: its start tells the two apart.
-fn in_turn(session: &core::SessionId, turn: View<'_>, kind: &str, place: usize, more: &str) -> EventId {
+fn in_turn(session: &core::SessionId, turn: ProjectedTurn<'_>, kind: &str, place: usize, more: &str) -> EventId {
     let start = turn.started_at.0.to_string();
     uuid(&[session.as_str(), "turn", turn.id.as_str(), &start, kind, &place.to_string(), more])
 }

@@ -6,8 +6,8 @@ use grove_core::{
 };
 use serde::Deserialize;
 
-use super::steps::{self, BEGINNING, Step, View, What};
-use super::{asked, history, ids, said};
+use super::steps::{self, BEGINNING, ProjectedTurn, StepKind, TurnStep};
+use super::{history, ids, request_events, turn_events};
 use crate::ahp::time;
 use crate::copilot::events::*;
 use crate::copilot::methods::{ALLOW_ALL, MANUAL};
@@ -24,21 +24,21 @@ pub struct Projector {
     /// The last event that is kept.
     last: EventId,
     /// The session is idle unless what waits is started next.
-    idle: Option<Idle>,
+    idle: Option<TurnEnding>,
     /// How many ephemeral events of the session were told at this time.
     asides: (Timestamp, u64),
 }
 
 /// How the last turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Idle {
+enum TurnEnding {
     Done,
     Aborted,
 }
 
 /// Where a call stands, as far as others are asked about it.
 #[derive(PartialEq)]
-enum Waits {
+enum PendingInput {
     No,
     Permission(core::RequestId),
     Client,
@@ -66,7 +66,7 @@ impl Projector {
         match &event.change {
             Change::Session(session, change) if *session == self.session.id => {
                 self.become_idle(event.at, &mut told);
-                self.of_session(event, change, &mut told);
+                self.on_session_event(event, change, &mut told);
             }
             Change::Chat(session, chat, change) if *session == self.session.id => {
                 if self.session.main_chat().is_none_or(|main| main.id != *chat) {
@@ -75,7 +75,7 @@ impl Projector {
                 if !may_start_next(change) {
                     self.become_idle(event.at, &mut told);
                 }
-                self.of_chat(event, change, &mut told);
+                self.on_chat_event(event, change, &mut told);
             }
             Change::Root(_) | Change::Session(..) | Change::Chat(..) => {}
         }
@@ -89,7 +89,7 @@ impl Projector {
             match part {
                 Part::ToolCall(call) => due.extend(self.question(call)),
                 Part::InputRequest(request) if request.outcome.is_none() => {
-                    due.push(asked::user_input_requested(request).into());
+                    due.push(request_events::user_input_requested(request).into());
                 }
                 _ => {}
             }
@@ -128,22 +128,24 @@ impl Projector {
         match &call.status {
             ToolCallStatus::PendingConfirmation(request) => {
                 let resolved_by_hook = self.session.details.answers(request).then_some(true);
-                let asked = asked::permission_requested(call, request);
-                Some(Box::new(PermissionRequested { resolved_by_hook, ..asked }).into())
+                let requested = request_events::permission_requested(call, request);
+                Some(Box::new(PermissionRequested { resolved_by_hook, ..requested }).into())
             }
-            ToolCallStatus::Running if call.client.is_some() => Some(asked::external_tool(&self.session, call).into()),
+            ToolCallStatus::Running if call.client.is_some() => {
+                Some(request_events::external_tool(&self.session, call).into())
+            }
             _ => None,
         }
     }
 
     fn become_idle(&mut self, at: Timestamp, told: &mut Vec<Event>) {
         if let Some(idle) = self.idle.take() {
-            let aborted = (idle == Idle::Aborted).then_some(true);
+            let aborted = (idle == TurnEnding::Aborted).then_some(true);
             told.push(self.aside(at, SessionIdle { aborted }));
         }
     }
 
-    fn of_session(&mut self, event: &core::Event, change: &SessionEvent, told: &mut Vec<Event>) {
+    fn on_session_event(&mut self, event: &core::Event, change: &SessionEvent, told: &mut Vec<Event>) {
         let at = event.at;
         match change {
             SessionEvent::TitleChanged(title) => {
@@ -157,8 +159,8 @@ impl Projector {
             }
             // The SDK's event needs a model's name, and which one the agent takes by itself is not known.
             SessionEvent::ModelReset => self.session.apply(event),
-            SessionEvent::DetailsChanged(details) => self.of_details(event, details, told),
-            SessionEvent::CreationFailed(error) => told.push(self.aside(at, said::session_error(error))),
+            SessionEvent::DetailsChanged(details) => self.on_details_changed(event, details, told),
+            SessionEvent::CreationFailed(error) => told.push(self.aside(at, turn_events::session_error(error))),
             SessionEvent::Created(_)
             | SessionEvent::Ready
             | SessionEvent::Listed
@@ -179,8 +181,8 @@ impl Projector {
         }
     }
 
-    fn of_details(&mut self, event: &core::Event, details: &core::Details, told: &mut Vec<Event>) {
-        let plan = |details: &core::Details| details.workspace.and_then(|workspace| workspace.plan);
+    fn on_details_changed(&mut self, event: &core::Event, details: &core::SessionDetails, told: &mut Vec<Event>) {
+        let plan = |details: &core::SessionDetails| details.workspace.and_then(|workspace| workspace.plan);
         let operation = match (plan(&self.session.details), plan(details)) {
             (None, Some(_)) => Some("create"),
             (Some(before), Some(after)) if before != after => Some("update"),
@@ -209,7 +211,7 @@ impl Projector {
         self.session.apply(event);
     }
 
-    fn of_chat(&mut self, event: &core::Event, change: &ChatEvent, told: &mut Vec<Event>) {
+    fn on_chat_event(&mut self, event: &core::Event, change: &ChatEvent, told: &mut Vec<Event>) {
         let at = event.at;
         match change {
             ChatEvent::TurnStarted { .. } => self.turn_started(event, told),
@@ -217,13 +219,13 @@ impl Projector {
                 self.turn_ended(event, told);
             }
             ChatEvent::TextDelta { turn, part, content } => {
-                self.grown(event, turn, &Growing::Part(part), content, told);
+                self.grown(event, turn, &GrowingPart::Part(part), content, told);
             }
             ChatEvent::ReasoningDelta { turn, part, content } => {
-                self.grown(event, turn, &Growing::Part(part), content, told);
+                self.grown(event, turn, &GrowingPart::Part(part), content, told);
             }
             ChatEvent::ToolCallInputDelta { turn, call, content } => {
-                self.grown(event, turn, &Growing::Input(call), content, told);
+                self.grown(event, turn, &GrowingPart::Input(call), content, told);
             }
             ChatEvent::PartAdded { turn, .. }
             | ChatEvent::ToolCallStarted { turn, .. }
@@ -250,7 +252,7 @@ impl Projector {
                 if self.active().is_some_and(is_open) {
                     self.session.apply(event);
                     let answers = self.active().and_then(|active| Some(&active.input_request(request)?.answers));
-                    let answered = answers.map(|answers| asked::user_input_completed(request, answers));
+                    let answered = answers.map(|answers| request_events::user_input_completed(request, answers));
                     told.extend(answered.map(|answered| self.aside(at, answered)));
                 }
             }
@@ -262,12 +264,12 @@ impl Projector {
                 self.session.apply(event);
                 told.push(self.aside(at, PendingMessagesModified {}));
             }
-            ChatEvent::TurnsLeft => {
+            ChatEvent::TurnsCleared => {
                 self.session.apply(event);
                 self.last = ids::start_id(&self.session.id);
             }
             // The turns themselves are not kept here.
-            ChatEvent::TurnsTaken { turns, .. } => {
+            ChatEvent::BranchTurnsLoaded { turns, .. } => {
                 self.last = history::last_of(&self.session, turns.last().map(|turn| &**turn));
             }
             ChatEvent::TurnsInherited { origin, turns, .. } => {
@@ -299,15 +301,15 @@ impl Projector {
     }
 
     /// Tells steps of the running turn.
-    fn keep(&mut self, at: Timestamp, steps: &[Step], told: &mut Vec<Event>) {
+    fn keep(&mut self, at: Timestamp, steps: &[TurnStep], told: &mut Vec<Event>) {
         let Some(active) = self.session.main_chat().and_then(|chat| chat.active.as_deref()) else { return };
-        keep(&self.session.id, View::running(active), at, steps, &mut self.last, told);
+        keep(&self.session.id, ProjectedTurn::running(active), at, steps, &mut self.last, told);
     }
 
     /// What there is to tell of some of the running turn's parts.
-    fn steps_of(&self, parts: std::ops::Range<usize>) -> Vec<Step> {
+    fn steps_of(&self, parts: std::ops::Range<usize>) -> Vec<TurnStep> {
         let Some(active) = self.active() else { return Vec::new() };
-        parts.flat_map(|at| steps::of_part(View::running(active), at)).collect()
+        parts.flat_map(|at| steps::of_part(ProjectedTurn::running(active), at)).collect()
     }
 
     /// Something was added behind the last part, which is whole now.
@@ -323,13 +325,13 @@ impl Projector {
         };
         let aside = match &active.parts()[count] {
             Part::Plan(_) => Some(TodosChanged {}.into()),
-            Part::InputRequest(request) => Some(asked::user_input_requested(request).into()),
+            Part::InputRequest(request) => Some(request_events::user_input_requested(request).into()),
             Part::ToolCall(call) => self.question(call),
             Part::Text(_) | Part::Reasoning { .. } | Part::Content(_) | Part::Error(_) | Part::Notice(_) => None,
         };
         // Nothing was told of the part before while it could still grow.
         let due = self.steps_of(count.saturating_sub(1)..count + 1);
-        let due: Vec<Step> = due.into_iter().filter(|step| is_new_at(*step, count)).collect();
+        let due: Vec<TurnStep> = due.into_iter().filter(|step| is_new_at(*step, count)).collect();
         self.keep(event.at, &due, told);
         if let Some(content) = opened {
             self.opened(event.at, count, &content, told);
@@ -340,7 +342,7 @@ impl Projector {
     /// A text or a thought began, perhaps as a whole.
     fn opened(&mut self, at: Timestamp, part: usize, content: &str, told: &mut Vec<Event>) {
         let Some(active) = self.active() else { return };
-        let turn = View::running(active);
+        let turn = ProjectedTurn::running(active);
         if let Some(Part::Text(_)) = turn.parts.get(part) {
             let message_id = ids::message(&self.session.id, turn, part).to_string();
             let id = ids::piece(&self.session.id, turn, "messageStart", part, 0);
@@ -354,7 +356,7 @@ impl Projector {
         &mut self,
         event: &core::Event,
         turn: &core::TurnId,
-        what: &Growing<'_>,
+        what: &GrowingPart<'_>,
         content: &str,
         told: &mut Vec<Event>,
     ) {
@@ -374,7 +376,7 @@ impl Projector {
         if content.is_empty() {
             return None;
         }
-        let turn = View::running(self.active()?);
+        let turn = ProjectedTurn::running(self.active()?);
         let delta = content.to_owned();
         let data: EventData = match turn.parts.get(part)? {
             Part::Text(_) => {
@@ -414,14 +416,15 @@ impl Projector {
         let asks = (waiting != waited).then(|| self.question(now)).flatten();
         let answered: Option<EventData> = match (&waited, &event.change) {
             _ if waiting == waited => None,
-            (Waits::Permission(request), Change::Chat(_, _, ChatEvent::ToolCallConfirmed { verdict, .. })) => {
-                Some(asked::permission_completed(call, request, verdict).into())
+            (PendingInput::Permission(request), Change::Chat(_, _, ChatEvent::ToolCallConfirmed { verdict, .. })) => {
+                Some(request_events::permission_completed(call, request, verdict).into())
             }
-            (Waits::Permission(request), _) => Some(asked::permission_cancelled(call, request).into()),
-            (Waits::Client, _) => Some(ExternalToolCompleted { request_id: call.to_string() }.into()),
-            (Waits::No, _) => None,
+            (PendingInput::Permission(request), _) => Some(request_events::permission_cancelled(call, request).into()),
+            (PendingInput::Client, _) => Some(ExternalToolCompleted { request_id: call.to_string() }.into()),
+            (PendingInput::No, _) => None,
         };
-        let due: Vec<Step> = self.steps_of(part..part + 1).into_iter().filter(|step| !known.contains(step)).collect();
+        let due: Vec<TurnStep> =
+            self.steps_of(part..part + 1).into_iter().filter(|step| !known.contains(step)).collect();
 
         told.extend(answered.map(|data| self.aside(event.at, data)));
         self.keep(event.at, &due, told);
@@ -431,7 +434,7 @@ impl Projector {
 
     fn turn_ended(&mut self, event: &core::Event, told: &mut Vec<Event>) {
         let Some(active) = self.active() else { return };
-        let known: Vec<Step> = steps::steps(View::running(active)).collect();
+        let known: Vec<TurnStep> = steps::steps(ProjectedTurn::running(active)).collect();
         let unanswered: Vec<EventData> = active.parts().iter().filter_map(unanswered).collect();
         self.session.apply(event);
         let finished = match self.session.chats.first_mut() {
@@ -443,13 +446,13 @@ impl Projector {
             let aside = self.aside(event.at, data);
             told.push(aside);
         }
-        let turn = View::of(&finished);
+        let turn = ProjectedTurn::of(&finished);
         // Both are in order, so that one walk finds what is new.
         let mut known = known.into_iter().peekable();
-        let due: Vec<Step> = steps::steps(turn).filter(|step| known.next_if_eq(step).is_none()).collect();
+        let due: Vec<TurnStep> = steps::steps(turn).filter(|step| known.next_if_eq(step).is_none()).collect();
         keep(&self.session.id, turn, event.at, &due, &mut self.last, told);
         let aborted = finished.outcome == core::Outcome::Cancelled;
-        self.idle = Some(if aborted { Idle::Aborted } else { Idle::Done });
+        self.idle = Some(if aborted { TurnEnding::Aborted } else { TurnEnding::Done });
         // What waits is started next, if it is; only then it matters.
         let waits = self.session.main_chat().is_some_and(|chat| chat.steering.is_some() || !chat.queued.is_empty());
         if !waits {
@@ -481,31 +484,31 @@ impl Projector {
 /// Tells steps of a turn, each behind the one before.
 fn keep(
     session: &core::SessionId,
-    turn: View<'_>,
+    turn: ProjectedTurn<'_>,
     at: Timestamp,
-    steps: &[Step],
+    steps: &[TurnStep],
     last: &mut EventId,
     told: &mut Vec<Event>,
 ) {
     for step in steps {
-        let event = said::event(session, turn, *step, last.clone());
+        let event = turn_events::event(session, turn, *step, last.clone());
         last.clone_from(&event.id);
         told.push(Event { timestamp: time::text(at), ..event });
     }
 }
 
 /// What can grow by a piece.
-enum Growing<'a> {
+enum GrowingPart<'a> {
     Part(&'a core::PartId),
     Input(&'a ToolCallId),
 }
 
-impl Growing<'_> {
+impl GrowingPart<'_> {
     fn is(&self, part: &Part) -> bool {
         match (self, part) {
-            (Growing::Part(id), Part::Text(text)) => text.id == **id,
-            (Growing::Part(id), Part::Reasoning { id: mine, .. }) => mine == *id,
-            (Growing::Input(id), Part::ToolCall(call)) => call.id == **id,
+            (GrowingPart::Part(id), Part::Text(text)) => text.id == **id,
+            (GrowingPart::Part(id), Part::Reasoning { id: mine, .. }) => mine == *id,
+            (GrowingPart::Input(id), Part::ToolCall(call)) => call.id == **id,
             _ => false,
         }
     }
@@ -522,8 +525,8 @@ fn length(part: &Part) -> usize {
 
 /// Whether a step became due by part `added`: of the part before only what is whole now. What was told of a call that
 /// stands there was told when it came.
-fn is_new_at(step: Step, added: usize) -> bool {
-    step.place() == added || matches!(step.what, What::Text | What::Reasoning)
+fn is_new_at(step: TurnStep, added: usize) -> bool {
+    step.place() == added || matches!(step.what, StepKind::Text | StepKind::Reasoning)
 }
 
 /// Whether this may come between a turn's end and the start of what waits.
@@ -537,26 +540,28 @@ fn may_start_next(change: &ChatEvent) -> bool {
     )
 }
 
-fn waits(part: &Part) -> Waits {
+fn waits(part: &Part) -> PendingInput {
     match part {
         Part::ToolCall(call) => match &call.status {
-            ToolCallStatus::PendingConfirmation(request) => Waits::Permission(request.id.clone()),
-            ToolCallStatus::Running if call.client.is_some() => Waits::Client,
-            _ => Waits::No,
+            ToolCallStatus::PendingConfirmation(request) => PendingInput::Permission(request.id.clone()),
+            ToolCallStatus::Running if call.client.is_some() => PendingInput::Client,
+            _ => PendingInput::No,
         },
-        _ => Waits::No,
+        _ => PendingInput::No,
     }
 }
 
 /// What nobody will answer any more.
 fn unanswered(part: &Part) -> Option<EventData> {
     match (part, waits(part)) {
-        (Part::ToolCall(call), Waits::Permission(request)) => {
-            Some(asked::permission_cancelled(&call.id, &request).into())
+        (Part::ToolCall(call), PendingInput::Permission(request)) => {
+            Some(request_events::permission_cancelled(&call.id, &request).into())
         }
-        (Part::ToolCall(call), Waits::Client) => Some(ExternalToolCompleted { request_id: call.id.to_string() }.into()),
+        (Part::ToolCall(call), PendingInput::Client) => {
+            Some(ExternalToolCompleted { request_id: call.id.to_string() }.into())
+        }
         (Part::InputRequest(request), _) if request.outcome.is_none() => {
-            Some(asked::user_input_completed(&request.id, &core::Answers::new()).into())
+            Some(request_events::user_input_completed(&request.id, &core::Answers::new()).into())
         }
         _ => None,
     }
@@ -583,20 +588,21 @@ fn partial_result(call: &ToolCall, known: Option<&str>) -> Option<EventData> {
 fn compaction(line: &str) -> Option<CompactionComplete> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Entry {
+    struct CompactionLine {
         #[serde(rename = "type")]
         kind: String,
         summary: Option<String>,
         tokens_before: Option<u64>,
-        details: Option<Details>,
+        details: Option<CheckpointLink>,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Details {
+    struct CheckpointLink {
         checkpoint_number: Option<u64>,
         checkpoint_path: Option<String>,
     }
-    let entry: Entry = serde_json::from_str(line).ok().filter(|entry: &Entry| entry.kind == "compaction")?;
+    let entry: CompactionLine =
+        serde_json::from_str(line).ok().filter(|entry: &CompactionLine| entry.kind == "compaction")?;
     let details = entry.details;
     Some(CompactionComplete {
         success: true,

@@ -2,27 +2,27 @@
 //!
 //! A turn gives a list of *steps* (`steps`): what a person said, each piece of the answer, each call with its result, the
 //! end. A step has one event, whose id follows from where it stands (`ids`) and whose words follow from the turn
-//! alone (`said`). So the live stream ([`Projector`]) and what is read again ([`history`]) tell the same events under
+//! alone (`turn_events`). So the live stream ([`Projector`]) and what is read again ([`history`]) tell the same events under
 //! the same ids, on every connection.
 //!
 //! Two things differ. A finished turn does not know when its pieces came, so what is read again has the time of the
 //! turn; and calls that ran side by side stand one after the other, each with its result, where the live stream tells
-//! results as they came. Ephemeral events, questions among them (`asked`), are told live only.
+//! results as they came. Ephemeral events, questions among them (`request_events`), are told live only.
 
-pub(super) mod asked;
 mod history;
 mod ids;
 mod live;
-mod said;
+pub(super) mod request_events;
 mod steps;
+mod turn_events;
 
 use grove_core as core;
 
-pub use asked::{permission_request, prompt_request, user_input};
-pub use history::{Place, Spot, history, locate};
+pub use history::{EventPosition, TurnPosition, history, locate};
 pub use ids::start_id;
 pub use live::Projector;
-pub use said::start;
+pub use request_events::{permission_request, prompt_request, user_input};
+pub use turn_events::start;
 
 use super::events::SessionError;
 use super::methods::server::{LifecycleKind, LifecycleParams};

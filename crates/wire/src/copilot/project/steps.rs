@@ -7,7 +7,7 @@ use grove_core::{Message, Outcome, Part, Timestamp, ToolCallStatus, Turn, TurnId
 
 /// A turn, running or over.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View<'a> {
+pub(super) struct ProjectedTurn<'a> {
     pub(super) id: &'a TurnId,
     pub(super) message: &'a Message,
     pub(super) parts: &'a [Part],
@@ -16,7 +16,7 @@ pub(super) struct View<'a> {
     pub(super) end: Option<(Outcome, Timestamp)>,
 }
 
-impl<'a> View<'a> {
+impl<'a> ProjectedTurn<'a> {
     pub(super) fn of(turn: &'a Turn) -> Self {
         Self {
             id: &turn.id,
@@ -43,20 +43,20 @@ impl<'a> View<'a> {
 
 /// One event of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) at: At,
-    pub(super) what: What,
+pub(super) struct TurnStep {
+    pub(super) at: StepPosition,
+    pub(super) what: StepKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum At {
+pub(super) enum StepPosition {
     Beginning,
     Part(usize),
     End,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum StepKind {
     UserMessage,
     TurnStart,
     /// A text that leads to no call.
@@ -75,84 +75,88 @@ pub(super) enum What {
     TurnEnd,
 }
 
-impl What {
+impl StepKind {
     /// A word for it that never changes: ids are made of it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            What::UserMessage => "user",
-            What::TurnStart => "start",
-            What::Text => "text",
-            What::Request => "request",
-            What::Reasoning => "reasoning",
-            What::ToolStart => "toolStart",
-            What::ToolComplete => "toolComplete",
-            What::Info => "info",
-            What::Warning => "warning",
-            What::Abort => "abort",
-            What::Failure => "failure",
-            What::TurnEnd => "end",
+            StepKind::UserMessage => "user",
+            StepKind::TurnStart => "start",
+            StepKind::Text => "text",
+            StepKind::Request => "request",
+            StepKind::Reasoning => "reasoning",
+            StepKind::ToolStart => "toolStart",
+            StepKind::ToolComplete => "toolComplete",
+            StepKind::Info => "info",
+            StepKind::Warning => "warning",
+            StepKind::Abort => "abort",
+            StepKind::Failure => "failure",
+            StepKind::TurnEnd => "end",
         }
     }
 }
 
-impl Step {
-    fn part(at: usize, what: What) -> Self {
-        Self { at: At::Part(at), what }
+impl TurnStep {
+    fn part(at: usize, what: StepKind) -> Self {
+        Self { at: StepPosition::Part(at), what }
     }
 
     /// A number for where it stands.
     pub(super) fn place(self) -> usize {
         match self.at {
-            At::Beginning | At::End => 0,
-            At::Part(at) => at,
+            StepPosition::Beginning | StepPosition::End => 0,
+            StepPosition::Part(at) => at,
         }
     }
 }
 
 /// What is told before any part.
-pub(super) const BEGINNING: [Step; 2] =
-    [Step { at: At::Beginning, what: What::UserMessage }, Step { at: At::Beginning, what: What::TurnStart }];
+pub(super) const BEGINNING: [TurnStep; 2] = [
+    TurnStep { at: StepPosition::Beginning, what: StepKind::UserMessage },
+    TurnStep { at: StepPosition::Beginning, what: StepKind::TurnStart },
+];
 
 /// All that there is to tell of a turn by now.
-pub(super) fn steps(turn: View<'_>) -> impl Iterator<Item = Step> + '_ {
+pub(super) fn steps(turn: ProjectedTurn<'_>) -> impl Iterator<Item = TurnStep> + '_ {
     let parts = (0..turn.parts.len()).flat_map(move |at| of_part(turn, at));
     BEGINNING.into_iter().chain(parts).chain(of_end(turn))
 }
 
 /// What is told of a turn that is over, behind its parts.
-pub(super) fn of_end(turn: View<'_>) -> impl Iterator<Item = Step> + use<> {
-    let end = |what| Step { at: At::End, what };
+pub(super) fn of_end(turn: ProjectedTurn<'_>) -> impl Iterator<Item = TurnStep> + use<> {
+    let end = |what| TurnStep { at: StepPosition::End, what };
     let why = match turn.end {
-        Some((Outcome::Cancelled, _)) => Some(end(What::Abort)),
-        Some((Outcome::Error, _)) => Some(end(What::Failure)),
+        Some((Outcome::Cancelled, _)) => Some(end(StepKind::Abort)),
+        Some((Outcome::Error, _)) => Some(end(StepKind::Failure)),
         Some((Outcome::Complete, _)) | None => None,
     };
-    why.into_iter().chain(turn.end.map(|_| end(What::TurnEnd)))
+    why.into_iter().chain(turn.end.map(|_| end(StepKind::TurnEnd)))
 }
 
 /// What there is to tell of a part by now.
-pub(super) fn of_part(turn: View<'_>, at: usize) -> impl Iterator<Item = Step> + use<> {
+pub(super) fn of_part(turn: ProjectedTurn<'_>, at: usize) -> impl Iterator<Item = TurnStep> + use<> {
     let mut steps = [None; 3];
     match turn.parts.get(at) {
-        Some(Part::Text(text)) if is_told_alone(turn, at) => {
+        Some(Part::Text(text)) if is_standalone(turn, at) => {
             steps[0] = match text.content.is_empty() {
-                false => Some(Step::part(at, What::Text)),
-                true => lead(turn.parts, at).reasoning.map(|reasoning| Step::part(reasoning, What::Reasoning)),
+                false => Some(TurnStep::part(at, StepKind::Text)),
+                true => leading_parts(turn.parts, at)
+                    .reasoning
+                    .map(|reasoning| TurnStep::part(reasoning, StepKind::Reasoning)),
             };
         }
-        Some(Part::Reasoning { content, .. }) if !content.is_empty() && is_told_alone(turn, at) => {
-            steps[0] = Some(Step::part(at, What::Reasoning));
+        Some(Part::Reasoning { content, .. }) if !content.is_empty() && is_standalone(turn, at) => {
+            steps[0] = Some(TurnStep::part(at, StepKind::Reasoning));
         }
         Some(Part::ToolCall(call)) if call.status != ToolCallStatus::Streaming => {
             let is_done = matches!(call.status, ToolCallStatus::Completed(_) | ToolCallStatus::Cancelled(_));
             steps = [
-                Some(Step::part(at, What::Request)),
-                Some(Step::part(at, What::ToolStart)),
-                (is_done || turn.end.is_some()).then_some(Step::part(at, What::ToolComplete)),
+                Some(TurnStep::part(at, StepKind::Request)),
+                Some(TurnStep::part(at, StepKind::ToolStart)),
+                (is_done || turn.end.is_some()).then_some(TurnStep::part(at, StepKind::ToolComplete)),
             ];
         }
-        Some(Part::Content(_) | Part::Notice(_)) => steps[0] = Some(Step::part(at, What::Info)),
-        Some(Part::Error(_)) if turn.failure() != Some(at) => steps[0] = Some(Step::part(at, What::Warning)),
+        Some(Part::Content(_) | Part::Notice(_)) => steps[0] = Some(TurnStep::part(at, StepKind::Info)),
+        Some(Part::Error(_)) if turn.failure() != Some(at) => steps[0] = Some(TurnStep::part(at, StepKind::Warning)),
         // Plans and questions are told live only; a call whose input is not whole is nobody's business yet.
         Some(
             Part::Text(_)
@@ -168,7 +172,7 @@ pub(super) fn of_part(turn: View<'_>, at: usize) -> impl Iterator<Item = Step> +
 }
 
 /// Whether a text, or a thought, is whole and goes with nothing that follows it.
-fn is_told_alone(turn: View<'_>, at: usize) -> bool {
+fn is_standalone(turn: ProjectedTurn<'_>, at: usize) -> bool {
     let is_thought = matches!(turn.parts.get(at), Some(Part::Reasoning { .. }));
     match turn.parts.get(at + 1) {
         Some(Part::Text(_)) => !is_thought,
@@ -181,13 +185,13 @@ fn is_told_alone(turn: View<'_>, at: usize) -> bool {
 
 /// The parts that lead to another: a text and a thought before a call, a thought before a text.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lead {
+pub(super) struct LeadingParts {
     pub(super) text: Option<usize>,
     pub(super) reasoning: Option<usize>,
 }
 
 /// What goes with part `at`, which is a call or a text.
-pub(super) fn lead(parts: &[Part], at: usize) -> Lead {
+pub(super) fn leading_parts(parts: &[Part], at: usize) -> LeadingParts {
     let is_text = |at: usize| matches!(parts.get(at), Some(Part::Text(_)));
     let text = match is_text(at) {
         true => Some(at),
@@ -197,5 +201,5 @@ pub(super) fn lead(parts: &[Part], at: usize) -> Lead {
         Some(Part::Reasoning { content, .. }) => !content.is_empty(),
         _ => false,
     });
-    Lead { text, reasoning }
+    LeadingParts { text, reasoning }
 }

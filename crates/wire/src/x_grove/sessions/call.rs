@@ -8,8 +8,8 @@ use super::*;
 
 /// A call, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Call {
-    List(ListParams),
+pub enum SessionsCall {
+    List(SessionsListParams),
     Subscribe,
     Unsubscribe,
     Providers,
@@ -26,8 +26,8 @@ pub enum Call {
     SendRequest(SendParams),
     SetModel(SetModelParams),
     RenameChat(RenameChatParams),
-    Archive(SessionParams),
-    Unarchive(SessionParams),
+    Archive(SessionRefParams),
+    Unarchive(SessionRefParams),
     Delete(DeleteParams),
     DeleteChat(ChatParams),
     SetRead(SetReadParams),
@@ -40,8 +40,8 @@ pub enum Call {
 /// What a call is answered with.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Outcome {
-    List(ListResult),
+pub enum SessionsOutcome {
+    List(SessionsListResult),
     Subscribed(Box<SubscribeResult>),
     Providers(ProvidersResult),
     Types(TypesResult),
@@ -57,46 +57,46 @@ pub enum Outcome {
 /// Params that are not those of their method.
 #[derive(Debug, thiserror::Error)]
 #[error("params of {method}: {error}")]
-pub struct BadCall {
+pub struct SessionsCallError {
     method: &'static str,
     error: serde_json::Error,
 }
 
-impl Call {
+impl SessionsCall {
     /// Reads the params of a method. Those of one that needs none may be missing.
-    pub fn read(method: Method, params: Option<&RawValue>) -> Result<Self, BadCall> {
+    pub fn read(method: SessionsMethod, params: Option<&RawValue>) -> Result<Self, SessionsCallError> {
         fn of<P: DeserializeOwned>(params: Option<&RawValue>) -> serde_json::Result<P> {
             serde_json::from_str(params.map_or("{}", RawValue::get))
         }
         let read = match method {
-            Method::List => of(params).map(Call::List),
-            Method::Subscribe => Ok(Call::Subscribe),
-            Method::Unsubscribe => Ok(Call::Unsubscribe),
-            Method::Providers => Ok(Call::Providers),
-            Method::Types => of(params).map(Call::Types),
-            Method::TypesForFolder => of(params).map(Call::TypesForFolder),
-            Method::Open => of(params).map(Call::Open),
-            Method::OpenChat => of(params).map(Call::OpenChat),
-            Method::OpenNewSessionView => Ok(Call::OpenNewSessionView),
-            Method::Restore => Ok(Call::Restore),
-            Method::Create => of(params).map(Call::Create),
-            Method::SetSessionType => of(params).map(Call::SetSessionType),
-            Method::UnsetNewSession => Ok(Call::UnsetNewSession),
-            Method::SendAndCreateChat => of(params).map(Call::SendAndCreateChat),
-            Method::SendRequest => of(params).map(Call::SendRequest),
-            Method::SetModel => of(params).map(Call::SetModel),
-            Method::RenameChat => of(params).map(Call::RenameChat),
-            Method::Archive => of(params).map(Call::Archive),
-            Method::Unarchive => of(params).map(Call::Unarchive),
-            Method::Delete => of(params).map(Call::Delete),
-            Method::DeleteChat => of(params).map(Call::DeleteChat),
-            Method::SetRead => of(params).map(Call::SetRead),
-            Method::SetActiveProvider => of(params).map(Call::SetActiveProvider),
-            Method::BrowseActions => Ok(Call::BrowseActions),
-            Method::Browse => of(params).map(Call::Browse),
-            Method::AnswerTrust => of(params).map(Call::AnswerTrust),
+            SessionsMethod::List => of(params).map(SessionsCall::List),
+            SessionsMethod::Subscribe => Ok(SessionsCall::Subscribe),
+            SessionsMethod::Unsubscribe => Ok(SessionsCall::Unsubscribe),
+            SessionsMethod::Providers => Ok(SessionsCall::Providers),
+            SessionsMethod::Types => of(params).map(SessionsCall::Types),
+            SessionsMethod::TypesForFolder => of(params).map(SessionsCall::TypesForFolder),
+            SessionsMethod::Open => of(params).map(SessionsCall::Open),
+            SessionsMethod::OpenChat => of(params).map(SessionsCall::OpenChat),
+            SessionsMethod::OpenNewSessionView => Ok(SessionsCall::OpenNewSessionView),
+            SessionsMethod::Restore => Ok(SessionsCall::Restore),
+            SessionsMethod::Create => of(params).map(SessionsCall::Create),
+            SessionsMethod::SetSessionType => of(params).map(SessionsCall::SetSessionType),
+            SessionsMethod::UnsetNewSession => Ok(SessionsCall::UnsetNewSession),
+            SessionsMethod::SendAndCreateChat => of(params).map(SessionsCall::SendAndCreateChat),
+            SessionsMethod::SendRequest => of(params).map(SessionsCall::SendRequest),
+            SessionsMethod::SetModel => of(params).map(SessionsCall::SetModel),
+            SessionsMethod::RenameChat => of(params).map(SessionsCall::RenameChat),
+            SessionsMethod::Archive => of(params).map(SessionsCall::Archive),
+            SessionsMethod::Unarchive => of(params).map(SessionsCall::Unarchive),
+            SessionsMethod::Delete => of(params).map(SessionsCall::Delete),
+            SessionsMethod::DeleteChat => of(params).map(SessionsCall::DeleteChat),
+            SessionsMethod::SetRead => of(params).map(SessionsCall::SetRead),
+            SessionsMethod::SetActiveProvider => of(params).map(SessionsCall::SetActiveProvider),
+            SessionsMethod::BrowseActions => Ok(SessionsCall::BrowseActions),
+            SessionsMethod::Browse => of(params).map(SessionsCall::Browse),
+            SessionsMethod::AnswerTrust => of(params).map(SessionsCall::AnswerTrust),
         };
-        read.map_err(|error| BadCall { method: method.as_str(), error })
+        read.map_err(|error| SessionsCallError { method: method.as_str(), error })
     }
 }
 
@@ -107,18 +107,21 @@ mod tests {
     #[test]
     fn a_call_is_read_by_its_method_and_says_what_is_wrong() {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        let read = |method, text: &str| Call::read(method, Some(&raw(text)));
+        let read = |method, text: &str| SessionsCall::read(method, Some(&raw(text)));
         let image =
             r#"{"session":"a:1","query":"x","attachedContext":[{"kind":"image","mediaType":"image/png","data":""}]}"#;
-        assert!(matches!(read(Method::SendAndCreateChat, image), Ok(Call::SendAndCreateChat(_))));
-        assert_eq!(Call::read(Method::List, None).unwrap(), Call::List(ListParams::default()));
-        let wrong = Call::read(Method::Open, None).unwrap_err().to_string();
+        assert!(matches!(read(SessionsMethod::SendAndCreateChat, image), Ok(SessionsCall::SendAndCreateChat(_))));
+        assert_eq!(
+            SessionsCall::read(SessionsMethod::List, None).unwrap(),
+            SessionsCall::List(SessionsListParams::default())
+        );
+        let wrong = SessionsCall::read(SessionsMethod::Open, None).unwrap_err().to_string();
         assert!(wrong.starts_with("params of x-grove/sessions/open: missing field `resource`"), "{wrong}");
-        assert!(read(Method::SetRead, r#"{"session":"a:1","read":"yes"}"#).is_err());
+        assert!(read(SessionsMethod::SetRead, r#"{"session":"a:1","read":"yes"}"#).is_err());
     }
 
     #[test]
     fn what_is_done_is_answered_with_an_object() {
-        assert_eq!(serde_json::to_string(&Outcome::Done {}).unwrap(), "{}");
+        assert_eq!(serde_json::to_string(&SessionsOutcome::Done {}).unwrap(), "{}");
     }
 }

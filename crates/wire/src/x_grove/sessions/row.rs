@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// How many of a session's chats and of a chat's changed files are told: the first ones.
-pub const MOST_CHATS: usize = 200;
-pub const MOST_CHANGES: usize = 200;
+pub const MAX_ROW_CHATS: usize = 200;
+pub const MAX_ROW_CHANGES: usize = 200;
 
 /// A session. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Row {
+pub struct SessionListRow {
     /// `providerId:localId`.
     pub id: String,
     pub resource: String,
@@ -20,17 +20,17 @@ pub struct Row {
     pub created_at: u64,
     pub updated_at: u64,
     pub title: String,
-    pub status: Status,
+    pub status: RowStatus,
     /// The first chat after the main one that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat_error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<Workspace>,
+    pub workspace: Option<RowWorkspace>,
     /// What is known of where it came from, as its source has it.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
-    pub capabilities: Capabilities,
-    pub changes: Changes,
+    pub capabilities: RowCapabilities,
+    pub changes: RowChanges,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,8 +45,8 @@ pub struct Row {
     pub last_turn_end: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_hub_info: Option<GitHubInfo>,
-    /// The main one first, and at most [`MOST_CHATS`].
-    pub chats: Vec<Chat>,
+    /// The main one first, and at most [`MAX_ROW_CHATS`].
+    pub chats: Vec<RowChat>,
     /// The key of its group. Without one nobody knows where it works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -62,7 +62,7 @@ pub struct RowContext {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Status {
+pub enum RowStatus {
     #[default]
     Untitled,
     InProgress,
@@ -74,7 +74,7 @@ pub enum Status {
 /// What can be done with a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Capabilities {
+pub struct RowCapabilities {
     pub supports_multiple_chats: bool,
     pub supports_fork: bool,
     pub supports_rename: bool,
@@ -83,13 +83,13 @@ pub struct Capabilities {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Chat {
+pub struct RowChat {
     pub resource: String,
     pub created_at: u64,
     pub updated_at: u64,
     pub title: String,
-    pub status: Status,
-    pub changes: Changes,
+    pub status: RowStatus,
+    pub changes: RowChanges,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,20 +122,20 @@ pub enum Interactivity {
     Hidden,
 }
 
-/// Changed files: what they come to, and the first [`MOST_CHANGES`] of them.
+/// Changed files: what they come to, and the first [`MAX_ROW_CHANGES`] of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Changes {
+pub struct RowChanges {
     pub total: usize,
     pub insertions: u64,
     pub deletions: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<FileChange>,
+    pub files: Vec<RowFileChange>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FileChange {
+pub struct RowFileChange {
     pub uri: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_uri: Option<String>,
@@ -155,20 +155,20 @@ pub enum FileOperation {
 /// Where a session works.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Workspace {
+pub struct RowWorkspace {
     pub uri: String,
     pub label: String,
     pub icon: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub repositories: Vec<Repository>,
+    pub repositories: Vec<RowRepository>,
     pub requires_workspace_trust: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Repository {
+pub struct RowRepository {
     pub uri: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
@@ -203,7 +203,7 @@ pub struct PullRequest {
 /// Sessions that work in the same place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Group {
+pub struct SessionListGroup {
     /// What rows name it by. The last group may have none: those of which nobody knows where they work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

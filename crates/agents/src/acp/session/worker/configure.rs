@@ -5,28 +5,30 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::Extra;
 
-use super::super::choices::Wish;
-use super::super::process::Process;
-use super::Worker;
-use crate::acp::connection::{CallError, Purpose};
-use crate::acp::settings::Change;
+use super::super::choices::ChosenSetting;
+use super::super::process::AgentProcess;
+use super::SessionWorker;
+use crate::acp::connection::{AgentCallError, CallPurpose};
+use crate::acp::settings::SettingRequest;
 use crate::agent::*;
 
 /// The older way to choose a model, which the types do not have any more.
 const SET_MODEL: &str = "session/set_model";
 
-impl Worker {
+impl SessionWorker {
     pub(super) async fn configure(&mut self, values: Extra) {
         self.chosen.extend(values.clone());
-        self.refused.retain(|wish| !matches!(wish, Wish::Setting(name, _) if values.contains_key(name)));
-        let wishes = values.into_iter().map(|(name, value)| Wish::Setting(name, value)).collect();
+        self.refused.retain(
+            |chosen_setting| !matches!(chosen_setting, ChosenSetting::Setting(name, _) if values.contains_key(name)),
+        );
+        let chosen_settings = values.into_iter().map(|(name, value)| ChosenSetting::Setting(name, value)).collect();
         self.look();
         let mut closing = self.closing.clone();
         let configured = async {
             if self.alive.is_none() {
                 return self.prepare(None, None).await;
             }
-            self.apply(wishes, None).await;
+            self.apply(chosen_settings, None).await;
             Ok(())
         };
         let configured = tokio::select! {
@@ -44,52 +46,59 @@ impl Worker {
         }
     }
 
-    pub(super) fn chosen_wishes(&self) -> Vec<Wish> {
-        self.chosen.iter().map(|(name, value)| Wish::Setting(name.clone(), value.clone())).collect()
+    pub(super) fn all_chosen_settings(&self) -> Vec<ChosenSetting> {
+        self.chosen.iter().map(|(name, value)| ChosenSetting::Setting(name.clone(), value.clone())).collect()
     }
 
     /// Makes the agent use what is chosen. What it refuses is said, and fails nothing.
-    pub(super) async fn apply(&mut self, wishes: Vec<Wish>, turn: Option<&TurnSink>) {
+    pub(super) async fn apply(&mut self, chosen_settings: Vec<ChosenSetting>, turn: Option<&TurnSink>) {
         let Some(alive) = &self.alive else { return };
         let process = Arc::clone(&alive.process);
         let Some(session) = process.session() else { return };
         let before = process.with_choices(|choices| choices.settings().clone());
         let mut events = Vec::new();
         let mut told = false;
-        for wish in wishes {
-            if self.refused.contains(&wish) {
+        for chosen_setting in chosen_settings {
+            if self.refused.contains(&chosen_setting) {
                 continue;
             }
-            let Some(change) = process.with_choices(|choices| choices.change(&session, &wish)) else { continue };
+            let Some(change) = process.with_choices(|choices| choices.change(&session, &chosen_setting)) else {
+                continue;
+            };
             if let Err(error) = self.change(&process, &change).await {
-                events.push(AgentEvent::Notice(format!("The agent did not take the {}: {error}", wish.told())));
-                self.refused.push(wish);
+                events
+                    .push(AgentEvent::Notice(format!("The agent did not take the {}: {error}", chosen_setting.told())));
+                self.refused.push(chosen_setting);
                 told = true;
             }
         }
         process.with_choices(|choices| {
             // What was refused is shown as it is.
             if told || *choices.settings() != before {
-                self.chat.learned.models(choices.settings());
+                self.chat.profile.models(choices.settings());
                 events.extend(choices.settings().event());
             }
         });
         self.report(turn, events).await;
     }
 
-    async fn change(&self, process: &Process, change: &Change) -> Result<(), CallError> {
-        let (link, patience) = (&process.link, self.chat.fleet.options().patience);
+    async fn change(&self, process: &AgentProcess, change: &SettingRequest) -> Result<(), AgentCallError> {
+        let (agent_connection, patience) = (&process.agent_connection, self.chat.pool.options().patience);
         let names = acp::AGENT_METHOD_NAMES;
         let answer = match change {
-            Change::Option(request) => {
-                link.call_for(Purpose::Any, names.session_set_config_option, request, patience).await?
+            SettingRequest::Option(request) => {
+                agent_connection.call_for(CallPurpose::Any, names.session_set_config_option, request, patience).await?
             }
-            Change::Mode(request) => link.call_for(Purpose::Any, names.session_set_mode, request, patience).await?,
-            Change::Model(request) => link.call_for(Purpose::Any, SET_MODEL, request, patience).await?,
+            SettingRequest::Mode(request) => {
+                agent_connection.call_for(CallPurpose::Any, names.session_set_mode, request, patience).await?
+            }
+            SettingRequest::Model(request) => {
+                agent_connection.call_for(CallPurpose::Any, SET_MODEL, request, patience).await?
+            }
         };
         let told = serde_json::from_str::<acp::SetSessionConfigOptionResponse>(answer.get()).ok();
         process.with_choices(|choices| match (change, told) {
-            (Change::Option(_), Some(answer)) if !answer.config_options.is_empty() => {
+            (SettingRequest::Option(_), Some(answer)) if !answer.config_options.is_empty() => {
                 choices.take_options(answer.config_options);
             }
             _ => choices.made(change),

@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::super::Reply;
+use super::super::TurnReply;
 use super::super::choices::Choices;
-use super::super::last_words::with_last_words;
-use super::super::open::{OpenError, Recollection, greet};
-use super::super::process::Process;
+use super::super::exit_message::with_stderr_tail;
+use super::super::open::{ContextRetention, ConversationError, initialize_agent};
+use super::super::process::AgentProcess;
 use super::super::start::launch;
-use super::{CLOSING, Worker};
-use crate::acp::connection::CallError;
-use crate::acp::fleet::Place;
+use super::{CLOSING, SessionWorker};
+use crate::acp::connection::AgentCallError;
+use crate::acp::pool::ProcessSlot;
 use crate::agent::*;
 
-impl Worker {
+impl SessionWorker {
     /// Starts the agent before its first turn, so that a session that cannot work is known to be one from its creation on.
     /// Where every place is taken by a turn, the agent starts with its first turn.
-    pub(super) async fn start_now(&mut self, within: Duration, mut reply: Reply) {
+    pub(super) async fn start_now(&mut self, within: Duration, mut reply: TurnReply) {
         let mut closing = self.closing.clone();
         let started = {
             let deadline = Instant::now() + within;
@@ -36,12 +36,12 @@ impl Worker {
             }
         };
         match started {
-            Some(Ok(Started::Yes)) => {
+            Some(Ok(StartOutcome::Yes)) => {
                 reply.send(Ok(())).ok();
             }
-            Some(Ok(Started::Late)) => {
+            Some(Ok(StartOutcome::Late)) => {
                 let how = format!("it was not ready within {} s", within.as_secs_f32());
-                let how = with_last_words(how, self.chat.folder()).await;
+                let how = with_stderr_tail(how, self.chat.folder()).await;
                 self.drop_unopened().await;
                 reply.send(Err(AgentError::Start(how))).ok();
             }
@@ -57,69 +57,70 @@ impl Worker {
         }
     }
 
-    async fn start_by(&mut self, deadline: Instant) -> Result<Started, AgentError> {
-        let Ok(place) = timeout_at(deadline, self.chat.fleet.places().take_from_idle()).await else {
-            return Ok(Started::Yes);
+    async fn start_by(&mut self, deadline: Instant) -> Result<StartOutcome, AgentError> {
+        let Ok(slot) = timeout_at(deadline, self.chat.pool.slots().take_from_idle()).await else {
+            return Ok(StartOutcome::Yes);
         };
-        let Some(place) = place else { return Ok(Started::Yes) };
-        match timeout_at(deadline, self.start(None, place)).await {
+        let Some(slot) = slot else { return Ok(StartOutcome::Yes) };
+        match timeout_at(deadline, self.start(None, slot)).await {
             Ok(started) => started?,
-            Err(_) => return Ok(Started::Late),
+            Err(_) => return Ok(StartOutcome::Late),
         }
-        let wishes = self.chosen_wishes();
+        let chosen_settings = self.all_chosen_settings();
         // An agent that is slow to take its settings is there all the same, and is told again with its first turn.
-        timeout_at(deadline, self.apply(wishes, None)).await.ok();
-        Ok(Started::Yes)
+        timeout_at(deadline, self.apply(chosen_settings, None)).await.ok();
+        Ok(StartOutcome::Yes)
     }
 
-    pub(super) async fn start(&mut self, turn: Option<&TurnSink>, place: Place) -> Result<(), AgentError> {
-        let alive = launch(&self.chat, place).await?;
+    pub(super) async fn start(&mut self, turn: Option<&TurnSink>, slot: ProcessSlot) -> Result<(), AgentError> {
+        let alive = launch(&self.chat, slot).await?;
         let process = Arc::clone(&alive.process);
         self.shared.set_process(Some(Arc::clone(&process)));
         self.alive = Some(alive);
         self.refused.clear();
-        let opened = async { greet(&self.chat, &process).await?.open(self.known_as.as_deref()).await };
+        let opened =
+            async { initialize_agent(&self.chat, &process).await?.open(self.agent_session_id.as_deref()).await };
         let opened = match opened.await {
             Ok(opened) => opened,
             Err(error) => return Err(AgentError::Start(self.why(&process, error).await)),
         };
         // Whoever prompts it next may be somebody else: a start that is given up behind this leaves it running.
-        self.recollection = opened.recollection;
+        self.context_retention = opened.context_retention;
         let mut events = Vec::new();
         let session = opened.session.0.to_string();
-        let before = self.known_as.replace(session.clone());
+        let before = self.agent_session_id.replace(session.clone());
         if before.as_ref() != Some(&session) {
-            events.push(AgentEvent::KnownAs(session));
+            events.push(AgentEvent::AgentSessionId(session));
         }
         process.with_choices(|choices| {
             *choices = Choices::of(opened.result);
-            self.chat.learned.models(choices.settings());
-            if opened.recollection == Recollection::Empty {
-                self.chat.learned.defaults(choices.settings());
+            self.chat.profile.models(choices.settings());
+            if opened.context_retention == ContextRetention::Empty {
+                self.chat.profile.defaults(choices.settings());
             }
             events.extend(choices.settings().event());
         });
-        self.lost_conversation = before.is_some() && opened.recollection == Recollection::Empty;
+        self.lost_conversation = before.is_some() && opened.context_retention == ContextRetention::Empty;
         self.report(turn, events).await;
         Ok(())
     }
 
-    pub(super) async fn place(&self, turn: Option<&TurnSink>) -> Place {
-        let places = self.chat.fleet.places();
-        if let Some(place) = places.try_take() {
-            return place;
+    pub(super) async fn slot(&self, turn: Option<&TurnSink>) -> ProcessSlot {
+        let slots = self.chat.pool.slots();
+        if let Some(slot) = slots.try_take() {
+            return slot;
         }
         if let Some(turn) = turn {
-            let most = self.chat.fleet.options().processes;
+            let most = self.chat.pool.options().processes;
             let waits = format!("{most} agents are running, as many as may: this turn begins when one of them stops.");
             self.report(Some(turn), vec![AgentEvent::Notice(waits)]).await;
         }
-        places.take().await
+        slots.take().await
     }
 
     /// Why an agent did not start, as well as it can be known.
-    async fn why(&self, process: &Process, error: OpenError) -> String {
-        if let OpenError::Call(CallError::Ended | CallError::Shim(_)) = error {
+    async fn why(&self, process: &AgentProcess, error: ConversationError) -> String {
+        if let ConversationError::Call(AgentCallError::Ended | AgentCallError::Shim(_)) = error {
             // Whoever hears it is about to know more.
             let mut changes = process.changes();
             let known = async { while process.ended().is_none() && changes.changed().await.is_ok() {} };
@@ -128,12 +129,12 @@ impl Worker {
                 return how;
             }
         }
-        with_last_words(error.to_string(), self.chat.folder()).await
+        with_stderr_tail(error.to_string(), self.chat.folder()).await
     }
 }
 
 /// Whether an agent is initialised.
-enum Started {
+enum StartOutcome {
     Yes,
     /// It took too long.
     Late,

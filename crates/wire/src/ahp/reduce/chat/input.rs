@@ -1,26 +1,26 @@
 //! Questions to the user. They are parts of the answer, and open until they have a response.
 
-use super::super::Outcome;
+use super::super::ReduceOutcome;
 use super::super::edit::{assign, set};
 use super::{flag, refresh_status};
 use crate::ahp::action::{ChatInputAnswerChanged, ChatInputCompleted};
 use crate::ahp::state::{ChatInputRequest, ChatState, InputRequestResponsePart, ResponsePart, status};
 
 /// A question is asked, or asked otherwise; answers that were given meanwhile stay.
-pub(super) fn requested(state: &mut ChatState, request: &ChatInputRequest) -> Outcome {
-    let Some(turn) = &mut state.active_turn else { return Outcome::Nothing };
+pub(super) fn requested(state: &mut ChatState, request: &ChatInputRequest) -> ReduceOutcome {
+    let Some(turn) = &mut state.active_turn else { return ReduceOutcome::Unchanged };
     let outcome = match open(&mut turn.response_parts, &request.id) {
         Some(part) => asked_otherwise(&mut part.request, request),
         None => {
             let part = InputRequestResponsePart { request: request.clone(), response: None };
             turn.response_parts.push(ResponsePart::InputRequest(part));
-            Outcome::Changed
+            ReduceOutcome::Changed
         }
     };
     outcome | refresh_status(state) | flag(state, status::IS_READ, false)
 }
 
-fn asked_otherwise(known: &mut ChatInputRequest, request: &ChatInputRequest) -> Outcome {
+fn asked_otherwise(known: &mut ChatInputRequest, request: &ChatInputRequest) -> ReduceOutcome {
     let mut request = request.clone();
     if request.answers.is_none() {
         request.answers.clone_from(&known.answers);
@@ -28,26 +28,26 @@ fn asked_otherwise(known: &mut ChatInputRequest, request: &ChatInputRequest) -> 
     assign(known, &request)
 }
 
-pub(super) fn answer_changed(state: &mut ChatState, action: &ChatInputAnswerChanged) -> Outcome {
-    let Some(part) = open_in(state, &action.request_id) else { return Outcome::Nothing };
+pub(super) fn answer_changed(state: &mut ChatState, action: &ChatInputAnswerChanged) -> ReduceOutcome {
+    let Some(part) = open_in(state, &action.request_id) else { return ReduceOutcome::Unchanged };
     let answers = part.request.answers.get_or_insert_default();
     let outcome = match &action.answer {
         Some(answer) => match answers.get_mut(&action.question_id) {
             Some(known) => assign(known, answer),
             None => {
                 answers.insert(action.question_id.clone(), answer.clone());
-                Outcome::Changed
+                ReduceOutcome::Changed
             }
         },
-        None => Outcome::of(answers.shift_remove(&action.question_id).is_some()),
+        None => ReduceOutcome::of(answers.shift_remove(&action.question_id).is_some()),
     };
     part.request.answers.take_if(|answers| answers.is_empty());
     outcome
 }
 
 /// Closes a question. Answers that come with that are added to those that were given before.
-pub(super) fn completed(state: &mut ChatState, action: &ChatInputCompleted) -> Outcome {
-    let Some(part) = open_in(state, &action.request_id) else { return Outcome::Nothing };
+pub(super) fn completed(state: &mut ChatState, action: &ChatInputCompleted) -> ReduceOutcome {
+    let Some(part) = open_in(state, &action.request_id) else { return ReduceOutcome::Unchanged };
     let answers = part.request.answers.get_or_insert_default();
     for (question, answer) in action.answers.iter().flatten() {
         answers.insert(question.clone(), answer.clone());

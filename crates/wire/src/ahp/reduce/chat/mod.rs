@@ -5,38 +5,38 @@ mod pending;
 mod tool_call;
 mod turn;
 
-use super::Outcome;
+use super::ReduceOutcome;
 use super::edit::{append, assign, remove_some, set, upsert_some};
 use crate::ahp::action::ChatAction;
 use crate::ahp::state::{ActiveTurn, ChatState, ResponsePart, ToolCallState, status};
 
 /// Changes a chat.
-pub fn chat(state: &mut ChatState, action: &ChatAction) -> Outcome {
+pub fn chat(state: &mut ChatState, action: &ChatAction) -> ReduceOutcome {
     match action {
         ChatAction::Delta(action) => {
             let part = parts_from_end(state, &action.turn_id).find_map(|part| match part {
                 ResponsePart::Markdown(part) if part.id == action.part_id => Some(part),
                 _ => None,
             });
-            part.map_or(Outcome::Nothing, |part| append(&mut part.content, &action.content))
+            part.map_or(ReduceOutcome::Unchanged, |part| append(&mut part.content, &action.content))
         }
         ChatAction::Reasoning(action) => {
             let part = parts_from_end(state, &action.turn_id).find_map(|part| match part {
                 ResponsePart::Reasoning(part) if part.id == action.part_id => Some(part),
                 _ => None,
             });
-            part.map_or(Outcome::Nothing, |part| append(&mut part.content, &action.content))
+            part.map_or(ReduceOutcome::Unchanged, |part| append(&mut part.content, &action.content))
         }
         ChatAction::ResponsePart(action) => match (active(state, &action.turn_id), &action.part) {
             // An error is always the end of the turn, which `chat/error` tells.
-            (Some(_), ResponsePart::Error(_)) | (None, _) => Outcome::Nothing,
+            (Some(_), ResponsePart::Error(_)) | (None, _) => ReduceOutcome::Unchanged,
             (Some(turn), part) => {
                 turn.response_parts.push(part.clone());
-                Outcome::Changed
+                ReduceOutcome::Changed
             }
         },
         ChatAction::Usage(action) => {
-            active(state, &action.turn_id).map_or(Outcome::Nothing, |turn| set(&mut turn.usage, &action.usage))
+            active(state, &action.turn_id).map_or(ReduceOutcome::Unchanged, |turn| set(&mut turn.usage, &action.usage))
         }
 
         ChatAction::ToolCallStart(action) => tool_call::started(state, action),
@@ -74,7 +74,7 @@ pub fn chat(state: &mut ChatState, action: &ChatAction) -> Outcome {
         ChatAction::CanvasesChanged(action) => assign(&mut state.canvases, &action.canvases),
         ChatAction::BackgroundWorkSet(action) => match action.work.id() {
             Some(id) => upsert_some(&mut state.background_work, &action.work, |known| known.id() == Some(id)),
-            None => Outcome::Nothing,
+            None => ReduceOutcome::Unchanged,
         },
         ChatAction::BackgroundWorkRemoved(action) => {
             remove_some(&mut state.background_work, |known| known.id() == Some(&action.id))
@@ -98,13 +98,13 @@ fn parts_from_end<'a>(state: &'a mut ChatState, turn_id: &str) -> impl Iterator<
     active(state, turn_id).into_iter().flat_map(|turn| turn.response_parts.iter_mut().rev())
 }
 
-fn flag(state: &mut ChatState, flag: u32, is_set: bool) -> Outcome {
+fn flag(state: &mut ChatState, flag: u32, is_set: bool) -> ReduceOutcome {
     let status = status::with_flag(state.status, flag, is_set);
     assign(&mut state.status, &status)
 }
 
 /// Lets `status` say what the chat does, as its turn shows it.
-fn refresh_status(state: &mut ChatState) -> Outcome {
+fn refresh_status(state: &mut ChatState) -> ReduceOutcome {
     let activity = match &state.active_turn {
         Some(turn) if turn.response_parts.iter().any(waits_for_user) => status::INPUT_NEEDED,
         Some(_) => status::IN_PROGRESS,
@@ -113,7 +113,7 @@ fn refresh_status(state: &mut ChatState) -> Outcome {
     set_activity(state, activity)
 }
 
-fn set_activity(state: &mut ChatState, activity: u32) -> Outcome {
+fn set_activity(state: &mut ChatState, activity: u32) -> ReduceOutcome {
     let status = status::with_activity(state.status, activity);
     assign(&mut state.status, &status)
 }

@@ -1,11 +1,11 @@
 //! Messages that wait.
 
-use super::super::Outcome;
+use super::super::ReduceOutcome;
 use super::super::edit::{remove_some, reorder, set, upsert_some};
 use crate::ahp::action::{ChatPendingMessageRemoved, ChatPendingMessageSet, ChatQueuedMessagesReordered};
 use crate::ahp::state::{ChatState, PendingMessage, PendingMessageKind};
 
-pub(super) fn set_message(state: &mut ChatState, action: &ChatPendingMessageSet) -> Outcome {
+pub(super) fn set_message(state: &mut ChatState, action: &ChatPendingMessageSet) -> ReduceOutcome {
     let message = PendingMessage { id: action.id.clone(), message: action.message.clone() };
     match action.kind {
         PendingMessageKind::Steering => set(&mut state.steering_message, &message),
@@ -13,7 +13,7 @@ pub(super) fn set_message(state: &mut ChatState, action: &ChatPendingMessageSet)
     }
 }
 
-pub(super) fn removed(state: &mut ChatState, action: &ChatPendingMessageRemoved) -> Outcome {
+pub(super) fn removed(state: &mut ChatState, action: &ChatPendingMessageRemoved) -> ReduceOutcome {
     match action.kind {
         PendingMessageKind::Steering => steering_removed(state, &action.id),
         PendingMessageKind::Queued => queued_removed(state, &action.id),
@@ -26,18 +26,18 @@ pub(super) fn used_up(state: &mut ChatState, id: &str) {
     queued_removed(state, id);
 }
 
-fn steering_removed(state: &mut ChatState, id: &str) -> Outcome {
-    Outcome::of(state.steering_message.take_if(|message| message.id == id).is_some())
+fn steering_removed(state: &mut ChatState, id: &str) -> ReduceOutcome {
+    ReduceOutcome::of(state.steering_message.take_if(|message| message.id == id).is_some())
 }
 
 /// A queue without messages is absent.
-fn queued_removed(state: &mut ChatState, id: &str) -> Outcome {
+fn queued_removed(state: &mut ChatState, id: &str) -> ReduceOutcome {
     let outcome = remove_some(&mut state.queued_messages, |message| message.id == id);
     state.queued_messages.take_if(|queue| outcome.is_changed() && queue.is_empty());
     outcome
 }
 
-pub(super) fn reordered(state: &mut ChatState, action: &ChatQueuedMessagesReordered) -> Outcome {
+pub(super) fn reordered(state: &mut ChatState, action: &ChatQueuedMessagesReordered) -> ReduceOutcome {
     let queue = state.queued_messages.as_deref_mut().unwrap_or_default();
     reorder(queue, &action.order, |message| &message.id)
 }

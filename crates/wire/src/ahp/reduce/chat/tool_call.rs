@@ -12,7 +12,7 @@
 
 use std::mem::take;
 
-use super::super::Outcome;
+use super::super::ReduceOutcome;
 use super::super::edit::{append, assign, assign_if_some, clear, set, set_if_some};
 use super::{active, parts_from_end, refresh_status};
 use crate::ahp::Object;
@@ -27,8 +27,8 @@ use crate::ahp::state::{
     ToolCallRunning, ToolCallState, ToolCallStreaming, ToolInput,
 };
 
-pub(super) fn started(state: &mut ChatState, action: &ChatToolCallStart) -> Outcome {
-    let Some(turn) = active(state, &action.turn_id) else { return Outcome::Nothing };
+pub(super) fn started(state: &mut ChatState, action: &ChatToolCallStart) -> ReduceOutcome {
+    let Some(turn) = active(state, &action.turn_id) else { return ReduceOutcome::Unchanged };
     let call = ToolCallStreaming {
         base: ToolCallBase {
             tool_call_id: action.tool_call_id.clone(),
@@ -43,18 +43,18 @@ pub(super) fn started(state: &mut ChatState, action: &ChatToolCallStart) -> Outc
     };
     let part = ToolCallResponsePart { tool_call: ToolCallState::Streaming(call) };
     turn.response_parts.push(ResponsePart::ToolCall(Box::new(part)));
-    Outcome::Changed
+    ReduceOutcome::Changed
 }
 
-pub(super) fn streamed(state: &mut ChatState, action: &ChatToolCallDelta) -> Outcome {
+pub(super) fn streamed(state: &mut ChatState, action: &ChatToolCallDelta) -> ReduceOutcome {
     let Some(ToolCallState::Streaming(call)) = find(state, &action.turn_id, &action.tool_call_id) else {
-        return Outcome::Nothing;
+        return ReduceOutcome::Unchanged;
     };
-    let input = action.content.as_ref().map_or(Outcome::Nothing, |content| match &mut call.partial_input {
+    let input = action.content.as_ref().map_or(ReduceOutcome::Unchanged, |content| match &mut call.partial_input {
         Some(input) => append(input, content),
         None => {
             call.partial_input = Some(content.clone());
-            Outcome::Changed
+            ReduceOutcome::Changed
         }
     });
     input
@@ -63,7 +63,7 @@ pub(super) fn streamed(state: &mut ChatState, action: &ChatToolCallDelta) -> Out
 }
 
 /// The input is complete, or another one than was thought: with a decision the call runs, without one it waits for it.
-pub(super) fn ready(state: &mut ChatState, action: &ChatToolCallReady) -> Outcome {
+pub(super) fn ready(state: &mut ChatState, action: &ChatToolCallReady) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| match (&mut *call, &action.confirmed) {
         (ToolCallState::PendingConfirmation(call), None) => {
             described(&mut call.base, &mut call.parameters, action) | asked(call, action)
@@ -78,7 +78,7 @@ pub(super) fn ready(state: &mut ChatState, action: &ChatToolCallReady) -> Outcom
             ToolCallState::Streaming(_) | ToolCallState::PendingConfirmation(_) | ToolCallState::Running(_),
             confirmed,
         ) => {
-            let Some((mut base, mut parameters)) = take_unfinished(call) else { return Outcome::Nothing };
+            let Some((mut base, mut parameters)) = take_unfinished(call) else { return ReduceOutcome::Unchanged };
             described(&mut base, &mut parameters, action);
             *call = match confirmed {
                 Some(confirmed) => ToolCallState::Running(ToolCallRunning {
@@ -94,13 +94,17 @@ pub(super) fn ready(state: &mut ChatState, action: &ChatToolCallReady) -> Outcom
                     ToolCallState::PendingConfirmation(call)
                 }
             };
-            Outcome::Changed
+            ReduceOutcome::Changed
         }
-        _ => Outcome::Nothing,
+        _ => ReduceOutcome::Unchanged,
     })
 }
 
-fn described(base: &mut ToolCallBase, parameters: &mut ToolCallParameters, action: &ChatToolCallReady) -> Outcome {
+fn described(
+    base: &mut ToolCallBase,
+    parameters: &mut ToolCallParameters,
+    action: &ChatToolCallReady,
+) -> ReduceOutcome {
     assign(&mut parameters.invocation_message, &action.invocation_message)
         | set_if_some(&mut parameters.tool_input, &action.tool_input)
         | set_if_some(&mut base.intention, &action.intention)
@@ -110,16 +114,16 @@ fn described(base: &mut ToolCallBase, parameters: &mut ToolCallParameters, actio
 
 /// Who brings a tool may be said more precisely, but a call never gets to a client or away from it: that client may be
 /// running it already.
-fn contributed(known: &mut Option<ToolCallContributor>, said: &Option<ToolCallContributor>) -> Outcome {
+fn contributed(known: &mut Option<ToolCallContributor>, said: &Option<ToolCallContributor>) -> ReduceOutcome {
     let clients = [&*known, said].map(|contributor| match contributor {
         Some(ToolCallContributor::Client(client)) => Some(client.client_id.as_str()),
         _ => None,
     });
     let [known_client, said_client] = clients;
-    if known_client == said_client { set_if_some(known, said) } else { Outcome::Nothing }
+    if known_client == said_client { set_if_some(known, said) } else { ReduceOutcome::Unchanged }
 }
 
-fn asked(call: &mut ToolCallPendingConfirmation, action: &ChatToolCallReady) -> Outcome {
+fn asked(call: &mut ToolCallPendingConfirmation, action: &ChatToolCallReady) -> ReduceOutcome {
     set_if_some(&mut call.confirmation_title, &action.confirmation_title)
         | set_if_some(&mut call.risk_assessment, &action.risk_assessment)
         | set_if_some(&mut call.edits, &action.edits)
@@ -127,9 +131,9 @@ fn asked(call: &mut ToolCallPendingConfirmation, action: &ChatToolCallReady) -> 
         | set_if_some(&mut call.options, &action.options)
 }
 
-pub(super) fn confirmed(state: &mut ChatState, action: &ChatToolCallConfirmed) -> Outcome {
+pub(super) fn confirmed(state: &mut ChatState, action: &ChatToolCallConfirmed) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| {
-        let ToolCallState::PendingConfirmation(pending) = call else { return Outcome::Nothing };
+        let ToolCallState::PendingConfirmation(pending) = call else { return ReduceOutcome::Unchanged };
         let (mut base, mut parameters) = (take(&mut pending.base), take(&mut pending.parameters));
         set_if_some(&mut base.meta, &action.meta);
         let options = pending.options.iter().flatten();
@@ -159,11 +163,11 @@ pub(super) fn confirmed(state: &mut ChatState, action: &ChatToolCallConfirmed) -
                 selected_option,
             })
         };
-        Outcome::Changed
+        ReduceOutcome::Changed
     })
 }
 
-pub(super) fn completed(state: &mut ChatState, action: &ChatToolCallComplete) -> Outcome {
+pub(super) fn completed(state: &mut ChatState, action: &ChatToolCallComplete) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| {
         let mut result = action.result.clone();
         let mut is_asked_about = action.requires_result_confirmation == Some(true);
@@ -177,9 +181,9 @@ pub(super) fn completed(state: &mut ChatState, action: &ChatToolCallComplete) ->
                 result.content = result.content.or_else(|| call.content.take());
                 (call.confirmed.clone(), call.selected_option.take())
             }
-            _ => return Outcome::Nothing,
+            _ => return ReduceOutcome::Unchanged,
         };
-        let Some((mut base, parameters)) = take_unfinished(call) else { return Outcome::Nothing };
+        let Some((mut base, parameters)) = take_unfinished(call) else { return ReduceOutcome::Unchanged };
         set_if_some(&mut base.meta, &action.meta);
         *call = if is_asked_about {
             ToolCallState::PendingResultConfirmation(ToolCallPendingResultConfirmation {
@@ -192,13 +196,13 @@ pub(super) fn completed(state: &mut ChatState, action: &ChatToolCallComplete) ->
         } else {
             ToolCallState::Completed(ToolCallCompleted { base, parameters, result, confirmed, selected_option })
         };
-        Outcome::Changed
+        ReduceOutcome::Changed
     })
 }
 
-pub(super) fn result_confirmed(state: &mut ChatState, action: &ChatToolCallResultConfirmed) -> Outcome {
+pub(super) fn result_confirmed(state: &mut ChatState, action: &ChatToolCallResultConfirmed) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| {
-        let ToolCallState::PendingResultConfirmation(pending) = call else { return Outcome::Nothing };
+        let ToolCallState::PendingResultConfirmation(pending) = call else { return ReduceOutcome::Unchanged };
         let result: ToolCallResult = take(&mut pending.result);
         let (confirmed, selected_option) = (pending.confirmed.clone(), pending.selected_option.take());
         let (mut base, parameters) = (take(&mut pending.base), take(&mut pending.parameters));
@@ -215,21 +219,21 @@ pub(super) fn result_confirmed(state: &mut ChatState, action: &ChatToolCallResul
                 selected_option,
             })
         };
-        Outcome::Changed
+        ReduceOutcome::Changed
     })
 }
 
-pub(super) fn content_changed(state: &mut ChatState, action: &ChatToolCallContentChanged) -> Outcome {
+pub(super) fn content_changed(state: &mut ChatState, action: &ChatToolCallContentChanged) -> ReduceOutcome {
     match find(state, &action.turn_id, &action.tool_call_id) {
         Some(ToolCallState::Running(call)) => {
             set(&mut call.content, &action.content) | set_if_some(&mut call.base.meta, &action.meta)
         }
-        Some(_) | None => Outcome::Nothing,
+        Some(_) | None => ReduceOutcome::Unchanged,
     }
 }
 
 /// Only calls of MCP servers are ever asked for a token.
-pub(super) fn auth_required(state: &mut ChatState, action: &ChatToolCallAuthRequired) -> Outcome {
+pub(super) fn auth_required(state: &mut ChatState, action: &ChatToolCallAuthRequired) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| match call {
         ToolCallState::Running(running) if matches!(running.base.contributor, Some(ToolCallContributor::Mcp(_))) => {
             *call = ToolCallState::AuthRequired(Box::new(ToolCallAuthRequired {
@@ -240,13 +244,13 @@ pub(super) fn auth_required(state: &mut ChatState, action: &ChatToolCallAuthRequ
                 auth: action.auth.clone(),
                 content: running.content.take(),
             }));
-            Outcome::Changed
+            ReduceOutcome::Changed
         }
-        _ => Outcome::Nothing,
+        _ => ReduceOutcome::Unchanged,
     })
 }
 
-pub(super) fn auth_resolved(state: &mut ChatState, action: &ChatToolCallAuthResolved) -> Outcome {
+pub(super) fn auth_resolved(state: &mut ChatState, action: &ChatToolCallAuthResolved) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| match call {
         ToolCallState::AuthRequired(waiting) => {
             *call = ToolCallState::Running(ToolCallRunning {
@@ -256,9 +260,9 @@ pub(super) fn auth_resolved(state: &mut ChatState, action: &ChatToolCallAuthReso
                 selected_option: waiting.selected_option.take(),
                 content: waiting.content.take(),
             });
-            Outcome::Changed
+            ReduceOutcome::Changed
         }
-        _ => Outcome::Nothing,
+        _ => ReduceOutcome::Unchanged,
     })
 }
 
@@ -306,7 +310,12 @@ fn find<'a>(state: &'a mut ChatState, turn_id: &str, id: &str) -> Option<&'a mut
 }
 
 /// Changes a call in a way that may let the chat wait for the user, or no longer wait.
-fn on(state: &mut ChatState, turn_id: &str, id: &str, change: impl FnOnce(&mut ToolCallState) -> Outcome) -> Outcome {
-    let Some(call) = find(state, turn_id, id) else { return Outcome::Nothing };
+fn on(
+    state: &mut ChatState,
+    turn_id: &str,
+    id: &str,
+    change: impl FnOnce(&mut ToolCallState) -> ReduceOutcome,
+) -> ReduceOutcome {
+    let Some(call) = find(state, turn_id, id) else { return ReduceOutcome::Unchanged };
     change(call) | refresh_status(state)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::Outcome;
+use super::super::ReduceOutcome;
 use super::super::edit::{assign, clear};
 use super::super::time;
 use super::{flag, pending, refresh_status, set_activity, tool_call};
@@ -13,10 +13,10 @@ use crate::ahp::action::{
 use crate::ahp::state::{ActiveTurn, ChatState, ResponsePart, Turn, TurnState, status};
 
 /// A turn begins once: one that runs or is over is not begun again, though a client that sent it twice may ask.
-pub(super) fn started(state: &mut ChatState, action: &ChatTurnStarted) -> Outcome {
+pub(super) fn started(state: &mut ChatState, action: &ChatTurnStarted) -> ReduceOutcome {
     let is_active = state.active_turn.as_ref().is_some_and(|turn| turn.id == action.turn_id);
     if is_active || state.turns.iter().rev().any(|turn| turn.id == action.turn_id) {
-        return Outcome::Nothing;
+        return ReduceOutcome::Unchanged;
     }
     state.active_turn = Some(ActiveTurn {
         id: action.turn_id.clone(),
@@ -31,18 +31,18 @@ pub(super) fn started(state: &mut ChatState, action: &ChatTurnStarted) -> Outcom
     if let Some(id) = &action.queued_message_id {
         pending::used_up(state, id);
     }
-    Outcome::Changed
+    ReduceOutcome::Changed
 }
 
-pub(super) fn completed(state: &mut ChatState, action: &ChatTurnComplete) -> Outcome {
+pub(super) fn completed(state: &mut ChatState, action: &ChatTurnComplete) -> ReduceOutcome {
     ended(state, &action.turn_id, action.duration, TurnState::Complete, None)
 }
 
-pub(super) fn cancelled(state: &mut ChatState, action: &ChatTurnCancelled) -> Outcome {
+pub(super) fn cancelled(state: &mut ChatState, action: &ChatTurnCancelled) -> ReduceOutcome {
     ended(state, &action.turn_id, action.duration, TurnState::Cancelled, None)
 }
 
-pub(super) fn failed(state: &mut ChatState, action: &ChatError) -> Outcome {
+pub(super) fn failed(state: &mut ChatState, action: &ChatError) -> ReduceOutcome {
     let ErrorPart::Error(part) = &action.part;
     ended(state, &action.turn_id, action.duration, TurnState::Error, Some(ResponsePart::Error(part.clone())))
 }
@@ -54,8 +54,8 @@ fn ended(
     duration: i64,
     turn_state: TurnState,
     last: Option<ResponsePart>,
-) -> Outcome {
-    let Some(mut turn) = state.active_turn.take_if(|turn| turn.id == turn_id) else { return Outcome::Nothing };
+) -> ReduceOutcome {
+    let Some(mut turn) = state.active_turn.take_if(|turn| turn.id == turn_id) else { return ReduceOutcome::Unchanged };
     turn.response_parts.iter_mut().for_each(tool_call::skip_unfinished);
     turn.response_parts.extend(last);
 
@@ -72,16 +72,16 @@ fn ended(
         state: turn_state,
     });
     set_activity(state, if turn_state == TurnState::Error { status::ERROR } else { status::IDLE });
-    Outcome::Changed
+    ReduceOutcome::Changed
 }
 
 /// Goes on with the last turn, if it failed in a way that allows it. What failed stays among its parts.
-pub(super) fn resumed(state: &mut ChatState, action: &ChatTurnResume) -> Outcome {
+pub(super) fn resumed(state: &mut ChatState, action: &ChatTurnResume) -> ReduceOutcome {
     if state.active_turn.is_some() {
-        return Outcome::Nothing;
+        return ReduceOutcome::Unchanged;
     }
     let Some(turn) = state.turns.pop_if(|turn| turn.id == action.turn_id && is_resumable(turn)) else {
-        return Outcome::Nothing;
+        return ReduceOutcome::Unchanged;
     };
     state.active_turn = Some(ActiveTurn {
         id: turn.id,
@@ -92,7 +92,7 @@ pub(super) fn resumed(state: &mut ChatState, action: &ChatTurnResume) -> Outcome
     });
     refresh_status(state);
     flag(state, status::IS_READ, false);
-    Outcome::Changed
+    ReduceOutcome::Changed
 }
 
 fn is_resumable(turn: &Turn) -> bool {
@@ -101,25 +101,25 @@ fn is_resumable(turn: &Turn) -> bool {
 }
 
 /// Puts older turns before the others, and says how to get at still older ones.
-pub(super) fn loaded(state: &mut ChatState, action: &ChatTurnsLoaded) -> Outcome {
+pub(super) fn loaded(state: &mut ChatState, action: &ChatTurnsLoaded) -> ReduceOutcome {
     let known: HashSet<&str> = state.turns.iter().map(|turn| turn.id.as_str()).collect();
     let older: Vec<Turn> = action.turns.iter().filter(|turn| !known.contains(turn.id.as_str())).cloned().collect();
-    let outcome = Outcome::of(!older.is_empty());
+    let outcome = ReduceOutcome::of(!older.is_empty());
     state.turns.splice(..0, older);
     outcome | assign(&mut state.turns_next_cursor, &action.turns_next_cursor)
 }
 
 /// Forgets what came after a turn, the one that runs included. Without a turn to stop at, that is everything, and
 /// nothing older is left to be loaded.
-pub(super) fn truncated(state: &mut ChatState, action: &ChatTruncated) -> Outcome {
+pub(super) fn truncated(state: &mut ChatState, action: &ChatTruncated) -> ReduceOutcome {
     let keep = match &action.turn_id {
         None => 0,
         Some(id) => match state.turns.iter().position(|turn| turn.id == *id) {
             Some(at) => at + 1,
-            None => return Outcome::Nothing,
+            None => return ReduceOutcome::Unchanged,
         },
     };
-    let mut outcome = Outcome::of(keep < state.turns.len());
+    let mut outcome = ReduceOutcome::of(keep < state.turns.len());
     state.turns.truncate(keep);
     if action.turn_id.is_none() {
         outcome |= clear(&mut state.turns_next_cursor);

@@ -1,0 +1,157 @@
+//! All agent processes of a host: where they are, how many there may be, and which may stop.
+
+mod slots;
+mod sweep;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grove_core::{ChatId, ProviderId, SessionId};
+use grove_shim::{ShimLimits, ShimProgram};
+use sha2::{Digest, Sha256};
+
+pub(crate) use self::slots::{ProcessSlot, ProcessSlots};
+pub(crate) use self::sweep::end_processes_in;
+use super::capture::{Capture, CaptureTap};
+
+/// What the processes of a host share.
+#[derive(Clone, Debug)]
+pub struct ProcessPoolOptions {
+    /// Where the shims have their folders, one for each chat's agent.
+    pub folder: PathBuf,
+    /// How a shim is run.
+    pub shim: ShimProgram,
+    pub shim_limits: ShimLimits,
+    /// How many processes may run at a time. One more waits for a turn to end; before that, the one that was idle
+    /// longest is stopped.
+    pub processes: usize,
+    /// How long an agent without a turn is kept running.
+    pub idle: Duration,
+    /// How long an agent may take for what needs no model: to start, to open a session, to stop a turn.
+    pub patience: Duration,
+    /// Where every frame is written, secrets left out.
+    pub capture: Option<PathBuf>,
+    /// Files that agents never see nor write, wherever they lie: Grove's own.
+    pub private: Vec<PathBuf>,
+    /// What editors have open.
+    pub documents: Arc<dyn Documents>,
+}
+
+/// What editors that are connected have open and not saved.
+#[async_trait]
+pub trait Documents: Send + Sync + std::fmt::Debug {
+    /// The text of a file as an editor that takes part in the session shows it, where one does.
+    async fn text(&self, session: &SessionId, path: &Path) -> Option<String>;
+}
+
+/// No editor is connected.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoDocuments;
+
+#[async_trait]
+impl Documents for NoDocuments {
+    async fn text(&self, _session: &SessionId, _path: &Path) -> Option<String> {
+        None
+    }
+}
+
+/// All agent processes of a host.
+#[derive(Debug)]
+pub struct ProcessPool {
+    options: ProcessPoolOptions,
+    slots: Arc<ProcessSlots>,
+    capture: Option<Capture>,
+}
+
+impl ProcessPool {
+    /// Where the file of frames cannot be written, that is logged, and the agents work without it.
+    pub fn new(options: ProcessPoolOptions) -> Arc<Self> {
+        let capture = options.capture.as_ref().and_then(|path| {
+            let failed = |error: &_| tracing::warn!(path = %path.display(), %error, "frames are not captured");
+            Capture::append_to(path).inspect_err(failed).ok()
+        });
+        let slots = ProcessSlots::new(options.processes);
+        Arc::new(Self { options, slots, capture })
+    }
+
+    /// Ends the agents of an earlier host, but for those of these chats, whose turns go on. Their folders go as well.
+    pub async fn sweep(&self, keep: &[(SessionId, ChatId)]) {
+        let kept = keep.iter().map(|(session, chat)| self.folder_of(session, chat)).collect();
+        sweep::sweep(&self.options.folder, kept, self.options.shim_limits.grace).await;
+    }
+
+    /// How many agent processes run.
+    pub fn running(&self) -> usize {
+        self.slots.taken()
+    }
+
+    /// Waits until every frame so far is in the file of frames, where there is one.
+    pub async fn captured(&self) {
+        if let Some(capture) = &self.capture {
+            capture.written().await;
+        }
+    }
+
+    /// The folder of a chat's agent. What it said on stderr lies there.
+    pub fn folder_of(&self, session: &SessionId, chat: &ChatId) -> PathBuf {
+        shim_folder(&self.options.folder, session, chat)
+    }
+
+    pub(crate) fn options(&self) -> &ProcessPoolOptions {
+        &self.options
+    }
+
+    pub(crate) fn slots(&self) -> &Arc<ProcessSlots> {
+        &self.slots
+    }
+
+    pub(crate) fn tap<'a>(
+        &self,
+        agent: &ProviderId,
+        session: &SessionId,
+        secrets: impl IntoIterator<Item = &'a String>,
+    ) -> Option<CaptureTap> {
+        Some(self.capture.as_ref()?.tap(agent.clone(), session.clone(), secrets))
+    }
+}
+
+/// How many bytes of the hash name a folder: enough to tell chats apart, and short enough for a socket's path.
+const NAME_BYTES: usize = 12;
+
+/// The folder of a chat's shim. Ids may hold anything, so it is named after what they hash to.
+pub fn shim_folder(folder: &Path, session: &SessionId, chat: &ChatId) -> PathBuf {
+    let mut hash = Sha256::new();
+    // With their lengths, so that no other pair gives the same bytes.
+    for id in [session.as_str(), chat.as_str()] {
+        hash.update((id.len() as u64).to_be_bytes());
+        hash.update(id);
+    }
+    folder.join(hex::encode(&hash.finalize()[..NAME_BYTES]))
+}
+
+/// Whether a folder has a name that is given here.
+fn is_shim_name(name: &str) -> bool {
+    name.len() == 2 * NAME_BYTES && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shims_folder_has_a_short_and_harmless_name_of_its_own() {
+        let name = |session: &str, chat: &str| {
+            let path = shim_folder(Path::new("/f"), &session.into(), &chat.into());
+            path.strip_prefix("/f").map(|name| name.display().to_string()).unwrap_or_default()
+        };
+        assert_eq!(name("s", "main"), name("s", "main"));
+        let names = [name("s", "main"), name("sm", "ain"), name("../..", "/"), name("", ""), name("s", "")];
+        for (at, one) in names.iter().enumerate() {
+            assert!(is_shim_name(one), "{one}");
+            assert!(!names[..at].contains(one), "{one}");
+        }
+        assert!(!is_shim_name("notes") && !is_shim_name(&"g".repeat(24)));
+    }
+}

@@ -1,0 +1,253 @@
+//! How many processes there may be, and who has to go for another.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// The places of a fleet.
+#[derive(Debug)]
+pub(crate) struct ProcessSlots {
+    free: Arc<Semaphore>,
+    table: Mutex<SlotTable>,
+}
+
+#[derive(Debug, Default)]
+struct SlotTable {
+    last: u64,
+    taken: BTreeMap<u64, OccupiedSlot>,
+    /// Those who wait for a place.
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct OccupiedSlot {
+    /// Since when it has had nothing to do, where it has not.
+    idle: Option<Instant>,
+    /// It was told to stop for somebody who waits.
+    told: bool,
+    stop: Arc<Notify>,
+}
+
+/// A place for one process. It is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ProcessSlot {
+    number: u64,
+    stop: Arc<Notify>,
+    slots: Arc<ProcessSlots>,
+    /// None, for a process that was there before anybody counted.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Somebody who waits for a place. Dropped, it does not any more.
+struct SlotWaiter<'a>(&'a ProcessSlots);
+
+impl ProcessSlots {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        let free = Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)));
+        Arc::new(Self { free, table: Mutex::default() })
+    }
+
+    pub(crate) fn taken(&self) -> usize {
+        self.table().taken.len()
+    }
+
+    /// A place, where one is free.
+    pub(crate) fn try_take(self: &Arc<Self>) -> Option<ProcessSlot> {
+        let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;
+        Some(self.slot(Some(permit)))
+    }
+
+    /// A place as soon as one is free. The process that was idle longest is told to stop for it.
+    pub(crate) async fn take(self: &Arc<Self>) -> ProcessSlot {
+        let waiter = SlotWaiter::new(self);
+        // It is never closed; a process without a permit would only not be counted.
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
+        drop(waiter);
+        self.slot(permit)
+    }
+
+    /// A place, where one is free or an idle process can make way. `None`: each of them has a turn.
+    pub(crate) async fn take_from_idle(self: &Arc<Self>) -> Option<ProcessSlot> {
+        if let Some(slot) = self.try_take() {
+            return Some(slot);
+        }
+        let may_make_way = {
+            let table = self.table();
+            table.taken.values().filter(|taken| taken.idle.is_some()).count() > table.waiting
+        };
+        match may_make_way {
+            true => Some(self.take().await),
+            false => None,
+        }
+    }
+
+    /// A place for a process that is there already: past the limit, if need be.
+    pub(crate) fn take_anyway(self: &Arc<Self>) -> ProcessSlot {
+        let permit = Arc::clone(&self.free).try_acquire_owned().ok();
+        self.slot(permit)
+    }
+
+    fn slot(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> ProcessSlot {
+        let mut table = self.table();
+        table.last += 1;
+        let (number, stop) = (table.last, Arc::new(Notify::new()));
+        table.taken.insert(number, OccupiedSlot { idle: None, told: false, stop: Arc::clone(&stop) });
+        ProcessSlot { number, stop, slots: Arc::clone(self), _permit: permit }
+    }
+
+    // Every change of the table is whole before anything can panic, so a poisoned one is still sound.
+    fn table(&self) -> MutexGuard<'_, SlotTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SlotTable {
+    /// Tells as many idle ones to stop as there are who wait, the longest idle first.
+    fn make_room(&mut self) {
+        let told = self.taken.values().filter(|taken| taken.told).count();
+        for _ in told..self.waiting {
+            let idle = self.taken.values_mut().filter(|taken| !taken.told && taken.idle.is_some());
+            let Some(longest) = idle.min_by_key(|taken| taken.idle) else { return };
+            longest.told = true;
+            longest.stop.notify_one();
+        }
+    }
+}
+
+impl<'a> SlotWaiter<'a> {
+    fn new(slots: &'a ProcessSlots) -> Self {
+        let mut table = slots.table();
+        table.waiting += 1;
+        table.make_room();
+        Self(slots)
+    }
+}
+
+impl Drop for SlotWaiter<'_> {
+    fn drop(&mut self) {
+        self.0.table().waiting -= 1;
+    }
+}
+
+impl ProcessSlot {
+    /// Its process has nothing to do: it is the next to go when somebody waits.
+    pub(crate) fn idle(&self) {
+        let mut table = self.slots.table();
+        if let Some(taken) = table.taken.get_mut(&self.number) {
+            taken.idle.get_or_insert_with(Instant::now);
+        }
+        table.make_room();
+    }
+
+    /// Since when its process has had nothing to do.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        self.slots.table().taken.get(&self.number).and_then(|taken| taken.idle)
+    }
+
+    /// Its process has something to do. `false`: it was told to stop before, and has to.
+    pub(crate) fn busy(&self) -> bool {
+        let mut table = self.slots.table();
+        let Some(taken) = table.taken.get_mut(&self.number) else { return false };
+        taken.idle = None;
+        !taken.told
+    }
+
+    /// Waits until its process has to stop for another.
+    pub(crate) async fn stop_requested(&self) {
+        self.stop.notified().await;
+    }
+}
+
+impl Drop for ProcessSlot {
+    fn drop(&mut self) {
+        self.slots.table().taken.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn one_more_process_waits_until_another_ends() {
+        let slots = ProcessSlots::new(2);
+        let first = slots.try_take().unwrap();
+        let _second = slots.try_take().unwrap();
+        assert!(slots.try_take().is_none());
+        assert!(timeout(SOON, slots.take()).await.is_err());
+        drop(first);
+        timeout(SOON, slots.take()).await.unwrap();
+        assert_eq!(slots.taken(), 1, "one was given back at once");
+    }
+
+    #[tokio::test]
+    async fn the_longest_idle_process_goes_for_another_and_no_other_does() {
+        let slots = ProcessSlots::new(3);
+        let (busy, young, old) = (slots.take().await, slots.take().await, slots.take().await);
+        old.idle();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        young.idle();
+        let waiting = tokio::spawn({
+            let slots = Arc::clone(&slots);
+            async move { slots.take().await }
+        });
+        timeout(Duration::from_secs(5), old.stop_requested()).await.unwrap();
+        assert!(timeout(SOON, young.stop_requested()).await.is_err() && young.busy() && busy.busy());
+        assert!(!old.busy(), "it has to stop, whatever it is asked for");
+        drop(old);
+        waiting.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_process_that_can_wait_gets_a_place_of_an_idle_one_and_none_of_a_busy_one() {
+        let slots = ProcessSlots::new(1);
+        let only = slots.take_from_idle().await.unwrap();
+        assert!(slots.take_from_idle().await.is_none(), "it has a turn");
+        only.idle();
+        let waiting = tokio::spawn({
+            let slots = Arc::clone(&slots);
+            async move { slots.take_from_idle().await }
+        });
+        timeout(Duration::from_secs(5), only.stop_requested()).await.unwrap();
+        drop(only);
+        assert!(waiting.await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn whoever_becomes_idle_while_somebody_waits_goes_at_once() {
+        let slots = ProcessSlots::new(1);
+        let only = slots.take().await;
+        let waiting = tokio::spawn({
+            let slots = Arc::clone(&slots);
+            async move { slots.take().await }
+        });
+        assert!(timeout(SOON, only.stop_requested()).await.is_err());
+        only.idle();
+        timeout(Duration::from_secs(5), only.stop_requested()).await.unwrap();
+        drop(only);
+        waiting.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn whoever_stops_waiting_makes_nobody_go() {
+        let slots = ProcessSlots::new(1);
+        let only = slots.take().await;
+        assert!(timeout(SOON, slots.take()).await.is_err());
+        only.idle();
+        assert!(timeout(SOON, only.stop_requested()).await.is_err());
+        let extra = slots.take_anyway();
+        assert_eq!(slots.taken(), 2);
+        drop((only, extra));
+        assert!(slots.try_take().is_some());
+    }
+}

@@ -1,0 +1,72 @@
+//! Ending the agents that an earlier host has left behind.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use grove_shim::{ShimError, ShimStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::is_shim_name;
+
+/// How many are ended at a time.
+const AT_ONCE: usize = 16;
+/// How long a shim may take beside the grace of its agent.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// Ends every shim in the folders below this one and removes what they leave, but for those that are kept.
+pub(super) async fn sweep(folder: &Path, kept: HashSet<PathBuf>, grace: Duration) {
+    let Ok(found) = fs::read_dir(folder) else { return };
+    let mut ending = JoinSet::new();
+    for path in found.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
+        let ours = path.file_name().and_then(|name| name.to_str()).is_some_and(is_shim_name);
+        if !ours || kept.contains(&path) {
+            continue;
+        }
+        if ending.len() >= AT_ONCE {
+            ending.join_next().await;
+        }
+        ending.spawn(async move {
+            match end_processes_in(&path, grace).await {
+                Ok(()) => {
+                    if let Err(error) = fs::remove_dir_all(&path) {
+                        tracing::warn!(folder = %path.display(), %error, "an agent's folder cannot be removed");
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(folder = %path.display(), %error, "an agent of an earlier host cannot be ended");
+                }
+            }
+        });
+    }
+    while ending.join_next().await.is_some() {}
+}
+
+/// Ends the agent in a folder, where one runs, and waits until it and its shim are gone.
+pub(crate) async fn end_processes_in(folder: &Path, grace: Duration) -> Result<(), ShimError> {
+    let attached = match ShimStream::attach(folder, 1).await {
+        Err(ShimError::Forgotten { oldest, .. }) => ShimStream::attach(folder, oldest).await,
+        other => other,
+    };
+    let stream = match attached {
+        Ok(stream) => stream,
+        Err(ShimError::Gone { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let late = || ShimError::ConnectionClosed("it does not end; its process may be stopped".to_owned());
+    match timeout(grace.saturating_mul(2).saturating_add(LAST_WORDS), stream.end(grace)).await {
+        // A connection that breaks here broke because the shim has ended.
+        Ok(Ok(_) | Err(ShimError::Broken)) => {}
+        Ok(Err(error)) => return Err(error),
+        Err(_) => return Err(late()),
+    }
+    for _ in 0..200 {
+        match ShimStream::attach(folder, 1).await {
+            Err(ShimError::Gone { .. }) => return Ok(()),
+            _ => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+    Err(late())
+}

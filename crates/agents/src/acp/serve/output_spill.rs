@@ -1,0 +1,120 @@
+//! All that a command shows, for when it is more than an agent is given.
+
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::spills::SpillWriter;
+
+/// How many chunks of output may wait to be kept before the command does.
+const CHUNKS: usize = 16;
+
+/// Where a command's output is kept, beside what its terminal has of it.
+#[derive(Clone, Debug)]
+pub(super) struct OutputSpill {
+    asked: mpsc::Sender<oneshot::Sender<Option<String>>>,
+}
+
+impl OutputSpill {
+    /// Begins to keep what comes through the channel. It goes on until nobody has the screen and nothing comes any more.
+    pub(super) fn begin(writer: Box<dyn SpillWriter>) -> (Self, mpsc::Sender<Vec<u8>>) {
+        let (shown, chunks) = mpsc::channel(CHUNKS);
+        let (asked, questions) = mpsc::channel(1);
+        tokio::spawn(keep(writer, chunks, questions));
+        (Self { asked }, shown)
+    }
+
+    /// What the agent is told in place of all that was shown before this call, where that is too much.
+    pub(super) async fn notice(&self) -> Option<String> {
+        let (answer, told) = oneshot::channel();
+        self.asked.send(answer).await.ok()?;
+        told.await.ok()?
+    }
+}
+
+async fn keep(
+    mut writer: Box<dyn SpillWriter>,
+    mut chunks: mpsc::Receiver<Vec<u8>>,
+    mut questions: mpsc::Receiver<oneshot::Sender<Option<String>>>,
+) {
+    let mut lines = CrLfFilter::default();
+    let (mut comes, mut asked) = (true, true);
+    while comes || asked {
+        tokio::select! {
+            chunk = chunks.recv(), if comes => comes = take(&mut *writer, &mut lines, chunk).await,
+            question = questions.recv(), if asked => {
+                let Some(answer) = question else {
+                    asked = false;
+                    continue;
+                };
+                // What was shown before somebody asked belongs to the answer; what comes meanwhile does not delay it.
+                for _ in 0..=chunks.len() {
+                    match chunks.try_recv() {
+                        Ok(chunk) => comes = take(&mut *writer, &mut lines, Some(chunk)).await,
+                        Err(TryRecvError::Disconnected) if comes => comes = take(&mut *writer, &mut lines, None).await,
+                        Err(TryRecvError::Disconnected | TryRecvError::Empty) => break,
+                    }
+                }
+                // Whoever asked may have gone meanwhile.
+                answer.send(writer.notice().await).ok();
+            }
+        }
+    }
+}
+
+/// Takes a chunk, or the end. Gives whether more may come.
+async fn take(writer: &mut dyn SpillWriter, lines: &mut CrLfFilter, chunk: Option<Vec<u8>>) -> bool {
+    match chunk {
+        Some(chunk) => writer.write(&lines.more(chunk)).await,
+        None => {
+            writer.write(lines.rest()).await;
+            return false;
+        }
+    }
+    true
+}
+
+/// A terminal ends its lines as typewriters do, which says nothing here.
+#[derive(Debug, Default)]
+struct CrLfFilter {
+    /// The last byte was the beginning of such an end.
+    half: bool,
+}
+
+impl CrLfFilter {
+    /// The bytes with plain ends of lines, but for a half one at their end.
+    fn more(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        let mut plain = Vec::with_capacity(bytes.len() + 1);
+        for byte in bytes {
+            if self.half && byte != b'\n' {
+                plain.push(b'\r');
+            }
+            self.half = byte == b'\r';
+            if !self.half {
+                plain.push(byte);
+            }
+        }
+        plain
+    }
+
+    /// What was held back, when nothing more comes.
+    fn rest(&mut self) -> &'static [u8] {
+        if std::mem::take(&mut self.half) { b"\r" } else { b"" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_lines_are_plain_wherever_the_bytes_are_cut() {
+        let shown = b"a\r\nb\r\r\nc\rd\n\r";
+        for cut in 0..=shown.len() {
+            let mut lines = CrLfFilter::default();
+            let mut plain = lines.more(shown[..cut].to_vec());
+            plain.extend(lines.more(shown[cut..].to_vec()));
+            plain.extend(lines.rest());
+            assert_eq!(plain, b"a\nb\r\nc\rd\n\r", "{cut}");
+        }
+    }
+}

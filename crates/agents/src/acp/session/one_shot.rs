@@ -1,0 +1,97 @@
+//! A process that is asked one thing and ends.
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1 as acp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::chat::AcpChat;
+use super::exit_message::with_stderr_tail;
+use super::open::{fork_request, initialize_agent};
+use super::process::AgentProcess;
+use super::start::{LiveProcess, launch};
+use crate::acp::connection::AgentCallError;
+use crate::agent::AgentError;
+
+/// An agent's process without a conversation.
+#[derive(Debug)]
+pub(crate) struct OneShotProcess {
+    chat: Arc<AcpChat>,
+    process: Arc<AgentProcess>,
+    /// Until it is ended.
+    alive: Option<LiveProcess>,
+}
+
+impl OneShotProcess {
+    pub(crate) async fn start(chat: Arc<AcpChat>) -> Result<Self, AgentError> {
+        let slot = chat.pool.slots().take().await;
+        // A start that is given up would leave its folder behind: it is finished in any case, and dropped then.
+        let started = tokio::spawn(async move {
+            match launch(&chat, slot).await {
+                Ok(alive) => Ok(Self { chat, process: Arc::clone(&alive.process), alive: Some(alive) }),
+                Err(error) => {
+                    super::remove(chat.folder()).await;
+                    Err(error)
+                }
+            }
+        });
+        let one_shot = started.await.map_err(|error| AgentError::Start(error.to_string()))??;
+        let greeted = initialize_agent(&one_shot.chat, &one_shot.process).await.map(drop);
+        match greeted {
+            Ok(()) => Ok(one_shot),
+            Err(error) => {
+                let error = with_stderr_tail(error.to_string(), one_shot.chat.folder()).await;
+                one_shot.end().await;
+                Err(AgentError::Start(error))
+            }
+        }
+    }
+
+    pub(crate) fn capabilities(&self) -> acp::AgentCapabilities {
+        self.process.capabilities()
+    }
+
+    pub(crate) async fn call<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: &P,
+    ) -> Result<R, AgentCallError> {
+        self.process.agent_connection.call(method, params, self.chat.pool.options().patience).await
+    }
+
+    /// Makes a copy of a conversation that the agent has stored, and ends; `None` where the agent cannot.
+    pub(crate) async fn fork(self, agent_session_id: &str) -> Result<Option<String>, AgentCallError> {
+        let forked = match fork_request(&self.chat, &self.process, agent_session_id.to_owned().into()) {
+            Some(request) => {
+                let answer: Result<acp::ForkSessionResponse, _> =
+                    self.call(acp::AGENT_METHOD_NAMES.session_fork, &request).await;
+                answer.map(|answer| Some(answer.session_id.0.to_string()))
+            }
+            None => Ok(None),
+        };
+        self.end().await;
+        forked
+    }
+
+    /// Ends the process. Nothing of it stays.
+    pub(crate) async fn end(mut self) {
+        if let Some(alive) = self.alive.take() {
+            alive.end().await;
+        }
+        super::remove(self.chat.folder()).await;
+    }
+}
+
+impl Drop for OneShotProcess {
+    /// Whoever asked has stopped waiting.
+    fn drop(&mut self) {
+        if let (Some(alive), Ok(runtime)) = (self.alive.take(), tokio::runtime::Handle::try_current()) {
+            let chat = Arc::clone(&self.chat);
+            runtime.spawn(async move {
+                alive.end().await;
+                super::remove(chat.folder()).await;
+            });
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! A folder of a test's own, with a fleet of agents in it and what a host would do with their reports.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use grove_agents::acp::{AcpAgent, AcpProgram, NoDocuments, ProcessPool, ProcessPoolOptions};
+use grove_agents::*;
+use grove_core::*;
+use grove_shim::{ShimLimits, ShimOptions, ShimProgram};
+use grove_testkit::acp::{AgentBehavior, BEHAVIOR_VARIABLE, agent_program, prompt};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+/// For what is expected to resist.
+pub(crate) const SHORT: Duration = Duration::from_millis(300);
+/// How long an agent may take to be initialised when its session is created.
+pub(crate) const CREATION: Duration = Duration::from_secs(5);
+pub(crate) const CHAT: &str = "main";
+
+/// This test program is the shim as well: it is where tests are, whoever builds them.
+#[test]
+#[ignore = "other tests run it as their shim"]
+fn as_a_shim() {
+    if std::env::args().any(|arg| arg == "--exact") {
+        ShimOptions::from_stdin().and_then(grove_shim::run).expect("the shim runs");
+    }
+}
+
+fn shim_program() -> ShimProgram {
+    let args = ["--ignored", "--exact", "place::as_a_shim", "--nocapture"].map(Into::into).to_vec();
+    ShimProgram { program: std::env::current_exe().unwrap(), args }
+}
+
+pub(crate) struct AgentFixture {
+    folder: TempDir,
+    pub(crate) work: PathBuf,
+    pub(crate) options: ProcessPoolOptions,
+    pub(crate) program: AcpProgram,
+}
+
+impl AgentFixture {
+    /// An agent of this character, with a store, so that its sessions outlive its process.
+    pub(crate) fn new(behavior: AgentBehavior) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (work, store) = (root.join("work"), root.join("store"));
+        for path in [&work, &store] {
+            std::fs::create_dir(path).unwrap();
+        }
+        let behavior = AgentBehavior { store: behavior.store.or(Some(store)), ..behavior };
+        // A test that fails leaves nothing behind for long.
+        let shim_limits = ShimLimits { alone: DEADLINE, linger: DEADLINE, grace: SHORT, ..ShimLimits::default() };
+        let options = ProcessPoolOptions {
+            folder: root.join("shims"),
+            shim: shim_program(),
+            shim_limits,
+            processes: 8,
+            idle: DEADLINE,
+            patience: DEADLINE,
+            capture: None,
+            private: Vec::new(),
+            documents: Arc::new(NoDocuments),
+        };
+        let program = AcpProgram {
+            provider: "scripted-acp".into(),
+            display_name: "Scripted".to_owned(),
+            description: String::new(),
+            program: agent_program(),
+            args: Vec::new(),
+            env: [(BEHAVIOR_VARIABLE.to_owned(), behavior.to_json())].into(),
+            auth: None,
+        };
+        Self { folder, work, options, program }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn pool(&self) -> Arc<ProcessPool> {
+        ProcessPool::new(self.options.clone())
+    }
+
+    pub(crate) fn agent(&self, pool: &Arc<ProcessPool>) -> AcpAgent {
+        AcpAgent::new(self.program.clone(), Arc::clone(pool))
+    }
+
+    pub(crate) async fn open(&self) -> TestSession {
+        self.open_in(&self.pool(), "s", None).await
+    }
+
+    pub(crate) async fn open_in(
+        &self,
+        pool: &Arc<ProcessPool>,
+        session: &str,
+        agent_session_id: Option<String>,
+    ) -> TestSession {
+        let agent = self.agent(pool);
+        TestSession::open(&agent, session, vec![self.work.display().to_string()], agent_session_id, Extra::new()).await
+    }
+}
+
+/// A chat's agent, and what a host would have stored of it.
+pub(crate) struct TestSession {
+    pub(crate) agent: Arc<dyn AgentSession>,
+    reports: mpsc::Receiver<Report>,
+    sink: ChatSink,
+    pub(crate) stored: StoredReports,
+}
+
+#[derive(Default)]
+pub(crate) struct StoredReports {
+    /// What was said in turns.
+    pub(crate) text: String,
+    pub(crate) notices: Vec<String>,
+    pub(crate) agent_session_id: Vec<String>,
+    pub(crate) commands: Vec<AgentCommand>,
+    pub(crate) settings: Option<(Extra, Extra)>,
+    pub(crate) titles: Vec<String>,
+    pub(crate) mark: Option<FrameCursor>,
+    pub(crate) asked: Vec<AskedPermission>,
+    pub(crate) questions: Vec<(InputRequest, oneshot::Sender<InputResponse>)>,
+    /// Whether the agent may forget what is stored.
+    pub(crate) forgets: bool,
+}
+
+/// A permission that a person is asked for.
+pub(crate) struct AskedPermission {
+    pub(crate) request: PermissionRequest,
+    pub(crate) call: ToolCallId,
+    /// The agent would take it as withdrawn if it were dropped.
+    _answer: oneshot::Sender<Verdict>,
+}
+
+pub(crate) fn approved() -> Verdict {
+    Decision::Approved.into()
+}
+
+pub(crate) type TurnTask = JoinHandle<Result<(), AgentError>>;
+
+impl TestSession {
+    pub(crate) async fn open(
+        agent: &AcpAgent,
+        session: &str,
+        working_directories: Vec<String>,
+        agent_session_id: Option<String>,
+        settings: Extra,
+    ) -> Self {
+        Self::open_spilling(agent, session, working_directories, agent_session_id, settings, Arc::new(())).await
+    }
+
+    /// The same, with a place for what is too large.
+    pub(crate) async fn open_spilling(
+        agent: &AcpAgent,
+        session: &str,
+        working_directories: Vec<String>,
+        agent_session_id: Option<String>,
+        settings: Extra,
+        spills: Arc<dyn SpillStore>,
+    ) -> Self {
+        // Small, so that reports are waited for.
+        let (sender, reports) = mpsc::channel(4);
+        let sink = ChatSink::new(CHAT.into(), sender);
+        let opening = OpenSession {
+            session: session.into(),
+            chat: CHAT.into(),
+            model: None,
+            working_directories,
+            agent_session_id,
+            settings,
+            reports: sink.clone(),
+            spills,
+            start: AgentStart::FirstTurn,
+        };
+        let agent = agent.open(opening).await.unwrap();
+        Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } }
+    }
+
+    /// A session that is created: its agent starts at once.
+    pub(crate) async fn create(agent: &AcpAgent, session: &str, folder: &Path) -> Result<Self, AgentError> {
+        // As large as a host's: nobody takes the reports while the agent starts.
+        let (sender, reports) = mpsc::channel(256);
+        let sink = ChatSink::new(CHAT.into(), sender);
+        let opening = OpenSession {
+            session: session.into(),
+            chat: CHAT.into(),
+            model: None,
+            working_directories: vec![folder.display().to_string()],
+            agent_session_id: None,
+            settings: Extra::new(),
+            reports: sink.clone(),
+            spills: Arc::new(()),
+            start: AgentStart::Now { within: CREATION },
+        };
+        let agent = agent.open(opening).await?;
+        Ok(Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } })
+    }
+
+    /// Gives a turn to the agent; what it reports waits to be taken.
+    pub(crate) fn start(&self, turn: &str, steps: &Value) -> TurnTask {
+        self.start_with(turn, simple(&prompt(steps)))
+    }
+
+    pub(crate) fn start_with(&self, turn: &str, prompt: Prompt) -> TurnTask {
+        let (agent, sink) = (Arc::clone(&self.agent), self.sink.turn(turn.into()));
+        tokio::spawn(async move { agent.prompt(prompt, sink).await })
+    }
+
+    pub(crate) fn resume(&self, turn: &str, from: Resumption) -> TurnTask {
+        let (agent, sink) = (Arc::clone(&self.agent), self.sink.turn(turn.into()));
+        tokio::spawn(async move { agent.resume(simple(""), from, sink).await })
+    }
+
+    /// Runs a turn to its end.
+    pub(crate) async fn turn(&mut self, turn: &str, steps: Value) -> Result<(), AgentError> {
+        let running = self.start(turn, &steps);
+        self.end(running).await
+    }
+
+    /// Takes reports until a turn is over.
+    pub(crate) async fn end(&mut self, mut running: TurnTask) -> Result<(), AgentError> {
+        let ended = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(report) = self.reports.recv() => take(&mut self.stored, &*self.agent, report),
+                    ended = &mut running => break ended.unwrap(),
+                }
+            }
+        };
+        let ended = timeout(DEADLINE, ended).await.expect("the turn ends");
+        while let Ok(report) = self.reports.try_recv() {
+            take(&mut self.stored, &*self.agent, report);
+        }
+        ended
+    }
+
+    /// Waits until no further report fits into the channel, of which nobody takes any.
+    pub(crate) async fn until_full(&self) {
+        until("the channel is full", || self.reports.len() == self.reports.max_capacity()).await;
+    }
+
+    /// Takes reports until it is so.
+    pub(crate) async fn until(&mut self, what: &str, is_so: impl Fn(&StoredReports) -> bool) {
+        let reached = async {
+            while !is_so(&self.stored) {
+                let report = self.reports.recv().await.expect("the agent goes on");
+                take(&mut self.stored, &*self.agent, report);
+            }
+        };
+        if timeout(DEADLINE, reached).await.is_err() {
+            panic!("{what}; said so far: {:?}", self.stored.text);
+        }
+    }
+
+    /// The host is killed: nothing is closed in an orderly way. What it had stored is left.
+    pub(crate) fn kill(self, running: &TurnTask) -> StoredReports {
+        running.abort();
+        self.stored
+    }
+}
+
+fn simple(text: &str) -> Prompt {
+    Prompt { message: Message::user(text), model: None, client_tools: Vec::new(), memory: Arc::new(()) }
+}
+
+fn take(stored: &mut StoredReports, agent: &dyn AgentSession, report: Report) {
+    assert_eq!(report.chat, CHAT.into());
+    for event in report.events {
+        match event {
+            AgentEvent::Text(text) => stored.text.push_str(&text),
+            AgentEvent::Notice(notice) => stored.notices.push(notice),
+            AgentEvent::AgentSessionId(agent_session_id) => {
+                assert_eq!(report.turn, None, "it holds whatever becomes of the turn");
+                stored.agent_session_id.push(agent_session_id);
+            }
+            AgentEvent::Commands(commands) => stored.commands = commands,
+            AgentEvent::AgentSettings { schema, values } => stored.settings = Some((schema, values)),
+            AgentEvent::Title(title) => stored.titles.push(title),
+            AgentEvent::InputNeeded { request, answer } => stored.questions.push((*request, answer)),
+            AgentEvent::Tool(update) => {
+                if let Some(PermissionPrompt { request, answer }) = update.permission {
+                    stored.asked.push(AskedPermission { request, call: update.call, _answer: answer });
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(mark) = report.mark {
+        if stored.forgets {
+            agent.stored(&mark);
+        }
+        stored.mark = Some(mark);
+    }
+}
+
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < DEADLINE, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Returns when no task of this process can go on by itself: timers that are due within the time have fired, without waiting
+/// for them. What has not happened by then waits for something outside.
+pub(crate) async fn until_idle(within: Duration) {
+    tokio::time::pause();
+    tokio::time::sleep(within).await;
+    tokio::time::resume();
+}
+
+/// The process that started another one.
+pub(crate) fn parent_of(id: &str) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+    stat[stat.rfind(')').unwrap()..].split(' ').nth(2).unwrap().to_owned()
+}
+
+/// Whether a process is there that has not ended.
+pub(crate) fn is_alive(id: impl ToString) -> bool {
+    std::fs::read_to_string(format!("/proc/{}/stat", id.to_string().trim()))
+        .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))
+}
+
+/// What stands behind a word in what an agent said, up to the end of the line.
+pub(crate) fn after<'a>(text: &'a str, word: &str) -> &'a str {
+    let (_, rest) = text.split_once(word).unwrap_or_else(|| panic!("{word} in {text:?}"));
+    rest.lines().next().unwrap_or_default().trim()
+}

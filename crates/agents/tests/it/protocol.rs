@@ -1,0 +1,204 @@
+//! The protocol's corners: logging in, settings, what nobody knows.
+
+use grove_agents::acp::ListedSession;
+use grove_agents::*;
+use grove_core::*;
+use grove_testkit::acp::{AgentAbilities, AgentBehavior, RpcError, prompt};
+use serde_json::{Value, json};
+
+use crate::fixture::{AgentFixture, TestSession};
+
+#[tokio::test]
+async fn what_nobody_knows_is_refused_or_passed_over() {
+    let fixture =
+        AgentFixture::new(AgentBehavior { unknown_request: true, ids_from_zero: true, ..AgentBehavior::default() });
+    let mut session = fixture.open().await;
+    let steps = json!([
+        {"raw": "Starting up…"},
+        {"raw": "{\"jsonrpc\":\"2.0\""},
+        {"raw": {"hello": 1}},
+        {"raw": ""},
+        {"raw": [{"jsonrpc": "2.0", "method": "of/tomorrow"}, {"jsonrpc": "2.0", "id": "x", "result": null}]},
+        {"update": {"sessionUpdate": "of_tomorrow"}},
+        {"request": {"method": "session/request_permission", "params": {"nonsense": true}}},
+        {"request": {"method": "fs/read_text_file", "params": {}}},
+        {"say": "end"},
+        "complaints",
+    ]);
+    session.turn("t", steps).await.unwrap();
+    let text = &session.stored.text;
+    assert_eq!(text.matches("-32602").count(), 2, "{text}");
+    assert!(text.contains("-32601") || !text.contains("drainMidTurnQueue"), "{text}");
+    assert!(text.contains("end") && text.ends_with("complaints: none\n"), "{text}");
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn an_agent_is_logged_in_the_way_that_is_configured_or_the_ways_are_named() {
+    let behavior = AgentBehavior {
+        needs_auth: true,
+        auth_methods: vec!["key".into(), "browser".into()],
+        ..AgentBehavior::default()
+    };
+    let mut fixture = AgentFixture::new(behavior);
+    let mut session = fixture.open().await;
+    let error = session.turn("t1", json!([])).await.unwrap_err().to_string();
+    assert!(error.contains("`key`") && error.contains("`browser`") && error.contains("`auth`"), "{error}");
+    fixture.program.auth = Some("key".to_owned());
+    let mut session = fixture.open_in(&fixture.pool(), "s2", None).await;
+    session.turn("t1", json!([{"say": "in"}])).await.unwrap();
+    assert_eq!(session.stored.text, "in");
+    session.agent.close(CloseReason::Removed).await;
+    fixture.program.auth = Some("no-such-way".to_owned());
+    let mut session = fixture.open_in(&fixture.pool(), "s3", None).await;
+    let error = session.turn("t1", json!([])).await.unwrap_err().to_string();
+    assert!(error.contains("could not be logged in"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_chosen_reaches_the_agent_and_what_it_refuses_is_said() {
+    let behavior = AgentBehavior {
+        modes: vec!["code".into(), "plan".into(), "ask".into()],
+        models: vec!["small".into(), "large".into()],
+        ..AgentBehavior::default()
+    };
+    let fixture = AgentFixture::new(behavior.clone());
+    let pool = fixture.pool();
+    let agent = fixture.agent(&pool);
+    let models = agent.models();
+    assert!(agent.info().models.is_empty());
+    let chosen = json!({"mode": "plan", "unknown": 1}).as_object().cloned().unwrap();
+    let work = vec![fixture.work.display().to_string()];
+    let mut session = TestSession::open(&agent, "s", work, None, chosen).await;
+    let message = Message::user(prompt(&json!(["settings"])));
+    let asked = Prompt { message, model: Some("large".into()), client_tools: vec![], memory: std::sync::Arc::new(()) };
+    let running = session.start_with("t1", asked);
+    session.end(running).await.unwrap();
+    let text = std::mem::take(&mut session.stored.text);
+    assert!(text.contains("\"mode\":\"plan\"") && text.contains("\"model\":\"large\""), "{text}");
+    let profile: Vec<ModelId> = agent.info().models.into_iter().map(|model| model.id).collect();
+    assert_eq!(profile, ["small".into(), "large".into()]);
+    assert!(models.has_changed().unwrap(), "whoever lists agents is told");
+    let (_, values) = session.stored.settings.clone().unwrap();
+    assert_eq!(values.get("mode"), Some(&json!("plan")));
+
+    session.agent.configure(json!({"mode": "ask"}).as_object().cloned().unwrap()).await;
+    session.turn("t2", json!([{"mode": "code"}, "settings"])).await.unwrap();
+    session.turn("t3", json!(["settings"])).await.unwrap();
+    let text = &session.stored.text;
+    assert!(!text.contains("\"mode\":\"ask\"") && text.contains("\"mode\":\"code\""), "its own choice stays: {text}");
+    session.agent.close(CloseReason::Removed).await;
+
+    let fault = RpcError { code: -32603, message: "not now".to_owned(), data: None };
+    let fixture =
+        AgentFixture::new(AgentBehavior { refuses: [("session/set_mode".to_owned(), fault)].into(), ..behavior });
+    let agent = fixture.agent(&fixture.pool());
+    let chosen = json!({"mode": "plan"}).as_object().cloned().unwrap();
+    let mut session = TestSession::open(&agent, "s", vec![], None, chosen).await;
+    session.turn("t1", json!([{"say": "all the same"}])).await.unwrap();
+    session.turn("t2", json!([])).await.unwrap();
+    assert_eq!(session.stored.text, "all the same");
+    assert!(matches!(&session.stored.notices[..], [one] if one.contains("not now")), "{:?}", session.stored.notices);
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn settings_start_an_agent_that_was_not_started() {
+    let fixture =
+        AgentFixture::new(AgentBehavior { modes: vec!["code".into(), "plan".into()], ..AgentBehavior::default() });
+    let pool = fixture.pool();
+    let mut session = fixture.open_in(&pool, "s", None).await;
+    session.agent.configure(json!({"mode": "plan"}).as_object().cloned().unwrap()).await;
+    let plan = |stored: &crate::fixture::StoredReports| {
+        stored.settings.as_ref().is_some_and(|(_, values)| values.get("mode") == Some(&json!("plan")))
+    };
+    session.until("it is set", plan).await;
+    assert_eq!(pool.running(), 1);
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn what_comes_after_a_turn_is_told_of_the_session() {
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut session = fixture.open().await;
+    let title = json!({"sessionUpdate": "session_info_update", "title": "Late"});
+    let text = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "too late"}});
+    let steps = json!([
+        {"commands": [{"name": "go", "description": "d"}]},
+        {"later": {"delay_ms": 200, "update": text}},
+        {"later": {"delay_ms": 250, "update": title}},
+    ]);
+    session.turn("t", steps).await.unwrap();
+    assert_eq!(session.stored.commands[0].name, "go");
+    session.until("the title comes", |stored| stored.titles == ["Late"]).await;
+    assert_eq!(session.stored.text, "", "what belongs to a turn that is over is left out");
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn an_agents_own_sessions_are_listed_and_copied() {
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let pool = fixture.pool();
+    let mut session = fixture.open_in(&pool, "s", None).await;
+    session.turn("t", json!([{"say": "original"}])).await.unwrap();
+    session.agent.close(CloseReason::Detached).await;
+    let agent = fixture.agent(&pool);
+    let agent_session_id = session.stored.agent_session_id[0].clone();
+    let listed = agent.list(Some(&fixture.work)).await.unwrap();
+    assert!(matches!(&listed[..], [ListedSession { id, .. }] if *id == agent_session_id), "{listed:?}");
+    let copy = agent.fork(&agent_session_id, &fixture.work).await.unwrap();
+    assert_ne!(copy, agent_session_id);
+    assert_eq!(agent.list(None).await.unwrap().len(), 2);
+    assert_eq!(pool.running(), 0);
+    let mut copied = fixture.open_in(&pool, "copy", Some(copy)).await;
+    copied.turn("t", json!(["echo_history"])).await.unwrap();
+    assert!(copied.stored.text.contains("agent: original"), "{}", copied.stored.text);
+    copied.agent.close(CloseReason::Removed).await;
+
+    let fixture = AgentFixture::new(AgentBehavior { can: AgentAbilities::NOTHING, ..AgentBehavior::default() });
+    let error = fixture.agent(&fixture.pool()).list(None).await.unwrap_err().to_string();
+    assert!(error.contains("cannot list"), "{error}");
+    assert_eq!(std::fs::read_dir(fixture.root().join("shims")).unwrap().count(), 0, "nothing is left");
+}
+
+#[tokio::test]
+async fn every_frame_is_captured_without_secrets() {
+    let mut fixture = AgentFixture::new(AgentBehavior::default());
+    fixture.program.env.insert("API_KEY".to_owned(), "hunter2-hunter2".to_owned());
+    let path = fixture.root().join("frames.jsonl");
+    fixture.options.capture = Some(path.clone());
+    let pool = fixture.pool();
+    let mut session = fixture.open_in(&pool, "s", None).await;
+    let create = json!({"command": "true", "env": [{"name": "HIDDEN", "value": "4711-4711"}]});
+    session.turn("t", json!([{"env": "API_KEY"}, {"terminal": {"create": create}}])).await.unwrap();
+    assert!(session.stored.text.contains("hunter2-hunter2"), "the agent itself has it: {}", session.stored.text);
+    session.agent.close(CloseReason::Removed).await;
+    pool.captured().await;
+    let frames = std::fs::read_to_string(&path).unwrap();
+    assert!(!frames.contains("hunter2-hunter2"), "a secret is in the capture");
+    let frames: Vec<Value> = frames.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let created = frames.iter().find(|frame| frame["msg"]["method"] == "terminal/create").unwrap();
+    assert_eq!(created["msg"]["params"]["env"][0]["value"], "[redacted]");
+    assert_eq!(
+        (&created["dir"], &created["agent"], &created["session"]),
+        (&json!("a->c"), &json!("scripted-acp"), &json!("s"))
+    );
+    assert!(frames.iter().any(|frame| frame["dir"] == "c->a" && frame["msg"]["id"] == "turn:t"));
+}
+
+#[tokio::test]
+async fn an_agent_that_asks_without_end_is_refused_at_some_point() {
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut session = fixture.open().await;
+    session.turn("t1", json!([])).await.unwrap();
+    let asks = (0..300).map(|n| {
+        let option = json!({"optionId": "y", "name": "Yes", "kind": "allow_once"});
+        let call = json!({"toolCallId": format!("c{n}")});
+        let params = json!({"sessionId": session.stored.agent_session_id[0], "toolCall": call, "options": [option]});
+        json!({"raw": {"jsonrpc": "2.0", "id": format!("many-{n}"), "method": "session/request_permission", "params": params}})
+    });
+    let steps: Vec<Value> = asks.chain([json!({"say": "end"})]).collect();
+    session.turn("t2", json!(steps)).await.unwrap();
+    assert_eq!((session.stored.asked.len(), session.stored.text.as_str()), (256, "end"));
+    session.agent.close(CloseReason::Removed).await;
+}

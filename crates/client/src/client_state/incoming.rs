@@ -1,0 +1,358 @@
+//! What the connection does to what is shared: everything that the host says ends up here, in its order.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use grove_wire::jsonrpc::CallError;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::{CallPurpose, ClientState, ConnectionSender, DispatchOutcome, HostNotification, Slot, SubscriptionGuard};
+use crate::dialect::{
+    Dialect, InitializeResponse, ListChange, ReconnectResponse, ResourceSnapshot, SequencedAction, method,
+};
+use crate::error::RequestError;
+use crate::resource::Resource;
+use crate::sessions::SessionListChange;
+use crate::status::{ClientClosed, ConnectionStatus};
+
+/// Whether a page of the list is followed by another.
+enum NextPage {
+    InFlight,
+    None,
+}
+
+impl<D: Dialect> ClientState<D> {
+    /// The first message of a connection.
+    pub(crate) fn send_handshake(&self, sender: &ConnectionSender, from_scratch: bool) -> Result<(), CallError> {
+        let table = self.table();
+        let (dialect, client) = (&self.dialect, &self.client_id);
+        let live = |(uri, slot): (&String, &Slot<D>)| slot.live().map(|_| uri.clone());
+        let resources: Vec<String> = table.slots.iter().filter_map(live).collect();
+        // Without state there is nothing to bring forward.
+        if from_scratch || resources.is_empty() || table.server.is_none() {
+            let wanted = |slot: &Slot<D>| slot.resource.is_none() || slot.live().is_some();
+            let wanted = table.slots.iter().filter(|(_, slot)| wanted(slot)).map(|(uri, _)| uri.clone());
+            let resources: Vec<String> = wanted.collect();
+            let params = dialect.initialize(client, &resources);
+            return sender.track(method::INITIALIZE, &params, CallPurpose::Initialize { resources: resources.clone() });
+        }
+        let params = dialect.reconnect(client, table.seen, &resources);
+        sender.track(method::RECONNECT, &params, CallPurpose::Reconnect { resources: resources.clone() })
+    }
+
+    pub(crate) fn initialized(
+        self: &Arc<Self>,
+        initialized: InitializeResponse<D>,
+        asked: &[String],
+        sender: &ConnectionSender,
+    ) {
+        let InitializeResponse { server, server_seq, snapshots } = initialized;
+        self.table().server = Some(server);
+        self.install(snapshots, Some(server_seq), asked, sender);
+        self.attach(sender, asked, Vec::new());
+    }
+
+    pub(crate) fn reconnected(
+        self: &Arc<Self>,
+        reconnected: ReconnectResponse<D>,
+        asked: &[String],
+        sender: &ConnectionSender,
+    ) {
+        match reconnected {
+            ReconnectResponse::Replay { envelopes, missing } => {
+                envelopes.into_iter().for_each(|envelope| self.apply_action(envelope));
+                let table = self.table();
+                for uri in &missing {
+                    if let Some(slot) = table.slots.get(self.dialect.canonical(uri)) {
+                        slot.resource.iter().for_each(|resource| resource.go());
+                    }
+                }
+                drop(table);
+                self.attach(sender, asked, asked.to_vec());
+            }
+            ReconnectResponse::Snapshots(snapshots) => {
+                self.install(snapshots, None, asked, sender);
+                self.attach(sender, asked, Vec::new());
+            }
+        }
+    }
+
+    /// Takes states that came afresh for everything that was asked for.
+    fn install(
+        &self,
+        snapshots: Vec<ResourceSnapshot<D::ResourceState>>,
+        server_seq: Option<u64>,
+        asked: &[String],
+        sender: &ConnectionSender,
+    ) {
+        let mut table = self.table();
+        let mut seen = server_seq;
+        let mut there = HashSet::new();
+        for ResourceSnapshot { resource: uri, state, from_seq } in snapshots {
+            let uri = self.dialect.canonical(&uri).to_owned();
+            seen = seen.max(Some(from_seq));
+            match table.slots.get_mut(&uri) {
+                Some(Slot { resource: Some(resource), .. }) => resource.replace(state, from_seq),
+                Some(slot) => slot.resource = Some(Arc::new(Resource::new(state, from_seq))),
+                None => sender.unsubscribe(&self.dialect, &uri),
+            }
+            there.insert(uri);
+        }
+        for uri in asked.iter().filter(|uri| !there.contains(*uri)) {
+            if let Some(resource) = table.slots.get(uri).and_then(|slot| slot.resource.as_ref()) {
+                resource.go();
+            }
+        }
+        // Not the higher of both: a host that lost its memory counts from where it is.
+        table.seen = seen.unwrap_or(table.seen);
+    }
+
+    /// The connection is there, and every state is as the host has it. What was not answered by now was sent on a
+    /// connection that is gone.
+    fn attach(self: &Arc<Self>, sender: &ConnectionSender, asked: &[String], doubtful: Vec<String>) {
+        let mut table = self.table();
+        table.slots.values().filter_map(|slot| slot.resource.as_ref()).for_each(|resource| resource.give_up());
+        let lost = table.lose(|_| true);
+        // Whoever held these let them go meanwhile.
+        for uri in asked.iter().filter(|uri| !table.slots.contains_key(*uri)) {
+            sender.unsubscribe(&self.dialect, uri);
+        }
+        table.sender = Some(sender.clone());
+        if self.list_sessions
+            && let Err(error) = self.begin_list(sender, doubtful)
+        {
+            tracing::warn!(%error, "the session list cannot be fetched");
+        }
+        drop(table);
+        drop(lost);
+        self.status.send_replace(ConnectionStatus::Connected);
+    }
+
+    /// The answer to `subscribe`.
+    pub(crate) fn subscribed(
+        self: &Arc<Self>,
+        uri: &str,
+        answer: Result<ResourceSnapshot<D::ResourceState>, RequestError>,
+    ) {
+        let mut table = self.table();
+        let Some(slot) = table.slots.get_mut(uri) else { return };
+        slot.asking = false;
+        let waiters = std::mem::take(&mut slot.waiters);
+        match answer {
+            Ok(ResourceSnapshot { state, from_seq, .. }) => {
+                let resource = match &slot.resource {
+                    Some(resource) => {
+                        resource.replace(state, from_seq);
+                        resource.clone()
+                    }
+                    None => slot.resource.insert(Arc::new(Resource::new(state, from_seq))).clone(),
+                };
+                slot.holders += waiters.len();
+                table.seen = table.seen.max(from_seq);
+                // Those who do not wait any more let go of it in `SubscriptionGuard::drop`, which needs the table.
+                drop(table);
+                for waiter in waiters {
+                    let held =
+                        SubscriptionGuard { resource: resource.clone(), uri: uri.to_owned(), shared: self.clone() };
+                    waiter.send(Ok(held)).ok();
+                }
+            }
+            Err(error) => {
+                if slot.holders == 0 {
+                    table.slots.remove(uri);
+                }
+                drop(table);
+                notify_waiters(waiters, Err(error));
+            }
+        }
+    }
+
+    pub(crate) fn apply_action(&self, envelope: SequencedAction<D::Action>) {
+        let SequencedAction { server_seq, origin, rejection, content } = envelope;
+        let own = origin.as_ref().filter(|origin| origin.client_id == self.client_id).map(|origin| origin.client_seq);
+        let mut table = self.table();
+        table.seen = table.seen.max(server_seq);
+        let waiting = own.and_then(|own| table.waiting.remove(&own));
+        let live = |uri: &str| table.slots.get(uri).and_then(Slot::live).cloned();
+        match (rejection, content) {
+            (None, content) => {
+                if let Some(content) = content
+                    && let Some(resource) = live(self.dialect.canonical(&content.resource))
+                {
+                    let removed = D::removed(&content.action).map(|uri| self.dialect.canonical(uri).to_owned());
+                    drop(table);
+                    resource.take(server_seq, origin, own, content.action);
+                    if let Some(removed) = removed {
+                        self.go(|uri| uri == removed);
+                    }
+                }
+                if let Some(waiting) = waiting {
+                    waiting.answer.send(DispatchOutcome::Confirmed(server_seq)).ok();
+                }
+            }
+            (Some(reason), _) => {
+                // A refusal that is not this client's own, which some hosts send to everybody, is no news here.
+                let (Some(waiting), Some(own)) = (waiting, own) else { return };
+                if let Some(resource) = live(&waiting.resource) {
+                    resource.settle(own);
+                }
+                drop(table);
+                waiting.answer.send(DispatchOutcome::Rejected(reason)).ok();
+            }
+        }
+    }
+
+    pub(crate) fn apply_list_change(&self, news: SessionListChange<D>) {
+        if let ListChange::Removed(session) = &news {
+            let row = self.list().get(session).cloned();
+            self.go(|uri| self.dialect.belongs_to_session(session, row.as_ref(), uri));
+        }
+        if self.list_sessions {
+            self.list().take(news);
+            self.list_version.send_modify(|version| *version += 1);
+        }
+    }
+
+    /// Some resources are not there any more, and what was pending there gets no answer.
+    fn go(&self, which: impl Fn(&str) -> bool) {
+        let mut table = self.table();
+        for (_, slot) in table.slots.iter().filter(|(uri, _)| which(uri)) {
+            slot.resource.iter().for_each(|resource| resource.go());
+        }
+        let lost = table.lose(|waiting| which(&waiting.resource));
+        drop(table);
+        drop(lost);
+    }
+
+    pub(crate) fn take_notification(&self, method: &str, params: &RawValue) {
+        if let Some(notifications) = self.notifications.get() {
+            let notification = HostNotification { method: method.to_owned(), params: params.to_owned() };
+            // Nobody may be listening at the moment.
+            notifications.send(Arc::new(notification)).ok();
+        }
+    }
+
+    pub(super) fn begin_list(&self, sender: &ConnectionSender, doubtful: Vec<String>) -> Result<(), RequestError> {
+        // Before it is asked for: the answer may be here before this goes on.
+        self.list().begin(doubtful);
+        sender.track(method::LIST_SESSIONS, &self.dialect.list(None), CallPurpose::List).map_err(|error| {
+            self.list().abandon();
+            RequestError::new(method::LIST_SESSIONS, error)
+        })
+    }
+
+    /// A page of the list.
+    pub(crate) fn listed(&self, sender: &ConnectionSender, answer: Result<Box<RawValue>, RequestError>) {
+        let next = answer.and_then(|result| self.take_page(sender, &result));
+        let (outcome, waiters) = {
+            // Who asks for the list holds this too, and so waits either for this one or for the next.
+            let mut table = self.table();
+            let outcome = match next {
+                Ok(NextPage::InFlight) => return,
+                Ok(NextPage::None) => Ok(self.list().finish()),
+                Err(error) => {
+                    tracing::warn!(%error, "the session list cannot be fetched");
+                    self.list().abandon();
+                    Err(error)
+                }
+            };
+            (outcome, std::mem::take(&mut table.list_waiters))
+        };
+        let outcome = outcome.map(|doubtful| self.drop_missing_resources(&doubtful));
+        self.list_version.send_modify(|version| *version += 1);
+        notify_waiters(waiters, outcome);
+    }
+
+    fn take_page(&self, sender: &ConnectionSender, result: &RawValue) -> Result<NextPage, RequestError> {
+        let method = method::LIST_SESSIONS;
+        let not_understood = |error| RequestError::NotUnderstood { method: method.to_owned(), error };
+        let page = self.dialect.listed(result).map_err(not_understood)?;
+        self.list().page(page.rows);
+        let Some(cursor) = page.next else { return Ok(NextPage::None) };
+        let next = sender.track(method, &self.dialect.list(Some(&cursor)), CallPurpose::List);
+        next.map(|()| NextPage::InFlight).map_err(|error| RequestError::new(method, error))
+    }
+
+    /// Sees from the list what went while the connection was away.
+    fn drop_missing_resources(&self, doubtful: &[String]) {
+        let gone: Vec<&String> = {
+            let list = self.list();
+            doubtful.iter().filter(|uri| self.dialect.is_gone(uri, &list)).collect()
+        };
+        let table = self.table();
+        let resources = gone.iter().filter_map(|uri| table.slots.get(*uri)?.resource.as_ref());
+        resources.for_each(|resource| resource.go());
+    }
+
+    /// Gives up what the host has not answered for too long: what is shown should not stand on it for ever.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        let mut table = self.table();
+        let late = table.lose(|waiting| waiting.until <= now);
+        for (client_seq, waiting) in &late {
+            tracing::debug!(client_seq, resource = waiting.resource, "an action was not answered in time");
+            if let Some(resource) = table.slots.get(&waiting.resource).and_then(|slot| slot.resource.as_ref()) {
+                resource.settle(*client_seq);
+            }
+        }
+        drop(table);
+    }
+
+    /// The connection is gone. What is pending stays so: a replay may still bring its echo.
+    pub(crate) fn detach(&self) {
+        let mut table = self.table();
+        table.sender = None;
+        table.list_waiters.clear();
+        let waiters: Vec<_> = table
+            .slots
+            .values_mut()
+            .map(|slot| {
+                slot.asking = false;
+                std::mem::take(&mut slot.waiters)
+            })
+            .collect();
+        table.slots.retain(|_, slot| slot.holders > 0);
+        drop(table);
+        drop(waiters);
+        self.list().abandon();
+    }
+
+    /// There will be no other connection.
+    pub(crate) fn close(&self, why: ClientClosed) {
+        let mut table = self.table();
+        for resource in table.slots.values().filter_map(|slot| slot.resource.as_ref()) {
+            resource.give_up();
+            resource.end();
+        }
+        let lost = table.lose(|_| true);
+        drop(table);
+        drop(lost);
+        self.status.send_replace(ConnectionStatus::ClientClosed(why));
+    }
+}
+
+/// Tells everybody who waits. A refusal is told to all of them; of what cannot be copied the others hear that there is
+/// no answer.
+fn notify_waiters<T>(waiters: Vec<oneshot::Sender<Result<T, RequestError>>>, outcome: Result<T, RequestError>)
+where
+    T: Clone,
+{
+    let mut first = Some(outcome);
+    for waiter in waiters {
+        let outcome = match &first {
+            Some(Ok(value)) => Ok(value.clone()),
+            Some(Err(RequestError::Refused { method, error })) => {
+                Err(RequestError::Refused { method: method.clone(), error: error.clone() })
+            }
+            Some(Err(RequestError::TimedOut { method })) => Err(RequestError::TimedOut { method: method.clone() }),
+            Some(Err(_)) | None => {
+                let lost = || Err(RequestError::Lost { method: String::from("it") });
+                first.take().unwrap_or_else(lost)
+            }
+        };
+        // Whoever waited may have gone.
+        waiter.send(outcome).ok();
+    }
+}

@@ -1,0 +1,230 @@
+//! What outlives the host: the chosen provider, what was last open, and what people said of folders.
+//!
+//! Of this host's folders those that are trusted are in the one list that the host has ([`FolderTrust`]); only that one is
+//! not to be trusted is kept here.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context;
+use grove_host::FolderTrust;
+use grove_sessions::providers::hosts::THIS_HOST;
+use grove_sessions::{PersistentState, ProviderId, StateChange, StateStore, StateStoreError, Trust, Uri};
+use grove_work::local_path;
+
+use crate::data_folder::write_private;
+
+/// The file, in the data folder.
+const FILE: &str = "sessions-layer.json";
+/// How large it may be: all that is remembered has bounds of its own, far below.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Remembers in a file that only its owner can read. What a person said of a folder is written before anybody relies on it,
+/// the rest behind.
+pub(crate) struct FileMemory {
+    kept: Arc<MemoryFile>,
+    trust: Arc<dyn FolderTrust>,
+}
+
+struct MemoryFile {
+    path: PathBuf,
+    remembered: Mutex<PersistentState>,
+    /// Held while the file is written, so that what is newer is written later.
+    writing: Mutex<()>,
+    /// Whether somebody is about to write it.
+    due: AtomicBool,
+}
+
+impl FileMemory {
+    /// What a data folder remembers. A file that cannot be read is as good as none, and that is said.
+    pub(crate) fn open(data_dir: &Path, trust: Arc<dyn FolderTrust>) -> Self {
+        let path = data_dir.join(FILE);
+        let remembered = read(&path).unwrap_or_else(|error| {
+            tracing::warn!("what was last open is not remembered: {error:#}");
+            PersistentState::default()
+        });
+        let kept = MemoryFile {
+            path,
+            remembered: Mutex::new(remembered),
+            writing: Mutex::default(),
+            due: AtomicBool::new(false),
+        };
+        Self { kept: Arc::new(kept), trust }
+    }
+
+    /// Whether a folder is in the list of this host.
+    fn is_listed(&self, provider: &ProviderId, folder: &Uri) -> bool {
+        provider.as_str() == THIS_HOST && local_path(folder.as_str()).is_ok_and(|path| self.trust.is_trusted(&path))
+    }
+
+    /// Takes a folder of this host out of the host's list. Where one above it is trusted, what is kept here comes first.
+    fn unlist(&self, folder: &Uri) -> Result<(), StateStoreError> {
+        // What is no folder of this machine was never listed.
+        let Ok(path) = local_path(folder.as_str()) else { return Ok(()) };
+        self.trust.distrust(&path).map_err(|error| StateStoreError::Failed(error.into()))
+    }
+
+    /// Puts a folder of this host into the host's list.
+    fn list(&self, provider: &ProviderId, folder: &Uri) -> Result<(), StateStoreError> {
+        if self.is_listed(provider, folder) {
+            return Ok(());
+        }
+        let path = local_path(folder.as_str()).map_err(|error| StateStoreError::Failed(error.into()))?;
+        self.trust.trust(&path).map_err(|error| StateStoreError::Failed(error.into()))
+    }
+}
+
+impl MemoryFile {
+    fn remembered(&self) -> MutexGuard<'_, PersistentState> {
+        // Nothing under the lock leaves it half changed.
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes something in. `true`: it was not remembered before.
+    fn apply(
+        &self,
+        change: impl FnOnce(&mut PersistentState) -> Result<(), StateStoreError>,
+    ) -> Result<bool, StateStoreError> {
+        let mut remembered = self.remembered();
+        let before = remembered.clone();
+        change(&mut remembered)?;
+        Ok(*remembered != before)
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = serde_json::to_string(&*self.remembered())?;
+        write_private(&self.path, &text)
+    }
+
+    /// Writes beside everything else. Who comes while that is due needs not do it again.
+    fn write_behind(self: &Arc<Self>) {
+        if self.due.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let kept = self.clone();
+        let write = move || {
+            kept.due.store(false, Ordering::Release);
+            if let Err(error) = kept.write() {
+                tracing::warn!("what was last open is not kept: {error:#}");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(write)),
+            Err(_) => write(),
+        }
+    }
+}
+
+impl StateStore for FileMemory {
+    fn recall(&self) -> Result<PersistentState, StateStoreError> {
+        Ok(self.kept.remembered().clone())
+    }
+
+    fn remember(&self, thing: StateChange) -> Result<(), StateStoreError> {
+        let is_said = matches!(thing, StateChange::Trust { .. });
+        let is_new = match thing {
+            StateChange::Trust { provider, folder, answer: Trust::Trusted } if provider.as_str() == THIS_HOST => {
+                self.list(&provider, &folder)?;
+                // What was said before of the folder is taken back.
+                self.kept.apply(|remembered| {
+                    remembered.trust.get_mut(&provider).map(|said| said.remove(&folder));
+                    Ok(())
+                })?
+            }
+            thing => {
+                if let StateChange::Trust { provider, folder, answer: Trust::Refused } = &thing
+                    && provider.as_str() == THIS_HOST
+                {
+                    self.unlist(folder)?;
+                }
+                self.kept.apply(|remembered| remembered.apply(thing))?
+            }
+        };
+        match (is_new, is_said) {
+            (false, _) => Ok(()),
+            (true, true) => self.kept.write().map_err(|error| StateStoreError::Failed(error.into())),
+            (true, false) => {
+                self.kept.write_behind();
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for FileMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileMemory").field("path", &self.kept.path).finish_non_exhaustive()
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<PersistentState> {
+    let size = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(PersistentState::default()),
+        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    };
+    anyhow::ensure!(size <= MAX_BYTES, "{} is larger than {MAX_BYTES} bytes: remove it", path.display());
+    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is damaged: remove it", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::trust::TrustedFolders;
+
+    fn open(data_dir: &Path) -> FileMemory {
+        FileMemory::open(data_dir, Arc::new(TrustedFolders::of(data_dir)))
+    }
+
+    fn said(provider: &str, folder: &str, answer: Trust) -> StateChange {
+        StateChange::Trust { provider: ProviderId::new(provider).unwrap(), folder: folder.into(), answer }
+    }
+
+    #[test]
+    fn trusted_folders_of_this_host_are_in_the_hosts_one_list() {
+        let data = tempfile::tempdir().unwrap();
+        let memory = open(data.path());
+        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Refused)).unwrap();
+        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Trusted)).unwrap();
+        memory.remember(said("agenthost-box", "file:///w/b", Trust::Trusted)).unwrap();
+        let listed = TrustedFolders::of(data.path());
+        assert!(listed.is_trusted(Path::new("/w/a")) && !listed.is_trusted(Path::new("/w/b")));
+        let later = open(data.path());
+        let (this, other) = (ProviderId::new(THIS_HOST).unwrap(), ProviderId::new("agenthost-box").unwrap());
+        let remembered = later.recall().unwrap();
+        assert_eq!(remembered.trust(&this, &"file:///w/a".into()), None);
+        assert_eq!(remembered.trust(&other, &"file:///w/b".into()), Some(Trust::Trusted));
+        assert!(later.is_listed(&this, &"file:///w/a/below".into()));
+        assert!(!later.is_listed(&other, &"file:///w/a".into()));
+    }
+
+    #[test]
+    fn trust_that_is_taken_back_is_gone_from_the_hosts_list_and_does_not_come_back() {
+        let data = tempfile::tempdir().unwrap();
+        let memory = open(data.path());
+        let this = ProviderId::new(THIS_HOST).unwrap();
+        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Trusted)).unwrap();
+        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Refused)).unwrap();
+        assert!(!TrustedFolders::of(data.path()).is_trusted(Path::new("/w/a")));
+        assert!(!memory.is_listed(&this, &"file:///w/a".into()));
+        assert_eq!(open(data.path()).recall().unwrap().trust(&this, &"file:///w/a".into()), Some(Trust::Refused));
+    }
+
+    #[test]
+    fn what_is_remembered_is_its_owners_alone_and_damage_costs_only_it() {
+        let data = tempfile::tempdir().unwrap();
+        let chosen = ProviderId::new("p").unwrap();
+        open(data.path()).remember(StateChange::ActiveProvider(chosen.clone())).unwrap();
+        let path = data.path().join(FILE);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(open(data.path()).recall().unwrap().active_provider, Some(chosen));
+        std::fs::write(&path, "{").unwrap();
+        assert_eq!(open(data.path()).recall().unwrap(), PersistentState::default());
+    }
+}

@@ -1,0 +1,46 @@
+//! The hosts of a data folder, as the layer of all sessions knows them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grove_layer::{HostDirectoryError, HostList, RemoteHost, RemoteHosts};
+use grove_sessions::providers::hosts::SessionListCache;
+
+use super::session_cache::SessionCacheFile;
+use super::{KnownHost, KnownHosts, UnusableHost, file, known_hosts};
+
+/// The list of hosts of a data folder, and what is kept there of each.
+#[derive(Clone, Debug)]
+pub(crate) struct HostsFile {
+    data_dir: PathBuf,
+}
+
+impl HostsFile {
+    pub(crate) fn of(data_dir: &Path) -> Self {
+        Self { data_dir: data_dir.to_owned() }
+    }
+}
+
+impl grove_layer::HostDirectory for HostsFile {
+    fn mark(&self) -> Option<String> {
+        Some(format!("{:?}", file::mark(&self.data_dir)?))
+    }
+
+    fn all(&self) -> Result<RemoteHosts, HostDirectoryError> {
+        let KnownHosts { hosts, unusable } = known_hosts(&self.data_dir)?;
+        let host = |host: KnownHost| RemoteHost { access: host.access(), name: host.name, address: host.address };
+        let broken = |host: UnusableHost| grove_layer::UnusableHost { name: host.name, error: host.error.into() };
+        let (hosts, unusable) = (hosts.into_iter().map(host), unusable.into_iter().map(broken));
+        Ok(RemoteHosts { hosts: hosts.collect(), unusable: unusable.collect() })
+    }
+
+    fn list_cache(&self, host: &RemoteHost) -> Arc<dyn SessionListCache> {
+        let RemoteHost { name, address, access } = host.clone();
+        Arc::new(SessionCacheFile::of(&self.data_dir, &KnownHost { name, address, access }))
+    }
+}
+
+/// What sessions all other hosts have, or had when they were last seen.
+pub(crate) async fn lists(data_dir: &Path) -> anyhow::Result<Vec<HostList>> {
+    grove_layer::list_hosts(&HostsFile::of(data_dir)).await.map_err(|error| anyhow::anyhow!(error))
+}

@@ -1,0 +1,35 @@
+//! How it stands with a host: whether it answers, what it is, how many sessions it has.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use grove_client::{Ahp, Backoff, Client, Options};
+use grove_wire::ahp::Implementation;
+
+use super::KnownHost;
+
+/// How long one may take. A connection through SSH takes a few round trips.
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What a host that answers says of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct HostProbe {
+    /// The program and its version, where it says so.
+    pub(crate) program: Option<Implementation>,
+    pub(crate) sessions: usize,
+}
+
+/// Asks a host. An error is the state, too: it says why it cannot be used.
+pub(crate) async fn probe(host: &KnownHost) -> Result<HostProbe> {
+    let ask = async {
+        let options = Options { reconnect: Backoff::never(), ..Options::default() };
+        let client = Client::connect(host.endpoint()?, Ahp::default(), options).await?;
+        let sessions = client.sessions();
+        sessions.refresh().await?;
+        let program = client.server().and_then(|server| server.info);
+        let probe_result = HostProbe { program, sessions: sessions.read(|list| list.iter().count()) };
+        client.close().await;
+        Ok(probe_result)
+    };
+    tokio::time::timeout(TIMEOUT, ask).await.context("the host did not answer in time")?
+}

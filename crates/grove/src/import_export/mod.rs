@@ -1,0 +1,21 @@
+//! Sessions as other programs keep them: what comes from them, and what they are given.
+//!
+//! [`prepared_import`] finds out what a path is and makes it ready to be taken in by a host; [`imported_log`] writes turns of other
+//! tools, as `grove-history` reads them, as a log of Grove's; [`folder`] lists what lies beside a log. [`copilot_cli`] is the
+//! other direction: a log as the events of the Copilot CLI.
+//!
+//! [`stores`] finds other tools' sessions where they lie; [`transcript`] is a session of whomever in the normal form, which
+//! `grove_history::export` writes in most forms, and [`log_export`] as a log.
+//!
+//! Nothing here talks to a host: `commands` do.
+
+pub(crate) mod copilot_cli;
+mod folder;
+mod imported_log;
+pub(crate) mod log_export;
+pub(crate) mod prepared_import;
+pub(crate) mod running_turn;
+pub(crate) mod stores;
+#[cfg(test)]
+mod tests;
+pub(crate) mod transcript;

@@ -1,0 +1,415 @@
+//! What a path on this machine is, and a session made of it that a host can take in.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use grove_core::{ImportSource, NewSession, Session, SessionId, SessionUri, StoreName, Timestamp, normalized_title};
+use grove_fs::workspace::{Field, Manifest, Value};
+use grove_history::{
+    Damage, DamageKind, HistoryError, SessionLocation, TranscriptSource, detect_source, locate, reader_of,
+};
+use grove_wire::ahp::time;
+use grove_wire::x_grove::import::BeginParams;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::folder::{SidecarFile, list_sidecars};
+use super::imported_log::{ImportedLogWriter, Omissions, WriteError, WrittenLog};
+use super::log_export::{self, LogExportError};
+use super::transcript::{LOG as LOG_SOURCE, Transcript};
+
+const LOG: &str = "events.jsonl";
+/// How much of a file is looked at to find out what it is.
+const FIRST_LINE: u64 = 1 << 20;
+/// A manifest is a few lines; a larger one is left out.
+const LARGEST_MANIFEST: u64 = 1 << 20;
+
+/// A session that is ready to be taken in.
+#[derive(Debug)]
+pub(crate) struct PreparedImport {
+    pub(crate) about: BeginParams,
+    /// The log, from its beginning on.
+    pub(crate) log: File,
+    pub(crate) manifest: Option<String>,
+    pub(crate) files: Vec<SidecarFile>,
+    /// How many turns there are, where they were counted.
+    pub(crate) turns: Option<usize>,
+    /// What is missing or wrong, in words.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why a path is not brought.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PrepareImportError {
+    #[error("{}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error(
+        "{} is no session: name a session's folder of the Copilot CLI or of Grove (with {LOG} in it), a session's file of another tool, \
+         or a session by its tool and id (opencode:ses_…)",
+        .0.display()
+    )]
+    NotASession(PathBuf),
+    #[error("{} holds nothing that can be read", .0.display())]
+    Empty(PathBuf),
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Under which id a session is taken in.
+#[derive(Clone, Debug)]
+pub(crate) enum ImportId {
+    /// Its own, where it is fit for one.
+    Own,
+    New(String),
+}
+
+/// What a path is.
+#[derive(Debug, PartialEq)]
+pub(super) enum PathContent {
+    /// A log of the Copilot CLI.
+    CopilotCli(PathBuf),
+    /// A session of a tool of which nothing but what was said is taken.
+    Foreign(Box<SessionLocation>),
+    /// A log in Grove's form, or that of a program which has the same.
+    Log(PathBuf),
+}
+
+/// Makes a session of a path. Its own files are not changed.
+pub(crate) fn prepare_import(path: &Path, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
+    match find(path)? {
+        PathContent::CopilotCli(log) => of_copilot_cli(&log, id),
+        PathContent::Foreign(location) => of_foreign(*location, id),
+        PathContent::Log(log) => of_log(&log, id),
+    }
+}
+
+/// Makes a session of one that another tool keeps.
+pub(crate) fn prepare_located_import(
+    location: SessionLocation,
+    id: &ImportId,
+) -> Result<PreparedImport, PrepareImportError> {
+    match location.source {
+        // What lies beside them, and how they branch, their own files say.
+        TranscriptSource::CopilotCli | TranscriptSource::Pi => prepare_import(&location.path, id),
+        TranscriptSource::VsCode
+        | TranscriptSource::Claude
+        | TranscriptSource::Codex
+        | TranscriptSource::Gemini
+        | TranscriptSource::OpenCode => of_foreign(location, id),
+    }
+}
+
+pub(super) fn find(path: &Path) -> Result<PathContent, PrepareImportError> {
+    let io = |error| PrepareImportError::Io { path: path.to_owned(), error };
+    let is_folder = fs::metadata(path).map_err(io)?.is_dir();
+    let log = if is_folder { path.join(LOG) } else { path.to_owned() };
+    if !log.is_file() {
+        return Err(PrepareImportError::NotASession(path.to_owned()));
+    }
+    if let Some(source) = detect_source(&log)? {
+        return Ok(PathContent::Foreign(Box::new(locate(source, &log)?)));
+    }
+    let mut first = Vec::new();
+    let file = File::open(&log).map_err(io)?;
+    let mut lines = BufReader::new(file.take(FIRST_LINE));
+    // A machine that lost its power leaves lines that say nothing.
+    while first.trim_ascii().is_empty() {
+        first.clear();
+        if lines.read_until(b'\n', &mut first).map_err(io)? == 0 {
+            return Err(PrepareImportError::Empty(log));
+        }
+    }
+    #[derive(Deserialize)]
+    struct FirstLine {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    // Some editors leave a byte order mark.
+    let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&first);
+    let kind = serde_json::from_slice::<FirstLine>(first).ok().map(|line| line.kind);
+    match kind.as_deref() {
+        Some("session" | "title") => Ok(PathContent::Log(log)),
+        Some(kind) if kind.contains('.') || kind == "abort" => Ok(PathContent::CopilotCli(log)),
+        // Its first line may be what is damaged: in a folder of the Copilot CLI the rest is still read.
+        None if is_folder && path.join("workspace.yaml").is_file() => Ok(PathContent::CopilotCli(log)),
+        Some(_) | None => Err(PrepareImportError::NotASession(path.to_owned())),
+    }
+}
+
+fn of_copilot_cli(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
+    let location = SessionLocation::of_file(TranscriptSource::CopilotCli, log)?;
+    let manifest = log.parent().and_then(|folder| manifest_of(folder).ok().flatten());
+    // A folder may be called otherwise than its session.
+    let own = manifest.as_ref().and_then(|manifest| manifest.text(Field::Id).ok().flatten());
+    let id = chosen(id, own.filter(|own| !own.is_empty()).unwrap_or(&location.id));
+    let session = header_of(&id, manifest.as_ref(), location.preview.modified_at.unwrap_or_default());
+    let out = temporary(log)?;
+    let mut foreign = ImportedLogWriter::begin(BufWriter::new(&out), &session)?;
+    let mut failed = None;
+    let reading = reader_of(TranscriptSource::CopilotCli).read(&location, None, &mut |turn| {
+        if failed.is_none() {
+            failed = foreign.turn(turn).err();
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let WrittenLog { turns, omissions } = foreign.finish()?;
+    let read = reading.session;
+    if turns == 0 && read.damage.marks.contains(&DamageKind::Empty) {
+        return Err(PrepareImportError::Empty(log.to_owned()));
+    }
+    let mut warnings = damage_words(&read.damage, LOG);
+    warnings.extend(omission_words(omissions));
+    let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
+    let about = BeginParams {
+        id: Some(id.to_string()),
+        preferred_provider: Some(agent_of(TranscriptSource::CopilotCli)),
+        title: read.title.as_deref().and_then(normalized_title),
+        working_directory: folder.and_then(|folder| working_directory(&folder)),
+        created_at: read.created_at.map(|at| at.0),
+        modified_at: read.modified_at.map(|at| at.0),
+        imported_from: import_source(TranscriptSource::CopilotCli.name(), &read.source_id),
+        ..BeginParams::default()
+    };
+    complete(about, out, log, Some(turns), warnings)
+}
+
+/// What was said in a session of another tool, as far as its normal form tells it, and where it comes from.
+fn of_foreign(location: SessionLocation, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
+    let path = location.path.clone();
+    let transcript = Transcript::of_located(location)?;
+    let read = transcript.session();
+    if read.turns == 0 {
+        return Err(PrepareImportError::Empty(path));
+    }
+    let id = chosen(id, &read.source_id);
+    let out = temporary(&path)?;
+    let origin = json!({"infoType": "import", "message": format!("taken over from {}", transcript.source()),
+        "source": transcript.source(), "sourceId": read.source_id, "path": path});
+    let header = Session { id: id.clone(), ..transcript.header() };
+    let written = log_export::write_foreign(&transcript, &header, Some(&origin), BufWriter::new(&out));
+    let omissions = written.map_err(|error| match error {
+        LogExportError::History(error) => PrepareImportError::from(error),
+        LogExportError::Write(error) => error.into(),
+    })?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut warnings = damage_words(&read.damage, &name);
+    warnings.extend(omissions);
+    let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
+    let about = BeginParams {
+        id: Some(id.to_string()),
+        preferred_provider: Some(agent_of(read.source)),
+        title: read.title.as_deref().and_then(normalized_title),
+        working_directory: folder.and_then(|folder| working_directory(&folder)),
+        created_at: read.created_at.map(|at| at.0),
+        modified_at: read.modified_at.map(|at| at.0),
+        imported_from: import_source(transcript.source(), &read.source_id),
+        ..BeginParams::default()
+    };
+    let mut log = out;
+    log.seek(SeekFrom::Start(0)).map_err(|error| PrepareImportError::Io { path, error })?;
+    let turns = usize::try_from(read.turns).ok();
+    Ok(PreparedImport { about, log, manifest: None, files: Vec::new(), turns, warnings })
+}
+
+/// The agent that goes on with the sessions of a tool: the tool itself, as the catalog of agents calls it.
+fn agent_of(source: TranscriptSource) -> String {
+    let name = match source {
+        TranscriptSource::VsCode | TranscriptSource::CopilotCli => "copilot",
+        TranscriptSource::Claude => "claude",
+        TranscriptSource::Codex => "codex",
+        TranscriptSource::Pi => "omp",
+        TranscriptSource::Gemini => "gemini",
+        TranscriptSource::OpenCode => "opencode",
+    };
+    name.to_owned()
+}
+
+/// The session of another tool that is imported, where it has an id.
+fn import_source(source: &str, id: &str) -> Option<ImportSource> {
+    (!id.is_empty()).then(|| ImportSource { source: source.to_owned(), source_id: id.to_owned() })
+}
+
+fn of_log(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
+    let io = |error| PrepareImportError::Io { path: log.to_owned(), error };
+    let modified = fs::metadata(log).and_then(|found| found.modified()).map_err(io)?;
+    let modified = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let header = header_in(log).map_err(io)?;
+    // A log is called as its header says; one in a folder of its own, as that.
+    let named = match log.file_name().is_some_and(|name| name == LOG) {
+        true => log.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
+        false => header.id,
+    };
+    let about = BeginParams {
+        id: Some(chosen(id, named.as_deref().unwrap_or_default()).to_string()),
+        working_directory: header.cwd.as_deref().and_then(working_directory),
+        created_at: header.timestamp.and_then(|text| time::parse(&text).ok()).map(|at| at.0),
+        modified_at: u64::try_from(modified.as_millis()).ok(),
+        imported_from: named.as_deref().and_then(|named| import_source(LOG_SOURCE, named)),
+        ..BeginParams::default()
+    };
+    complete(about, File::open(log).map_err(io)?, log, None, Vec::new())
+}
+
+/// Adds what lies beside the log, where that has a folder of its own.
+fn complete(
+    mut about: BeginParams,
+    mut out: File,
+    log: &Path,
+    turns: Option<usize>,
+    mut warnings: Vec<String>,
+) -> Result<PreparedImport, PrepareImportError> {
+    out.seek(SeekFrom::Start(0)).map_err(|error| PrepareImportError::Io { path: log.to_owned(), error })?;
+    let folder = log.parent().filter(|_| log.file_name().is_some_and(|name| name == LOG));
+    let (mut manifest, mut files) = (None, Vec::new());
+    if let Some(folder) = folder {
+        let found = list_sidecars(folder);
+        warnings.extend(found.warnings);
+        files = found.files;
+        match manifest_of(folder) {
+            Ok(found) => manifest = found,
+            Err(why) => warnings.push(format!("workspace.yaml is left out: {why}")),
+        }
+    }
+    if let (Some(manifest), Some(id)) = (&mut manifest, &about.id) {
+        manifest.set(Field::Id, Value::Text(id));
+        let text = |field| manifest.text(field).ok().flatten().map(str::to_owned);
+        about.title = about.title.or_else(|| text(Field::Name));
+        about.working_directory = about.working_directory.or_else(|| working_directory(&text(Field::Cwd)?));
+    }
+    Ok(PreparedImport {
+        about,
+        log: out,
+        manifest: manifest.map(|manifest| manifest.to_string()),
+        files,
+        turns,
+        warnings,
+    })
+}
+
+fn manifest_of(folder: &Path) -> Result<Option<Manifest>, String> {
+    let path = folder.join("workspace.yaml");
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_file() && found.len() <= LARGEST_MANIFEST => {
+            let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+            Manifest::parse(&text).map(Some).map_err(|error| error.to_string())
+        }
+        Ok(found) if found.is_file() => Err("it is too large".to_owned()),
+        Ok(_) => Err("it is no file".to_owned()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// What the first lines of a log say of it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct HeaderLine {
+    #[serde(rename = "type")]
+    kind: String,
+    id: Option<String>,
+    cwd: Option<String>,
+    timestamp: Option<String>,
+}
+
+fn header_in(log: &Path) -> io::Result<HeaderLine> {
+    let lines = BufReader::new(File::open(log)?.take(FIRST_LINE));
+    // oh-my-pi keeps a title in front of it.
+    for line in lines.split(b'\n').take(4) {
+        if let Ok(header) = serde_json::from_slice::<HeaderLine>(&line?)
+            && header.kind == "session"
+        {
+            return Ok(header);
+        }
+    }
+    Ok(HeaderLine::default())
+}
+
+/// The id that a session gets: its own, as long as it can be one here.
+fn chosen(id: &ImportId, own: &str) -> SessionId {
+    match id {
+        ImportId::New(id) => SessionId::from(id.as_str()),
+        ImportId::Own => {
+            let fit = SessionUri::from(format!("x:/{own}")).id();
+            // One that is not fit is spelled with what is.
+            fit.unwrap_or_else(|| {
+                let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+                let id: String = own.chars().take(100).map(fit).collect();
+                SessionId::from(if id.is_empty() { "session".to_owned() } else { id })
+            })
+        }
+    }
+}
+
+/// The session of which a log's header tells. Who goes on with it is the host's to say.
+fn header_of(id: &SessionId, manifest: Option<&Manifest>, fallback: Timestamp) -> Session {
+    let created = manifest.and_then(|manifest| manifest.time(Field::CreatedAt).ok().flatten());
+    let created = created.and_then(|at| u64::try_from(at.as_millisecond()).ok()).map(Timestamp);
+    let cwd = manifest.and_then(|manifest| manifest.text(Field::Cwd).ok().flatten());
+    let new = NewSession {
+        id: id.clone(),
+        uri: SessionUri::from(format!("copilot:/{id}")),
+        provider: "copilot".into(),
+        model: None,
+        working_directories: cwd.map(str::to_owned).into_iter().collect(),
+        config: None,
+        store: StoreName::default(),
+    };
+    Session::new(&new, created.unwrap_or(fallback))
+}
+
+/// A folder's URI, where it is one that a session can work in.
+fn working_directory(folder: &str) -> Option<String> {
+    grove_work::local_path(folder).ok().map(|path| grove_work::file_uri(&path))
+}
+
+/// What is wrong with a session's file, in words.
+fn damage_words(damage: &Damage, name: &str) -> Vec<String> {
+    let mut words: Vec<String> = damage
+        .places
+        .iter()
+        .map(|place| {
+            let line = place.line.map_or_else(|| format!("byte {}", place.offset), |line| format!("line {line}"));
+            format!("{name}, {line}: {}; it is left out", place.what)
+        })
+        .collect();
+    let untold = damage.count.saturating_sub(damage.places.len() as u64);
+    if untold > 0 {
+        words.push(format!("{name}: {untold} more places cannot be read"));
+    }
+    let marks = damage.marks.iter().filter_map(|mark| match mark {
+        DamageKind::TornTail if damage.places.is_empty() => Some(format!("{name} ends in the middle of something")),
+        DamageKind::MissingStart => Some(format!("{name} lacks its beginning: what came after it is taken")),
+        DamageKind::NewerVersion { version } => {
+            Some(format!("{name} is of version {version}, which is newer than what is known here"))
+        }
+        DamageKind::TooLarge if damage.places.is_empty() => Some(format!("{name}: something too large is left out")),
+        DamageKind::TornTail
+        | DamageKind::Damaged
+        | DamageKind::FromOlderFile
+        | DamageKind::Empty
+        | DamageKind::TooLarge => None,
+    });
+    words.extend(marks);
+    words
+}
+
+pub(super) fn omission_words(omissions: Omissions) -> Vec<String> {
+    let Omissions { chats, events } = omissions;
+    let mut words = Vec::new();
+    if chats > 0 {
+        words.push(format!("what {chats} subagents said is left out; what came of it is there"));
+    }
+    if events > 0 {
+        words.push(format!("{events} events that are not understood are too large, and left out"));
+    }
+    words
+}
+
+/// A file without a name, which goes with the process.
+fn temporary(log: &Path) -> Result<File, PrepareImportError> {
+    tempfile::tempfile().map_err(|error| PrepareImportError::Io { path: log.to_owned(), error })
+}

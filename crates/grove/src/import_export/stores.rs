@@ -1,0 +1,150 @@
+//! Sessions of other tools on this machine, by what people call them. They are only looked at.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use grove_history::catalog::{Catalog, CatalogEntry};
+use grove_history::{Hints, HistoryError, SessionLocation, StoreRoot, TranscriptSource, locate, reader_of, readers};
+
+use super::prepared_import::{self, PrepareImportError};
+
+/// The shortest name by which other names of sessions are looked for: that opens every one of them.
+const SHORTEST_ALIAS: usize = 12;
+
+/// What lies at a path.
+#[derive(Debug)]
+pub(crate) enum PathSession {
+    /// A session that a reader of `grove-history` reads.
+    Session(Box<SessionLocation>),
+    /// A log in Grove's form.
+    Log(PathBuf),
+}
+
+/// Why a name means no one session.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NameError {
+    #[error("{wanted:?} may mean several sessions of other tools ({found}): say more of it, or name the file")]
+    Several { wanted: String, found: String },
+    #[error(transparent)]
+    Bring(#[from] PrepareImportError),
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error("{}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// Where the tools of this machine keep their sessions, and the catalog of them.
+#[derive(Debug)]
+pub(crate) struct ToolStores {
+    roots: Vec<StoreRoot>,
+    catalog: Option<PathBuf>,
+}
+
+/// What the catalog says to a name.
+#[derive(Debug)]
+pub(crate) enum CatalogLookup {
+    Session(Box<SessionLocation>),
+    Unknown,
+    /// There is none, or none that can be asked.
+    NoCatalog,
+}
+
+impl ToolStores {
+    pub(crate) fn new(roots: Vec<StoreRoot>, catalog: Option<PathBuf>) -> Self {
+        Self { roots, catalog }
+    }
+
+    /// The session that somebody means by the catalog's name of it, an id, the beginning of one, or another name that its
+    /// tool has for it, as the catalog knows it.
+    pub(crate) fn look_up_in_catalog(
+        &self,
+        source: Option<TranscriptSource>,
+        wanted: &str,
+    ) -> Result<CatalogLookup, NameError> {
+        let catalog = self.catalog.as_deref().filter(|path| path.is_file()).map(Catalog::open_read_only);
+        let Some(Ok(catalog)) = catalog else { return Ok(CatalogLookup::NoCatalog) };
+        let Ok(candidates) = catalog.candidates(source, wanted) else { return Ok(CatalogLookup::NoCatalog) };
+        // What went away since the last scan is not meant.
+        let there: Vec<SessionLocation> =
+            candidates.iter().filter(|entry| entry.path.exists()).map(CatalogEntry::location).collect();
+        let found = one_of(&there.iter().collect::<Vec<_>>(), wanted)?;
+        Ok(found.map_or(CatalogLookup::Unknown, |location| CatalogLookup::Session(Box::new(location))))
+    }
+
+    /// The same by looking into every store, which takes its time.
+    pub(crate) fn named(
+        &self,
+        source: Option<TranscriptSource>,
+        wanted: &str,
+    ) -> Result<Option<SessionLocation>, NameError> {
+        let roots = self.roots.iter().filter(|root| source.is_none_or(|source| source == root.source));
+        let all: Vec<SessionLocation> =
+            roots.flat_map(|root| reader_of(root.source).find(root, Hints::Read).sessions).collect();
+        let exact: Vec<&SessionLocation> = all.iter().filter(|location| location.id == wanted).collect();
+        if !exact.is_empty() {
+            return one_of(&exact, wanted);
+        }
+        let fitting: Vec<&SessionLocation> = match wanted.is_empty() {
+            true => Vec::new(),
+            false => all.iter().filter(|location| location.id.starts_with(wanted)).collect(),
+        };
+        if !fitting.is_empty() || wanted.len() < SHORTEST_ALIAS {
+            return one_of(&fitting, wanted);
+        }
+        Ok(all.iter().find(|location| has_id(location, wanted)).cloned())
+    }
+}
+
+/// The source and the id of a name that says both.
+pub(crate) fn with_source(wanted: &str) -> Option<(TranscriptSource, &str)> {
+    let (name, id) = wanted.split_once(':')?;
+    // Lists have it as a URI.
+    let id = id.strip_prefix('/').unwrap_or(id);
+    let source = readers().iter().map(|reader| reader.source()).find(|source| source.name() == name)?;
+    Some((source, id))
+}
+
+/// What a path is. Words that no file is called by are no path.
+pub(crate) fn session_at_path(wanted: &str) -> Option<Result<PathSession, NameError>> {
+    let path = Path::new(wanted);
+    let has_extension =
+        path.extension().is_some_and(|extension| ["json", "jsonl", "zst"].iter().any(|it| extension == *it));
+    match fs::metadata(path) {
+        Ok(_) if has_extension || wanted.contains(std::path::is_separator) => Some(look(path)),
+        // Nothing else is called so.
+        Err(error) if has_extension || path.is_absolute() || wanted.starts_with('.') => {
+            Some(Err(NameError::Io { path: path.to_owned(), error }))
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn look(path: &Path) -> Result<PathSession, NameError> {
+    Ok(match prepared_import::find(path)? {
+        prepared_import::PathContent::CopilotCli(log) => {
+            PathSession::Session(Box::new(locate(TranscriptSource::CopilotCli, &log)?))
+        }
+        prepared_import::PathContent::Foreign(location) => PathSession::Session(location),
+        prepared_import::PathContent::Log(log) => PathSession::Log(log),
+    })
+}
+
+fn one_of(found: &[&SessionLocation], wanted: &str) -> Result<Option<SessionLocation>, NameError> {
+    match found {
+        [] => Ok(None),
+        [one] => Ok(Some((*one).clone())),
+        several => {
+            let names: Vec<String> = several.iter().map(|one| one.path.display().to_string()).take(5).collect();
+            let more = several.len().saturating_sub(names.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Err(NameError::Several { wanted: wanted.to_owned(), found: format!("{}{more}", names.join(", ")) })
+        }
+    }
+}
+
+/// Whether the session itself says that it is also called so.
+fn has_id(location: &SessionLocation, wanted: &str) -> bool {
+    let read = reader_of(location.source).read(location, None, &mut |_| {});
+    read.is_ok_and(|reading| reading.session.has_id(wanted))
+}

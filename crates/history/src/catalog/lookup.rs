@@ -1,0 +1,51 @@
+//! The sessions that somebody means by a name.
+
+use rusqlite::params;
+
+use super::entry::CatalogEntry;
+use super::error::CatalogError;
+use super::store::{Catalog, read_entry};
+use crate::normal::TranscriptSource;
+
+/// How many sessions are given where a name says too little.
+const MAX_MATCHES: usize = 100;
+
+/// What a name may be, the most exact first.
+const NAMES: [&str; 4] = [
+    "id = ?1",
+    "source_id = ?1",
+    "EXISTS (SELECT 1 FROM json_each(entry, '$.session.aliases') WHERE value = ?1)",
+    "?1 <> '' AND (substr(source_id, 1, length(?1)) = ?1 OR substr(id, 1, length(?1)) = ?1)",
+];
+
+impl Catalog {
+    /// The session that a name means. Where several have it, the newest.
+    pub fn get(&self, name: &str) -> Result<Option<CatalogEntry>, CatalogError> {
+        Ok(self.candidates(None, name)?.into_iter().next())
+    }
+
+    /// The sessions that a name may mean, the newest first, a hundred at most: the catalog's own name of it, the id that its
+    /// tool uses, what the tool's agent calls it, or the beginning of one of the first two. What is exact goes before what
+    /// is not.
+    pub fn candidates(
+        &self,
+        source: Option<TranscriptSource>,
+        wanted: &str,
+    ) -> Result<Vec<CatalogEntry>, CatalogError> {
+        let reader = self.reader();
+        let source = source.map(TranscriptSource::name);
+        for name in NAMES {
+            let sql = format!(
+                "SELECT entry FROM session WHERE (?2 IS NULL OR source = ?2) AND ({name}) \
+                ORDER BY modified DESC, id DESC LIMIT {MAX_MATCHES}"
+            );
+            let mut statement = reader.prepare(&sql)?;
+            let rows = statement.query_map(params![wanted, source], read_entry)?;
+            let candidates: Vec<CatalogEntry> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+            if !candidates.is_empty() {
+                return Ok(candidates);
+            }
+        }
+        Ok(Vec::new())
+    }
+}

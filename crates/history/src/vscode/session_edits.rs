@@ -1,0 +1,52 @@
+//! What a session's editing session adds to its turns: what became of files in each request.
+
+use super::editing::{self, EditingSession};
+use super::find::editing_folder;
+use super::uri::same_uri;
+use crate::error::HistoryError;
+use crate::normal::{EditKind, ToolInput, TranscriptEdit, TranscriptPart, TranscriptTurn};
+use crate::reader::SessionLocation;
+
+/// The editing session of a session, where it has one.
+pub(super) fn editing_of(location: &SessionLocation) -> Result<Option<EditingSession>, HistoryError> {
+    match editing_folder(location).filter(|folder| folder.join("state.json").is_file()) {
+        Some(folder) => editing::read(&folder).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Adds to a turn what its request did to files. What the turn tells by itself is told once, with the lines that came and went.
+pub(super) fn add_edits(turn: &mut TranscriptTurn, editing: &EditingSession) {
+    for edit in editing.edits(&turn.id) {
+        let uri = same_uri(&edit.place.uri);
+        let is_by_call = is_told_by_call(turn, &edit);
+        let told = turn.parts.iter_mut().find_map(|part| match part {
+            TranscriptPart::Edit(told) if same_uri(&told.place.uri) == uri => Some(told),
+            _ => None,
+        });
+        match told {
+            Some(told) => {
+                told.added = told.added.or(edit.added);
+                told.removed = told.removed.or(edit.removed);
+                if edit.kind != EditKind::Edit {
+                    told.kind = edit.kind;
+                    told.from = told.from.take().or(edit.from);
+                }
+            }
+            // The call shows the text that it wrote.
+            None if is_by_call => {
+                let edit = TranscriptEdit { changes: Vec::new(), ..edit };
+                turn.parts.push(TranscriptPart::Edit(Box::new(edit)));
+            }
+            None => turn.parts.push(TranscriptPart::Edit(Box::new(edit))),
+        }
+    }
+}
+
+fn is_told_by_call(turn: &TranscriptTurn, edit: &TranscriptEdit) -> bool {
+    let path = edit.place.shown();
+    turn.tool_calls().any(|call| match &call.input {
+        ToolInput::Edits(edits) => edits.iter().any(|edit| edit.path == path),
+        _ => false,
+    })
+}

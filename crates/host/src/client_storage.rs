@@ -1,0 +1,545 @@
+//! Sessions whose storage is a provider's: a client at the other end of a connection keeps them.
+//!
+//! A provider has a store of its own name. Sessions that are made there are written there and nowhere else; this machine
+//! keeps their ids, times and counters ([`ClientStorageRegister`](crate::ClientStorageRegister)). A provider answers for the sessions that its client
+//! has created or resumed, so nothing is read before somebody asks for it, and a fork is a record until it is resumed.
+
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_fs::rpc::{Limits, ReconnectingCalls, Remote, RemoteCalls, StorageClientConfig, StorageClientConfigError};
+use grove_fs::workspace::Todos;
+use grove_fs::workspace::database::DatabaseError;
+use grove_fs::{ClientStore, FsError, Removal, SessionFs};
+use grove_tree::turns::TurnLimit;
+use grove_tree::{LogError, store as logs};
+use grove_work::MAX_PATH_BYTES;
+
+use crate::branch::SessionRequestError;
+use crate::host::{CreateError, Host, IdGenerationError};
+use crate::sequencer::{HostStopped, JournalScope, PublishedState, ToSequencer, WriteFailurePolicy};
+use crate::session::{ForkNotice, ForkPlan, StorageClientPresence, ToSession, TreeAnswer, TreeRequest};
+use crate::store::copy::{CopyError, CopyJob};
+use crate::store::register::{ClientStorageRow, ForkRecord};
+use crate::store::session_file::{self, Disposition, LoadError};
+use crate::store::stores::{ClientStorage, StoreError};
+use crate::store::{info, paths};
+
+/// Why sessions are not kept at a provider.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientStorageError {
+    #[error(transparent)]
+    Provider(#[from] StorageClientConfigError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    HostStopped(#[from] HostStopped),
+}
+
+/// Why a session at a provider is not resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is no session {0}: its provider has neither a session.json nor an events.jsonl of it")]
+    NotThere(SessionId),
+    #[error("the provider does not answer for session {id}: {reason}")]
+    NoAnswer { id: SessionId, reason: String },
+    #[error("{file} of session {id} cannot be read, and the session is left as it is: {reason}")]
+    Unreadable { id: SessionId, file: String, reason: String },
+    #[error("events.jsonl of session {0} has no turn any more, and had some: put it back, then resume the session")]
+    LostTurns(SessionId),
+    #[error(
+        "session {id} is a fork of {source_id}, which the provider does not answer for ({reason}): \
+         resume that one first, then this one"
+    )]
+    Source { id: SessionId, source_id: SessionId, reason: String },
+    #[error("there is a session {0} already, and it does not lie at this provider")]
+    Elsewhere(SessionId),
+    #[error("there is no agent to go on with in session {0}: add one")]
+    NoAgent(SessionId),
+    #[error(transparent)]
+    HostStopped(#[from] HostStopped),
+}
+
+/// Why a session at a provider is not forked.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("session {0} is not open: resume it first, then fork it")]
+    NotOpen(SessionId),
+    #[error("session {0} has nothing to fork yet: no turn of it is over")]
+    Empty(SessionId),
+    #[error("session {id} cannot be forked: {reason}")]
+    Refused { id: SessionId, reason: String },
+    #[error(transparent)]
+    IdGenerationError(#[from] IdGenerationError),
+    #[error("the fork could not be noted: {0}")]
+    ClientStorageRegister(FsError),
+    #[error(transparent)]
+    HostStopped(#[from] HostStopped),
+}
+
+/// Why a session at a provider is not deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is no session {0}")]
+    NotThere(SessionId),
+    #[error("the session is deleted, and that could not be noted: {0}")]
+    ClientStorageRegister(FsError),
+    #[error(transparent)]
+    HostStopped(#[from] HostStopped),
+}
+
+/// What became of the files of a session that was deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeleteOutcome {
+    /// The provider has removed them.
+    Files,
+    /// They are still there, for this reason: the provider does not answer for a session that its client has not open.
+    RowOnly(String),
+}
+
+impl Host {
+    /// Keeps the sessions of a store at a provider from now on. One that had this name before, and no active session, is
+    /// replaced. Sessions of other stores are not touched.
+    pub async fn attach_storage_client(
+        &self,
+        store: &StoreName,
+        config: StorageClientConfig,
+        calls: Arc<dyn RemoteCalls>,
+    ) -> Result<(), ClientStorageError> {
+        let wanted = store.clone();
+        let active = move |published: &PublishedState, _| {
+            published.state.sessions.values().filter(|session| session.store == wanted).count()
+        };
+        let active = self.0.sequencer.read(active).await?;
+        if active > 0 {
+            return Err(StoreError::SessionsActive(active).into());
+        }
+        let line = Arc::new(ReconnectingCalls::default());
+        line.connect(calls);
+        let limits = &self.0.config.limits;
+        let limits = Limits { call: limits.storage_call, late: limits.storage_late, ..Limits::default() };
+        let remote = Remote::new(line.clone(), limits);
+        let fs = Arc::new(ClientStore::new(Arc::new(remote), config)?);
+        Ok(self.stores().attach_storage_client(store, ClientStorage { fs, line })?)
+    }
+
+    /// A provider's connection is gone. Its sessions take nothing new until it is back.
+    pub async fn provider_left(&self, store: &StoreName) -> Result<(), HostStopped> {
+        let Some(client_storage) = self.stores().client_storage(store) else { return Ok(()) };
+        if !client_storage.line.is_connected() {
+            return Ok(());
+        }
+        client_storage.line.disconnect();
+        tracing::warn!(%store, "the provider of sessions is gone: until it is back they take nothing, and new ones are refused");
+        self.send_presence(store, StorageClientPresence::Away).await
+    }
+
+    /// A provider is back on another connection: what is held for it goes out, in its order.
+    pub async fn provider_returned(&self, store: &StoreName, calls: Arc<dyn RemoteCalls>) -> Result<(), HostStopped> {
+        let Some(client_storage) = self.stores().client_storage(store) else { return Ok(()) };
+        client_storage.line.connect(calls);
+        tracing::info!(%store, "the provider of sessions is back");
+        self.send_presence(store, StorageClientPresence::Back).await
+    }
+
+    async fn send_presence(&self, store: &StoreName, presence: StorageClientPresence) -> Result<(), HostStopped> {
+        let wanted = store.clone();
+        let mine = move |published: &PublishedState, _| {
+            let mine = published.state.sessions.values().filter(|session| session.store == wanted);
+            mine.map(|session| session.id.clone()).collect::<Vec<_>>()
+        };
+        for id in self.0.sequencer.read(mine).await? {
+            if let Some(handle) = self.open_session(&id) {
+                // A session that ends at this moment needs nobody.
+                handle.inbox.send(ToSession::StorageClient(presence)).await.ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// The provider of a store is gone for good. Its sessions are let go: they are there when somebody brings them again.
+    pub(crate) async fn release_provider(&self, store: &StoreName) -> Result<(), HostStopped> {
+        let wanted = store.clone();
+        let mine = move |published: &PublishedState, _| {
+            let mine = published.state.sessions.values().filter(|session| session.store == wanted);
+            mine.map(|session| session.id.clone()).collect::<Vec<_>>()
+        };
+        for id in self.0.sequencer.read(mine).await? {
+            // Where it is still there, what happened last is written now.
+            self.end_session_task(&id).await;
+            let removed = Event { at: self.0.env.clock.now(), change: Change::Session(id, SessionEvent::Removed) };
+            // What is held is never refused.
+            self.publish(vec![removed], WriteFailurePolicy::Hold, JournalScope::NumbersOnly).await?.ok();
+        }
+        self.provider_left(store).await?;
+        self.stores().release(store);
+        self.publish_session_count().await
+    }
+
+    /// The sessions that a store is known to have, the one that was touched last first.
+    pub fn client_storage(&self, store: &StoreName) -> Vec<ClientStorageRow> {
+        self.stores().register().rows(store)
+    }
+
+    /// Opens a session that a provider keeps. One that is open already is left as it is. A fork is written now.
+    pub async fn resume_client_stored(&self, store: &StoreName, id: &SessionId) -> Result<SessionUri, ResumeError> {
+        self.resume_client_stored_in(store, id, Vec::new()).await
+    }
+
+    /// The same in folders that the client names now. Without any, those folders of the session's file are used that the
+    /// client has declared as its own: a file that others may write opens no other folder of this machine.
+    pub(crate) async fn resume_client_stored_in(
+        &self,
+        store: &StoreName,
+        id: &SessionId,
+        folders: Vec<String>,
+    ) -> Result<SessionUri, ResumeError> {
+        if let Some((uri, lies_in)) = self.uri_and_store(id).await? {
+            return if lies_in == *store { Ok(uri) } else { Err(ResumeError::Elsewhere(id.clone())) };
+        }
+        if !self.stores().is_client_stored(store) {
+            return Err(StoreError::Unknown { name: store.clone(), known: self.stores().to_string() }.into());
+        }
+        let fs = self.stores().reach(store).await?;
+        if let Some(fork) = self.stores().register().unwritten_fork(store, id) {
+            self.write_fork(&fs, store, id, fork).await?;
+        }
+        let mut session = Box::pin(self.read_client_stored(&fs, store, id)).await?;
+        let declared = fs.initial_cwd();
+        session.working_directories.retain(|folder| declared.as_deref().is_some_and(|home| is_inside(folder, home)));
+        if !folders.is_empty() {
+            session.working_directories = folders;
+        }
+        if session.working_directories.is_empty() {
+            session.working_directories.extend(declared);
+        }
+        let (uri, at) = (session.uri.clone(), self.0.env.clock.now());
+        let (times, turns) =
+            ((session.created_at, session.modified_at), session.main_chat().map_or(0, |c| c.turns.len()));
+        let register = self.stores().register();
+        let is_new = !register.is_known(store, id);
+        if let Err(error) = register.note(store, id, times, if is_new { turns as u64 } else { 0 }).await {
+            tracing::warn!(session = %id, %error, "the register of entrusted sessions could not be written");
+        }
+        self.0.sequencer.tell(ToSequencer::AddLoaded(Box::new(session))).await?;
+        let listed = Event { at, change: Change::Session(id.clone(), SessionEvent::Listed) };
+        // What is held is never refused.
+        self.publish(vec![listed], WriteFailurePolicy::Hold, JournalScope::NumbersOnly).await?.ok();
+        self.session(&uri).await?;
+        self.publish_session_count().await?;
+        Ok(uri)
+    }
+
+    /// Notes a fork of an open session: with everything, or with what was said before an entry of the user's. It is written
+    /// when it is first resumed. Without a name it is called after its source.
+    pub async fn fork_client_stored(
+        &self,
+        store: &StoreName,
+        source: &SessionId,
+        before: Option<String>,
+        name: Option<String>,
+    ) -> Result<SessionId, ForkError> {
+        self.stores().reach(store).await?;
+        let open = self.uri_and_store(source).await?.filter(|(_, lies_in)| lies_in == store);
+        let (uri, _) = open.ok_or_else(|| ForkError::NotOpen(source.clone()))?;
+        let refused = |reason: String| ForkError::Refused { id: source.clone(), reason };
+        let main = ChatId::from(Session::MAIN_CHAT);
+        let asked = self.ask_tree(&(uri.clone(), main.clone()), TreeRequest::PlanFork { before }).await;
+        let cut = match asked {
+            Ok(asked) => asked.answer().await,
+            Err(error) => Err(error),
+        };
+        let ForkPlan { main: cut, title, .. } = match cut {
+            Ok(TreeAnswer::PlanFork(fork_plan)) => *fork_plan,
+            Ok(_) => return Err(ForkError::NotOpen(source.clone())),
+            Err(SessionRequestError::HostStopped(stopped)) => return Err(stopped.into()),
+            Err(error) => return Err(refused(error.to_string())),
+        };
+        let origin = cut.origin;
+        if origin.log.boundary == 0 {
+            return Err(ForkError::Empty(source.clone()));
+        }
+        let id = SessionId::from(self.new_id()?);
+        let branch = origin.log.extent == LogScope::Branch;
+        let record = ForkRecord {
+            source: source.clone(),
+            at: self.0.env.clock.now(),
+            boundary: origin.log.boundary,
+            leaf: origin.log.leaf.clone(),
+            until: origin.log.until,
+            branch,
+            written: false,
+        };
+        self.stores().register().note_fork(store, &id, record).await.map_err(ForkError::ClientStorageRegister)?;
+        // How it is called is not for this machine's disk: the source's log says it, and is asked when it is written.
+        let title = match name.as_deref().map(SessionTitle::given).filter(|name| !name.is_none()) {
+            Some(name) => name,
+            None => title.of_fork(),
+        };
+        let title = title.text().to_owned();
+        let until = origin.log.leaf.filter(|_| branch);
+        let told = ForkNotice { session: id.clone(), title, chat: main, until };
+        if let Some(handle) = self.open_session(source) {
+            handle.inbox.send(ToSession::ForkNotice(Box::new(told))).await.ok();
+        }
+        Ok(id)
+    }
+
+    /// Deletes a session: its files where the provider answers for it, and what is known of it here.
+    pub async fn delete_client_stored(&self, store: &StoreName, id: &SessionId) -> Result<DeleteOutcome, DeleteError> {
+        let fs = self.stores().get(store)?;
+        let register = self.stores().register();
+        let open = self.uri_and_store(id).await?.filter(|(_, lies_in)| lies_in == store);
+        if open.is_none() && !register.is_known(store, id) {
+            return Err(DeleteError::NotThere(id.clone()));
+        }
+        if let Some((uri, _)) = open {
+            self.dispose_session(&uri).await?;
+        }
+        let removed = fs.rm(&paths::folder(id), Removal::Everything).await;
+        register.forget(store, id).await.map_err(DeleteError::ClientStorageRegister)?;
+        Ok(match removed {
+            Ok(()) | Err(FsError::NotFound { .. }) => DeleteOutcome::Files,
+            Err(error) => DeleteOutcome::RowOnly(error.to_string()),
+        })
+    }
+
+    /// How a session that is known is called, and where it lies.
+    async fn uri_and_store(&self, id: &SessionId) -> Result<Option<(SessionUri, StoreName)>, HostStopped> {
+        let wanted = id.clone();
+        let look = move |published: &PublishedState, _| {
+            let evicted = || published.evicted.get(&wanted).map(|evicted| &evicted.session);
+            let session = published.state.sessions.get(&wanted).or_else(evicted);
+            session.map(|session| (session.uri.clone(), session.store.clone()))
+        };
+        self.0.sequencer.read(look).await
+    }
+
+    /// Begins the folder of a new session at its provider, so that it is there before anybody hears of it.
+    pub(crate) async fn begin_client_stored(&self, fs: &dyn SessionFs, session: &Session) -> Result<(), CreateError> {
+        let refused =
+            |error: FsError| CreateError::Provider { store: session.store.clone(), reason: reason_of(&error) };
+        for path in [paths::session_file(&session.id), paths::log(&session.id, &Session::MAIN_CHAT.into())] {
+            if asked(fs, &path).await.map_err(refused)? {
+                return Err(CreateError::Kept(session.id.clone()));
+            }
+        }
+        session_file::write_any(fs, session, 0, Disposition::Kept).await.map_err(refused)?;
+        let times = (session.created_at, session.modified_at);
+        let noted = self.stores().register().note(&session.store, &session.id, times, 0).await;
+        noted.map_err(CreateError::Folder)
+    }
+
+    /// Reads a session from its provider, with its newest turns. It is what it was, or an error that says what is wrong.
+    async fn read_client_stored(
+        &self,
+        fs: &Arc<dyn SessionFs>,
+        store: &StoreName,
+        id: &SessionId,
+    ) -> Result<Session, ResumeError> {
+        let main = ChatId::from(Session::MAIN_CHAT);
+        let no_answer = |error: FsError| ResumeError::NoAnswer { id: id.clone(), reason: reason_of(&error) };
+        let unreadable = |file: &str, reason: String| {
+            let file = file.to_owned();
+            ResumeError::Unreadable { id: id.clone(), file, reason }
+        };
+        let log = paths::log(id, &main);
+        let file = match session_file::read(fs.as_ref(), id).await {
+            // The client keeps the file; what is allowed on this machine is not for it to say.
+            Ok(file) => file.in_store(store.clone()).without_permissions(),
+            Err(LoadError::Fs(FsError::NotFound { .. })) if asked(fs.as_ref(), &log).await.map_err(no_answer)? => {
+                return self.rebuilt(fs, store, id).await;
+            }
+            Err(LoadError::Fs(FsError::NotFound { .. })) => return Err(ResumeError::NotThere(id.clone())),
+            Err(LoadError::Fs(error)) => return Err(no_answer(error)),
+            Err(error) => return Err(unreadable("session.json", error.to_string())),
+        };
+        if file.id() != id {
+            return Err(unreadable("session.json", format!("it is that of session {}", file.id())));
+        }
+        let had_turns = Box::pin(session_file::with_turns(file, fs.as_ref(), &self.0.config.limits)).await;
+        match had_turns {
+            Ok((_, Some(_))) => Err(ResumeError::LostTurns(id.clone())),
+            Ok((session, None)) => Ok(session),
+            Err(LoadError::Fs(error)) => Err(no_answer(error)),
+            Err(error) => Err(unreadable("events.jsonl", error.to_string())),
+        }
+    }
+
+    /// A session of which only the log is left.
+    async fn rebuilt(
+        &self,
+        fs: &Arc<dyn SessionFs>,
+        store: &StoreName,
+        id: &SessionId,
+    ) -> Result<Session, ResumeError> {
+        let main = ChatId::from(Session::MAIN_CHAT);
+        let unreadable = |reason: String| {
+            let file = "events.jsonl".to_owned();
+            ResumeError::Unreadable { id: id.clone(), file, reason }
+        };
+        let limits = &self.0.config.limits;
+        let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+        let window = session_file::read_turns(fs.as_ref(), id, &main, None, None, limit).await;
+        let window = window.map_err(|error| unreadable(error.to_string()))?;
+        let path = paths::log(id, &main);
+        let opened = logs::open_log(fs.as_ref(), &path, &mut String::new).await;
+        let index = opened.map_err(|error: LogError| unreadable(error.to_string()))?.index;
+        let provider = self.default_provider().ok_or_else(|| ResumeError::NoAgent(id.clone()))?;
+        let new = NewSession {
+            id: id.clone(),
+            uri: SessionUri::from(format!("{provider}:/{id}")),
+            provider,
+            model: None,
+            working_directories: index
+                .header()
+                .and_then(|header| header.cwd())
+                .filter(|cwd| cwd.len() <= MAX_PATH_BYTES)
+                .into_iter()
+                .collect(),
+            config: None,
+            store: store.clone(),
+        };
+        let begun = window.turns.first().map_or_else(|| self.0.env.clock.now(), |turn| turn.started_at);
+        let mut session = Session::new(&new, begun);
+        session.set_title(&SessionTitle::given(&index.name().unwrap_or_default()));
+        session.lifecycle = Lifecycle::Ready;
+        session.modified_at = window.turns.last().map_or(begun, |turn| turn.ended_at);
+        if let Some(chat) = session.chats.first_mut() {
+            (chat.turns, chat.has_older_turns) = (window.turns, window.older);
+            (chat.modified_at, chat.touched_at) = (session.modified_at, session.modified_at);
+        }
+        session.catalogue = session.chats.iter().map(Chat::row).collect();
+        Ok(session)
+    }
+
+    /// Writes a fork of which there is only a record.
+    async fn write_fork(
+        &self,
+        fs: &Arc<dyn SessionFs>,
+        store: &StoreName,
+        id: &SessionId,
+        fork: ForkRecord,
+    ) -> Result<(), ResumeError> {
+        let from = |reason: String| ResumeError::Source { id: id.clone(), source_id: fork.source.clone(), reason };
+        let source = session_file::read(fs.as_ref(), &fork.source).await.map_err(|error| from(error.to_string()))?;
+        let source = source.in_store(store.clone()).without_permissions().without_turns();
+        let no_answer = |error: FsError| ResumeError::NoAnswer { id: id.clone(), reason: reason_of(&error) };
+        // A provider that has no handler for the fork says so before anything is copied.
+        asked(fs.as_ref(), &paths::session_file(id)).await.map_err(no_answer)?;
+        let main = ChatId::from(Session::MAIN_CHAT);
+        let named = named_by_source(fs.as_ref(), &fork.source, id).await;
+        let title = named.map_or_else(|| source.session_title().of_fork(), |name| SessionTitle::given(&name));
+        let mut origin = ChatOrigin {
+            session: fork.source.clone(),
+            store: store.clone(),
+            chat: main.clone(),
+            uri: None,
+            turn: None,
+            kind: OriginKind::Fork,
+            log: fork.log(),
+        };
+        let mut job = CopyJob {
+            from: fs.clone(),
+            to: fs.clone(),
+            origin: Arc::new(origin.clone()),
+            index: None,
+            session: id.clone(),
+            chat: main.clone(),
+            title: title.text().to_owned(),
+            at: fork.at,
+            cwd: source.working_directories.first().map_or("/", String::as_str).to_owned(),
+        };
+        job.run().await.map_err(|error: CopyError| from(error.to_string()))?;
+        copy_todos(fs.as_ref(), &fork.source, id).await;
+        let limits = &self.0.config.limits;
+        let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+        let window = session_file::read_turns(fs.as_ref(), id, &main, None, None, limit).await;
+        let window = window.map_err(|error| from(error.to_string()))?;
+        origin.turn = window.turns.last().map(|turn| turn.id.clone());
+        let new = NewSession {
+            id: id.clone(),
+            uri: SessionUri::from(format!("{}:/{id}", source.provider)),
+            provider: source.provider.clone(),
+            model: source.model.clone(),
+            working_directories: source.working_directories.clone(),
+            config: source.config.clone(),
+            store: store.clone(),
+        };
+        let turns = window.turns.len() as u64;
+        let mut session = Session::new(&new, fork.at);
+        session.set_title(&title);
+        session.lifecycle = Lifecycle::Ready;
+        if let Some(chat) = session.chats.first_mut() {
+            chat.origin = Some(Arc::new(origin));
+            (chat.turns, chat.has_older_turns) = (window.turns, window.older);
+        }
+        session_file::write_any(fs.as_ref(), &session, 0, Disposition::Kept).await.map_err(no_answer)?;
+        if let Err(error) = self.stores().register().fork_written(store, id, turns).await {
+            tracing::warn!(session = %id, %error, "the register of entrusted sessions could not be written");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a folder is another one or lies below it. Both may be URIs or paths, of whatever system.
+fn is_inside(folder: &str, home: &str) -> bool {
+    let path = |text: &str| {
+        let path = grove_work::local_path(text).map_or_else(|_| text.to_owned(), |path| path.display().to_string());
+        path.replace('\\', "/")
+    };
+    let (folder, home) = (path(folder), path(home));
+    let has_dots = folder.split('/').any(|part| part == "..");
+    let rest = folder.strip_prefix(home.trim_end_matches('/'));
+    !has_dots && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether a file is there. A provider that has no handler answers that nothing is where it is only asked whether
+/// something is, so the file is looked at.
+async fn asked(fs: &dyn SessionFs, path: &str) -> Result<bool, FsError> {
+    match fs.stat(path).await {
+        Ok(_) => Ok(true),
+        Err(FsError::NotFound { .. } | FsError::NotADirectory { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What went wrong, without the path: that is ours, and tells a provider's client nothing.
+fn reason_of(error: &FsError) -> String {
+    match error {
+        FsError::Other { reason, .. } => reason.clone(),
+        error => error.to_string(),
+    }
+}
+
+/// Takes the todo list of a session along, where the provider has databases. They are no files there. A list that cannot be
+/// copied does not hold up the fork.
+async fn copy_todos(fs: &dyn SessionFs, source: &SessionId, fork: &SessionId) {
+    let folders = (paths::folder(source), paths::folder(fork));
+    let (Some(from), Some(to)) = (fs.database(&folders.0), fs.database(&folders.1)) else { return };
+    let copied = async {
+        for todo in Todos::of(&*from).list().await? {
+            Todos::of(&*to).put(&todo).await?;
+        }
+        Ok::<_, DatabaseError>(())
+    };
+    if copied.await.is_err() {
+        tracing::warn!(session = %fork, "the todo list of an entrusted session did not go with its fork");
+    }
+}
+
+/// How the log of a fork's source says that the fork is called.
+async fn named_by_source(fs: &dyn SessionFs, source: &SessionId, fork: &SessionId) -> Option<String> {
+    let main = ChatId::from(Session::MAIN_CHAT);
+    let (path, side) = (paths::log(source, &main), paths::side_index(source, &main));
+    let index = logs::open_log_with_side_index(fs, &path, &side, &mut String::new).await.ok()?.index;
+    let entry = index.find(&info::id_of("into", fork))?;
+    let lines = logs::read_lines(fs, &path, &index, &[entry]).await.ok()?;
+    info::title_of(lines.first()?)
+}

@@ -1,0 +1,186 @@
+//! What goes out of a connection: framed in pieces, and written within its time.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures_util::SinkExt;
+use tokio::io::AsyncWriteExt;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Error as SocketError;
+
+use super::frame_log::{FrameDirection, FrameTap};
+use super::queue::{AnswerPermit, DisconnectReason, EventFrames, Outgoing};
+use super::{FRAMED, PIECES, frame};
+use crate::env::{Clock, Stream};
+use crate::host::Host;
+
+/// The messages that something in a queue comes to.
+pub(crate) enum Texts {
+    None,
+    One(Arc<str>),
+    QueuedAnswer(String, AnswerPermit),
+    EventFrames(Arc<EventFrames>),
+    /// Nothing more follows.
+    Last(DisconnectReason),
+}
+
+impl Texts {
+    /// Puts an item into words. There is no arm for the rest, so that nothing is dropped that somebody adds.
+    pub(crate) async fn of(item: Outgoing, host: &Host) -> Self {
+        match item {
+            Outgoing::Frame(text) | Outgoing::Event(_, text) => Texts::One(text),
+            Outgoing::QueuedNotice(notice) => Texts::One(notice.frame),
+            Outgoing::EventFrames(events) => Texts::EventFrames(events),
+            Outgoing::MergedDelta(merged) => {
+                let event = merged.first.merged(merged.text, merged.last_seq);
+                event.frame(merged.dialect, &host.0.config.registry).map_or(Texts::None, Texts::One)
+            }
+            Outgoing::QueuedAnswer(answer) => Self::answer(answer),
+            // A batch of notifications has no answer.
+            Outgoing::Slot(place) => place.await.map_or(Texts::None, Self::answer),
+            Outgoing::Last(reason) => Texts::Last(reason),
+        }
+    }
+
+    fn answer(answer: super::QueuedAnswer) -> Self {
+        let (text, permit) = answer.into_text();
+        Texts::QueuedAnswer(text, permit)
+    }
+}
+
+/// Gives a write its time. One that is done at once costs no timer.
+pub(crate) async fn in_time<T, E: From<io::Error>>(
+    clock: &dyn Clock,
+    limit: Duration,
+    write: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let mut write = pin!(write);
+    if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await {
+        return done;
+    }
+    tokio::select! {
+        biased;
+        done = write => done,
+        () = clock.sleep(limit) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+    }
+}
+
+/// What is to be written, in pieces. It survives a write that is given up half-way.
+#[derive(Default)]
+pub(super) struct WriteBuffer {
+    pieces: VecDeque<Bytes>,
+    /// The first piece is written in part.
+    begun: bool,
+    /// Held until everything is written.
+    permits: Vec<AnswerPermit>,
+}
+
+impl WriteBuffer {
+    /// Frames what was taken from the queue, as much of it as is written at once. Gives the reason to close, where that
+    /// came up.
+    pub(super) async fn add(
+        &mut self,
+        items: &mut VecDeque<Outgoing>,
+        host: &Host,
+        tap: Option<&FrameTap>,
+    ) -> Option<DisconnectReason> {
+        let mut own = Vec::new();
+        let recorded = |text: &str| {
+            if let Some(tap) = tap {
+                tap.record(FrameDirection::ToClient, text);
+            }
+        };
+        let mut framed = 0;
+        while framed + own.len() < FRAMED
+            && let Some(item) = items.pop_front()
+        {
+            match Texts::of(item, host).await {
+                Texts::None => {}
+                Texts::One(text) => {
+                    recorded(&text);
+                    frame::text(&text, &mut own);
+                }
+                Texts::QueuedAnswer(text, permit) => {
+                    recorded(&text);
+                    frame::text(&text, &mut own);
+                    self.permits.push(permit);
+                }
+                Texts::EventFrames(events) => {
+                    if tap.is_some() {
+                        events.frames.iter().for_each(|(_, text)| recorded(text));
+                    }
+                    framed += own.len() + events.framed.len();
+                    self.push(&mut own);
+                    self.pieces.push_back(events.framed.clone());
+                }
+                Texts::Last(reason) => {
+                    self.push(&mut own);
+                    return Some(reason);
+                }
+            }
+        }
+        self.push(&mut own);
+        None
+    }
+
+    fn push(&mut self, own: &mut Vec<u8>) {
+        if !own.is_empty() {
+            self.pieces.push_back(std::mem::take(own).into());
+        }
+    }
+
+    /// Writes everything. Each step of it may take so long.
+    pub(super) async fn write<S: Stream>(
+        &mut self,
+        socket: &mut WebSocketStream<S>,
+        clock: &dyn Clock,
+        limit: Duration,
+    ) -> Result<(), SocketError> {
+        // What tungstenite had to say (a pong) must be out before something else is written beside it.
+        in_time(clock, limit, socket.flush()).await?;
+        while !self.pieces.is_empty() {
+            in_time(clock, limit, self.write_some(socket.get_mut(), PIECES)).await?;
+        }
+        // What TLS has taken lies in its own buffer until then.
+        in_time(clock, limit, socket.get_mut().flush()).await?;
+        self.permits.clear();
+        Ok(())
+    }
+
+    /// Writes the rest of the piece that is written in part.
+    pub(super) async fn finish_begun<S: Stream>(&mut self, socket: &mut WebSocketStream<S>) -> Result<(), SocketError> {
+        while self.begun {
+            self.write_some(socket.get_mut(), 1).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_some(&mut self, stream: &mut impl Stream, most: usize) -> io::Result<()> {
+        let mut slices = [IoSlice::new(&[]); PIECES];
+        let count = self.pieces.len().min(most);
+        for (slice, piece) in slices.iter_mut().zip(self.pieces.iter().take(count)) {
+            *slice = IoSlice::new(piece);
+        }
+        let mut written = stream.write_vectored(&slices[..count]).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        while let Some(piece) = self.pieces.front_mut() {
+            if written < piece.len() {
+                self.begun |= written > 0;
+                piece.advance(written);
+                break;
+            }
+            written -= piece.len();
+            self.pieces.pop_front();
+            self.begun = false;
+        }
+        Ok(())
+    }
+}

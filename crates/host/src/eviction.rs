@@ -1,0 +1,152 @@
+//! Sessions that nobody looks at go back to their folders, and come again when somebody wants something of them.
+//!
+//! Time is counted in rounds. A session that was wanted in neither of the last two, that nobody hears of, and that has nothing
+//! to do, ends its task and leaves the published state; its row stays in lists. Both happen under the lock of the sessions, so
+//! that whoever wants it next finds it either as it was or in its folder, and never in between.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use grove_core::SessionId;
+
+use crate::host::Host;
+use crate::sequencer::{HostStopped, ToSequencer};
+use crate::session::ToSession;
+use crate::session::spills::SessionSpills;
+
+/// Of how many sessions is noted when they were wanted. One past it might rest a moment before somebody looks at it, who then
+/// hears that it is not there; the next try finds it.
+const MAX_TRACKED_SESSIONS: usize = 100_000;
+
+/// What is known of when sessions were wanted, and what they left when they went to rest.
+#[derive(Debug, Default)]
+pub(crate) struct EvictionState {
+    round: u64,
+    /// The round in which each was last wanted.
+    wanted: HashMap<SessionId, u64>,
+    /// Temporary files of sessions that rest: their agents were told of them.
+    spills: HashMap<SessionId, SessionSpills>,
+}
+
+impl EvictionState {
+    fn note(&mut self, id: &SessionId) {
+        if self.wanted.len() < MAX_TRACKED_SESSIONS || self.wanted.contains_key(id) {
+            self.wanted.insert(id.clone(), self.round);
+        }
+    }
+
+    /// Begins a round, and forgets what the rounds before the last one knew.
+    fn next_round(&mut self) {
+        self.round += 1;
+        let round = self.round;
+        self.wanted.retain(|_, wanted| *wanted + 1 >= round);
+    }
+
+    fn is_wanted(&self, id: &SessionId) -> bool {
+        self.wanted.contains_key(id)
+    }
+
+    /// The temporary files of a session that does not rest any more.
+    pub(crate) fn take_spills(&mut self, id: &SessionId) -> Option<SessionSpills> {
+        self.spills.remove(id)
+    }
+}
+
+impl Host {
+    /// Notes that somebody wants something of a session.
+    pub(crate) fn mark_used(&self, id: &SessionId) {
+        self.sessions().rest.note(id);
+    }
+
+    /// Has sessions rest from now on, for as long as the host lives.
+    pub(crate) fn start_eviction(&self) {
+        let idle = self.0.config.limits.session_idle;
+        if idle.is_zero() {
+            return;
+        }
+        let (host, clock) = (Arc::downgrade(&self.0), self.0.env.clock.clone());
+        self.0.env.spawn.spawn(Box::pin(async move {
+            loop {
+                clock.sleep(idle).await;
+                let Some(host) = host.upgrade().map(Host) else { return };
+                if host.eviction_round().await.is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    async fn eviction_round(&self) -> Result<(), HostStopped> {
+        self.sessions().rest.next_round();
+        let idle_sessions = self.0.sequencer.idle_sessions().await?;
+        for (id, store) in idle_sessions {
+            // What a provider keeps is its to let go of.
+            if self.0.env.stores.is_client_stored(&store) {
+                continue;
+            }
+            let sessions = self.sessions();
+            if sessions.stopping || sessions.rest.is_wanted(&id) {
+                continue;
+            }
+            match sessions.open.get(&id) {
+                // One that has too much to do to hear of it does not rest.
+                Some(handle) => drop(handle.inbox.try_send(ToSession::Evict)),
+                None => drop(self.0.sequencer.tell_now(ToSequencer::Evict(id.clone()))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the task of a session out, if nobody wants anything of it at this moment. Gives whether it did.
+    pub(crate) fn rest(&self, id: &SessionId, spills: &SessionSpills, is_unwanted: impl FnOnce() -> bool) -> bool {
+        let mut sessions = self.sessions();
+        if sessions.stopping || sessions.rest.is_wanted(id) || !is_unwanted() {
+            return false;
+        }
+        // A sequencer that is too busy to hear of it is asked in a later round.
+        if !self.0.sequencer.tell_now(ToSequencer::Evict(id.clone())) {
+            return false;
+        }
+        sessions.open.remove(id);
+        if spills.are_there() {
+            sessions.rest.spills.insert(id.clone(), spills.clone());
+        }
+        true
+    }
+
+    /// Removes the temporary files of sessions that rest, when the host stops.
+    pub(crate) async fn remove_spills_of_evicted(&self) {
+        let left = std::mem::take(&mut self.sessions().rest.spills);
+        for spills in left.into_values() {
+            spills.remove().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_wanted_in_this_round_or_the_last_does_not_rest() {
+        let (mut eviction_state, id) = (EvictionState::default(), SessionId::from("a"));
+        eviction_state.note(&id);
+        eviction_state.next_round();
+        assert!(eviction_state.is_wanted(&id), "it was wanted a moment ago, perhaps");
+        eviction_state.next_round();
+        assert!(!eviction_state.is_wanted(&id));
+        eviction_state.note(&id);
+        assert!(eviction_state.is_wanted(&id));
+    }
+
+    #[test]
+    fn what_is_noted_is_bounded() {
+        let mut eviction_state = EvictionState::default();
+        (0..=MAX_TRACKED_SESSIONS)
+            .for_each(|number| eviction_state.note(&SessionId::from(number.to_string().as_str())));
+        assert_eq!(eviction_state.wanted.len(), MAX_TRACKED_SESSIONS);
+        eviction_state.next_round();
+        eviction_state.next_round();
+        assert!(eviction_state.wanted.is_empty(), "and it is forgotten");
+    }
+}

@@ -1,0 +1,43 @@
+//! Letting go of sessions that nobody looks at: what is loaded follows what is open, not what there is.
+
+use grove_core::*;
+
+use super::{EvictedSession, Resource, Sequencer};
+use crate::store::session_file;
+
+impl Sequencer {
+    /// The loaded sessions that could be let go.
+    pub(super) fn idle_sessions(&self) -> Vec<(SessionId, StoreName)> {
+        let all = self.published.state.sessions.values().filter(|session| self.is_evictable(session));
+        all.map(|session| (session.id.clone(), session.store.clone())).collect()
+    }
+
+    /// Lets go of one, where that is still so. What it says in lists stays.
+    pub(super) fn rest(&mut self, id: &SessionId) {
+        let Some(session) = self.published.state.sessions.get(id) else { return };
+        if !self.is_evictable(session) {
+            return;
+        }
+        let Some(file) = session_file::SessionFile::at_rest(session) else { return };
+        let evicted = EvictedSession { failed: file.failed, session: file.without_turns() };
+        self.published.state.sessions.remove(id);
+        self.published.evicted.insert(id.clone(), evicted);
+        self.names.remove(id);
+    }
+
+    /// Whether nobody hears of a session, its folder has all of it, and nothing runs or waits in it.
+    fn is_evictable(&self, session: &Session) -> bool {
+        let is_heard = |resource: Resource| self.subscribers.contains_key(&resource);
+        let listeners = self.listeners.get(&session.id).into_iter().flatten();
+        !self.unpersisted.contains_key(&session.id)
+            && session.lifecycle != Lifecycle::Creating
+            && session.chats.iter().all(is_at_rest)
+            && !is_heard(Resource::Session(session.id.clone()))
+            && !session.chats.iter().any(|chat| is_heard(Resource::Chat(session.id.clone(), chat.id.clone())))
+            && listeners.filter(|listener| !listener.is_closed()).count() == 0
+    }
+}
+
+fn is_at_rest(chat: &Chat) -> bool {
+    chat.active.is_none() && chat.steering.is_none() && chat.queued.is_empty()
+}

@@ -1,0 +1,96 @@
+//! What programs that hooks run may do: the tree of one chat, by a token of their own, one request at a time.
+
+use axum::body::to_bytes;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use grove_wire::ahp::error_code;
+use grove_wire::jsonrpc::{self, ErrorObject, Frame, RpcMessage};
+use grove_wire::x_grove::Method;
+
+use super::access::bearer;
+use super::{AccessError, Admission, ListenerState, TokenId};
+use crate::dialect::x_grove::{self, MessageShape};
+
+/// How large such a request may be.
+const MAX_BODY_BYTES: usize = 64 << 10;
+
+/// Answers a JSON-RPC request with an `x-grove/` method about the chat that the token opens.
+pub(super) async fn answer(
+    State(server): State<ListenerState>,
+    Extension(client_admission): Extension<Admission>,
+    request: Request,
+) -> Response {
+    let token = bearer(request.headers()).map(str::to_owned);
+    let place = token.as_deref().and_then(|token| server.host.0.leases.place(token));
+    let (Some(token), Some(place)) = (token, place) else { return AccessError::Bearer.into_response() };
+    // A summary takes its time, and no stranger may cut it short.
+    if let Err(full) = client_admission.admit(TokenId::lease(&token)) {
+        return full.into_response();
+    }
+    let Ok(body) = to_bytes(request.into_body(), MAX_BODY_BYTES).await else {
+        return (StatusCode::PAYLOAD_TOO_LARGE, "the request is too large\n").into_response();
+    };
+    let text = String::from_utf8_lossy(&body);
+    let answer = match jsonrpc::parse(&text) {
+        Ok(Frame::Single(Ok(RpcMessage::Request(request)))) => match Method::named(&request.method) {
+            Some(method) if !is_open(method) => jsonrpc::error(Some(&request.id), &closed(method)),
+            Some(method) => {
+                let id = request.id.clone();
+                match x_grove::begin(&server.host, request.id, method, request.params, place, MessageShape::Ahp).await {
+                    Ok(begun) => begun.answer(&server.host).await,
+                    Err(error) => jsonrpc::error(Some(&id), &error),
+                }
+            }
+            None => jsonrpc::error(Some(&request.id), &ErrorObject::unknown_method(&request.method)),
+        },
+        Ok(Frame::Single(Err(invalid))) => jsonrpc::error(invalid.id.as_ref(), &invalid.error),
+        Ok(_) => jsonrpc::error(None, &ErrorObject::invalid_request("one request at a time is answered here")),
+        Err(error) => jsonrpc::error(None, &error),
+    };
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], answer).into_response()
+}
+
+/// Whether such a token opens it: what looks at the chat's tree, or changes it. There is no arm for the rest, so that
+/// somebody decides about each method that is added.
+fn is_open(method: Method) -> bool {
+    match method {
+        Method::Tree
+        | Method::Entries
+        | Method::Navigate
+        | Method::Label
+        | Method::Branch
+        | Method::Fork
+        | Method::Merge
+        | Method::Compact
+        | Method::Abort => true,
+        // Its name, its folder, what it has beside its conversation, where it lies, and what is about other sessions.
+        Method::Rename
+        | Method::Permissions
+        | Method::SetWorkingDirectory
+        | Method::Migrate
+        | Method::Workspace(_)
+        | Method::Handover(_)
+        | Method::Import(_)
+        | Method::Removal(_)
+        | Method::History(_)
+        | Method::Sessions(_) => false,
+    }
+}
+
+fn closed(method: Method) -> ErrorObject {
+    let words = format!("a hook's token opens the tree of its chat, and {} is not about that", method.as_str());
+    ErrorObject::new(error_code::PERMISSION_DENIED, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hooks_token_opens_the_tree_of_its_chat_and_nothing_else() {
+        let open: Vec<_> = Method::ALL.into_iter().filter(|method| is_open(*method)).map(Method::as_str).collect();
+        let tree = ["tree", "entries", "navigate", "label", "branch", "fork", "merge", "compact", "abort"];
+        assert_eq!(open, tree.map(|name| format!("x-grove/{name}")));
+    }
+}

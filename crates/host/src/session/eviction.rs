@@ -1,0 +1,65 @@
+//! The end of a task that has nothing to do, while its session goes on in its folder.
+
+use grove_agents::CloseReason;
+use grove_core::*;
+use tokio::sync::oneshot;
+
+use super::{AgentConnection, Flow, SessionTask};
+use crate::host::Host;
+
+impl SessionTask {
+    /// Ends the task, where it has nothing to do. Agents go first, so that none is left behind; the task follows when it is
+    /// asked again.
+    pub(super) async fn rest(&mut self) -> Flow {
+        if !self.is_idle() {
+            return Flow::On;
+        }
+        self.finish_workspace().await;
+        if self.release_agents() {
+            return Flow::On;
+        }
+        let Some(host) = self.session_context.host.upgrade().map(Host) else { return Flow::On };
+        let inbox = &self.inbox;
+        // The host's own is the only way to the task then, and nothing is on it.
+        let is_unwanted = || inbox.is_empty() && inbox.sender_strong_count() == 1;
+        match host.rest(&self.tip.id, &self.spills, is_unwanted) {
+            true => Flow::End,
+            false => Flow::On,
+        }
+    }
+
+    fn is_idle(&mut self) -> bool {
+        let is_creating = self.tip.lifecycle == Lifecycle::Creating;
+        let may_wait = self.unsaved_changes.is_some() || self.stopping.is_some() || self.outstanding.is_some();
+        let in_hand = self.folder_due || self.left.is_some() || !self.log_copy.is_empty() || !self.kept.is_settled();
+        let owed = !self.answer_slots.is_empty() || !self.resumed.is_empty() || !self.reports.is_empty();
+        let busy = self.chat_agents.values_mut().any(|chat_agent| {
+            let is_leaving = chat_agent
+                .leaving
+                .as_mut()
+                .is_some_and(|leaving| matches!(leaving.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
+            let is_opening = matches!(chat_agent.backend, AgentConnection::Opening(_));
+            let has_more =
+                chat_agent.running.is_some() || chat_agent.operation.is_some() || chat_agent.inherits.is_some();
+            is_leaving || is_opening || has_more || chat_agent.is_full
+        });
+        !(is_creating || may_wait || in_hand || owed || busy || !self.active_turns().is_empty())
+    }
+
+    /// Lets the agents go that are there. Gives whether there were any.
+    fn release_agents(&mut self) -> bool {
+        let mut any = false;
+        for chat_agent in self.chat_agents.values_mut() {
+            let AgentConnection::Ready(agent) = std::mem::take(&mut chat_agent.backend) else { continue };
+            any = true;
+            let (left, leaving) = oneshot::channel();
+            chat_agent.leaving = Some(leaving);
+            self.session_context.env.spawn.spawn(Box::pin(async move {
+                agent.close(CloseReason::Detached).await;
+                // Nobody may need another one.
+                left.send(()).ok();
+            }));
+        }
+        any
+    }
+}

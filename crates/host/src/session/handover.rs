@@ -1,0 +1,150 @@
+//! A session that goes to another host: what it has, and that it has left.
+//!
+//! Whoever moves it reads its folder through the session's task, which writes nothing while it answers. Between two answers it
+//! goes on as ever, so a stamp of all files says whether they are still those that were read: only then does it leave.
+
+use grove_core::*;
+use grove_fs::copy::{self, Inventory, SessionFolder};
+use grove_fs::names::RelativeName;
+use grove_fs::{Confined, FsError, SessionFs};
+
+use super::outbox::Outbox;
+use super::{MigrateError, SessionTask};
+use crate::sequencer::HostStopped;
+use crate::store::paths;
+use crate::store::session_file::{self, Disposition};
+use crate::store::store_move::MoveError;
+
+/// The file that is handed over without what holds on this host alone.
+const SESSION_FILE: &str = "session.json";
+
+/// What somebody who moves a session asks of it.
+#[derive(Clone, Debug)]
+pub(crate) enum HandoverRequest {
+    Files,
+    Read {
+        path: String,
+        offset: u64,
+        length: usize,
+    },
+    /// The session is there from now on, where its files are still those of the stamp and, where one is given, the seal.
+    Leave(RemoteSession, Option<String>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum HandoverAnswer {
+    Files(Box<HandoverManifest>),
+    Piece(Vec<u8>),
+    Left,
+}
+
+/// What a session has to hand over.
+#[derive(Clone, Debug)]
+pub(crate) struct HandoverManifest {
+    pub(crate) provider: ProviderId,
+    pub(crate) inventory: Inventory,
+    pub(crate) moved_to: Option<RemoteSession>,
+    pub(crate) moved_from: Option<RemoteSession>,
+    /// The folder that its agent works in, for the person who is asked for one at the other host.
+    pub(crate) working_directory: Option<String>,
+}
+
+impl SessionTask {
+    pub(super) async fn hand_over(
+        &mut self,
+        request: HandoverRequest,
+    ) -> Result<Result<HandoverAnswer, MigrateError>, HostStopped> {
+        if self.session_context.env.stores.is_client_stored(&self.tip.store) {
+            return Ok(Err(MigrateError::OfClient));
+        }
+        match request {
+            HandoverRequest::Files => Ok(self.inventory().await.map(|inventory| {
+                HandoverAnswer::Files(Box::new(HandoverManifest {
+                    provider: self.tip.provider.clone(),
+                    inventory,
+                    moved_to: self.tip.details.moved_to.clone(),
+                    moved_from: self.tip.details.moved_from.clone(),
+                    working_directory: self.tip.working_directories.first().cloned(),
+                }))
+            })),
+            HandoverRequest::Read { path, offset, length } => {
+                Ok(self.piece(&path, offset, length).await.map(HandoverAnswer::Piece))
+            }
+            HandoverRequest::Leave(to, seal) => {
+                self.leave_host(to, seal).await.map(|left| left.map(|()| HandoverAnswer::Left))
+            }
+        }
+    }
+
+    async fn inventory(&mut self) -> Result<Inventory, MigrateError> {
+        self.flush_for_reading().await?;
+        let folder = paths::folder(&self.tip.id);
+        let found =
+            copy::inventory(&SessionFolder { store: self.fs.as_ref(), folder: &folder, database: None }).await?;
+        if !found.not_files.is_empty() {
+            return Err(MoveError::NotFiles(found.not_files).into());
+        }
+        let portable = self.portable().await?;
+        Ok(found.with_session_file(&portable))
+    }
+
+    /// `session.json` as another host is given it.
+    async fn portable(&mut self) -> Result<Vec<u8>, MigrateError> {
+        let file = session_file::read_portable(self.fs.as_ref(), &self.tip.id).await;
+        file.map_err(|error| MigrateError::SessionFile(error.to_string()))
+    }
+
+    async fn piece(&mut self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>, MigrateError> {
+        let no_file = |_| MigrateError::NoFile(path.to_owned());
+        RelativeName::parse(path).map_err(no_file)?;
+        if path == SESSION_FILE {
+            let file = self.portable().await?;
+            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(file.len());
+            return Ok(file[start..].iter().copied().take(length).collect());
+        }
+        let folder = Confined::new(self.fs.as_ref(), &paths::folder(&self.tip.id))?.without_links();
+        match folder.read_range(path, offset, length).await {
+            Err(error @ FsError::NotFound { .. }) => Err(no_file(error)),
+            read => Ok(read?),
+        }
+    }
+
+    /// Says where the session is from now on. It stays here as it was, archived.
+    async fn leave_host(
+        &mut self,
+        to: RemoteSession,
+        seal: Option<String>,
+    ) -> Result<Result<(), MigrateError>, HostStopped> {
+        match self.inventory().await {
+            Ok(found) if found.stamp() == to.stamp && seal.is_none_or(|seal| seal == found.seal()) => {}
+            Ok(_) => return Ok(Err(MigrateError::Changed)),
+            Err(error) => return Ok(Err(error)),
+        }
+        let mut details = self.tip.details.clone();
+        let words = moved_message(&to);
+        if !details.warnings.contains(&words) {
+            details.warnings.push(words);
+        }
+        details.moved_to = Some(to);
+        // In one piece: nobody finds it archived without knowing where it is.
+        let mut out = Outbox::default();
+        let told = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
+        let archived = Command::ReportSession(SessionEvent::ArchivedChanged(true));
+        for command in [told, archived] {
+            if let Err(reason) = self.accept(command, &Actor::Host, &mut out) {
+                self.send(out).await?;
+                return Ok(Err(MigrateError::Refused(reason.to_string())));
+            }
+        }
+        self.send(out).await?;
+        self.take_outstanding().await;
+        self.write_folder(Disposition::Kept).await;
+        Ok(Ok(()))
+    }
+}
+
+/// What a person is told who finds a session that has left.
+pub(crate) fn moved_message(to: &RemoteSession) -> String {
+    let at = to.address.as_ref().map(|address| format!(" ({address})")).unwrap_or_default();
+    format!("this session was moved to {}{at}: go on with it there", to.host)
+}

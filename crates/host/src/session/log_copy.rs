@@ -1,0 +1,258 @@
+//! The log that a chat begins with is copied beside the session's task, which goes on meanwhile.
+//!
+//! The journal has what happens until then: the session's folder is not written before its logs are there, and whoever
+//! looks into one waits.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::{AbortHandle, abortable};
+use grove_core::*;
+use grove_fs::SessionFs;
+use grove_tree::LogIndex;
+use tokio::sync::mpsc::WeakSender;
+use tokio::sync::watch;
+
+use super::log::ChatLog;
+use super::tree::TreeError;
+use super::{ForkNotice, SessionContext, SessionTask, ToSession, scan_workspace};
+use crate::host::{Host, HostInner};
+use crate::store::copies::CopyGuard;
+use crate::store::copy::CopyJob;
+use crate::store::{artifacts, paths};
+
+/// How long to wait before a copy that failed is tried again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// A chat whose log may not be there yet.
+pub(super) struct LogCopy {
+    /// Keeps the folder that it is copied from where it is.
+    _hold: CopyGuard,
+    /// Without one it is not known yet whether the log is there.
+    under_way: Option<LogCopyTask>,
+}
+
+struct LogCopyTask {
+    progress: watch::Receiver<LogCopyProgress>,
+    abort: AbortHandle,
+}
+
+#[derive(Clone, Debug)]
+enum LogCopyProgress {
+    Started,
+    /// It will be tried again.
+    Failed(String),
+    /// The log, as far as it is known already.
+    Done(Arc<Mutex<Option<ChatLog>>>),
+}
+
+/// What is told when a session was made of another one.
+struct ForkFollowUp {
+    session: SessionId,
+    inbox: WeakSender<ToSession>,
+    host: Weak<HostInner>,
+    source: SessionId,
+    fork: ForkNotice,
+}
+
+impl ForkFollowUp {
+    async fn tell(self, fs: &dyn SessionFs) {
+        send_workspace_scan(fs, &self.session, &self.inbox).await;
+        // A source that nobody has open is not opened for it.
+        let source = self.host.upgrade().and_then(|host| Host(host).open_session(&self.source));
+        if let Some(source) = source {
+            source.inbox.send(ToSession::ForkNotice(Box::new(self.fork))).await.ok();
+        }
+    }
+}
+
+/// Tells a session's task what lies in its folder beside the log.
+async fn send_workspace_scan(fs: &dyn SessionFs, session: &SessionId, inbox: &WeakSender<ToSession>) {
+    match scan_workspace(fs, &paths::folder(session)).await {
+        Ok(found) => {
+            if let Some(inbox) = inbox.upgrade() {
+                inbox.send(ToSession::WorkspaceScanned(found)).await.ok();
+            }
+        }
+        Err(error) => tracing::warn!(%session, %error, "what a fork has beside its log is not known"),
+    }
+}
+
+impl LogCopy {
+    /// The chats of a session that come from others, before anybody has looked whether their logs are there.
+    pub(super) fn expected(session_context: &SessionContext, session: &Session) -> Vec<(ChatId, Self)> {
+        let origins = session.chats.iter().filter_map(|chat| Some((chat.id.clone(), chat.origin.clone()?)));
+        let hold = |origin: &ChatOrigin| session_context.copies.hold(&origin.session, Some(&session.id));
+        origins.map(|(chat, origin)| (chat, Self { _hold: hold(&origin), under_way: None })).collect()
+    }
+}
+
+impl SessionTask {
+    /// Copies those logs that are not there. `indexes` are those of the logs which they are cut from, where somebody
+    /// has them.
+    pub(super) async fn begin_copies(&mut self, mut indexes: HashMap<ChatId, Arc<LogIndex>>) {
+        let chats: Vec<ChatId> = self.log_copy.keys().cloned().collect();
+        for chat in chats {
+            let is_there = self.fs().exists(&paths::log(&self.tip.id, &chat)).await;
+            // Where that cannot be told, the copy will say why.
+            if is_there.unwrap_or(false) {
+                self.log_copy.remove(&chat);
+                self.settle_artifacts(&chat);
+            } else {
+                let index = indexes.remove(&chat);
+                self.begin_copy(&chat, index).await;
+            }
+        }
+    }
+
+    fn after_fork(&self, origin: &ChatOrigin) -> ForkFollowUp {
+        let until = origin.log.leaf.clone().filter(|_| origin.log.extent == LogScope::Branch);
+        ForkFollowUp {
+            session: self.tip.id.clone(),
+            inbox: self.inbox_sender.clone(),
+            host: self.session_context.host.clone(),
+            source: origin.session.clone(),
+            fork: ForkNotice {
+                session: self.tip.id.clone(),
+                title: self.tip.title.clone(),
+                chat: origin.chat.clone(),
+                until,
+            },
+        }
+    }
+
+    /// Finishes what a host that was killed behind a copy's last step did not get to do.
+    fn settle_artifacts(&self, chat: &ChatId) {
+        let origin = self.tip.chat(chat).and_then(|chat| chat.origin.as_ref());
+        // What stands beside the logs comes with the main chat's.
+        if chat.as_str() != Session::MAIN_CHAT || origin.is_none_or(|origin| origin.session == self.tip.id) {
+            return;
+        }
+        let (fs, session, inbox) = (self.fs(), self.tip.id.clone(), self.inbox_sender.clone());
+        let is_known = self.tip.details.workspace.is_some();
+        self.session_context.env.spawn.spawn(Box::pin(async move {
+            if let Err(error) = artifacts::settle(fs.as_ref(), &paths::folder(&session)).await {
+                tracing::debug!(%session, %error, "the note of a copy stays");
+            }
+            if !is_known {
+                send_workspace_scan(fs.as_ref(), &session, &inbox).await;
+            }
+        }));
+    }
+
+    /// Copies the log of a chat that is new.
+    pub(super) async fn begin_copy(&mut self, chat: &ChatId, index: Option<Arc<LogIndex>>) {
+        let Some(origin) = self.tip.chat(chat).and_then(|chat| chat.origin.clone()) else { return };
+        let hold = self.session_context.copies.hold(&origin.session, Some(&self.tip.id));
+        // A chat that is new has what it began with and nothing else.
+        let turns = self.tip.chat(chat).filter(|_| index.is_some()).map(|chat| chat.turns.clone());
+        let clock = self.session_context.env.clock.clone();
+        let is_main = chat.as_str() == Session::MAIN_CHAT;
+        let source = paths::log(&origin.session, &origin.chat);
+        let from = match origin.session == self.tip.id {
+            true => self.fs(),
+            // Where its store is gone, the copy will say that its source is not there.
+            false => {
+                self.session_context.env.stores.find_holder(&origin.store, &source).await.unwrap_or_else(|_| self.fs())
+            }
+        };
+        let job = CopyJob {
+            from,
+            to: self.fs(),
+            origin: origin.clone(),
+            index,
+            session: self.tip.id.clone(),
+            chat: chat.clone(),
+            title: self.tip.title.clone(),
+            at: if is_main { self.tip.created_at } else { clock.now() },
+            cwd: self.tip.working_directories.first().map_or("/", String::as_str).to_owned(),
+        };
+        let after = (is_main && origin.session != self.tip.id).then(|| self.after_fork(&origin));
+        let fs = self.fs();
+        let (told, progress) = watch::channel(LogCopyProgress::Started);
+        let (copied, abort) = abortable(async move {
+            let mut job = job;
+            let index = loop {
+                match job.run().await {
+                    Ok(index) => break index,
+                    Err(error) => {
+                        let session = &job.session;
+                        tracing::warn!(%session, %error, "a session's log could not be copied; it will be tried again");
+                        told.send_replace(LogCopyProgress::Failed(error.to_string()));
+                        clock.sleep(RETRY_DELAY).await;
+                        told.send_replace(LogCopyProgress::Started);
+                    }
+                }
+            };
+            let known = match index.zip(turns) {
+                Some((index, turns)) => Some(ChatLog::made(job.to, &job.session, job.chat, index, &turns)),
+                // To read it takes a while: nobody is to wait for that.
+                None => ChatLog::opened(job.to, &job.session, job.chat).await.ok(),
+            };
+            told.send_replace(LogCopyProgress::Done(Arc::new(Mutex::new(known))));
+            if let Some(after) = after {
+                after.tell(fs.as_ref()).await;
+            }
+        });
+        let under_way = Some(LogCopyTask { progress, abort });
+        self.log_copy.insert(chat.clone(), LogCopy { _hold: hold, under_way });
+        self.session_context.env.spawn.spawn(Box::pin(async move {
+            // Who ended it knows.
+            copied.await.ok();
+        }));
+    }
+
+    /// Waits until a chat's log is there. The error says why it is not; it will be tried again.
+    pub(super) async fn copied(&mut self, chat: &ChatId) -> Result<(), TreeError> {
+        let Some(log_copy) = self.log_copy.get_mut(chat) else { return Ok(()) };
+        let Some(under_way) = &mut log_copy.under_way else { return Ok(()) };
+        let progress = under_way.progress.wait_for(|progress| !matches!(progress, LogCopyProgress::Started)).await;
+        match progress.map(|progress| progress.clone()) {
+            Ok(LogCopyProgress::Failed(reason)) => Err(TreeError::NotCopied(reason)),
+            Ok(LogCopyProgress::Started | LogCopyProgress::Done(_)) | Err(_) => {
+                self.take_copy(chat);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes over the log that was made.
+    pub(super) fn take_copy(&mut self, chat: &ChatId) {
+        let Some(LogCopy { under_way: Some(under_way), .. }) = self.log_copy.remove(chat) else { return };
+        if let LogCopyProgress::Done(made) = &*under_way.progress.borrow() {
+            // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+            let made = made.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.logs.extend(made.map(|log| (chat.clone(), log)));
+        }
+    }
+
+    /// Waits until nothing is being written any more, and gives up what could not be.
+    pub(super) async fn settle_copy(&mut self, chat: &ChatId) {
+        if self.copied(chat).await.is_err()
+            && let Some(LogCopy { under_way: Some(under_way), .. }) = self.log_copy.get(chat)
+        {
+            under_way.abort.abort();
+        }
+    }
+}
+
+/// Waits until one of the copies is done, and gives the chat whose it is.
+pub(super) async fn next_done(log_copy: &mut HashMap<ChatId, LogCopy>) -> ChatId {
+    let waits = log_copy.iter_mut().filter_map(|(chat, log_copy)| {
+        let progress = &mut log_copy.under_way.as_mut()?.progress;
+        let done = async move {
+            // One that was given up has nothing to tell.
+            if progress.wait_for(|progress| matches!(progress, LogCopyProgress::Done(_))).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            chat.clone()
+        };
+        Some(Box::pin(done))
+    });
+    let waits: Vec<_> = waits.collect();
+    if waits.is_empty() {
+        return std::future::pending().await;
+    }
+    futures_util::future::select_all(waits).await.0
+}

@@ -1,0 +1,175 @@
+//! A session that goes to another store. Its task does nothing else meanwhile, so nobody writes to its folder.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_core::*;
+use grove_fs::copy::CopyError;
+use grove_fs::{FsError, SessionFs};
+
+use super::{SessionTask, TreeError};
+use crate::sequencer::HostStopped;
+use crate::store::session_file::Disposition;
+use crate::store::store_move::{self, Move, MoveError, VerifiedCopy};
+use crate::store::stores::StoreError;
+
+/// How long a session waits until nothing is copied from its folder any more.
+const COPY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A session that lies in another store now.
+#[derive(Clone, Debug)]
+pub(crate) struct MigrateOutcome {
+    pub(crate) store: StoreName,
+    /// What was copied and compared; nothing where it was there already.
+    pub(crate) checked: VerifiedCopy,
+}
+
+/// Why a session does not go to another store. It stays where it is.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MigrateError {
+    #[error("a turn is running: wait until it is over, or cancel it")]
+    TurnRuns,
+    #[error("a summary is being made: wait for it, or give it up")]
+    Busy,
+    #[error("the session is still being created: try again in a moment")]
+    Creating,
+    #[error("sessions that were forked from it are still being copied: try again in a moment")]
+    BeingCopied,
+    #[error("its plan or its files are being changed: try again in a moment")]
+    BeingChanged,
+    #[error("its folder cannot be written, so not everything of it could go: see the host's log")]
+    NotWritten,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    NotCopied(#[from] TreeError),
+    #[error("the session stays where it is: {0}")]
+    Move(#[from] MoveError),
+    #[error("the session stays where it is: {0}")]
+    Refused(String),
+    #[error("the session stays where it is: {0}")]
+    SessionFile(String),
+    #[error("the session has changed since its files were listed: list them again")]
+    Changed,
+    #[error(
+        "the storage of this session is a client's, so it stays there: export what was said, and take that in over there"
+    )]
+    OfClient,
+    #[error("{0} is no file of the session")]
+    NoFile(String),
+    #[error("{0}: only what is at rest in its folder can go")]
+    Inventory(#[from] CopyError),
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+impl SessionTask {
+    pub(super) async fn migrate(
+        &mut self,
+        name: &StoreName,
+    ) -> Result<Result<MigrateOutcome, MigrateError>, HostStopped> {
+        if self.tip.store == *name {
+            return Ok(Ok(MigrateOutcome { store: name.clone(), checked: VerifiedCopy::default() }));
+        }
+        let stores = &self.session_context.env.stores;
+        if let Some(store) = [&self.tip.store, name].into_iter().find(|store| stores.is_client_stored(store)) {
+            return Ok(Err(StoreError::OfProvider(store.clone()).into()));
+        }
+        let prepared = self.copy_to(name).await;
+        let (to, checked) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Ok(Err(error)),
+        };
+        let moved = Command::ReportSession(SessionEvent::Moved(name.clone()));
+        if let Err(reason) = self.attempt(moved, &Actor::Host, None).await? {
+            give_up_copy(to.as_ref(), &self.tip.id).await;
+            return Ok(Err(MigrateError::Refused(reason.to_string())));
+        }
+        // The journal has it: from here on this is the session, whatever happens.
+        self.left = Some(std::mem::replace(&mut self.fs, to));
+        self.logs.clear();
+        self.folder_due = false;
+        self.write_folder(Disposition::Kept).await;
+        Ok(Ok(MigrateOutcome { store: name.clone(), checked }))
+    }
+
+    /// Copies everything that the session is, and compares it.
+    async fn copy_to(&mut self, name: &StoreName) -> Result<(Arc<dyn SessionFs>, VerifiedCopy), MigrateError> {
+        self.may_go()?;
+        let to = self.session_context.env.stores.reach(name).await?;
+        self.settle_folder().await?;
+        let copied = Move { session: &self.tip.id, from: self.fs.as_ref(), to: to.as_ref() }.copy().await;
+        match copied {
+            Ok(checked) => Ok((to, checked)),
+            Err(error) => {
+                give_up_copy(to.as_ref(), &self.tip.id).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Whether nothing happens in the session that would be cut off.
+    fn may_go(&self) -> Result<(), MigrateError> {
+        if !self.active_turns().is_empty() {
+            return Err(MigrateError::TurnRuns);
+        }
+        if self.chat_agents.values().any(|chat_agent| chat_agent.operation.is_some()) {
+            return Err(MigrateError::Busy);
+        }
+        if self.tip.lifecycle == Lifecycle::Creating {
+            return Err(MigrateError::Creating);
+        }
+        if self.stopping.is_some() {
+            return Err(MigrateError::Refused(HostStopped.to_string()));
+        }
+        Ok(())
+    }
+
+    /// Has everything of the session written to its folder, and nobody else at it.
+    async fn settle_folder(&mut self) -> Result<(), MigrateError> {
+        for chat in self.log_copy.keys().cloned().collect::<Vec<_>>() {
+            self.copied(&chat).await?;
+        }
+        let patience = self.session_context.env.clock.sleep(COPY_TIMEOUT);
+        tokio::select! {
+            () = self.session_context.copies.none_from(&self.tip.id) => {}
+            () = self.session_context.env.clock.sleep(COPY_TIMEOUT) => return Err(MigrateError::BeingCopied),
+        }
+        // What clients do with its workspace goes with it, and what they do next is done there.
+        tokio::select! {
+            () = self.finish_workspace() => {}
+            () = patience => return Err(MigrateError::BeingChanged),
+        }
+        self.take_outstanding().await;
+        self.folder_due = false;
+        self.write_folder(Disposition::Kept).await;
+        // What an earlier move left behind lies in the store that it may go back to.
+        if self.folder_due || self.left.is_some() {
+            return Err(MigrateError::NotWritten);
+        }
+        Ok(())
+    }
+
+    /// The same for whoever reads the folder as it is now.
+    pub(super) async fn flush_for_reading(&mut self) -> Result<(), MigrateError> {
+        self.may_go()?;
+        self.settle_folder().await
+    }
+
+    /// Removes the folder that the session left, once the new one says that it is the session.
+    pub(super) async fn remove_left(&mut self) {
+        let Some(from) = self.left.take() else { return };
+        let left = Move { session: &self.tip.id, from: from.as_ref(), to: self.fs.as_ref() };
+        if let Err(error) = left.finish().await {
+            tracing::warn!(session = %self.tip.id, %error, "the folder that the session left could not be removed; it will be tried again");
+            self.left = Some(from);
+        }
+    }
+}
+
+/// Removes a copy that is not wanted any more. What stays of it is removed at the next start.
+async fn give_up_copy(to: &dyn SessionFs, session: &SessionId) {
+    if let Err(error) = store_move::discard(to, session).await {
+        tracing::warn!(%session, %error, "a copy of the session could not be removed");
+    }
+}

@@ -1,0 +1,398 @@
+//! What a session's task makes happen: it is checked against the tip, published in one piece, and the agent is told.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use grove_agents::FrameCursor;
+use grove_core::*;
+use tokio::sync::oneshot;
+
+use super::active_folders::is_collision;
+use super::{AgentConnection, AnswerSender, ChatAgent, ChatLog, SessionTask, ToSession};
+use crate::host::Host;
+use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
+
+/// What a step of the task makes happen, gathered so that it is published in one piece, and what the agent is told of
+/// it afterwards.
+#[derive(Default)]
+pub(super) struct Outbox {
+    pub(super) events: Vec<Event>,
+    pub(super) finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
+    pub(super) ended: Vec<EndedTurn>,
+    pub(super) decided: Vec<((ChatId, RequestId), RequestAnswer)>,
+    /// Turns that the agent is to begin.
+    pub(super) prompts: Vec<(ChatId, TurnId)>,
+    /// Settings that a person has changed.
+    pub(super) settings: Extra,
+    /// Up to where agents are heard by this.
+    pub(super) marks: HashMap<ChatId, FrameCursor>,
+}
+
+/// A turn that is over.
+pub(super) struct EndedTurn {
+    pub(super) chat: ChatId,
+    pub(super) turn: TurnId,
+    pub(super) by_agent: bool,
+}
+
+/// What somebody answered.
+pub(super) enum RequestAnswer {
+    Permission(Verdict),
+    Question(InputResponse),
+    Result(ToolResult),
+}
+
+/// Why a session did not do what was asked of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// It might be done later: the host stops, or cannot store it now.
+    #[error("{0}")]
+    Unavailable(String),
+    #[error("the session is gone")]
+    Gone,
+}
+
+impl From<HostStopped> for CommandError {
+    fn from(stopped: HostStopped) -> Self {
+        CommandError::Unavailable(stopped.to_string())
+    }
+}
+
+/// What became of a command that is allowed.
+pub(super) enum CommandOutcome {
+    Happened,
+    NoChange,
+}
+
+impl Outbox {
+    /// Takes the events out, to be published.
+    pub(super) fn publication(
+        &mut self,
+        origin: Option<ActionOrigin>,
+        on_write_failure: WriteFailurePolicy,
+        trace: JournalScope,
+    ) -> Publication {
+        Publication {
+            events: std::mem::take(&mut self.events),
+            origin,
+            finished: std::mem::take(&mut self.finished),
+            marks: Vec::new(),
+            on_write_failure,
+            trace,
+            done: None,
+        }
+    }
+}
+
+impl SessionTask {
+    /// Does what a client wants. It has not happened while it cannot be stored: the session is put back then. Finished
+    /// turns are shared, so keeping it costs the running one.
+    pub(super) async fn attempt(
+        &mut self,
+        mut command: Command,
+        who: &Actor,
+        origin: Option<ActionOrigin>,
+    ) -> Result<Result<CommandOutcome, CommandError>, HostStopped> {
+        let starts = matches!(
+            command,
+            Command::StartTurn { .. }
+                | Command::Enqueue { .. }
+                | Command::SetSteering { .. }
+                | Command::AddChat { .. }
+                | Command::ForkChat { .. }
+        );
+        if self.stopping.as_ref().is_some_and(|stopping| starts || self.takes_no_answers(stopping)) {
+            return Ok(Err(HostStopped.into()));
+        }
+        // What is being saved is waited for, but by nobody who only wants an end, or gives an answer.
+        if !matches!(command, Command::CancelTurn { .. } | Command::ResolvePermission { .. }) {
+            self.settle().await?;
+        }
+        if let Some(reason) = self.refused_while_unsaved(&command) {
+            return Ok(Err(CommandError::Unavailable(reason)));
+        }
+        if let Some(turn) = self.older_turn(&command).await {
+            return Ok(Err(Rejection::DuplicateTurn(turn).into()));
+        }
+        let pastes = match self.store_pastes(&mut command, who).await {
+            Ok(pastes) => pastes,
+            Err(error) => return Ok(Err(CommandError::Unavailable(error.to_string()))),
+        };
+        let before = self.tip.clone();
+        let mut out = Outbox::default();
+        if let Err(rejection) = self.accept(command, who, &mut out) {
+            self.tip = before;
+            self.forget(pastes).await;
+            return Ok(Err(rejection.into()));
+        }
+        if out.events.is_empty() {
+            return Ok(Ok(CommandOutcome::NoChange));
+        }
+        if !pastes.is_empty() {
+            self.files_came(&mut out);
+        }
+        if self.unsaved_changes.is_some() {
+            let attempted = self.attempt_client_stored(out, origin).await?;
+            if attempted.is_err() {
+                self.tip = before;
+                self.note_active_folder();
+                self.forget(pastes).await;
+            }
+            return Ok(attempted.map_err(CommandError::Unavailable));
+        }
+        match self
+            .session_context
+            .sequencer
+            .publish_now(out.publication(origin, WriteFailurePolicy::Refuse, JournalScope::AllEvents))
+            .await?
+        {
+            Ok(seq) => {
+                self.last_seq = seq;
+                self.act(out);
+                Ok(Ok(CommandOutcome::Happened))
+            }
+            Err(not_written) => {
+                self.tip = before;
+                self.note_active_folder();
+                self.forget(pastes).await;
+                Ok(Err(CommandError::Unavailable(not_written.to_string())))
+            }
+        }
+    }
+
+    /// The turn of the same id as one that a command would begin, where that is so old that only a log has it. Turns that
+    /// are in memory are checked with the command itself.
+    async fn older_turn(&mut self, command: &Command) -> Option<TurnId> {
+        let turn = match command {
+            Command::StartTurn { turn, .. } => turn.clone(),
+            // A message that waits becomes a turn of its own id.
+            Command::Enqueue { message, .. } | Command::SetSteering { message, .. } => {
+                TurnId::from(message.id.as_str())
+            }
+            _ => return None,
+        };
+        // What a fork began with is still being copied: nobody waits for that.
+        let has_more = |chat: &&Chat| chat.has_older_turns && !self.log_copy.contains_key(&chat.id);
+        let chats: Vec<ChatId> = self.tip.chats.iter().filter(has_more).map(|chat| chat.id.clone()).collect();
+        for chat in chats {
+            let (fs, session) = (self.fs(), self.tip.id.clone());
+            let log = self.logs.entry(chat.clone()).or_insert_with(|| ChatLog::new(fs, &session, chat.clone()));
+            match log.has_turn(&turn).await {
+                Ok(true) => return Some(turn),
+                Ok(false) => {}
+                Err(error) => {
+                    // The turn goes on all the same: what it says is not lost by an id that is there twice.
+                    tracing::warn!(session = %self.tip.id, %chat, %error, "the ids of older turns cannot be read");
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a command would be accepted now.
+    pub(super) fn check(&self, command: Command, who: &Actor) -> Result<(), Rejection> {
+        let agents = self.session_context.agents.borrow().clone();
+        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
+        let tip = ValidationContext { session: &self.tip, agent, queue: self.queue_policy() };
+        validate(tip, command, who, self.session_context.env.clock.now()).map(|_| ())
+    }
+
+    /// What becomes of queued messages when a turn ends: a host that stops leaves them to the next one.
+    fn queue_policy(&self) -> QueuePolicy {
+        if self.stopping.is_some() { QueuePolicy::Hold } else { QueuePolicy::Start }
+    }
+
+    /// Checks a command against the tip; what it makes happen goes to the outbox.
+    pub(super) fn accept(&mut self, command: Command, who: &Actor, out: &mut Outbox) -> Result<(), Rejection> {
+        let agents = self.session_context.agents.borrow().clone();
+        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
+        let (queue, now) = (self.queue_policy(), self.session_context.env.clock.now());
+        let batch = advance_with(&mut self.tip, agent, queue, command, who, now)?;
+        for event in &batch.events {
+            match &event.change {
+                Change::Chat(_, chat, event) => self.note(chat, event, who, out),
+                Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(who, Actor::Client(_)) => {
+                    out.settings.extend(values.clone());
+                }
+                Change::Session(_, SessionEvent::TitleChanged(title)) => self.named_by(title.source()),
+                Change::Session(..) | Change::Root(_) => {}
+            }
+        }
+        let is_of_turn = |event: &Event| match &event.change {
+            Change::Chat(_, _, event) => matches!(event, ChatEvent::TurnStarted { .. }) || event.ends_turn(),
+            Change::Session(..) | Change::Root(_) => false,
+        };
+        let turn_changes = batch.events.iter().any(is_of_turn);
+        out.events.extend(batch.events);
+        if turn_changes {
+            self.note_active_folder();
+            self.warn_of_collisions(out);
+        }
+        Ok(())
+    }
+
+    /// Notes whether a turn runs in the session's folders, and has those sessions look again whom that concerns.
+    pub(super) fn note_active_folder(&self) {
+        let runs = self.agent.edits_files() && self.tip.chats.iter().any(|chat| chat.active.is_some());
+        let active_folders = &self.session_context.active_folders;
+        let concerned = if runs { active_folders.enter(&self.tip) } else { active_folders.leave(&self.tip.id) };
+        let Some(host) = self.session_context.host.upgrade().filter(|_| !concerned.is_empty()) else { return };
+        self.session_context.env.spawn.spawn(Box::pin(async move {
+            let host = Host(host);
+            for session in concerned {
+                if let Some(handle) = host.open_session(&session) {
+                    // A session that ends at this moment has nobody to warn.
+                    handle.inbox.send(ToSession::ActiveFoldersChanged).await.ok();
+                }
+            }
+        }));
+    }
+
+    /// Says which other sessions run in the session's folders, where that has changed.
+    pub(super) fn warn_of_collisions(&mut self, out: &mut Outbox) {
+        let others = self.tip.details.warnings.iter().filter(|words| !is_collision(words));
+        let warnings: Vec<String> =
+            others.cloned().chain(self.session_context.active_folders.collisions(&self.tip.id)).collect();
+        if self.tip.details.warnings != warnings {
+            let details = Box::new(SessionDetails { warnings, ..self.tip.details.clone() });
+            self.accept(Command::ReportSession(SessionEvent::DetailsChanged(details)), &Actor::Host, out).ok();
+        }
+    }
+
+    /// Notes what an accepted event means for the agent. It is told when the event is written.
+    fn note(&mut self, chat: &ChatId, event: &ChatEvent, who: &Actor, out: &mut Outbox) {
+        let mut decided = |request: &str, answer| out.decided.push(((chat.clone(), request.into()), answer));
+        match event {
+            ChatEvent::TurnStarted { turn, .. } => out.prompts.push((chat.clone(), turn.clone())),
+            ChatEvent::ToolCallConfirmed { request, verdict, .. } => {
+                decided(request.as_str(), RequestAnswer::Permission(verdict.clone()));
+            }
+            // Whoever waits for it waits for a client's call.
+            ChatEvent::ToolCallCompleted { call, result, .. } => {
+                decided(call.as_str(), RequestAnswer::Result(result.clone()));
+            }
+            ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
+                let result = match decision {
+                    Decision::Approved => result.clone(),
+                    Decision::Denied => ToolResult {
+                        success: false,
+                        past_tense_message: "The result was not released".to_owned(),
+                        output: None,
+                        attached: Vec::new(),
+                        extra: None,
+                    },
+                };
+                decided(call.as_str(), RequestAnswer::Result(result));
+            }
+            ChatEvent::InputAnswered { request, outcome, .. } => {
+                let asked = self.tip.chat(chat).and_then(|chat| chat.active.as_deref()?.input_request(request));
+                let answers = asked.map(|input| input.answers.clone()).unwrap_or_default();
+                decided(request.as_str(), RequestAnswer::Question(InputResponse { outcome: *outcome, answers }));
+            }
+            event if event.ends_turn() => {
+                if let Some(turn) = event.turn() {
+                    let ended = EndedTurn { chat: chat.clone(), turn: turn.clone(), by_agent: *who == Actor::Agent };
+                    out.ended.push(ended);
+                }
+                let finished = self.tip.chat(chat).and_then(|state| {
+                    let turn = state.turns.get(state.position(event.turn()?)?)?;
+                    Some((self.tip.id.clone(), chat.clone(), turn.clone()))
+                });
+                out.finished.extend(finished);
+            }
+            _ => {}
+        }
+    }
+
+    /// Publishes what happened by itself, then tells the agent. It happened whether it can be written or not, so it is
+    /// held where it cannot.
+    pub(super) async fn send(&mut self, mut out: Outbox) -> Result<(), HostStopped> {
+        if self.unsaved_changes.is_some() {
+            return self.send_client_stored(out, None).await;
+        }
+        if !out.events.is_empty() || !out.marks.is_empty() {
+            let mut publication = out.publication(None, WriteFailurePolicy::Hold, JournalScope::AllEvents);
+            let marks = std::mem::take(&mut out.marks);
+            publication.marks =
+                marks.iter().map(|(chat, mark)| (self.tip.id.clone(), chat.clone(), mark.clone())).collect();
+            self.unstored.extend(marks);
+            self.outstanding = Some(self.session_context.sequencer.publish(publication).await?);
+        }
+        self.act(out);
+        Ok(())
+    }
+
+    /// Waits until the agent's last reports are published.
+    pub(super) async fn take_outstanding(&mut self) {
+        if self.outstanding.is_some() {
+            let seq = done(self.outstanding.as_mut()).await;
+            self.published(seq);
+        }
+    }
+
+    /// The agent's last reports are published.
+    pub(super) fn published(&mut self, seq: Option<u64>) {
+        self.outstanding = None;
+        // What a sequencer that ended did not get to write is kept by the agents for the next host.
+        if let Some(seq) = seq {
+            self.stored();
+            // A client's action may have been published behind it meanwhile.
+            self.last_seq = self.last_seq.max(seq);
+        }
+    }
+
+    /// What was published is stored: agents need not keep it any longer.
+    pub(super) fn stored(&mut self) {
+        for (chat, mark) in std::mem::take(&mut self.unstored) {
+            if let Some(ChatAgent { backend: AgentConnection::Ready(agent), .. }) = self.chat_agents.get(&chat) {
+                agent.stored(&mark);
+            }
+        }
+    }
+
+    /// Tells the agent what concerns it.
+    pub(super) fn act(&mut self, out: Outbox) {
+        self.folder_due = true;
+        if !(out.prompts.is_empty() && out.ended.is_empty()) {
+            self.note_plan();
+        }
+        for ended in out.ended {
+            self.end(&ended);
+        }
+        for (request, answer) in out.decided {
+            let Some(answer_slots) = self.answer_slots.remove(&request) else { continue };
+            // The agent may have given up on it.
+            match (answer_slots.answer, answer) {
+                (AnswerSender::Permission(waiting), RequestAnswer::Permission(decision)) => {
+                    waiting.send(decision).ok();
+                }
+                (AnswerSender::Question(waiting), RequestAnswer::Question(response)) => {
+                    waiting.send(response).ok();
+                }
+                (AnswerSender::Result(waiting), RequestAnswer::Result(result)) => {
+                    let result = self.spills.clone().fitting(result);
+                    self.session_context.env.spawn.spawn(Box::pin(async move { drop(waiting.send(result.await)) }));
+                }
+                (AnswerSender::Permission(_) | AnswerSender::Question(_) | AnswerSender::Result(_), _) => {}
+            }
+            self.silence_begins(&request.0);
+        }
+        if !out.settings.is_empty() {
+            self.configure(&out.settings);
+        }
+        for (chat, turn) in out.prompts {
+            self.prompt(&chat, &turn);
+        }
+    }
+}
+
+/// Waits for a publication that may not be under way, and gives its number.
+pub(super) async fn done(publication: Option<&mut oneshot::Receiver<Result<u64, JournalWriteError>>>) -> Option<u64> {
+    match publication {
+        // What is held is never refused, and a sequencer that ended is noticed elsewhere.
+        Some(publication) => publication.await.ok()?.ok(),
+        None => std::future::pending().await,
+    }
+}

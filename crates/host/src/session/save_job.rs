@@ -1,0 +1,223 @@
+//! One save of a session to its provider.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_fs::{FsError, SessionFs};
+use grove_tree::LogError;
+
+use super::log::{ChatLog, ChatLogError, LoggedVerdict};
+use super::workspace::{ManifestFacts, put_manifest};
+use crate::store::paths;
+use crate::store::register::ClientStorageRegister;
+use crate::store::session_file::{self, Disposition};
+
+/// What of a session must be saved before an event is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SaveRequirement {
+    log: bool,
+    file: bool,
+}
+
+impl SaveRequirement {
+    const LOG: Self = Self { log: true, file: false };
+    pub(super) const FILE: Self = Self { log: false, file: true };
+    pub(super) const ALL: Self = Self { log: true, file: true };
+
+    pub(super) fn is_of_log(self) -> bool {
+        self.log
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { log: self.log || other.log, file: self.file || other.file }
+    }
+
+    /// What an event needs. What only streams, or is of no use to anybody who comes later, needs nothing.
+    pub(super) fn of(event: &Event) -> Option<Self> {
+        match &event.change {
+            Change::Root(_) => None,
+            Change::Session(_, event) => match event {
+                SessionEvent::TitleChanged(_)
+                | SessionEvent::ModelChanged(_)
+                | SessionEvent::ModelReset
+                | SessionEvent::ArchivedChanged(_)
+                | SessionEvent::ChatAdded(_)
+                | SessionEvent::ChatRemoved(_)
+                | SessionEvent::ConfigChanged { .. }
+                | SessionEvent::WorkingDirectoryChanged { .. }
+                | SessionEvent::Moved(_) => Some(Self::FILE),
+                SessionEvent::Created(_)
+                | SessionEvent::Ready
+                | SessionEvent::CreationFailed(_)
+                | SessionEvent::Removed
+                | SessionEvent::Listed
+                | SessionEvent::ReadChanged(_)
+                | SessionEvent::ChatRowChanged(_)
+                | SessionEvent::InputNeededSet(_)
+                | SessionEvent::InputNeededRemoved { .. }
+                | SessionEvent::ActiveClientSet(_)
+                | SessionEvent::ActiveClientRemoved(_)
+                | SessionEvent::DetailsChanged(_)
+                | SessionEvent::CheckoutChanged(_) => None,
+            },
+            Change::Chat(_, _, event) => match event {
+                ChatEvent::TurnStarted { .. }
+                | ChatEvent::SteeringSet(_)
+                | ChatEvent::SteeringRemoved(_)
+                | ChatEvent::QueuedSet(_)
+                | ChatEvent::QueuedRemoved(_)
+                | ChatEvent::QueueReordered(_)
+                | ChatEvent::ChatArchivedChanged(_)
+                | ChatEvent::ChatTitleChanged(_) => Some(Self::FILE),
+                ChatEvent::TurnCompleted { .. }
+                | ChatEvent::TurnCancelled { .. }
+                | ChatEvent::TurnFailed { .. }
+                | ChatEvent::ToolCallConfirmed { .. }
+                | ChatEvent::TurnsCleared
+                | ChatEvent::BranchTurnsLoaded { .. }
+                | ChatEvent::TurnsInherited { .. }
+                | ChatEvent::EntryAdded(_) => Some(Self::LOG),
+                ChatEvent::PartAdded { .. }
+                | ChatEvent::TextDelta { .. }
+                | ChatEvent::ReasoningDelta { .. }
+                | ChatEvent::ToolCallStarted { .. }
+                | ChatEvent::ToolCallInputDelta { .. }
+                | ChatEvent::ToolCallReady { .. }
+                | ChatEvent::ToolCallRestated { .. }
+                | ChatEvent::ToolCallGated { .. }
+                | ChatEvent::ToolCallOutput { .. }
+                | ChatEvent::ToolCallCompleted { .. }
+                | ChatEvent::ToolCallResultGated { .. }
+                | ChatEvent::ToolCallResultConfirmed { .. }
+                | ChatEvent::UsageReported { .. }
+                | ChatEvent::InputRequested { .. }
+                | ChatEvent::InputAnswerChanged { .. }
+                | ChatEvent::InputAnswered { .. }
+                | ChatEvent::ActivityChanged(_)
+                | ChatEvent::DraftChanged(_)
+                | ChatEvent::ChatReadChanged(_)
+                | ChatEvent::AgentSessionChanged(_) => None,
+            },
+        }
+    }
+}
+
+/// A session on its way to its provider.
+pub(super) struct SaveRequest {
+    pub(super) fs: Arc<dyn SessionFs>,
+    pub(super) session: Session,
+    pub(super) seq: u64,
+    pub(super) need: SaveRequirement,
+    pub(super) logs: HashMap<ChatId, ChatLog>,
+    /// Chats whose logs are being made.
+    pub(super) unmade: HashSet<ChatId>,
+    pub(super) permissions: Vec<(ChatId, LoggedVerdict)>,
+    /// How many turns have ended that the register does not count.
+    pub(super) ended: u64,
+    /// Whether the last save failed: the provider may have done what it was asked all the same, or may still do it.
+    pub(super) is_unsure: bool,
+    pub(super) manifest: Option<ManifestUpdate>,
+    pub(super) register: ClientStorageRegister,
+}
+
+/// What the manifest should say, and what it was last made to say.
+pub(super) struct ManifestUpdate {
+    pub(super) facts: ManifestFacts,
+    pub(super) written: Option<ManifestFacts>,
+}
+
+/// What came of it.
+pub(super) struct SaveOutcome {
+    pub(super) logs: HashMap<ChatId, ChatLog>,
+    /// How many entries beside turns each chat had, which the logs have now.
+    pub(super) entries: Vec<(ChatId, usize)>,
+    /// What the manifest says now.
+    pub(super) manifest: Option<ManifestFacts>,
+    pub(super) result: Result<(), SaveError>,
+}
+
+/// Why a session could not be saved.
+#[derive(Debug)]
+pub(super) struct SaveError {
+    /// For clients.
+    pub(super) reason: String,
+    /// For this host's own log, which must not say what the session is about.
+    pub(super) code: &'static str,
+}
+
+impl From<ChatLogError> for SaveError {
+    fn from(error: ChatLogError) -> Self {
+        let code = match &error {
+            ChatLogError::Fs(error) | ChatLogError::Log(LogError::Fs(error)) => error.code(),
+            ChatLogError::Log(_) | ChatLogError::Append(_) => "UNKNOWN",
+        };
+        Self { reason: error.to_string(), code }
+    }
+}
+
+impl From<FsError> for SaveError {
+    fn from(error: FsError) -> Self {
+        Self { reason: error.to_string(), code: error.code() }
+    }
+}
+
+impl SaveRequest {
+    pub(super) async fn run(mut self) -> SaveOutcome {
+        let mut logs = std::mem::take(&mut self.logs);
+        let result = self.save(&mut logs).await;
+        let manifest = match result.is_ok() {
+            true => self.save_manifest().await,
+            false => None,
+        };
+        let entries = self.session.chats.iter().map(|chat| (chat.id.clone(), chat.unlogged.len())).collect();
+        SaveOutcome { logs, entries, manifest, result }
+    }
+
+    async fn save(&self, logs: &mut HashMap<ChatId, ChatLog>) -> Result<(), SaveError> {
+        let session = &self.session;
+        if self.need.log {
+            for chat in session.chats.iter().filter(|chat| !self.unmade.contains(&chat.id)) {
+                let log = logs.entry(chat.id.clone());
+                let log = log.or_insert_with(|| ChatLog::new(self.fs.clone(), &session.id, chat.id.clone()));
+                if self.is_unsure {
+                    self.settled(&paths::log(&session.id, &chat.id)).await?;
+                }
+                let permissions = self.permissions.iter().filter(|(of, _)| *of == chat.id).map(|(_, one)| one);
+                log.record(session, permissions).await?;
+                log.catch_up(session).await?;
+            }
+        }
+        if self.need.file {
+            session_file::write_any(self.fs.as_ref(), session, self.seq, Disposition::Kept).await?;
+        }
+        let times = (session.created_at, session.modified_at);
+        if let Err(error) = self.register.note(&session.store, &session.id, times, self.ended).await {
+            tracing::warn!(session = %session.id, %error, "the register of entrusted sessions could not be written");
+        }
+        Ok(())
+    }
+
+    /// Waits until the provider has answered what was sent before: what was taken for lost may still arrive.
+    async fn settled(&self, path: &str) -> Result<(), FsError> {
+        match self.fs.sync(path).await {
+            Err(FsError::NotFound { .. }) => Ok(()),
+            settled => settled,
+        }
+    }
+
+    /// A failure costs nothing but the manifest: it is tried again with the next change.
+    async fn save_manifest(&mut self) -> Option<ManifestFacts> {
+        let ManifestUpdate { facts, written } = self.manifest.take()?;
+        if written.as_ref() == Some(&facts) {
+            return written;
+        }
+        match put_manifest(self.fs.as_ref(), &paths::folder(&self.session.id), &facts).await {
+            Ok(()) => Some(facts),
+            Err(_) => {
+                tracing::warn!(session = %self.session.id, "the manifest of an entrusted session could not be written");
+                written
+            }
+        }
+    }
+}

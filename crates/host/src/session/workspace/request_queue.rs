@@ -1,0 +1,161 @@
+//! Requests about a workspace, done one after the other.
+
+use std::sync::Arc;
+
+use grove_core::{PlanEntry, PlanStatus, Timestamp};
+use grove_fs::SessionFs;
+use grove_fs::workspace::database::DatabaseError;
+use grove_fs::workspace::{PlanCheck, PlanTracker, TodoStatus, Todos, Workspace};
+use tokio::sync::mpsc;
+
+use super::manifest::{self, ManifestFacts};
+use super::{
+    WorkspaceAnswer, WorkspaceChange, WorkspaceReply, WorkspaceRequest, WorkspaceRequestError, WorkspaceUpdate,
+};
+use crate::session::ToSession;
+
+/// How many requests may wait. More are refused: the task must not wait for a store.
+pub(super) const MAX_QUEUED_REQUESTS: usize = 64;
+
+/// Something to be done.
+#[derive(Debug)]
+pub(super) enum WorkspaceJob {
+    Answer(Box<QueuedRequest>),
+    /// Looks whether somebody has written the plan, and notes what it is.
+    NotePlan {
+        now: Timestamp,
+    },
+    /// Writes what the agent plans on the session's todo list.
+    SetTodos(Vec<PlanEntry>),
+}
+
+/// Something that somebody waits for.
+#[derive(Debug)]
+pub(super) struct QueuedRequest {
+    pub(super) request: WorkspaceRequest,
+    /// What the session's manifest says when it is true.
+    pub(super) facts: ManifestFacts,
+    /// When it was asked.
+    pub(super) now: Timestamp,
+    pub(super) done: WorkspaceReply,
+}
+
+/// The plan's versions, noted for forks of earlier moments. What cannot be noted is in the way of nothing: such a fork
+/// has the plan as it is then.
+struct PlanVersions<'a> {
+    fs: &'a dyn SessionFs,
+    folder: &'a str,
+    watch: PlanTracker,
+}
+
+impl PlanVersions<'_> {
+    async fn note(&mut self, look: PlanCheck, now: Timestamp) {
+        let noted = async {
+            let workspace = Workspace::of(self.fs, Some(self.folder))?;
+            self.watch.note(&workspace, look, now.0).await
+        };
+        if let Err(error) = noted.await {
+            tracing::warn!(folder = self.folder, %error, "what the plan is could not be noted");
+        }
+    }
+}
+
+/// Does what is asked until the session's task is gone.
+pub(super) async fn serve(
+    mut jobs: mpsc::Receiver<WorkspaceJob>,
+    fs: Arc<dyn SessionFs>,
+    folder: String,
+    inbox: mpsc::WeakSender<ToSession>,
+) {
+    // Agents write the plan, too: a link that leads elsewhere is none.
+    let without_links = fs.without_links();
+    let mut plans = PlanVersions { fs: without_links.as_ref(), folder: &folder, watch: PlanTracker::default() };
+    while let Some(job) = jobs.recv().await {
+        let QueuedRequest { request, facts, now, done } = match job {
+            WorkspaceJob::Answer(question) => *question,
+            WorkspaceJob::NotePlan { now } => {
+                plans.note(PlanCheck::Perhaps, now).await;
+                continue;
+            }
+            WorkspaceJob::SetTodos(entries) => {
+                if let Err(error) = set_todos(fs.as_ref(), &folder, &entries).await {
+                    tracing::warn!(%folder, %error, "the agent's plan is not on the session's todo list");
+                }
+                continue;
+            }
+        };
+        let change = WorkspaceChange::of(&request);
+        let sets_plan = matches!(request, WorkspaceRequest::SetPlan(_));
+        if sets_plan {
+            // What is there may be somebody else's.
+            plans.note(PlanCheck::Perhaps, now).await;
+        }
+        let answer = answer(fs.as_ref(), &folder, request, facts).await;
+        if sets_plan {
+            plans.note(PlanCheck::Written, now).await;
+        }
+        match (answer, change, inbox.upgrade()) {
+            (Ok(answer), Some(change), Some(inbox)) if !matches!(answer, WorkspaceAnswer::Changed(false)) => {
+                // A session that ends at this moment answers nobody.
+                inbox.send(ToSession::WorkspaceUpdate(WorkspaceUpdate { change, answer, done })).await.ok();
+            }
+            (answer, _, _) => drop(done.send(answer)),
+        }
+    }
+}
+
+/// Writes a plan on the todo list, where the store has tables.
+async fn set_todos(fs: &dyn SessionFs, folder: &str, entries: &[PlanEntry]) -> Result<(), DatabaseError> {
+    let Some(database) = fs.database(folder) else { return Ok(()) };
+    let todos = entries.iter().map(|entry| {
+        let status = match entry.status {
+            PlanStatus::Pending => TodoStatus::Pending,
+            PlanStatus::InProgress => TodoStatus::InProgress,
+            PlanStatus::Completed => TodoStatus::Done,
+        };
+        (entry.content.as_str(), status)
+    });
+    Todos::of(&*database).set_plan(todos).await
+}
+
+async fn answer(
+    fs: &dyn SessionFs,
+    folder: &str,
+    request: WorkspaceRequest,
+    facts: ManifestFacts,
+) -> Result<WorkspaceAnswer, WorkspaceRequestError> {
+    let workspace = Workspace::of(fs, Some(folder))?;
+    Ok(match request {
+        WorkspaceRequest::Manifest => {
+            let manifest = manifest::updated(workspace.manifest().await?, &facts.seen_now().await);
+            WorkspaceAnswer::Manifest { manifest: Box::new(manifest), path: fs.location(folder)? }
+        }
+        WorkspaceRequest::Plan => WorkspaceAnswer::Plan(workspace.plan().await?),
+        WorkspaceRequest::SetPlan(Some(text)) => {
+            workspace.set_plan(&text).await?;
+            WorkspaceAnswer::Changed(true)
+        }
+        WorkspaceRequest::SetPlan(None) => WorkspaceAnswer::Changed(workspace.delete_plan().await?),
+        WorkspaceRequest::Files(shelf) => WorkspaceAnswer::Files(workspace.files(shelf).await?),
+        WorkspaceRequest::ReadFile { shelf, name, offset, length } => {
+            // One more tells whether there is more.
+            let mut bytes = workspace.read_file(shelf, &name, offset, length.saturating_add(1)).await?;
+            let more = bytes.len() > length;
+            bytes.truncate(length);
+            WorkspaceAnswer::File { bytes, more }
+        }
+        WorkspaceRequest::WriteFile { shelf, name, bytes } => {
+            workspace.write_file(shelf, &name, &bytes).await?;
+            WorkspaceAnswer::Written { size: bytes.len() as u64 }
+        }
+        WorkspaceRequest::RemoveFile { shelf, name } => {
+            WorkspaceAnswer::Changed(workspace.remove_file(shelf, &name).await?)
+        }
+        WorkspaceRequest::Checkpoints => WorkspaceAnswer::Checkpoints(workspace.checkpoints().await?),
+        WorkspaceRequest::Checkpoint(number) => WorkspaceAnswer::Checkpoint(workspace.checkpoint(number).await?),
+        WorkspaceRequest::Todos => WorkspaceAnswer::Todos(match fs.database(folder) {
+            Some(database) => Todos::of(&*database).list().await?,
+            None => Vec::new(),
+        }),
+    })
+}

@@ -1,0 +1,99 @@
+//! A session's folder on its way to another store.
+//!
+//! 1. Everything is copied, and compared byte for byte. The copy bears the note of `grove_fs::copy`, and its
+//!    `session.json` names the old store: it is no session yet.
+//! 2. The journal says that the session has moved. This is the moment at which it has.
+//! 3. `session.json` is written in the new store, with its name.
+//! 4. The old folder gets a name that no session has, the copy's note goes, and what has that name is removed.
+//!
+//! A host that was killed before 2 finds the note and removes the copy; one that was killed behind it does 3 and 4 at the
+//! next start ([`super::store_scan`]). So there is one session at any moment, the old one or the new one.
+
+use grove_core::SessionId;
+use grove_fs::copy::{self, Comparison, CopyError, CopyPurpose, Difference, FolderCopy, KeepAllLines, SessionFolder};
+use grove_fs::{FsError, Removal, SessionFs};
+
+use super::{paths, session_file};
+
+/// A session's folder that goes from one store to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Move<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) from: &'a dyn SessionFs,
+    pub(crate) to: &'a dyn SessionFs,
+}
+
+/// What was copied and compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct VerifiedCopy {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Why a session does not go to another store. It stays where it is.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MoveError {
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    #[error("the copy is not the same as the session: {0}")]
+    Differs(Difference),
+    #[error("{} is neither a file nor a folder, and cannot go with it: remove it from the session's folder first", .0.join(", "))]
+    NotFiles(Vec<String>),
+}
+
+impl Move<'_> {
+    /// Copies everything, and looks whether the copy is the same. Nobody may write to the folder meanwhile; a database
+    /// in it is a file like any other then.
+    pub(crate) async fn copy(&self) -> Result<VerifiedCopy, MoveError> {
+        let folder = paths::folder(self.session);
+        if copy::is_move(self.to, &folder).await? {
+            // It was given up once, and the session has changed since.
+            discard(self.to, self.session).await?;
+        } else {
+            session_file::make_room(self.to, self.session).await?;
+        }
+        let place = |store| SessionFolder { store, folder: &folder, database: None };
+        let (from, to) = (place(self.from), place(self.to));
+        let copied = FolderCopy { from, to, purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await?;
+        if !copied.not_files.is_empty() {
+            return Err(MoveError::NotFiles(copied.not_files));
+        }
+        match copy::compare(&from, &to).await? {
+            Comparison::Same { files, bytes } => Ok(VerifiedCopy { files, bytes }),
+            Comparison::Different(difference) => Err(MoveError::Differs(difference)),
+        }
+    }
+
+    /// Removes the old folder, once the new one's `session.json` says that it is the session. It may be done again.
+    pub(crate) async fn finish(&self) -> Result<(), MoveError> {
+        // The note goes last: as long as it is there, a folder of the same session elsewhere is known to be the old one.
+        rename_for_removal(self.from, self.session).await?;
+        copy::settle(self.to, &paths::folder(self.session)).await?;
+        Ok(remove_renamed(self.from, &paths::moved_away(self.session)).await?)
+    }
+}
+
+/// Removes a session's folder. It is put away first, so that nobody ever finds half of it.
+pub(crate) async fn discard(fs: &dyn SessionFs, session: &SessionId) -> Result<(), FsError> {
+    rename_for_removal(fs, session).await?;
+    remove_renamed(fs, &paths::moved_away(session)).await
+}
+
+async fn rename_for_removal(fs: &dyn SessionFs, session: &SessionId) -> Result<(), FsError> {
+    let (folder, away) = (paths::folder(session), paths::moved_away(session));
+    if !fs.exists(&folder).await? {
+        return Ok(());
+    }
+    remove_renamed(fs, &away).await?;
+    fs.rename(&folder, &away).await
+}
+
+/// Removes a folder that was put away.
+pub(crate) async fn remove_renamed(fs: &dyn SessionFs, name: &str) -> Result<(), FsError> {
+    match fs.rm(name, Removal::Everything).await {
+        Ok(()) | Err(FsError::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

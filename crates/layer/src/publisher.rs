@@ -1,0 +1,176 @@
+//! What changed, encoded once for all who hear of it.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use grove_sessions::management::{ActiveSession, ActiveView, SessionsEvent};
+use grove_sessions::provider::SessionsChange;
+use grove_sessions::session::SessionState;
+use grove_sessions::{Management, Observable, Session, Subscription, SubscriptionItem};
+use grove_wire::jsonrpc;
+use grove_wire::x_grove::sessions::{CHANGED, MAX_LIST_ROWS, SessionListChange, SessionReplacement, VIEW};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::groups::{Headings, headings};
+use super::rows;
+
+/// How many frames wait for a slow listener. Past it the listener is told to list anew.
+pub(super) const FRAMES: usize = 256;
+
+/// Listens to the management and tells everybody.
+pub(super) struct ChangePublisher {
+    management: Management,
+    events: Subscription<SessionsEvent>,
+    headings: Headings,
+    frames: broadcast::Sender<Arc<str>>,
+}
+
+impl ChangePublisher {
+    /// Listens from now on.
+    pub(super) fn new(management: Management, frames: broadcast::Sender<Arc<str>>) -> Self {
+        let (sessions, events) = management.subscribe();
+        Self { headings: Headings::of(&sessions), management, events, frames }
+    }
+
+    /// Tells until there is nothing more to tell.
+    pub(super) async fn run(mut self) {
+        while let Some(notice) = self.events.next().await {
+            let changed = match notice {
+                SubscriptionItem::Event(event) => self.changed(event),
+                SubscriptionItem::Reset => {
+                    self.headings = Headings::of(&self.management.sessions());
+                    Some(reset())
+                }
+            };
+            if let Some(frame) = changed.as_ref().and_then(frame) {
+                // An error says that nobody listens, which is nobody's loss.
+                self.frames.send(frame).ok();
+            }
+        }
+    }
+
+    fn changed(&mut self, event: SessionsEvent) -> Option<SessionListChange> {
+        match event {
+            SessionsEvent::Sessions(change) => Some(self.list_changed(&change)),
+            SessionsEvent::SessionReplacement(replaced) => {
+                let (from, to) = (replaced.from.id().to_string(), replaced.to.id().to_string());
+                Some(SessionListChange {
+                    replaced: vec![SessionReplacement { from, to }],
+                    ..SessionListChange::default()
+                })
+            }
+            SessionsEvent::SessionTypes | SessionsEvent::Availability(_) => {
+                Some(SessionListChange { providers: true, ..SessionListChange::default() })
+            }
+            // The change of the list says it.
+            SessionsEvent::Sent { .. } | SessionsEvent::SessionDeleted(_) | SessionsEvent::ChatDeleted { .. } => None,
+        }
+    }
+
+    fn list_changed(&mut self, change: &SessionsChange) -> SessionListChange {
+        let regrouped = self.headings.change(change);
+        if change.added.len() + change.changed.len() + change.removed.len() > MAX_LIST_ROWS {
+            // A page at a time costs nobody a message of this size.
+            return reset();
+        }
+        let rows = |sessions: &[Session]| sessions.iter().map(rows::row).collect();
+        SessionListChange {
+            added: rows(&change.added),
+            removed: change.removed.iter().map(|session| session.id().to_string()).collect(),
+            changed: rows(&change.changed),
+            groups: regrouped.then(|| headings(self.management.sessions())),
+            ..SessionListChange::default()
+        }
+    }
+}
+
+/// Everything that one who looks is told from now on: what changed in the list, and in their own view.
+pub(super) fn follow(
+    frames: broadcast::Receiver<Arc<str>>,
+    view: Observable<ActiveView, ActiveView>,
+) -> BoxStream<'static, Arc<str>> {
+    let draft = draft(&view.get());
+    stream::unfold(ClientFeed { frames, view, draft }, |mut following| async move {
+        let frame = following.next().await?;
+        Some((frame, following))
+    })
+    .filter_map(|frame| async move { frame })
+    .boxed()
+}
+
+/// What one who looks is told from.
+struct ClientFeed {
+    frames: broadcast::Receiver<Arc<str>>,
+    view: Observable<ActiveView, ActiveView>,
+    /// The session that is being made. It is in no list, so that only the view can tell what becomes of it.
+    draft: Option<Observable<SessionState>>,
+}
+
+impl ClientFeed {
+    /// The next frame, or `Some(None)` where it could not be written. Nothing comes any more after `None`.
+    async fn next(&mut self) -> Option<Option<Arc<str>>> {
+        let Self { frames, view, draft: watched } = self;
+        let changed = async {
+            match watched {
+                Some(watched) => watched.changed().await,
+                None => None,
+            }
+        };
+        let shown = tokio::select! {
+            told = frames.recv() => return match told {
+                Ok(frame) => Some(Some(frame)),
+                Err(RecvError::Lagged(_)) => {
+                    // What is left in the queue is older than the list that is asked for now.
+                    *frames = frames.resubscribe();
+                    Some(frame(&reset()))
+                }
+                Err(RecvError::Closed) => None,
+            },
+            Some(view) = view.changed() => view,
+            Some(_) = changed => view.get(),
+        };
+        // It is listened to before it is shown, so that nothing is lost in between.
+        self.draft = draft(&shown);
+        Some(jsonrpc::notification(VIEW, &rows::view(&shown)).ok().map(Arc::from))
+    }
+}
+
+/// The session of a view that was not sent yet.
+fn draft(view: &ActiveView) -> Option<Observable<SessionState>> {
+    let active = view.active_session.as_ref().map(ActiveSession::session).filter(|session| !session.was_sent());
+    view.new_session.as_ref().or(active).map(|session| session.observe(SessionState::clone))
+}
+
+fn reset() -> SessionListChange {
+    SessionListChange { reset: true, ..SessionListChange::default() }
+}
+
+fn frame(changed: &SessionListChange) -> Option<Arc<str>> {
+    jsonrpc::notification(CHANGED, changed).ok().map(Arc::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_sessions::{InMemoryState, Registry};
+    use serde_json::Value;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_too_slow_is_told_to_list_anew_and_nothing_older() {
+        let (management, _driver) = Management::new(Registry::new(), Arc::new(InMemoryState::default())).unwrap();
+        let frames = broadcast::Sender::new(2);
+        let mut told = follow(frames.subscribe(), management.observe(|view| view.clone()));
+        for number in 0..5 {
+            frames.send(format!("{number}").into()).unwrap();
+        }
+        let first: Value = serde_json::from_str(&told.next().await.unwrap()).unwrap();
+        assert_eq!((&first["method"], &first["params"]["reset"]), (&CHANGED.into(), &true.into()));
+        frames.send("later".into()).unwrap();
+        assert_eq!(told.next().await.as_deref(), Some("later"));
+        drop(frames);
+        assert_eq!(told.next().await, None);
+    }
+}

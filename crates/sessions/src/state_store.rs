@@ -1,0 +1,222 @@
+//! What outlives the process: which provider and session were last chosen, which folders are trusted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::ids::{ProviderId, SessionId, Uri};
+
+/// Of how many sessions the chat that was last open is remembered. The one opened longest ago is forgotten first.
+pub const MAX_LAST_CHATS: usize = 1000;
+
+/// How many answers about folders are remembered. Past it nothing more is taken, so that no answer is lost unseen.
+pub const MAX_TRUST_ANSWERS: usize = 10_000;
+
+/// Where things are remembered. It answers at once: one on a disk keeps the newest in memory and writes it behind.
+pub trait StateStore: Send + Sync + fmt::Debug {
+    /// Everything remembered.
+    fn recall(&self) -> Result<PersistentState, StateStoreError>;
+
+    /// Remembers one thing more. [`PersistentState::apply`] says what that changes.
+    fn remember(&self, thing: StateChange) -> Result<(), StateStoreError>;
+}
+
+/// Everything remembered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PersistentState {
+    /// The provider that was chosen for new sessions.
+    pub active_provider: Option<ProviderId>,
+    /// The session that was last open.
+    pub last_session: Option<SessionId>,
+    /// The chat that was last open in a session, the newest last.
+    pub last_chats: Vec<LastChat>,
+    /// What people said of folders, by provider and folder: the same path on another host is another folder.
+    pub trust: BTreeMap<ProviderId, BTreeMap<Uri, Trust>>,
+}
+
+/// The chat that was last open in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastChat {
+    /// The session.
+    pub session: SessionId,
+    /// Its chat.
+    pub chat: Uri,
+}
+
+/// What a person said of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Trust {
+    /// Agents may work there.
+    Trusted,
+    /// They may not.
+    Refused,
+}
+
+/// One thing to remember.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateChange {
+    /// The provider that was chosen for new sessions.
+    ActiveProvider(ProviderId),
+    /// The session that was last open.
+    LastSession(SessionId),
+    /// The chat that was last open in a session.
+    LastChat(LastChat),
+    /// A session took another's place.
+    SessionReplacement {
+        /// The one that is gone.
+        from: SessionId,
+        /// The one that stays.
+        to: SessionId,
+    },
+    /// What a person said of a folder.
+    Trust {
+        /// Whose folder it is.
+        provider: ProviderId,
+        /// The folder.
+        folder: Uri,
+        /// The answer.
+        answer: Trust,
+    },
+}
+
+/// Something could not be remembered or recalled.
+#[derive(Debug, Error)]
+pub enum StateStoreError {
+    /// No more answers are kept.
+    #[error("{MAX_TRUST_ANSWERS} folders have an answer already: take some out before another one is trusted")]
+    Full,
+    /// What keeps them failed.
+    #[error("what was chosen could not be kept: {0}")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl PersistentState {
+    /// Takes one thing in, within the bounds.
+    pub fn apply(&mut self, thing: StateChange) -> Result<(), StateStoreError> {
+        match thing {
+            StateChange::ActiveProvider(provider) => self.active_provider = Some(provider),
+            StateChange::LastSession(session) => self.last_session = Some(session),
+            StateChange::LastChat(last) => {
+                self.last_chats.retain(|known| known.session != last.session);
+                if self.last_chats.len() >= MAX_LAST_CHATS {
+                    self.last_chats.remove(0);
+                }
+                self.last_chats.push(last);
+            }
+            StateChange::SessionReplacement { from, to } => {
+                if self.last_session.as_ref() == Some(&from) {
+                    self.last_session = Some(to);
+                }
+                // The chats of a temporary session are gone with it.
+                self.last_chats.retain(|known| known.session != from);
+            }
+            StateChange::Trust { provider, folder, answer } => {
+                let known = self.trust(&provider, &folder).is_some();
+                if !known && self.trust.values().map(BTreeMap::len).sum::<usize>() >= MAX_TRUST_ANSWERS {
+                    return Err(StateStoreError::Full);
+                }
+                self.trust.entry(provider).or_default().insert(folder, answer);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was said of a folder.
+    pub fn trust(&self, provider: &ProviderId, folder: &Uri) -> Option<Trust> {
+        self.trust.get(provider)?.get(folder).copied()
+    }
+
+    /// The chat that was last open in a session.
+    pub fn last_chat(&self, session: &SessionId) -> Option<&Uri> {
+        self.last_chats.iter().find(|known| &known.session == session).map(|known| &known.chat)
+    }
+}
+
+/// Remembers for as long as it lives.
+#[derive(Debug, Default)]
+pub struct InMemoryState {
+    persistent_state: Mutex<PersistentState>,
+}
+
+impl InMemoryState {
+    /// One that remembers something already.
+    pub fn new(persistent_state: PersistentState) -> Self {
+        Self { persistent_state: Mutex::new(persistent_state) }
+    }
+}
+
+impl StateStore for InMemoryState {
+    fn recall(&self) -> Result<PersistentState, StateStoreError> {
+        Ok(self.persistent_state.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn remember(&self, thing: StateChange) -> Result<(), StateStoreError> {
+        self.persistent_state.lock().unwrap_or_else(PoisonError::into_inner).apply(thing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(name: &str) -> SessionId {
+        SessionId::parse(format!("p:{name}")).unwrap()
+    }
+
+    #[test]
+    fn the_chat_opened_longest_ago_is_forgotten_first() {
+        let mut persistent_state = PersistentState::default();
+        let open = |name: usize| {
+            StateChange::LastChat(LastChat {
+                session: session(&name.to_string()),
+                chat: format!("chat:/{name}").into(),
+            })
+        };
+        for name in 0..MAX_LAST_CHATS {
+            persistent_state.apply(open(name)).unwrap();
+        }
+        persistent_state.apply(open(0)).unwrap();
+        persistent_state.apply(open(MAX_LAST_CHATS)).unwrap();
+        assert_eq!(persistent_state.last_chats.len(), MAX_LAST_CHATS);
+        assert!(
+            persistent_state.last_chat(&session("0")).is_some() && persistent_state.last_chat(&session("1")).is_none()
+        );
+    }
+
+    #[test]
+    fn an_answer_about_a_folder_is_never_pushed_out() {
+        let mut persistent_state = PersistentState::default();
+        let provider = ProviderId::new("p").unwrap();
+        let trust = |name: usize, answer| StateChange::Trust {
+            provider: provider.clone(),
+            folder: format!("file:///{name}").into(),
+            answer,
+        };
+        for name in 0..MAX_TRUST_ANSWERS {
+            persistent_state.apply(trust(name, Trust::Refused)).unwrap();
+        }
+        assert!(matches!(persistent_state.apply(trust(MAX_TRUST_ANSWERS, Trust::Trusted)), Err(StateStoreError::Full)));
+        persistent_state.apply(trust(3, Trust::Trusted)).unwrap();
+        assert_eq!(persistent_state.trust(&provider, &"file:///3".into()), Some(Trust::Trusted));
+    }
+
+    #[test]
+    fn what_is_remembered_survives_being_written() {
+        let mut persistent_state = PersistentState::default();
+        let provider = ProviderId::new("p").unwrap();
+        persistent_state.apply(StateChange::ActiveProvider(provider.clone())).unwrap();
+        persistent_state.apply(StateChange::LastSession(session("a"))).unwrap();
+        persistent_state.apply(StateChange::SessionReplacement { from: session("a"), to: session("b") }).unwrap();
+        let folder = "file:///x".into();
+        persistent_state.apply(StateChange::Trust { provider, folder, answer: Trust::Trusted }).unwrap();
+        let written = serde_json::to_string(&persistent_state).unwrap();
+        assert_eq!(serde_json::from_str::<PersistentState>(&written).unwrap(), persistent_state);
+        assert_eq!(persistent_state.last_session, Some(session("b")));
+        assert_eq!(serde_json::from_str::<PersistentState>("{}").unwrap(), PersistentState::default());
+    }
+}

@@ -1,0 +1,259 @@
+//! What an agent is like.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The environment variable that holds a character: JSON itself, or the path of a file with it.
+pub const BEHAVIOR_VARIABLE: &str = "GROVE_ACP_AGENT";
+
+/// What an agent is like. Without any of this it is a well-behaved one that can do everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentBehavior {
+    /// The folder in which it keeps its sessions, one file each. Without it, they are forgotten with the process.
+    pub store: Option<PathBuf>,
+    /// What it can do beside answering prompts.
+    pub can: AgentAbilities,
+    /// Which contents it takes in prompts beside text and links. It refuses the others.
+    pub takes: Vec<PromptContentKind>,
+
+    /// The ways to authenticate that it names, by their ids.
+    pub auth_methods: Vec<String>,
+    /// It has no sessions before one of them was used.
+    pub needs_auth: bool,
+
+    /// Modes, by their ids; the first is the current one.
+    pub modes: Vec<String>,
+    /// Models in the older list that the protocol's types do not have any more, by their ids; the first is the current
+    /// one.
+    pub models: Vec<String>,
+    /// Configuration options, as the protocol writes them. One of category `mode` follows the mode, and the other way
+    /// round.
+    pub options: Vec<Value>,
+
+    /// It never says `tool_call`: a call is known from the permission request and the updates alone.
+    pub never_tool_call: bool,
+    /// It asks for permission before it says `tool_call`.
+    pub asks_first: bool,
+    /// The first `tool_call` has neither input nor the final title; an update without a status brings them.
+    pub bare_first_call: bool,
+    /// Updates come without a status, but for the last one.
+    pub no_status: bool,
+    /// It asks before every tool call, whatever the script says.
+    pub asks_always: bool,
+    /// It never asks before a tool call, whatever the script says.
+    pub asks_nothing: bool,
+    /// Which answers it offers when it asks; all four where none are named.
+    pub offers: Vec<PermissionOfferKind>,
+
+    /// The history that `session/load` tells has other titles, kinds and outputs than the conversation had.
+    pub load_differs: bool,
+    /// It has the sessions of its store open from its start on.
+    pub opens_stored: bool,
+    /// Loading or resuming a session that is open is an error.
+    pub already_loaded_error: bool,
+
+    /// It lives on when its stdin ends, for [ten minutes](super::ALONE) at most.
+    pub ignores_stdin_close: bool,
+    /// It goes on with its turn when it is told to cancel it.
+    pub ignores_cancel: bool,
+    /// A call that runs when its turn is cancelled gets no last update.
+    pub no_last_update_on_cancel: bool,
+    /// Such a call gets the status `completed` instead of `failed`.
+    pub cancelled_is_completed: bool,
+    /// How many milliseconds a `fail` step tries again, without a word, before it fails.
+    pub retries_for: u64,
+    /// How many milliseconds it needs before it reads anything.
+    pub slow_start: u64,
+    /// It ends in the middle of these.
+    pub crash_on: Vec<CrashPoint>,
+    /// Requests that it refuses, by their methods.
+    pub refuses: BTreeMap<String, RpcError>,
+
+    /// The ids of its requests begin with 0 instead of 1.
+    pub ids_from_zero: bool,
+    /// The ids of its requests are strings.
+    pub ids_as_text: bool,
+    /// With each prompt it sends `craft/drainMidTurnQueue`, of which no client knows, and a notification of the kind.
+    pub unknown_request: bool,
+    /// An empty chunk follows each text.
+    pub empty_chunks: bool,
+}
+
+/// What an agent can do beside answering prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentAbilities {
+    pub load: bool,
+    pub resume: bool,
+    pub close: bool,
+    pub delete: bool,
+    pub list: bool,
+    pub fork: bool,
+    pub additional_directories: bool,
+}
+
+impl AgentAbilities {
+    /// It can do nothing of it.
+    pub const NOTHING: Self = Self {
+        load: false,
+        resume: false,
+        close: false,
+        delete: false,
+        list: false,
+        fork: false,
+        additional_directories: false,
+    };
+}
+
+impl Default for AgentAbilities {
+    fn default() -> Self {
+        Self {
+            load: true,
+            resume: true,
+            close: true,
+            delete: true,
+            list: true,
+            fork: true,
+            additional_directories: true,
+        }
+    }
+}
+
+/// A kind of content in prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptContentKind {
+    Image,
+    Audio,
+    EmbeddedContext,
+}
+
+/// A kind of answer to a permission request. Its option has the same word as its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionOfferKind {
+    AllowOnce,
+    AllowAlways,
+    RejectOnce,
+    RejectAlways,
+}
+
+impl PermissionOfferKind {
+    pub const ALL: [Self; 4] = [Self::AllowOnce, Self::AllowAlways, Self::RejectOnce, Self::RejectAlways];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::AllowOnce => "allow_once",
+            Self::AllowAlways => "allow_always",
+            Self::RejectOnce => "reject_once",
+            Self::RejectAlways => "reject_always",
+        }
+    }
+}
+
+/// When an agent ends in the middle of its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CrashPoint {
+    Initialize,
+    New,
+    Load,
+    Resume,
+    SetMode,
+    /// The so-manieth prompt of the process; the first is 1.
+    Prompt(usize),
+}
+
+/// An error as JSON-RPC has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RpcError {
+    pub code: i64,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+}
+
+/// A character that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentBehaviorError {
+    #[error("{BEHAVIOR_VARIABLE} names {0}, which cannot be read: {1}")]
+    File(PathBuf, std::io::Error),
+    #[error("{BEHAVIOR_VARIABLE} is no character: {0}")]
+    Form(#[from] serde_json::Error),
+}
+
+impl AgentBehavior {
+    /// The character that the environment gives; the well-behaved one where it gives none.
+    pub fn from_env() -> Result<Self, AgentBehaviorError> {
+        match std::env::var_os(BEHAVIOR_VARIABLE) {
+            None => Ok(Self::default()),
+            Some(given) => Self::given(&given.to_string_lossy()),
+        }
+    }
+
+    fn given(given: &str) -> Result<Self, AgentBehaviorError> {
+        let given = given.trim();
+        if given.is_empty() {
+            return Ok(Self::default());
+        }
+        if given.starts_with('{') {
+            return Ok(serde_json::from_str(given)?);
+        }
+        let text = std::fs::read_to_string(given).map_err(|error| AgentBehaviorError::File(given.into(), error))?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// What the environment variable has to hold.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a character has a form")
+    }
+
+    pub(super) fn offered(&self) -> &[PermissionOfferKind] {
+        if self.offers.is_empty() { &PermissionOfferKind::ALL } else { &self.offers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_reads_as_it_was_written() {
+        let behavior = AgentBehavior {
+            store: Some("/somewhere".into()),
+            can: AgentAbilities { load: false, ..AgentAbilities::default() },
+            crash_on: vec![CrashPoint::New, CrashPoint::Prompt(2)],
+            offers: vec![PermissionOfferKind::AllowOnce],
+            never_tool_call: true,
+            ..AgentBehavior::default()
+        };
+        assert_eq!(AgentBehavior::given(&behavior.to_json()).unwrap(), behavior);
+    }
+
+    #[test]
+    fn a_switch_that_nobody_knows_is_refused() {
+        let error = AgentBehavior::given(r#"{"never_tool_cal":true}"#).unwrap_err().to_string();
+        assert!(error.contains("never_tool_cal"), "{error}");
+    }
+
+    #[test]
+    fn a_character_may_lie_in_a_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), r#"{"asks_first":true,"can":{"fork":false}}"#).unwrap();
+        let behavior = AgentBehavior::given(&file.path().to_string_lossy()).unwrap();
+        assert!(behavior.asks_first && !behavior.can.fork && behavior.can.load);
+        let missing = AgentBehavior::given("/nowhere/to/be/found").unwrap_err().to_string();
+        assert!(missing.contains("/nowhere/to/be/found"), "{missing}");
+    }
+}

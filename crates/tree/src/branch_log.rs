@@ -1,0 +1,361 @@
+//! A new log out of another one: a branch of it, or all of it.
+//!
+//! What the new log holds is decided by the index alone, so it is known at once however long the old one is. Its bytes
+//! follow as a list of pieces: most are ranges of the old log, copied without being looked at.
+
+use grove_core::Timestamp;
+use grove_fs::FsError;
+
+use crate::entries::{self, Stamp, text};
+use crate::fields::EntryFields;
+use crate::header::{Header, VERSION};
+use crate::index::{Ending, EntryNo, LeafMark, LogIndex, Owner, Parent};
+use crate::kind::EntryType;
+use crate::object::JsonObject;
+use crate::role::Role;
+use crate::scan::text_of;
+use crate::source::{LogSource, line};
+use crate::time::iso;
+use crate::tree_edit::{TreeEditError, find};
+
+/// How often an id is asked for that is not in use.
+const ID_TRIES: usize = 100;
+/// How much of the old log is read at once.
+const CHUNK: u64 = 1 << 20;
+
+/// The header of a new log.
+#[derive(Clone, Copy, Debug)]
+pub struct NewHeader<'a> {
+    pub id: &'a str,
+    pub at: Timestamp,
+    pub cwd: &'a str,
+    /// What it comes from, as a path or an id. A session that is in memory alone has none.
+    pub parent_session: Option<&'a str>,
+    pub title: Option<&'a str>,
+}
+
+/// A log to be written.
+#[derive(Clone, Debug)]
+pub struct NewLog {
+    /// The leaf in it.
+    pub leaf: Option<String>,
+    /// How many entries it has.
+    pub entries: usize,
+    /// Its bytes, in order.
+    pub pieces: Vec<LogChunk>,
+}
+
+/// Some bytes of a new log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogChunk {
+    /// Whole lines that stand in no other log.
+    Lines(Vec<u8>),
+    /// Whole lines of the old log, as they stand there.
+    Copy { offset: u64, length: u64 },
+    /// A line of the old log in which something must be changed, and its line feed.
+    Changed { entry: EntryNo, change: LineChange },
+}
+
+/// What must be changed in a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineChange {
+    /// What it hangs from now; `None` inside for nothing. Without a change it hangs where it did.
+    parent: Option<Option<EntryNo>>,
+    /// Where a compaction begins now.
+    anchor: Option<EntryNo>,
+}
+
+/// Why there is no new log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NewLogError {
+    #[error(transparent)]
+    TreeEdit(#[from] TreeEditError),
+    #[error("no id was given that is not in use: the source of ids is broken")]
+    NoFreeId,
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+/// The log of a session that has the branch of an entry and nothing else. Labels are taken out of the branch and put
+/// behind it: those that its entries have now, with the times at which they were set. `new_id` gives ids for them; for a
+/// label whose time cannot be read `header.at` stands in.
+pub fn branch_log(
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
+    leaf: &str,
+    header: &NewHeader<'_>,
+    new_id: &mut dyn FnMut() -> String,
+) -> Result<NewLog, NewLogError> {
+    let leaf = find(index, leaf)?;
+    let branch = index.branch(leaf);
+    let is_label = |entry: EntryNo| index.kind(entry) == EntryType::Label;
+    let kept: Vec<EntryNo> = branch.iter().copied().filter(|entry| !is_label(*entry)).collect();
+    let mut builder = NewLogBuilder::new(index, header);
+    let mut above = None;
+    // Compactions begin at entries, and what they begin at may be a label that goes.
+    let has_labels = kept.len() < branch.len();
+    let mut own = grove_entries(index, &kept).into_iter().peekable();
+    for entry in &kept {
+        let mut change = LineChange::default();
+        if !has_parent(index, *entry, above) {
+            change.parent = Some(above);
+        }
+        if has_labels && index.kind(*entry) == EntryType::Compaction {
+            change.anchor = anchor(index, source, &branch, *entry)?;
+        }
+        builder.entry(*entry, change);
+        above = Some(*entry);
+        // What is Grove's own follows what it hangs from.
+        while let Some((own, from)) = own.next_if(|(_, from)| *from == *entry) {
+            let change =
+                LineChange { parent: (!has_parent(index, own, Some(from))).then_some(Some(from)), anchor: None };
+            builder.entry(own, change);
+        }
+    }
+    let mut last = above.map(|entry| index.id(entry).into_owned());
+    for (target, label) in labels(index, &kept) {
+        let id = free_id(index, new_id)?;
+        let set_by = EntryNo(label.set_by);
+        let at = index.time(set_by).and_then(|time| u64::try_from(time).ok()).map_or(header.at, Timestamp);
+        let stamp = Stamp { id: &id, parent: last.as_deref(), at };
+        builder.new_line(entries::label(stamp, &index.id(target), Some(&label.text)));
+        last = Some(id);
+    }
+    Ok(NewLog { leaf: last, entries: builder.entries, pieces: builder.pieces })
+}
+
+/// The log of a session that has nothing yet but its header.
+pub fn empty_log(header: &NewHeader<'_>) -> NewLog {
+    let mut line = header_line(header);
+    line.push(b'\n');
+    NewLog { leaf: None, entries: 0, pieces: vec![LogChunk::Lines(line)] }
+}
+
+/// The log of a session that has everything another one has, line by line as it stands, under a header of its own.
+pub fn fork_log(index: &LogIndex, header: &NewHeader<'_>) -> NewLog {
+    let mut builder = NewLogBuilder::new(index, header);
+    let first = index.entries().next().map(|entry| index.offset(entry));
+    let end = match index.ending() {
+        Ending::Whole | Ending::NoNewline => index.log_length(),
+        Ending::Torn { offset } => offset,
+    };
+    if let Some(first) = first {
+        builder.copy(first, end - first);
+        if index.ending() == Ending::NoNewline {
+            builder.pieces.push(LogChunk::Lines(b"\n".to_vec()));
+        }
+    }
+    let leaf = index.leaf().map(|leaf| index.id(leaf).into_owned());
+    NewLog { leaf, entries: index.len(), pieces: builder.pieces }
+}
+
+/// The index of the log that [`fork_log`] gives, made from that of the old one. `None` where something is wrong with the old
+/// one: then the new one is to be read.
+pub fn fork_index(index: &LogIndex, header: &NewHeader<'_>) -> Option<LogIndex> {
+    if index.ending() != Ending::Whole || !index.damage().is_empty() {
+        return None;
+    }
+    let line = header_line(header);
+    let first = index.entries().next();
+    let (old_offset, old_line) = first.map(|first| (index.offset(first), index.line(first)))?;
+    let moved = |offset: u64| offset - old_offset + line.len() as u64 + 1;
+    let moved_line = |number: u64| number - old_line + 2;
+    let mut new = index.clone();
+    for record in &mut new.parsed.records {
+        record.offset = moved(record.offset);
+        record.line = u32::try_from(moved_line(u64::from(record.line))).ok()?;
+    }
+    if let LeafMark::Moved { line, offset, .. } = &mut new.parsed.leaf {
+        *offset = moved(*offset);
+        *line = u32::try_from(moved_line(u64::from(*line))).ok()?;
+    }
+    new.parsed.length = moved(index.log_length());
+    new.parsed.lines = moved_line(index.parsed.lines);
+    new.parsed.header = Some(Header { line, slot: None });
+    Some(new)
+}
+
+impl NewLog {
+    /// Shows all of its bytes in order, in parts of at most one MiB or one line.
+    pub fn write(
+        &self,
+        index: &LogIndex,
+        source: &(impl LogSource + ?Sized),
+        mut to: impl FnMut(&[u8]) -> Result<(), FsError>,
+    ) -> Result<(), FsError> {
+        for piece in &self.pieces {
+            match piece {
+                LogChunk::Lines(lines) => to(lines)?,
+                LogChunk::Copy { offset, length } => {
+                    let mut done = 0;
+                    while done < *length {
+                        let part = source.read(offset + done, (length - done).min(CHUNK) as usize)?;
+                        if part.is_empty() {
+                            return Err(crate::source::too_short());
+                        }
+                        to(&part)?;
+                        done += part.len() as u64;
+                    }
+                }
+                LogChunk::Changed { entry, change } => to(&change.apply(index, &line(index, source, *entry)?))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LineChange {
+    /// A line of the old log with this change, and its line feed.
+    pub fn apply(&self, index: &LogIndex, line: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(line);
+        let mut object = JsonObject::parse(text.as_bytes()).unwrap_or_default();
+        if let Some(parent) = self.parent {
+            object.set("parentId", parent.map_or_else(|| b"null".to_vec(), |entry| raw_id(index, entry)));
+        }
+        if let Some(first) = self.anchor {
+            object.set("firstKeptEntryId", raw_id(index, first));
+        }
+        let mut line = object.render();
+        line.push(b'\n');
+        line
+    }
+}
+
+/// An entry's id in JSON.
+fn raw_id(index: &LogIndex, entry: EntryNo) -> Vec<u8> {
+    crate::object::quoted(index.parsed.ids.get(index.record(entry).id))
+}
+
+/// Puts pieces together. What stands side by side in the old log is one piece.
+struct NewLogBuilder<'a> {
+    index: &'a LogIndex,
+    pieces: Vec<LogChunk>,
+    entries: usize,
+}
+
+impl<'a> NewLogBuilder<'a> {
+    fn new(index: &'a LogIndex, header: &NewHeader<'_>) -> Self {
+        Self { index, pieces: empty_log(header).pieces, entries: 0 }
+    }
+
+    fn entry(&mut self, entry: EntryNo, change: LineChange) {
+        self.entries += 1;
+        if change != LineChange::default() {
+            self.pieces.push(LogChunk::Changed { entry, change });
+            return;
+        }
+        let (offset, length) = (self.index.offset(entry), self.index.length(entry) as u64);
+        // The last line of the old log may have no line feed.
+        if offset + length < self.index.log_length() {
+            self.copy(offset, length + 1);
+        } else {
+            self.copy(offset, length);
+            self.pieces.push(LogChunk::Lines(b"\n".to_vec()));
+        }
+    }
+
+    fn copy(&mut self, offset: u64, length: u64) {
+        match self.pieces.last_mut() {
+            Some(LogChunk::Copy { offset: from, length: so_far }) if *from + *so_far == offset => *so_far += length,
+            _ => self.pieces.push(LogChunk::Copy { offset, length }),
+        }
+    }
+
+    fn new_line(&mut self, mut line: Vec<u8>) {
+        self.entries += 1;
+        line.push(b'\n');
+        self.pieces.push(LogChunk::Lines(line));
+    }
+}
+
+fn header_line(header: &NewHeader<'_>) -> Vec<u8> {
+    let mut object = JsonObject::default();
+    object.set("type", text("session"));
+    object.set("version", VERSION.to_string());
+    object.set("id", text(header.id));
+    object.set("timestamp", text(&iso(header.at)));
+    object.set("cwd", text(header.cwd));
+    for (name, value) in [("parentSession", header.parent_session), ("title", header.title)] {
+        if let Some(value) = value {
+            object.set(name, text(value));
+        }
+    }
+    object.render()
+}
+
+/// Whether an entry's own line says that it hangs from another.
+fn has_parent(index: &LogIndex, entry: EntryNo, above: Option<EntryNo>) -> bool {
+    match (index.record(entry).parent, above) {
+        (Parent::None, None) => true,
+        (Parent::Id(id), Some(above)) => index.record(above).id == id,
+        (Parent::None | Parent::Invalid | Parent::Id(_), _) => false,
+    }
+}
+
+/// Where a compaction begins now that began at a label: at the next entry that stays.
+fn anchor(
+    index: &LogIndex,
+    source: &(impl LogSource + ?Sized),
+    branch: &[EntryNo],
+    compaction: EntryNo,
+) -> Result<Option<EntryNo>, FsError> {
+    let line = line(index, source, compaction)?;
+    let first = EntryFields::of(&line).line.first_kept.and_then(text_of).and_then(|id| index.find_bytes(&id));
+    let Some(first) = first.filter(|first| index.kind(*first) == EntryType::Label) else { return Ok(None) };
+    let Some(at) = branch.iter().position(|entry| *entry == first) else { return Ok(None) };
+    Ok(branch[at..].iter().copied().find(|entry| index.kind(*entry) != EntryType::Label))
+}
+
+/// Labels of entries in the order in which they were given.
+fn labels<'a>(index: &'a LogIndex, entries: &[EntryNo]) -> Vec<(EntryNo, &'a crate::index::Label)> {
+    let labels = entries.iter().filter_map(|entry| Some((*entry, index.label_of(*entry)?)));
+    let mut labels: Vec<_> = labels.collect();
+    labels.sort_by_key(|(_, label)| label.since);
+    labels
+}
+
+fn free_id(index: &LogIndex, new_id: &mut dyn FnMut() -> String) -> Result<String, NewLogError> {
+    let mut ids = (0..ID_TRIES).map(|_| new_id());
+    ids.find(|id| !id.is_empty() && index.find(id).is_none()).ok_or(NewLogError::NoFreeId)
+}
+
+/// Grove's own entries that belong to a branch, each with the entry of the branch that it hangs from, in the branch's
+/// order: those that hang from it, and those that tell of a turn which the branch left in its middle. Where the leaf was
+/// put does not go with it.
+fn grove_entries(index: &LogIndex, kept: &[EntryNo]) -> Vec<(EntryNo, EntryNo)> {
+    /// What is known of an entry.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum BranchPosition {
+        Unknown,
+        Nothing,
+        Branch(u32),
+    }
+    let mut from = vec![BranchPosition::Unknown; index.len()];
+    for (place, entry) in kept.iter().enumerate() {
+        from[entry.as_usize()] = BranchPosition::Branch(place as u32);
+    }
+    let mut found: Vec<(u32, EntryNo)> = Vec::new();
+    let mut passed = Vec::new();
+    let is_own = |entry: &EntryNo| index.record(*entry).owner == Owner::Grove && !index.record(*entry).is_leaf_mark;
+    for own in index.entries().filter(|entry| is_own(entry) && index.canonical(*entry) == *entry) {
+        // Up to the branch, or to where its turn began elsewhere.
+        let mut end = BranchPosition::Nothing;
+        for entry in index.parent(own).into_iter().flat_map(|parent| index.links.ancestors(parent)) {
+            end = from[entry.as_usize()];
+            if end != BranchPosition::Unknown {
+                break;
+            }
+            passed.push(entry);
+            end = BranchPosition::Nothing;
+            if index.role(entry) == Some(Role::User) {
+                break;
+            }
+        }
+        passed.drain(..).for_each(|entry| from[entry.as_usize()] = end);
+        if let BranchPosition::Branch(place) = end {
+            found.push((place, own));
+        }
+    }
+    found.sort_unstable();
+    found.into_iter().map(|(place, own)| (own, kept[place as usize])).collect()
+}

@@ -1,0 +1,226 @@
+//! What somebody is asked.
+
+use grove_core::{
+    self as core, Answer, AnswerValue, Choice, InputRequest, PermissionKind, Question, QuestionKind, ToolCall,
+};
+
+use super::turn_events::arguments;
+use crate::copilot::events::*;
+use crate::copilot::methods::server::UserInputParams;
+
+/// What the answers to a question that is yes or no are called.
+pub(in crate::copilot) const YES: &str = "Yes";
+pub(in crate::copilot) const NO: &str = "No";
+
+/// What a call wants to be allowed.
+pub fn permission_request(call: &ToolCall, request: &core::PermissionRequest) -> PermissionRequest {
+    let said = RequestFields::of(call, request);
+    let asked = PermissionRequest {
+        kind: kind(request.kind).to_owned(),
+        tool_call_id: Some(call.id.to_string()),
+        ..PermissionRequest::default()
+    };
+    match request.kind {
+        PermissionKind::Shell => PermissionRequest {
+            intention: Some(said.intention),
+            commands: Some(vec![ShellCommand { identifier: said.command.clone(), read_only: false }]),
+            full_command_text: Some(said.command),
+            possible_paths: Some(request.path.iter().cloned().collect()),
+            possible_urls: Some(Vec::new()),
+            has_write_file_redirection: Some(false),
+            can_offer_session_approval: Some(said.lasting),
+            ..asked
+        },
+        PermissionKind::Write => PermissionRequest {
+            intention: Some(said.intention),
+            file_name: Some(said.path),
+            diff: Some(String::new()),
+            can_offer_session_approval: Some(said.lasting),
+            ..asked
+        },
+        PermissionKind::Read => PermissionRequest { intention: Some(said.intention), path: Some(said.path), ..asked },
+        PermissionKind::Url => PermissionRequest { intention: Some(said.intention), url: Some(said.path), ..asked },
+        PermissionKind::Mcp => PermissionRequest {
+            server_name: Some(String::new()),
+            tool_name: Some(call.name.clone()),
+            tool_title: Some(call.display_name.clone()),
+            args: Some(arguments(call, call.input.as_deref())),
+            read_only: Some(false),
+            ..asked
+        },
+    }
+}
+
+/// The same as it is shown to a person.
+pub fn prompt_request(call: &ToolCall, request: &core::PermissionRequest) -> PromptRequest {
+    let asked = permission_request(call, request);
+    let commands = request.kind == PermissionKind::Shell;
+    PromptRequest {
+        kind: if commands { "commands".to_owned() } else { asked.kind },
+        tool_call_id: asked.tool_call_id,
+        intention: asked.intention,
+        command_identifiers: asked.commands.map(|all| all.into_iter().map(|command| command.identifier).collect()),
+        full_command_text: asked.full_command_text,
+        can_offer_session_approval: asked.can_offer_session_approval,
+        file_name: asked.file_name,
+        diff: asked.diff,
+        path: asked.path,
+        url: asked.url,
+        server_name: asked.server_name,
+        tool_name: asked.tool_name,
+        tool_title: asked.tool_title,
+        args: asked.args,
+    }
+}
+
+/// What is known of a request, in the order in which it says it best.
+struct RequestFields {
+    intention: String,
+    command: String,
+    path: String,
+    /// Whether an answer may hold for all times that the same is asked.
+    lasting: bool,
+}
+
+impl RequestFields {
+    fn of(call: &ToolCall, request: &core::PermissionRequest) -> Self {
+        let first = |said: [Option<&String>; 3]| said.into_iter().flatten().find(|said| !said.is_empty()).cloned();
+        let invocation = Some(&call.invocation_message);
+        let intention = first([request.intention.as_ref(), request.title.as_ref(), invocation]);
+        let command = first([request.full_command_text.as_ref(), call.input.as_ref(), invocation]);
+        let path = first([request.path.as_ref(), request.full_command_text.as_ref(), request.title.as_ref()]);
+        Self {
+            intention: intention.unwrap_or_default(),
+            command: command.unwrap_or_default(),
+            path: path.unwrap_or_default(),
+            lasting: request.options.iter().any(|option| option.allows && option.lasting),
+        }
+    }
+}
+
+fn kind(kind: PermissionKind) -> &'static str {
+    match kind {
+        PermissionKind::Shell => "shell",
+        PermissionKind::Write => "write",
+        PermissionKind::Mcp => "mcp",
+        PermissionKind::Read => "read",
+        PermissionKind::Url => "url",
+    }
+}
+
+pub(super) fn permission_requested(call: &ToolCall, request: &core::PermissionRequest) -> PermissionRequested {
+    PermissionRequested {
+        request_id: request.id.to_string(),
+        permission_request: permission_request(call, request),
+        prompt_request: Some(prompt_request(call, request)),
+        resolved_by_hook: None,
+    }
+}
+
+pub(super) fn permission_completed(
+    call: &core::ToolCallId,
+    request: &core::RequestId,
+    verdict: &core::Verdict,
+) -> PermissionCompleted {
+    let kind = match (verdict.decision, verdict.by) {
+        (core::Decision::Approved, _) => "approved",
+        (core::Decision::Denied, core::ConfirmationReason::Setting) => "denied-by-rules",
+        (core::Decision::Denied, _) if verdict.skipped => "cancelled",
+        (core::Decision::Denied, _) => "denied-interactively-by-user",
+    };
+    let feedback = super::turn_events::feedback(verdict.extra.as_ref());
+    completed(call, request, kind, feedback)
+}
+
+/// The turn was over before anybody answered.
+pub(super) fn permission_cancelled(call: &core::ToolCallId, request: &core::RequestId) -> PermissionCompleted {
+    completed(call, request, "cancelled", None)
+}
+
+fn completed(
+    call: &core::ToolCallId,
+    request: &core::RequestId,
+    kind: &str,
+    feedback: Option<String>,
+) -> PermissionCompleted {
+    let (feedback, reason) = if kind == "cancelled" { (None, feedback) } else { (feedback, None) };
+    let rules = (kind == "denied-by-rules").then(Vec::new);
+    PermissionCompleted {
+        request_id: request.to_string(),
+        tool_call_id: Some(call.to_string()),
+        result: PermissionResult { kind: kind.to_owned(), feedback, reason, rules },
+    }
+}
+
+/// A client is to run a call. The call names the request: no other is made of it at the same time.
+pub(super) fn external_tool(session: &core::Session, call: &ToolCall) -> ExternalToolRequested {
+    ExternalToolRequested {
+        request_id: call.id.to_string(),
+        session_id: session.id.to_string(),
+        tool_call_id: call.id.to_string(),
+        tool_name: call.name.clone(),
+        arguments: Some(arguments(call, call.input.as_deref())),
+        working_directory: session.working_directories.first().cloned(),
+    }
+}
+
+/// A question as a person is asked it. A request of several is asked one by one: the protocol knows no more than one.
+pub fn user_input(session: &core::SessionId, request: &InputRequest, question: Option<&Question>) -> UserInputParams {
+    let asked = asked(request, question);
+    UserInputParams {
+        session_id: session.to_string(),
+        question: asked.question,
+        choices: asked.choices,
+        allow_freeform: asked.allow_freeform,
+    }
+}
+
+pub(super) fn user_input_requested(request: &InputRequest) -> UserInputRequested {
+    let asked = asked(request, request.questions.first());
+    UserInputRequested { request_id: request.id.to_string(), ..asked }
+}
+
+pub(super) fn user_input_completed(request: &core::RequestId, answers: &core::Answers) -> UserInputCompleted {
+    let (answer, was_freeform) = match answers.values().find_map(answered) {
+        Some((answer, freeform)) => (Some(answer), Some(freeform)),
+        None => (None, None),
+    };
+    UserInputCompleted { request_id: request.to_string(), answer, was_freeform }
+}
+
+fn asked(request: &InputRequest, question: Option<&Question>) -> UserInputRequested {
+    let own = question.map(|question| &question.message);
+    let texts = [request.message.as_ref(), own, request.url.as_ref()];
+    let texts: Vec<&str> = texts.into_iter().flatten().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    let labels = |options: &[Choice]| options.iter().map(|option| option.label.clone()).collect();
+    let (choices, freeform) = match question.map(|question| &question.kind) {
+        Some(QuestionKind::One { options, freeform } | QuestionKind::Several { options, freeform, .. }) => {
+            (Some(labels(options)), *freeform)
+        }
+        Some(QuestionKind::YesOrNo { .. }) => (Some(vec![YES.to_owned(), NO.to_owned()]), false),
+        Some(QuestionKind::Text { .. } | QuestionKind::Number { .. }) | None => (None, true),
+    };
+    UserInputRequested {
+        request_id: String::new(),
+        question: texts.join("\n\n"),
+        choices,
+        allow_freeform: Some(freeform),
+    }
+}
+
+/// An answer in words, and whether they are the person's own.
+fn answered(answer: &Answer) -> Option<(String, bool)> {
+    let Answer::Submitted(value) = answer else { return None };
+    Some(match value {
+        AnswerValue::Text(text) => (text.clone(), true),
+        AnswerValue::Number(number) => (number.to_string(), true),
+        AnswerValue::YesOrNo(yes) => (if *yes { YES } else { NO }.to_owned(), false),
+        AnswerValue::One { id, freeform } => match freeform.first() {
+            Some(own) if id.is_empty() => (own.clone(), true),
+            Some(_) | None => (id.clone(), false),
+        },
+        AnswerValue::Several { ids, freeform } => {
+            (ids.iter().chain(freeform).cloned().collect::<Vec<_>>().join(", "), ids.is_empty())
+        }
+    })
+}

@@ -1,0 +1,240 @@
+//! The law of the Copilot SDK's events: what was told live of a turn is what is read of it again.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use grove_core::*;
+use grove_wire::copilot::project::{EventPosition, Projector, TurnPosition, history, locate};
+use grove_wire::copilot::{self, EventData};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::random::{self, Dice};
+
+fn config() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Agents add to the last part only: the host begins a new one behind anything else.
+fn adds_to_an_older_part(session: &Session, command: &Command) -> bool {
+    let Command::Report { event: ChatEvent::TextDelta { part, .. } | ChatEvent::ReasoningDelta { part, .. }, .. } =
+        command
+    else {
+        return false;
+    };
+    let last = session.main_chat().and_then(|chat| chat.active.as_ref()?.parts().last());
+    match last {
+        Some(Part::Text(text)) => text.id != *part,
+        Some(Part::Reasoning { id, .. }) => id != part,
+        _ => true,
+    }
+}
+
+/// What is told of kept events, by id: their order aside, and the time at which they were told.
+fn kept<'a>(events: impl IntoIterator<Item = &'a copilot::Event>) -> BTreeMap<String, EventData> {
+    let kept = events.into_iter().filter(|event| !event.ephemeral);
+    kept.map(|event| (event.id.to_string(), event.data.clone())).collect()
+}
+
+/// What a client makes of what it hears.
+struct Client {
+    projector: Projector,
+    /// All that was kept, of turns that are there now.
+    kept: Vec<copilot::Event>,
+    ids: HashSet<String>,
+    open: BTreeSet<(&'static str, String)>,
+    idle: bool,
+    kinds: BTreeSet<String>,
+}
+
+impl Client {
+    fn of(session: &Session) -> Self {
+        Self {
+            projector: Projector::new(session),
+            kept: read(session),
+            ids: HashSet::new(),
+            open: BTreeSet::new(),
+            idle: session.main_chat().unwrap().active.is_none(),
+            kinds: BTreeSet::new(),
+        }
+    }
+
+    fn hear(&mut self, event: &Event) -> Result<Vec<copilot::Event>, TestCaseError> {
+        let told = self.projector.tell(event);
+        for event in &told {
+            let last = &self.kept.last().unwrap().id;
+            prop_assert_eq!(event.parent_id.as_ref(), Some(last), "{:?}", event);
+            prop_assert!(self.ids.insert(event.id.to_string()), "told twice: {:?}", event);
+            self.kinds.insert(event.kind().to_owned());
+            match &event.data {
+                EventData::PermissionRequested(asked) => self.open("permission", &asked.request_id)?,
+                EventData::PermissionCompleted(asked) => self.close("permission", &asked.request_id)?,
+                EventData::ExternalToolRequested(asked) => self.open("tool", &asked.request_id)?,
+                EventData::ExternalToolCompleted(asked) => self.close("tool", &asked.request_id)?,
+                EventData::UserInputRequested(asked) => self.open("input", &asked.request_id)?,
+                EventData::UserInputCompleted(asked) => self.close("input", &asked.request_id)?,
+                EventData::UserMessage(_) => self.idle = false,
+                EventData::SessionIdle(_) => {
+                    prop_assert!(!self.idle, "idle again");
+                    prop_assert!(self.open.is_empty(), "idle, and {:?} is open", self.open);
+                    self.idle = true;
+                }
+                _ => {}
+            }
+            if !event.ephemeral {
+                self.kept.push(event.clone());
+            }
+        }
+        Ok(told)
+    }
+
+    fn open(&mut self, what: &'static str, request: &str) -> Result<(), TestCaseError> {
+        prop_assert!(self.open.insert((what, request.to_owned())), "asked twice: {what} {request}");
+        Ok(())
+    }
+
+    fn close(&mut self, what: &'static str, request: &str) -> Result<(), TestCaseError> {
+        prop_assert!(self.open.remove(&(what, request.to_owned())), "never asked: {what} {request}");
+        Ok(())
+    }
+}
+
+/// The kept events of a session whose turns are all loaded.
+fn read(session: &Session) -> Vec<copilot::Event> {
+    history(session, session.main_chat().unwrap().turns.iter().cloned()).collect()
+}
+
+fn must_be_a_chain(events: &[copilot::Event]) -> Result<(), TestCaseError> {
+    prop_assert_eq!(&events[0].parent_id, &None);
+    for pair in events.windows(2) {
+        prop_assert_eq!(pair[1].parent_id.as_ref(), Some(&pair[0].id));
+    }
+    prop_assert!(events.iter().all(|event| !event.ephemeral));
+    Ok(())
+}
+
+/// Runs `steps` and gives the types of events that were told.
+fn hold_to_law(steps: &[u64], second: usize) -> Result<BTreeSet<String>, TestCaseError> {
+    let agent = random::agent();
+    let mut session = Session::new(&random::new_session(), Timestamp(1));
+    let mut client = Client::of(&session);
+    let mut late: Option<Projector> = None;
+    for (number, step) in steps.iter().enumerate() {
+        if number == second {
+            late = Some(Projector::new(&session));
+        }
+        let (command, who) = random::command(&session, &mut Dice::new(*step));
+        if adds_to_an_older_part(&session, &command) {
+            continue;
+        }
+        let now = Timestamp(number as u64 + 2);
+        let mut moved = session.clone();
+        let Ok(batch) = advance(&mut session, Some(&agent), command, &who, now) else { continue };
+        for event in &batch.events {
+            moved.apply(event);
+            let told = client.hear(event)?;
+            // Whoever came later hears the same.
+            if let Some(late) = &mut late {
+                let said = |events: Vec<copilot::Event>| -> Vec<_> {
+                    events.into_iter().map(|event| (event.id, event.ephemeral, event.data)).collect()
+                };
+                prop_assert_eq!(said(late.tell(event)), said(told));
+            }
+            if let Change::Chat(_, chat, ChatEvent::TurnsCleared | ChatEvent::BranchTurnsLoaded { .. }) = &event.change
+                && chat.as_str() == Session::MAIN_CHAT
+            {
+                client.ids.clear();
+                client.kept = read(&moved);
+            }
+        }
+        let again = read(&session);
+        must_be_a_chain(&again)?;
+        // The start says which model the session has now.
+        prop_assert_eq!(kept(&client.kept[1..]), kept(&again[1..]), "after {:?}", batch.events);
+        prop_assert_eq!(client.kept.len(), again.len());
+        prop_assert_eq!(client.idle, session.main_chat().unwrap().active.is_none(), "after {:?}", batch.events);
+    }
+    Ok(client.kinds)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn what_was_told_live_is_what_is_read_again(steps in vec(any::<u64>(), 1..160), second in 0..160usize) {
+        hold_to_law(&steps, second)?;
+    }
+
+    #[test]
+    fn events_that_do_not_fit_tell_what_the_state_makes_of_them(steps in vec(any::<u64>(), 1..200)) {
+        let mut session = Session::new(&random::new_session(), Timestamp(1));
+        let mut projector = Projector::new(&session);
+        for (number, step) in steps.iter().enumerate() {
+            let mut dice = Dice::new(*step);
+            let event = match dice.chance(30) {
+                true => random::event(&mut dice),
+                false => Event {
+                    at: Timestamp(number as u64),
+                    change: Change::Chat(session.id.clone(), Session::MAIN_CHAT.into(), random::chat_event(&mut dice)),
+                },
+            };
+            projector.tell(&event);
+            session.apply(&event);
+            projector.waiting(Timestamp(number as u64));
+            must_be_a_chain(&read(&session))?;
+        }
+    }
+
+    #[test]
+    fn every_kept_event_is_found_where_it_stands(steps in vec(any::<u64>(), 50..200)) {
+        let agent = random::agent();
+        let mut session = Session::new(&random::new_session(), Timestamp(1));
+        for (number, step) in steps.iter().enumerate() {
+            let (command, who) = random::command(&session, &mut Dice::new(*step));
+            let _ = advance(&mut session, Some(&agent), command, &who, Timestamp(number as u64 + 2));
+        }
+        let turns = || session.main_chat().unwrap().turns.iter().cloned();
+        let mut before = None;
+        for event in history(&session, turns()) {
+            let place = locate(&session, turns(), &event.id).unwrap();
+            let order = |place: EventPosition| (place.turn, match place.position {
+                TurnPosition::SessionStart => 0,
+                TurnPosition::UserMessage => 1,
+                TurnPosition::Part(part) => part + 2,
+                TurnPosition::End => usize::MAX,
+            });
+            match &event.data {
+                EventData::UserMessage(_) => prop_assert_eq!(place.position, TurnPosition::UserMessage),
+                EventData::TurnEnd(_) => prop_assert_eq!(place.position, TurnPosition::End),
+                EventData::ToolStart(_) => prop_assert!(matches!(place.position, TurnPosition::Part(_))),
+                _ => {}
+            }
+            prop_assert!(before <= Some(order(place)));
+            before = Some(order(place));
+        }
+        prop_assert_eq!(locate(&session, turns(), "nope"), None);
+    }
+}
+
+/// The law says little about runs in which little happens.
+#[test]
+fn the_random_runs_reach_every_event_that_state_alone_gives() {
+    let mut seen = BTreeSet::new();
+    for run in 0..100u64 {
+        let steps: Vec<u64> = (0..250).map(|step| run * 1_000 + step).collect();
+        seen.extend(hold_to_law(&steps, usize::MAX).unwrap());
+    }
+    // Those that only a host says, or that follow from entries that the runs do not have.
+    let others = [
+        "session.start",
+        "session.resume",
+        "session.workspace_file_changed",
+        "session.compaction_start",
+        "session.compaction_complete",
+        "session.snapshot_rewind",
+        "session.shutdown",
+        "session.plan_changed",
+    ];
+    let missing: Vec<_> =
+        EventData::KINDS.iter().filter(|kind| !seen.contains(**kind) && !others.contains(kind)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

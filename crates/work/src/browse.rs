@@ -1,0 +1,163 @@
+//! Looking at files and folders, within what a [`Policy`] shows.
+
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::OFlags;
+
+use crate::content_type::content_type;
+use crate::error::blocking;
+use crate::{FileAccess, FileError, Policy};
+
+/// What is at a path. Sockets and devices count as files, since clients know nothing else; reading one is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileKind {
+    File,
+    Folder,
+    /// Only where a link is looked at for itself ([`SymlinkMode::NoFollow`]).
+    Link,
+}
+
+/// A name in a folder. A link counts as what it leads to; one that leads nowhere, as a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FolderEntry {
+    pub name: String,
+    pub kind: FileKind,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileContent {
+    pub bytes: Vec<u8>,
+    /// Guessed from the name.
+    pub content_type: Option<&'static str>,
+}
+
+impl FileContent {
+    /// The text, or the bytes again where they are none.
+    pub fn into_text(self) -> Result<String, Vec<u8>> {
+        String::from_utf8(self.bytes).map_err(std::string::FromUtf8Error::into_bytes)
+    }
+}
+
+/// Whether links are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SymlinkMode {
+    Follow,
+    /// A link at the path's end is looked at for itself. Those on the way are followed.
+    NoFollow,
+}
+
+/// What is known of a path without opening it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMetadata {
+    /// The real path where links are followed, else the path as it was asked for.
+    pub path: PathBuf,
+    pub kind: FileKind,
+    /// In bytes; a folder has none.
+    pub size: Option<u64>,
+    pub modified: Option<SystemTime>,
+    /// When it was made, where the file system remembers.
+    pub created: Option<SystemTime>,
+    /// Guessed from a file's name.
+    pub content_type: Option<&'static str>,
+    /// Another one when the file was changed or replaced. Its form means nothing.
+    pub etag: String,
+}
+
+/// Lists a folder by name. One with more than `most` entries is refused.
+pub async fn list(policy: &Policy, path: &Path, most: usize) -> Result<Vec<FolderEntry>, FileError> {
+    let policy = policy.clone();
+    blocking(path, move |path| {
+        let failed = |error| FileError::from_io(error, path);
+        let real = policy.find(path, FileAccess::Browse)?;
+        if !fs::metadata(&real).map_err(failed)?.is_dir() {
+            return Err(FileError::NotAFolder { path: path.to_owned() });
+        }
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(&real).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entries.len() >= most {
+                return Err(FileError::TooManyEntries { path: path.to_owned(), limit: most });
+            }
+            let is_folder = match entry.file_type().map_err(failed)? {
+                kind if kind.is_symlink() => fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir()),
+                kind => kind.is_dir(),
+            };
+            let kind = if is_folder { FileKind::Folder } else { FileKind::File };
+            entries.push(FolderEntry { name: entry.file_name().to_string_lossy().into_owned(), kind });
+        }
+        entries.sort_unstable();
+        Ok(entries)
+    })
+    .await
+}
+
+/// Reads a file. One with more than `most` bytes is refused.
+pub async fn read(policy: &Policy, path: &Path, most: u64) -> Result<FileContent, FileError> {
+    let policy = policy.clone();
+    blocking(path, move |path| {
+        let failed = |error| FileError::from_io(error, path);
+        let real = policy.find(path, FileAccess::Read)?;
+        if !fs::metadata(&real).map_err(failed)?.is_file() {
+            return Err(FileError::NotAFile { path: path.to_owned() });
+        }
+        // Whatever took the file's place since: no link is followed, and no pipe is waited for.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&real).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let too_large = || FileError::TooLarge { path: path.to_owned(), limit: most };
+        if size > most {
+            return Err(too_large());
+        }
+        // It may grow while it is read, and files of the kernel's say no size.
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > most {
+            return Err(too_large());
+        }
+        Ok(FileContent { bytes, content_type: content_type(&real) })
+    })
+    .await
+}
+
+/// Says what is at a path.
+pub async fn resolve(policy: &Policy, path: &Path, links: SymlinkMode) -> Result<FileMetadata, FileError> {
+    let policy = policy.clone();
+    blocking(path, move |path| {
+        let failed = |error| FileError::from_io(error, path);
+        let link = fs::symlink_metadata(path).ok().filter(Metadata::is_symlink);
+        if let (SymlinkMode::NoFollow, Some(metadata)) = (links, link) {
+            return match policy.shows_link(path, FileAccess::See) {
+                true => Ok(describe(path.to_owned(), &metadata)),
+                false => Err(FileError::Outside { path: path.to_owned() }),
+            };
+        }
+        let real = policy.find(path, FileAccess::See)?;
+        let metadata = fs::metadata(&real).map_err(failed)?;
+        let path = if links == SymlinkMode::Follow { real } else { path.to_owned() };
+        Ok(describe(path, &metadata))
+    })
+    .await
+}
+
+fn describe(path: PathBuf, metadata: &Metadata) -> FileMetadata {
+    let kind = match metadata.file_type() {
+        kind if kind.is_dir() => FileKind::Folder,
+        kind if kind.is_symlink() => FileKind::Link,
+        _ => FileKind::File,
+    };
+    let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
+    FileMetadata {
+        kind,
+        size: (kind != FileKind::Folder).then_some(metadata.len()),
+        modified: metadata.modified().ok(),
+        created: metadata.created().ok(),
+        content_type: if kind == FileKind::File { content_type(&path) } else { None },
+        etag: format!("{seconds:x}.{nanoseconds:x}-{:x}-{:x}", metadata.len(), metadata.ino()),
+        path,
+    }
+}
