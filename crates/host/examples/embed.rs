@@ -1,4 +1,4 @@
-//! A host with an agent of one's own: `cargo run -p grove-host --example embed`, then connect to what it prints.
+//! A host with a custom agent: run `cargo run -p grove-host --example embed`, then connect to the printed address.
 
 #![allow(clippy::print_stdout, reason = "an example says what it does")]
 
@@ -12,7 +12,7 @@ use grove_host::server::{self, AccessPolicy, Token};
 use grove_host::{Config, Env, Host};
 use tokio::net::TcpListener;
 
-/// An agent that says everything twice.
+/// An agent that repeats every message twice.
 struct Echo;
 
 #[async_trait]
@@ -36,7 +36,7 @@ impl AgentSession for Echo {
     async fn cancel(&self, _turn: &TurnId) {}
 }
 
-/// Starts the host on a free port, and gives where it is and its token. It serves as long as the runtime runs.
+/// Starts the host on a free port and returns its address and token. It serves as long as the runtime runs.
 pub async fn start() -> Result<(String, String), Box<dyn Error>> {
     let env = Env::in_memory();
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -1,4 +1,4 @@
-//! Sessions that come from another one.
+//! Requests to sessions that the host passes on: branching, forking, renaming, permissions, migration and handover.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,17 +19,17 @@ use crate::session::{
 };
 use crate::store::{pastes, paths};
 
-/// Where a tree is: the session, and one of its chats.
+/// The address of a tree: a session and one of its chats.
 pub(crate) type ChatAddress = (SessionUri, ChatId);
 
-/// A session that has branched off.
+/// A session that was branched off another one.
 pub(crate) struct BranchedSession {
     pub(crate) session: SessionUri,
-    /// The message to begin with.
+    /// The text to start the new session's first message with.
     pub(crate) prefill: Option<Prefill>,
 }
 
-/// Why something was not done with a session's tree.
+/// The reason why a session did not carry out a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionRequestError {
     #[error("there is no session {0}")]
@@ -48,7 +48,7 @@ pub(crate) enum SessionRequestError {
     HostStopped(#[from] HostStopped),
 }
 
-/// Something that a session was asked.
+/// A request to a session's tree that is not answered yet.
 pub(crate) struct PendingTreeRequest {
     session: SessionUri,
     reply: oneshot::Receiver<Result<TreeAnswer, TreeError>>,
@@ -69,7 +69,7 @@ impl PendingTreeRequest {
     }
 }
 
-/// A session that was asked to lie in another store.
+/// A request to move a session to another store that is not answered yet.
 pub(crate) struct PendingMigration {
     session: SessionUri,
     reply: oneshot::Receiver<Result<MigrateOutcome, MigrateError>>,
@@ -89,10 +89,10 @@ impl PendingCommand {
     }
 }
 
-/// A session that was asked what it may do without a person being asked.
+/// A request for a session's permissions that is not answered yet.
 pub(crate) struct PendingPermissionsRequest {
     session: SessionUri,
-    /// Told when everything is revoked, where that is wanted.
+    /// Resolves when everything is revoked; `None` if the request does not revoke.
     revoked: Option<oneshot::Receiver<Result<(), CommandError>>>,
 }
 
@@ -111,7 +111,7 @@ impl PendingPermissionsRequest {
     }
 }
 
-/// A session that was asked to go to another host.
+/// A request to hand a session over to another host that is not answered yet.
 pub(crate) struct PendingHandover {
     pub(crate) session: SessionUri,
     reply: oneshot::Receiver<Result<HandoverAnswer, MigrateError>>,
@@ -132,7 +132,7 @@ impl PendingMigration {
 }
 
 impl Host {
-    /// Asks a session something about the tree of a chat. It has its place among what the session does when this returns.
+    /// Queues a request about the tree of a chat. Its position in the session's order is fixed when this returns.
     pub(crate) async fn ask_tree(
         &self,
         (uri, chat): &ChatAddress,
@@ -145,7 +145,7 @@ impl Host {
         Ok(PendingTreeRequest { session: uri.clone(), reply })
     }
 
-    /// Asks a session something about its workspace. It has its place among what the session does when this returns.
+    /// Queues a request about the workspace. Its position in the session's order is fixed when this returns.
     pub(crate) async fn ask_workspace(
         &self,
         uri: &SessionUri,
@@ -158,7 +158,7 @@ impl Host {
         Ok(reply)
     }
 
-    /// Makes a new session with what was said before a message of the user. Hooks may forbid it.
+    /// Creates a session from the conversation before a user message. Hooks may forbid it.
     pub(crate) async fn branch_off(
         &self,
         place: &ChatAddress,
@@ -179,7 +179,7 @@ impl Host {
         Ok(BranchedSession { session, prefill })
     }
 
-    /// The message to begin with, naming the pasted files of the new session.
+    /// The prefill, with its references to pasted files pointing into the new session.
     fn in_branch(&self, prefill: Prefill, store: &StoreName, from: &SessionUri, to: &SessionUri) -> Prefill {
         let (Ok(fs), Some(from), Some(to)) = (self.0.env.stores.get(store), from.id(), to.id()) else { return prefill };
         let moved = pastes::moved((fs.as_ref(), &from), (fs.as_ref(), &to));
@@ -188,7 +188,7 @@ impl Host {
         Prefill { text: text.unwrap_or(prefill.text), message: message.or(prefill.message), ..prefill }
     }
 
-    /// Makes a new session with everything that this one has, in a store if one is named, else where this one lies.
+    /// Forks a whole session, into the named store or else into the store of the source.
     pub(crate) async fn fork_off(
         &self,
         title: Option<String>,
@@ -201,7 +201,7 @@ impl Host {
         Ok(self.create_from(fork_plan, title, store).await?)
     }
 
-    /// Asks a session to call one of its chats something else.
+    /// Asks a session to rename one of its chats.
     pub(crate) async fn ask_to_rename(
         &self,
         (uri, chat): &ChatAddress,
@@ -239,7 +239,7 @@ impl Host {
         Ok((PendingCommand { session: uri.clone(), reply }, directory))
     }
 
-    /// Asks a session what it may do without a person being asked, and to allow nothing more where that is wanted.
+    /// Asks a session for its permissions, and revokes them all if `revoke` is set.
     pub(crate) async fn ask_permissions(
         &self,
         uri: &SessionUri,
@@ -257,7 +257,7 @@ impl Host {
         Ok(PendingPermissionsRequest { session: uri.clone(), revoked })
     }
 
-    /// Asks a session to lie in another store. Everything of it is copied and compared before it does.
+    /// Asks a session to move to another store. Everything is copied and compared before it moves.
     pub(crate) async fn ask_to_migrate(
         &self,
         uri: &SessionUri,
@@ -270,7 +270,7 @@ impl Host {
         Ok(PendingMigration { session: uri.clone(), reply })
     }
 
-    /// Asks a session what it has, for whoever moves it to another host.
+    /// Asks a session for the manifest of a handover to another host.
     pub(crate) async fn ask_to_hand_over(
         &self,
         uri: &SessionUri,

@@ -1,8 +1,9 @@
-//! Sessions whose storage is a provider's: a client at the other end of a connection keeps them.
+//! Sessions whose files a storage client keeps at the other end of a connection.
 //!
-//! A provider has a store of its own name. Sessions that are made there are written there and nowhere else; this machine
-//! keeps their ids, times and counters ([`ClientStorageRegister`](crate::ClientStorageRegister)). A provider answers for the sessions that its client
-//! has created or resumed, so nothing is read before somebody asks for it, and a fork is a record until it is resumed.
+//! A storage client has a store of its own name. Sessions created there are written there and nowhere else; this
+//! machine keeps their ids, times and counters ([`ClientStorageRegister`](crate::ClientStorageRegister)). A storage
+//! client only serves sessions that it has created or resumed. So nothing is read before it is requested, and a fork is
+//! a record until it is resumed.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::store::session_file::{self, Disposition, LoadError};
 use crate::store::stores::{ClientStorage, StoreError};
 use crate::store::{info, paths};
 
-/// Why sessions are not kept at a provider.
+/// The reason why a storage client is not attached.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientStorageError {
     #[error(transparent)]
@@ -36,7 +37,7 @@ pub enum ClientStorageError {
     HostStopped(#[from] HostStopped),
 }
 
-/// Why a session at a provider is not resumed.
+/// The reason why a client-stored session is not resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
     #[error(transparent)]
@@ -62,7 +63,7 @@ pub enum ResumeError {
     HostStopped(#[from] HostStopped),
 }
 
-/// Why a session at a provider is not forked.
+/// The reason why a client-stored session is not forked.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
     #[error(transparent)]
@@ -81,7 +82,7 @@ pub enum ForkError {
     HostStopped(#[from] HostStopped),
 }
 
-/// Why a session at a provider is not deleted.
+/// The reason why a client-stored session is not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DeleteError {
     #[error(transparent)]
@@ -94,18 +95,20 @@ pub enum DeleteError {
     HostStopped(#[from] HostStopped),
 }
 
-/// What became of the files of a session that was deleted.
+/// The fate of the files of a deleted session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeleteOutcome {
-    /// The provider has removed them.
+    /// The storage client has removed them.
     Files,
-    /// They are still there, for this reason: the provider does not answer for a session that its client has not open.
+    /// They remain, for this reason: the storage client does not serve sessions that its client has not opened.
     RowOnly(String),
 }
 
 impl Host {
-    /// Keeps the sessions of a store at a provider from now on. One that had this name before, and no active session, is
-    /// replaced. Sessions of other stores are not touched.
+    /// Attaches a storage client that keeps the sessions of a store from now on.
+    ///
+    /// It replaces an earlier one of the same name that has no active session. Sessions of other stores are not
+    /// touched.
     pub async fn attach_storage_client(
         &self,
         store: &StoreName,
@@ -129,7 +132,7 @@ impl Host {
         Ok(self.stores().attach_storage_client(store, ClientStorage { fs, line })?)
     }
 
-    /// A provider's connection is gone. Its sessions take nothing new until it is back.
+    /// Notes that a storage client's connection is gone. Its sessions accept no changes until it returns.
     pub async fn provider_left(&self, store: &StoreName) -> Result<(), HostStopped> {
         let Some(client_storage) = self.stores().client_storage(store) else { return Ok(()) };
         if !client_storage.line.is_connected() {
@@ -140,7 +143,7 @@ impl Host {
         self.send_presence(store, StorageClientPresence::Away).await
     }
 
-    /// A provider is back on another connection: what is held for it goes out, in its order.
+    /// Notes that a storage client is back on another connection: unsaved changes are sent, in order.
     pub async fn provider_returned(&self, store: &StoreName, calls: Arc<dyn RemoteCalls>) -> Result<(), HostStopped> {
         let Some(client_storage) = self.stores().client_storage(store) else { return Ok(()) };
         client_storage.line.connect(calls);
@@ -156,14 +159,14 @@ impl Host {
         };
         for id in self.0.sequencer.read(mine).await? {
             if let Some(handle) = self.open_session(&id) {
-                // A session that ends at this moment needs nobody.
+                // A session that ends at this moment needs no presence.
                 handle.inbox.send(ToSession::StorageClient(presence)).await.ok();
             }
         }
         Ok(())
     }
 
-    /// The provider of a store is gone for good. Its sessions are let go: they are there when somebody brings them again.
+    /// Closes the sessions of a storage client that is gone for good. They return when a client resumes them.
     pub(crate) async fn release_provider(&self, store: &StoreName) -> Result<(), HostStopped> {
         let wanted = store.clone();
         let mine = move |published: &PublishedState, _| {
@@ -171,10 +174,10 @@ impl Host {
             mine.map(|session| session.id.clone()).collect::<Vec<_>>()
         };
         for id in self.0.sequencer.read(mine).await? {
-            // Where it is still there, what happened last is written now.
+            // A storage client that is still connected gets the last changes now.
             self.end_session_task(&id).await;
             let removed = Event { at: self.0.env.clock.now(), change: Change::Session(id, SessionEvent::Removed) };
-            // What is held is never refused.
+            // Changes that may be held are never refused.
             self.publish(vec![removed], WriteFailurePolicy::Hold, JournalScope::NumbersOnly).await?.ok();
         }
         self.provider_left(store).await?;
@@ -182,18 +185,20 @@ impl Host {
         self.publish_session_count().await
     }
 
-    /// The sessions that a store is known to have, the one that was touched last first.
+    /// The sessions that a store is known to have, last touched first.
     pub fn client_storage(&self, store: &StoreName) -> Vec<ClientStorageRow> {
         self.stores().register().rows(store)
     }
 
-    /// Opens a session that a provider keeps. One that is open already is left as it is. A fork is written now.
+    /// Opens a client-stored session, unless it is open already. A fork is written now.
     pub async fn resume_client_stored(&self, store: &StoreName, id: &SessionId) -> Result<SessionUri, ResumeError> {
         self.resume_client_stored_in(store, id, Vec::new()).await
     }
 
-    /// The same in folders that the client names now. Without any, those folders of the session's file are used that the
-    /// client has declared as its own: a file that others may write opens no other folder of this machine.
+    /// Opens a client-stored session in the folders that the client names now.
+    ///
+    /// Without any, those folders of the session's file are used that the client has declared as its own: a file that
+    /// others may write opens no other folder of this machine.
     pub(crate) async fn resume_client_stored_in(
         &self,
         store: &StoreName,
@@ -229,15 +234,16 @@ impl Host {
         }
         self.0.sequencer.tell(ToSequencer::AddLoaded(Box::new(session))).await?;
         let listed = Event { at, change: Change::Session(id.clone(), SessionEvent::Listed) };
-        // What is held is never refused.
+        // Changes that may be held are never refused.
         self.publish(vec![listed], WriteFailurePolicy::Hold, JournalScope::NumbersOnly).await?.ok();
         self.session(&uri).await?;
         self.publish_session_count().await?;
         Ok(uri)
     }
 
-    /// Notes a fork of an open session: with everything, or with what was said before an entry of the user's. It is written
-    /// when it is first resumed. Without a name it is called after its source.
+    /// Records a fork of an open session, whole or up to the part before a user entry.
+    ///
+    /// It is written when it is first resumed. Without a name it is named after its source.
     pub async fn fork_client_stored(
         &self,
         store: &StoreName,
@@ -277,7 +283,7 @@ impl Host {
             written: false,
         };
         self.stores().register().note_fork(store, &id, record).await.map_err(ForkError::ClientStorageRegister)?;
-        // How it is called is not for this machine's disk: the source's log says it, and is asked when it is written.
+        // The title is not for this machine's disk: the source's log has it and is read when the fork is written.
         let title = match name.as_deref().map(SessionTitle::given).filter(|name| !name.is_none()) {
             Some(name) => name,
             None => title.of_fork(),
@@ -291,7 +297,7 @@ impl Host {
         Ok(id)
     }
 
-    /// Deletes a session: its files where the provider answers for it, and what is known of it here.
+    /// Deletes a session: its row here, and its files if the storage client serves it.
     pub async fn delete_client_stored(&self, store: &StoreName, id: &SessionId) -> Result<DeleteOutcome, DeleteError> {
         let fs = self.stores().get(store)?;
         let register = self.stores().register();
@@ -310,7 +316,7 @@ impl Host {
         })
     }
 
-    /// How a session that is known is called, and where it lies.
+    /// The URI and the store of a known session.
     async fn uri_and_store(&self, id: &SessionId) -> Result<Option<(SessionUri, StoreName)>, HostStopped> {
         let wanted = id.clone();
         let look = move |published: &PublishedState, _| {
@@ -321,7 +327,7 @@ impl Host {
         self.0.sequencer.read(look).await
     }
 
-    /// Begins the folder of a new session at its provider, so that it is there before anybody hears of it.
+    /// Creates the folder of a new session at its storage client, before anybody hears of the session.
     pub(crate) async fn begin_client_stored(&self, fs: &dyn SessionFs, session: &Session) -> Result<(), CreateError> {
         let refused =
             |error: FsError| CreateError::Provider { store: session.store.clone(), reason: reason_of(&error) };
@@ -336,7 +342,7 @@ impl Host {
         noted.map_err(CreateError::Folder)
     }
 
-    /// Reads a session from its provider, with its newest turns. It is what it was, or an error that says what is wrong.
+    /// Reads a session with its newest turns from its storage client.
     async fn read_client_stored(
         &self,
         fs: &Arc<dyn SessionFs>,
@@ -351,7 +357,7 @@ impl Host {
         };
         let log = paths::log(id, &main);
         let file = match session_file::read(fs.as_ref(), id).await {
-            // The client keeps the file; what is allowed on this machine is not for it to say.
+            // The client keeps the file; it does not decide what is permitted on this machine.
             Ok(file) => file.in_store(store.clone()).without_permissions(),
             Err(LoadError::Fs(FsError::NotFound { .. })) if asked(fs.as_ref(), &log).await.map_err(no_answer)? => {
                 return self.rebuilt(fs, store, id).await;
@@ -372,7 +378,7 @@ impl Host {
         }
     }
 
-    /// A session of which only the log is left.
+    /// Rebuilds a session of which only the log is left.
     async fn rebuilt(
         &self,
         fs: &Arc<dyn SessionFs>,
@@ -419,7 +425,7 @@ impl Host {
         Ok(session)
     }
 
-    /// Writes a fork of which there is only a record.
+    /// Writes a fork that is only a record so far.
     async fn write_fork(
         &self,
         fs: &Arc<dyn SessionFs>,
@@ -431,7 +437,7 @@ impl Host {
         let source = session_file::read(fs.as_ref(), &fork.source).await.map_err(|error| from(error.to_string()))?;
         let source = source.in_store(store.clone()).without_permissions().without_turns();
         let no_answer = |error: FsError| ResumeError::NoAnswer { id: id.clone(), reason: reason_of(&error) };
-        // A provider that has no handler for the fork says so before anything is copied.
+        // A storage client without a handler for the fork says so before anything is copied.
         asked(fs.as_ref(), &paths::session_file(id)).await.map_err(no_answer)?;
         let main = ChatId::from(Session::MAIN_CHAT);
         let named = named_by_source(fs.as_ref(), &fork.source, id).await;
@@ -488,7 +494,7 @@ impl Host {
     }
 }
 
-/// Whether a folder is another one or lies below it. Both may be URIs or paths, of whatever system.
+/// Says whether a folder equals another one or is inside it. Both may be URIs or paths, of any system.
 fn is_inside(folder: &str, home: &str) -> bool {
     let path = |text: &str| {
         let path = grove_work::local_path(text).map_or_else(|_| text.to_owned(), |path| path.display().to_string());
@@ -500,8 +506,9 @@ fn is_inside(folder: &str, home: &str) -> bool {
     !has_dots && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether a file is there. A provider that has no handler answers that nothing is where it is only asked whether
-/// something is, so the file is looked at.
+/// Says whether a file exists.
+///
+/// The file is looked up: asked with `exists`, a storage client without a handler answers that nothing is there.
 async fn asked(fs: &dyn SessionFs, path: &str) -> Result<bool, FsError> {
     match fs.stat(path).await {
         Ok(_) => Ok(true),
@@ -510,7 +517,7 @@ async fn asked(fs: &dyn SessionFs, path: &str) -> Result<bool, FsError> {
     }
 }
 
-/// What went wrong, without the path: that is ours, and tells a provider's client nothing.
+/// The error without its path, which is ours and tells a storage client nothing.
 fn reason_of(error: &FsError) -> String {
     match error {
         FsError::Other { reason, .. } => reason.clone(),
@@ -518,8 +525,9 @@ fn reason_of(error: &FsError) -> String {
     }
 }
 
-/// Takes the todo list of a session along, where the provider has databases. They are no files there. A list that cannot be
-/// copied does not hold up the fork.
+/// Copies the todo list of a session, if the storage client has databases (they are no files there).
+///
+/// A list that cannot be copied does not hold up the fork.
 async fn copy_todos(fs: &dyn SessionFs, source: &SessionId, fork: &SessionId) {
     let folders = (paths::folder(source), paths::folder(fork));
     let (Some(from), Some(to)) = (fs.database(&folders.0), fs.database(&folders.1)) else { return };
@@ -534,7 +542,7 @@ async fn copy_todos(fs: &dyn SessionFs, source: &SessionId, fork: &SessionId) {
     }
 }
 
-/// How the log of a fork's source says that the fork is called.
+/// The fork's title according to the log of its source.
 async fn named_by_source(fs: &dyn SessionFs, source: &SessionId, fork: &SessionId) -> Option<String> {
     let main = ChatId::from(Session::MAIN_CHAT);
     let (path, side) = (paths::log(source, &main), paths::side_index(source, &main));

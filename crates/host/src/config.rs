@@ -1,4 +1,4 @@
-//! What can be set, and the limits of everything that could grow.
+//! The configuration of a host, and the limits of everything that could grow.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use grove_work::Roots;
 
 use crate::connection::FrameLog;
 
-/// How a host is to be.
+/// The configuration of a host.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub limits: Limits,
     pub folders: Folders,
     pub durability: Durability,
     pub compaction: Compaction,
-    /// What becomes of the files in which agents find output that is too large for them, when their session ends.
+    /// The fate of the temporary files with output too large for agents, when their session ends.
     pub temp_files: TempFilePolicy,
-    /// The agent of sessions that name none; without it, the first one.
+    /// The agent of sessions that name none; by default the first one.
     pub default_agent: Option<ProviderId>,
-    /// The protocol versions that are spoken: the released ones, but for tests.
+    /// The protocol versions that the host speaks: the released ones, except in tests.
     pub registry: Registry,
-    /// Where every frame is written down, for those who look for a mistake.
+    /// The file that records every frame, for debugging.
     pub frame_log: Option<FrameLog>,
 }
 
@@ -43,23 +43,23 @@ impl Default for Config {
     }
 }
 
-/// What a confirmation survives.
+/// The failure that a confirmed action survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// A power cut: it waits until the journal has reached the disk.
+    /// A power cut: confirmations wait until the journal has reached the disk.
     #[default]
     Power,
-    /// The end of the process: it waits until the journal is written.
+    /// The end of the process: confirmations wait until the journal is written.
     Process,
 }
 
-/// When conversations are compacted, and what is kept of them.
+/// When conversations are compacted, and how much of them stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compaction {
-    /// How full the model's window is when a conversation is compacted by itself, in percent; 0 is never. Agents that
-    /// mind their window themselves are left alone.
+    /// The fill level of the model's window at which a conversation is compacted automatically, in percent; 0 is never.
+    /// Agents that manage their window themselves are left alone.
     pub at_percent: u8,
-    /// How much of it stays as it is, in tokens.
+    /// The size of the tail that is not summarized, in tokens.
     pub keep_tokens: u64,
 }
 
@@ -69,10 +69,10 @@ impl Default for Compaction {
     }
 }
 
-/// Which parts of the file system clients may see. Sessions' working directories are always among them.
+/// The parts of the file system that clients may see. Sessions' working directories are always included.
 #[derive(Clone, Debug, Default)]
 pub struct Folders {
-    /// What a client is offered as a starting point.
+    /// The starting folder offered to clients.
     pub default_directory: Option<PathBuf>,
     /// The home folder: `~` in a folder that a client names stands for it.
     pub home: Option<PathBuf>,
@@ -98,7 +98,7 @@ impl Folders {
     }
 }
 
-/// The bound of every queue, buffer and message. What happens beyond each is said beside it.
+/// The bound of every queue, buffer and message. Each says what happens beyond it.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Events kept for replay; an older `reconnect` is answered with snapshots.
@@ -113,67 +113,67 @@ pub struct Limits {
     pub queue_messages: usize,
     /// Bytes queued for a connection, likewise.
     pub queue_bytes: usize,
-    /// The largest message taken from a client; a larger one closes its connection (1009).
+    /// The largest message accepted from a client; a larger one closes its connection (1009).
     pub message_bytes: usize,
     /// Answers queued for a connection; with more, its next requests wait.
     pub open_answers: usize,
-    /// Bytes of a connection's answers that are under way; with more, its next requests wait. One answer may be larger.
+    /// Bytes of a connection's pending answers; with more, its next requests wait. One answer may be larger.
     pub answer_bytes: usize,
-    /// How long a client may read nothing of what is written to it; then its connection is closed (4008).
+    /// The time in which a client may read nothing of what is written to it; then its connection is closed (4008).
     pub write_silence: Duration,
-    /// Connections at a time that were let in; the next one is turned away.
+    /// Authenticated connections at a time; the next one is rejected.
     pub connections: usize,
-    /// How many of them one token may have; its next one is turned away.
+    /// Authenticated connections of one token; its next one is rejected.
     pub token_connections: usize,
-    /// Connections at a time that come through the owner's socket beside those: nobody else can take their places.
+    /// Connections through the owner's socket, in addition to those: no other client can use them up.
     pub owner_connections: usize,
-    /// Connections of each listener that have not shown the token yet; the next one takes the place of the one that has
-    /// waited longest.
+    /// Connections of each listener that are not authenticated yet; the next one replaces the one that has waited
+    /// longest.
     pub unauthenticated_connections: usize,
     /// Bytes read from a Copilot SDK's connection before it has sent the secret; with more, it is closed.
     pub unauthenticated_bytes: usize,
-    /// How long a Copilot SDK's connection may take to send the secret; then it is closed.
+    /// The time in which a Copilot SDK's connection must send the secret; then it is closed.
     pub unauthenticated_time: Duration,
-    /// How long a client that stores sessions may take to answer a call; then the call has failed, and is tried again.
+    /// The time in which a storage client must answer a call; then the call has failed and is retried.
     pub storage_call: Duration,
-    /// How long an append that such a client did not answer may still arrive; until then its file is read back before each
+    /// The time in which an append without an answer may still arrive; until then its file is read back before each
     /// change.
     pub storage_late: Duration,
     /// Subscriptions of one connection; the next one is refused.
     pub subscriptions: usize,
-    /// Clients remembered after they went away; the one longest gone is forgotten.
+    /// Disconnected clients that are remembered; the one that left first is forgotten.
     pub known_clients: usize,
-    /// Bodies above this are kept by reference.
+    /// Larger bodies are kept by reference.
     pub inline_bytes: usize,
-    /// How much of such a body stays in the state.
+    /// The beginning of such a body that stays in the state, in bytes.
     pub preview_bytes: usize,
-    /// Output above this goes to a file that the agent is told of; a message above it, or what it carries, to a file of
-    /// the session that the message refers to.
+    /// Larger output of a tool goes to a file that the agent is told of.
+    /// A larger message, or attachment, goes to a file of the session that the message refers to.
     pub spill_bytes: usize,
-    /// The largest file or content given to a client in one answer.
+    /// The largest file or content sent to a client in one answer.
     pub fetch_bytes: u64,
-    /// Sessions that one connection takes in at a time; the next one is refused.
+    /// Sessions that one connection imports at a time; the next one is refused.
     pub imports: usize,
-    /// Files of a session that is taken in; the next one is refused.
+    /// Files of an imported session; the next one is refused.
     pub import_files: usize,
-    /// Bytes of a session that is taken in; more are refused.
+    /// Bytes of an imported session; more are refused.
     pub import_bytes: u64,
     /// Entries of a folder; a larger one is refused.
     pub folder_entries: usize,
-    /// How long a session may be `creating`; its agent has to be initialised by then.
+    /// The time in which a session may be `creating`; its agent must be initialized by then.
     pub creation: Duration,
-    /// How long a running turn may be silent while nobody is asked and no tool runs, before that is said.
+    /// The silence of a running turn, without a pending request and without a running tool, that is reported.
     pub turn_quiet: Duration,
-    /// How long a running turn may be silent while nobody is asked, before it ends in error.
+    /// The silence of a running turn, without a pending request, that ends it in error.
     pub turn_silence: Duration,
-    /// How long running turns get when the host stops.
+    /// The time that running turns get when the host stops.
     pub stop_grace: Duration,
-    /// How long a session waits for a client that takes part in it and went away.
+    /// The time for which a session waits for a participating client that has disconnected.
     pub client_grace: Duration,
-    /// How long a connection may be silent; pings go out three times as often.
+    /// The longest silence of a connection; pings go out three times as often.
     pub connection_silence: Duration,
-    /// How long a session stays in memory that nobody looks at and that has nothing to do; it may be twice that. Zero is
-    /// for as long as the host runs.
+    /// The time for which an idle session without subscribers stays in memory; it may be twice that.
+    /// With zero, sessions stay as long as the host runs.
     pub session_idle: Duration,
 }
 

@@ -1,8 +1,8 @@
-//! Editors that are connected: what they show of a file counts for agents, saved or not.
+//! Connected editors: agents see their unsaved versions of files.
 //!
-//! A client of the released protocol offers it with `documents` in the `_meta` of its `initialize`. It is then asked with
-//! the protocol's own `resourceRead`, on the session's channel, for files of sessions that it takes part in. One that does
-//! not answer in time, or has the file not open (an error), is passed over.
+//! A client of the released protocol offers this with `documents` in the `_meta` of its `initialize`. It is then asked
+//! with the protocol's own `resourceRead`, on the session's channel, for files of sessions that it takes part in. An
+//! editor that does not answer in time, or does not have the file open (an error), is skipped.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,12 +17,12 @@ use crate::connection::{Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::ConnectionId;
 
-/// How long an editor may take to say what it shows.
+/// The time in which an editor must answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many questions to one editor may be open; past it, it is passed over.
+/// Calls to one editor that may be open; with more, it is skipped.
 const QUESTIONS: usize = 64;
 
-/// The editors, by their connections.
+/// The editors, by connection.
 #[derive(Debug, Default)]
 pub(crate) struct Editors(Mutex<HashMap<ConnectionId, ConnectedEditor>>);
 
@@ -40,12 +40,12 @@ impl std::fmt::Debug for ConnectedEditor {
 }
 
 impl Editors {
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
     fn all(&self) -> MutexGuard<'_, HashMap<ConnectionId, ConnectedEditor>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client has begun: if it offers its documents, answers to what it is asked belong into these calls.
+    /// Adds a client that has initialized, if it offers its documents. Its answers settle these calls.
     pub(crate) fn begun(
         &self,
         connection: ConnectionId,
@@ -70,7 +70,7 @@ impl Editors {
 }
 
 impl Host {
-    /// A file's text as an editor that takes part in the session shows it, where one does.
+    /// A file's text in an editor that takes part in the session, if one has it open.
     pub async fn document(&self, session: &SessionId, path: &Path) -> Option<String> {
         let editors: Vec<ConnectedEditor> = self.0.editors.all().values().cloned().collect();
         if editors.is_empty() {

@@ -1,6 +1,6 @@
-//! What the host takes from the world: time, randomness, tasks, storage and connections.
+//! The host's environment: time, randomness, tasks, storage and connections.
 //!
-//! Everything of this kind is an argument, so that a simulation can own it.
+//! Each is an argument, so that a simulation can own it.
 
 use std::fmt;
 use std::io;
@@ -15,16 +15,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::store::stores::Stores;
 
-/// A future that somebody else runs.
+/// A future for [`Spawn`] to run.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The host's surroundings.
+/// The host's environment.
 #[derive(Clone, Debug)]
 pub struct Env {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub spawn: Arc<dyn Spawn>,
-    /// Where sessions lie.
+    /// The stores of sessions.
     pub stores: Stores,
 }
 
@@ -51,12 +51,12 @@ pub trait Random: Send + Sync + fmt::Debug {
     fn fill(&self, bytes: &mut [u8]) -> io::Result<()>;
 }
 
-/// Running things beside one another.
+/// Runs tasks concurrently.
 pub trait Spawn: Send + Sync + fmt::Debug {
     fn spawn(&self, task: Task);
 }
 
-/// Where connections come from.
+/// A source of connections.
 #[async_trait]
 pub trait Listener: Send {
     async fn accept(&mut self) -> io::Result<Box<dyn Stream>>;

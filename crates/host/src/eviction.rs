@@ -1,8 +1,8 @@
-//! Sessions that nobody looks at go back to their folders, and come again when somebody wants something of them.
+//! Eviction: idle sessions leave memory, and are loaded from their folders when they are needed again.
 //!
-//! Time is counted in rounds. A session that was wanted in neither of the last two, that nobody hears of, and that has nothing
-//! to do, ends its task and leaves the published state; its row stays in lists. Both happen under the lock of the sessions, so
-//! that whoever wants it next finds it either as it was or in its folder, and never in between.
+//! Time is counted in rounds. A session that was used in neither of the last two, that has no subscribers and no work,
+//! ends its task and leaves the published state; its row stays in lists. Both happen under the lock of the sessions, so
+//! the next request finds it either loaded or in its folder, and never in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,17 +14,18 @@ use crate::sequencer::{HostStopped, ToSequencer};
 use crate::session::ToSession;
 use crate::session::spills::SessionSpills;
 
-/// Of how many sessions is noted when they were wanted. One past it might rest a moment before somebody looks at it, who then
-/// hears that it is not there; the next try finds it.
+/// The sessions whose last use is tracked.
+///
+/// One past it might be evicted just before a client reads it, who is then told that it is missing; a retry finds it.
 const MAX_TRACKED_SESSIONS: usize = 100_000;
 
-/// What is known of when sessions were wanted, and what they left when they went to rest.
+/// The last use of sessions, and the temporary files of evicted ones.
 #[derive(Debug, Default)]
 pub(crate) struct EvictionState {
     round: u64,
-    /// The round in which each was last wanted.
+    /// The round in which each was last used.
     wanted: HashMap<SessionId, u64>,
-    /// Temporary files of sessions that rest: their agents were told of them.
+    /// Temporary files of evicted sessions: their agents know their names.
     spills: HashMap<SessionId, SessionSpills>,
 }
 
@@ -35,7 +36,7 @@ impl EvictionState {
         }
     }
 
-    /// Begins a round, and forgets what the rounds before the last one knew.
+    /// Starts a round, and forgets uses before the last one.
     fn next_round(&mut self) {
         self.round += 1;
         let round = self.round;
@@ -46,19 +47,19 @@ impl EvictionState {
         self.wanted.contains_key(id)
     }
 
-    /// The temporary files of a session that does not rest any more.
+    /// The temporary files of a session that is loaded again.
     pub(crate) fn take_spills(&mut self, id: &SessionId) -> Option<SessionSpills> {
         self.spills.remove(id)
     }
 }
 
 impl Host {
-    /// Notes that somebody wants something of a session.
+    /// Notes that a session is used.
     pub(crate) fn mark_used(&self, id: &SessionId) {
         self.sessions().rest.note(id);
     }
 
-    /// Has sessions rest from now on, for as long as the host lives.
+    /// Starts evicting sessions, as long as the host lives.
     pub(crate) fn start_eviction(&self) {
         let idle = self.0.config.limits.session_idle;
         if idle.is_zero() {
@@ -80,7 +81,7 @@ impl Host {
         self.sessions().rest.next_round();
         let idle_sessions = self.0.sequencer.idle_sessions().await?;
         for (id, store) in idle_sessions {
-            // What a provider keeps is its to let go of.
+            // Client-stored sessions are closed by their storage client.
             if self.0.env.stores.is_client_stored(&store) {
                 continue;
             }
@@ -89,7 +90,7 @@ impl Host {
                 continue;
             }
             match sessions.open.get(&id) {
-                // One that has too much to do to hear of it does not rest.
+                // A session whose inbox is full is not idle.
                 Some(handle) => drop(handle.inbox.try_send(ToSession::Evict)),
                 None => drop(self.0.sequencer.tell_now(ToSequencer::Evict(id.clone()))),
             }
@@ -97,13 +98,13 @@ impl Host {
         Ok(())
     }
 
-    /// Takes the task of a session out, if nobody wants anything of it at this moment. Gives whether it did.
+    /// Removes the task of a session, unless it is in use at this moment. Returns whether it did.
     pub(crate) fn rest(&self, id: &SessionId, spills: &SessionSpills, is_unwanted: impl FnOnce() -> bool) -> bool {
         let mut sessions = self.sessions();
         if sessions.stopping || sessions.rest.is_wanted(id) || !is_unwanted() {
             return false;
         }
-        // A sequencer that is too busy to hear of it is asked in a later round.
+        // A sequencer that is too busy is asked in a later round.
         if !self.0.sequencer.tell_now(ToSequencer::Evict(id.clone())) {
             return false;
         }
@@ -114,7 +115,7 @@ impl Host {
         true
     }
 
-    /// Removes the temporary files of sessions that rest, when the host stops.
+    /// Removes the temporary files of evicted sessions, when the host stops.
     pub(crate) async fn remove_spills_of_evicted(&self) {
         let left = std::mem::take(&mut self.sessions().rest.spills);
         for spills in left.into_values() {

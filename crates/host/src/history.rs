@@ -1,10 +1,11 @@
-//! What other tools left on this machine, as far as a host is told of it.
+//! Sessions of other tools on this machine.
 //!
-//! The host knows no other tool: whoever serves gives it a [`History`]. Such sessions are listed where a client asks for
-//! them, never announced, and can be looked at. Nothing of them is in the host's state, its journal or its numbers.
+//! The host knows no other tool: the program that runs it passes a [`History`]. Such sessions are listed if a client
+//! asks for them, never announced, and can be read. They are not part of the host's state, its journal or its sequence
+//! numbers.
 //!
-//! None stays open. Each look reads the session as it is stored at that moment, with no more turns than are shown, and lets it
-//! go once it is put into words: a file that grows is seen by whoever looks again.
+//! None stays open. Each request reads the session as it is stored at that moment, with no more turns than are shown,
+//! and frees it once it is encoded: another request sees a file that has grown.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,55 +18,55 @@ use grove_wire::x_grove::history::{HistoryMetadata, ScanResult};
 
 use crate::sequencer::{PublishedState, SubscriptionTarget};
 
-/// Why a turn on such a session is refused.
+/// The reason why a turn on such a session is refused.
 pub(crate) const CONTINUE_FIRST: &str =
     "this session belongs to another tool: continue it first, `grove import` makes it a session of this host";
 
-/// What knows the sessions that other tools left.
+/// A source of other tools' sessions.
 #[async_trait]
 pub trait History: fmt::Debug + Send + Sync {
-    /// Sessions, the one that changed last first; those of the same time by their ids, backwards.
+    /// Lists sessions, last changed first; those of the same time by id, descending.
     async fn list(&self, query: HistoryQuery) -> Result<Vec<HistoryRow>, HistoryUnavailable>;
 
-    /// One of them.
+    /// Finds a session.
     async fn find(&self, id: &SessionId) -> Result<Option<HistoryRow>, HistoryUnavailable>;
 
-    /// One of them, as far as it is wanted.
+    /// Reads the selected part of a session.
     async fn open(&self, id: &SessionId, look: HistorySelection)
     -> Result<Option<HistoryTranscript>, HistoryOpenError>;
 
-    /// How far looking at the stores is; with [`Scan::Start`] it begins, where nobody is at it.
+    /// Reports the progress of scanning the stores; [`Scan::Start`] starts a scan if none runs.
     fn scan(&self, scan: Scan) -> ScanResult;
 }
 
-/// Which sessions are wanted.
+/// A selection of sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
     pub source: Option<String>,
     pub repository: Option<String>,
     pub since: Option<Timestamp>,
     pub text: Option<String>,
-    /// Those behind this one.
+    /// Those after this one.
     pub after: Option<(Timestamp, SessionId)>,
-    /// How many at most.
+    /// The largest number of sessions.
     pub limit: usize,
 }
 
-/// What of a session is wanted.
+/// The part of a session to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistorySelection {
-    /// Which chats it has, without turns.
+    /// Its chats, without turns.
     Chats,
-    /// Turns of one of them.
+    /// Turns of one chat.
     Turns(ChatId, HistoryWindow),
 }
 
-/// Which turns are wanted: at most so many, before one, or the newest.
+/// A selection of turns: at most so many, before one, or the newest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryWindow {
     pub before: Option<TurnId>,
     pub turns: usize,
-    /// How much they may have together, about. The newest comes whatever it has.
+    /// The approximate size of all turns together. The newest is included whatever its size.
     pub bytes: usize,
 }
 
@@ -82,42 +83,42 @@ pub struct HistoryRow {
     pub about: HistoryMetadata,
 }
 
-/// A session that is looked at.
+/// A session that was read.
 #[derive(Clone, Debug)]
 pub struct HistoryTranscript {
-    /// With the chat whose turns are wanted. Its catalogue has all of its chats where these are wanted, or one beside the
-    /// main chat is.
+    /// The session with the chat whose turns are requested.
+    /// Its catalogue has all chats if these are requested, or one beside the main chat is.
     pub session: Session,
-    /// Which of its chats are those of subagents.
+    /// The tool calls that started subagents' chats.
     pub started: SpawningCalls,
 }
 
-/// Why nothing can be said.
+/// The reason why the history cannot answer.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("what other tools left cannot be looked at: {0}")]
 pub struct HistoryUnavailable(pub String);
 
-/// Why a session is not shown.
+/// The reason why a session cannot be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HistoryOpenError {
     #[error(transparent)]
     HistoryUnavailable(#[from] HistoryUnavailable),
-    /// What is asked for is older than a turn that is not there, or not any more.
+    /// The requested turns are older than a turn that is missing.
     #[error("the session has no turn {0}")]
     NoTurn(TurnId),
 }
 
-/// Between a session's id and its subagent's in the id of that one's chat, so that the chat's plain name tells the session.
+/// Separates a session's id from its subagent's in a chat's id, so that the chat's plain name gives the session.
 const SUBAGENT: &str = ".sub.";
 
-/// The id of a subagent's chat. What does not fit into a name is replaced; nothing where there is no room for it.
+/// The id of a subagent's chat. Invalid characters are replaced; `None` if it would be too long.
 pub fn subagent_chat(session: &SessionId, subagent: &str) -> Option<ChatId> {
     let plain = |char: char| if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' };
     let name = format!("{session}{SUBAGENT}{}", subagent.chars().map(plain).collect::<String>());
     (name.len() <= SessionUri::MAX_ID_BYTES).then(|| name.into())
 }
 
-/// The session and the chat that a name would lead to, if it is of another tool's.
+/// The session and the chat that a name would refer to, if it is another tool's.
 pub(crate) fn place(wanted: &SubscriptionTarget) -> Option<(SessionId, ChatId)> {
     let main = || ChatId::from(Session::MAIN_CHAT);
     match wanted {
@@ -134,11 +135,12 @@ pub(crate) fn place(wanted: &SubscriptionTarget) -> Option<(SessionId, ChatId)> 
     }
 }
 
-/// How many turns of another tool's session are given at first: of so many it is known where they lie, and the rest of a
-/// large file is left unread until somebody wants older ones.
+/// The turns of another tool's session that are sent at first.
+///
+/// Their positions are known, and the rest of a large file stays unread until a client requests older ones.
 const NEWEST_TURNS: usize = 100;
 
-/// Whether a name leads to a session.
+/// Says whether a name refers to a session.
 fn fits(wanted: &SubscriptionTarget, session: &Session) -> bool {
     match wanted {
         SubscriptionTarget::Root => false,
@@ -151,8 +153,9 @@ fn fits(wanted: &SubscriptionTarget, session: &Session) -> bool {
 }
 
 impl crate::Host {
-    /// The session that a name leads to, if it is not the host's own, with as many of the newest turns as are wanted; and
-    /// at which number it is looked at.
+    /// Another tool's session that a name refers to, with the requested number of its newest turns.
+    ///
+    /// It comes with the sequence number at which it was read.
     pub(crate) async fn open_history(
         &self,
         wanted: &SubscriptionTarget,
@@ -172,7 +175,7 @@ impl crate::Host {
         Ok(opened.map(|opened| (named(opened), seq)))
     }
 
-    /// Whether a name leads to a session that another tool left, and to none of the host's own.
+    /// Says whether a name refers to another tool's session, and to none of the host's own.
     pub(crate) async fn is_history(&self, wanted: &SubscriptionTarget) -> bool {
         let Some((history, _)) = self.history_of(wanted).await else { return false };
         let Some((id, _)) = place(wanted) else { return false };
@@ -195,7 +198,7 @@ impl crate::Host {
         }))
     }
 
-    /// What to ask about a name that does not lead to a session of the host's own, and at which number that is so.
+    /// The history to ask about a name that is none of the host's own, and the sequence number of that check.
     async fn history_of(&self, wanted: &SubscriptionTarget) -> Option<(Arc<dyn History>, u64)> {
         let history = self.history()?;
         let wanted = wanted.clone();
@@ -203,20 +206,20 @@ impl crate::Host {
             let is_own = wanted.session(published).is_some_and(|id| published.is_known(&id));
             (!is_own).then_some(published.seq)
         };
-        // A host that is stopping shows nothing more.
+        // A stopping host shows nothing more.
         let seq = self.0.sequencer.read(look).await.ok().flatten()?;
         Some((history.clone(), seq))
     }
 }
 
-/// Turns that were asked for.
+/// Requested turns.
 pub(crate) struct OlderTurns {
     pub(crate) session: SessionId,
     pub(crate) turns: Vec<Arc<Turn>>,
     pub(crate) older: bool,
 }
 
-/// Chats of subagents are named like those that clients compute.
+/// Names chats of subagents as clients compute the names.
 fn named(mut opened: HistoryTranscript) -> HistoryTranscript {
     let session = &mut opened.session;
     for row in session.catalogue.iter_mut().filter(|row| row.chat.as_str() != Session::MAIN_CHAT) {

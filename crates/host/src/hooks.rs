@@ -1,8 +1,8 @@
-//! Those who want to know what happens to sessions' trees, and to have a say in it.
+//! Hooks: programs that are called for changes of sessions' trees, and may influence them.
 //!
 //! A [`Hook`] is asked before the leaf moves, before a session branches off and before a conversation is compacted, and
-//! told afterwards. Before, it may forbid it or give the summary. It is asked outside of the session's task: the session
-//! goes on meanwhile, and nothing of it has changed.
+//! notified afterwards. Before, it may forbid the change or supply the summary. It is called outside of the session's
+//! task: the session continues meanwhile, and nothing of it has changed.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -17,7 +17,7 @@ use crate::host::{Host, HostInner};
 use crate::leases::Lease;
 use crate::session::{NavigateOptions, TreeAnswer, TreeError, TreeRequest};
 
-/// What a hook can be called for.
+/// The kinds of events that hooks are called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HookKind {
     BeforeTree,
@@ -57,36 +57,36 @@ impl HookKind {
     }
 }
 
-/// What is about to happen, or has happened. Entries are as they stand in the log.
+/// A change that is about to happen or has happened. Entries are as in the log.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum HookEvent {
-    /// The leaf is to move. It may be forbidden, and a summary that is wanted be given.
+    /// The leaf is about to move. A hook may forbid it, or supply a requested summary.
     #[serde(rename = "session_before_tree")]
     BeforeTree { preparation: TreePreparation },
-    /// It has moved.
+    /// The leaf has moved.
     #[serde(rename = "session_tree")]
     Tree {
         new_leaf_id: Option<String>,
         old_leaf_id: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         summary_entry: Option<Box<RawValue>>,
-        /// Whether a hook gave the summary.
+        /// Says whether a hook supplied the summary.
         #[serde(skip_serializing_if = "Option::is_none")]
         from_extension: Option<bool>,
     },
-    /// A session is to branch off from this message. It may be forbidden.
+    /// A session is about to branch off at this message. A hook may forbid it.
     #[serde(rename = "session_before_branch")]
     BeforeBranch { entry_id: String },
-    /// It has.
+    /// A session has branched off.
     #[serde(rename = "session_branch")]
     Branch {
-        /// The log that it comes from, in its store.
+        /// The log of its source, in its store.
         previous_session_file: String,
         /// The new session's URI.
         session: String,
     },
-    /// The conversation is to be compacted. It may be forbidden, or the compaction be given.
+    /// The conversation is about to be compacted. A hook may forbid it, or supply the compaction.
     #[serde(rename = "session_before_compact")]
     BeforeCompact {
         preparation: CompactPreparation,
@@ -94,10 +94,10 @@ pub enum HookEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         custom_instructions: Option<String>,
     },
-    /// A summary of this is about to be made. Context may be added, the prompt replaced, data be attached.
+    /// A summary of these messages is about to be made. A hook may add context, replace the prompt or attach data.
     #[serde(rename = "session.compacting")]
     BeforeSummary { session_id: String, messages: Vec<HookMessage> },
-    /// It has been compacted.
+    /// The conversation has been compacted.
     #[serde(rename = "session_compact")]
     Compact { compaction_entry: Box<RawValue>, from_extension: bool },
 }
@@ -116,14 +116,14 @@ impl HookEvent {
     }
 }
 
-/// A way through the tree.
+/// A move of the leaf.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TreePreparation {
     pub target_id: Option<String>,
     pub old_leaf_id: Option<String>,
     pub common_ancestor_id: Option<String>,
-    /// What is left behind, the oldest first. Of more than 16 MiB the newest are here.
+    /// The entries of the abandoned branch, oldest first. Of more than 16 MiB the newest are here.
     pub entries_to_summarize: Vec<Box<RawValue>>,
     pub user_wants_summary: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub struct TreePreparation {
     pub label: Option<String>,
 }
 
-/// A compaction to be made.
+/// A compaction that is about to be made.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactPreparation {
@@ -151,27 +151,27 @@ pub struct HookMessage {
     pub text: String,
 }
 
-/// What a hook has to say. What does not concern what it was asked has no effect.
+/// A hook's answer. Members that do not belong to the event have no effect.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HookAnswer {
-    /// It must not happen.
+    /// Forbids the change.
     pub cancel: bool,
-    /// Why not.
+    /// The reason for forbidding it.
     pub reason: Option<String>,
-    /// `session_before_tree`: the summary of what is left, where one is wanted.
+    /// `session_before_tree`: the summary of the abandoned branch, if one is requested.
     pub summary: Option<HookSummary>,
-    /// `session_before_tree`: what the summary should look at, in place of what was wanted.
+    /// `session_before_tree`: instructions for the summary, in place of the requested ones.
     pub custom_instructions: Option<String>,
     pub replace_instructions: Option<bool>,
     pub label: Option<String>,
     /// `session_before_compact`: the compaction.
     pub compaction: Option<HookCompaction>,
-    /// `session.compacting`: lines that the summarizer should know.
+    /// `session.compacting`: lines of context for the summarizer.
     pub context: Vec<String>,
-    /// `session.compacting`: what the summarizer is told in place of the usual.
+    /// `session.compacting`: the summarizer's prompt, in place of the usual one.
     pub prompt: Option<String>,
-    /// `session.compacting`: goes into the entry's details.
+    /// `session.compacting`: added to the entry's details.
     pub preserve_data: Option<Value>,
 }
 
@@ -186,7 +186,7 @@ pub struct HookSummary {
 #[serde(rename_all = "camelCase")]
 pub struct HookCompaction {
     pub summary: String,
-    /// Without one, what was prepared.
+    /// By default the prepared one.
     #[serde(default)]
     pub first_kept_entry_id: Option<String>,
     #[serde(default)]
@@ -195,25 +195,26 @@ pub struct HookCompaction {
     pub details: Option<Value>,
 }
 
-/// Somebody who wants to be asked and told.
+/// A program that is called for changes of sessions' trees.
 #[async_trait]
 pub trait Hook: Send + Sync + 'static {
-    /// How it is called where it is to blame.
+    /// Its name in messages about failures.
     fn name(&self) -> String;
 
     fn wants(&self, kind: HookKind) -> bool;
 
-    /// Called with what happens, and with what it can do about it. The future is dropped when the person does not want
-    /// it any more. An error before something happens forbids it: whoever asked for a guard wants to be guarded.
+    /// Handles an event. The future is dropped when the user cancels the change.
+    ///
+    /// An error before a change forbids it: a guard that fails must not let it pass.
     async fn call(&self, event: &HookEvent, at: &HookContext) -> Result<HookAnswer, HookError>;
 }
 
-/// Why a hook did not answer.
+/// The reason why a hook did not answer.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct HookError(pub String);
 
-/// The session that a hook is called for, and what it can do there.
+/// The session that a hook is called for, and the changes that it can make there.
 #[derive(Clone)]
 pub struct HookContext {
     host: Weak<HostInner>,
@@ -221,11 +222,11 @@ pub struct HookContext {
     chat: ChatId,
 }
 
-/// What came of a session that branched off.
+/// The result of branching off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchOutcome {
     pub session: SessionUri,
-    /// The message to begin with.
+    /// The text to start the first message with.
     pub text: String,
 }
 
@@ -240,7 +241,7 @@ impl HookContext {
         &self.session
     }
 
-    /// Makes a new session with what was said before a message of the user.
+    /// Creates a session from the conversation before a user message.
     pub async fn branch(&self, entry_id: &str) -> Result<BranchOutcome, HookError> {
         let place = (self.session.clone(), self.chat.clone());
         let (host, failed) = (self.host()?, |error: SessionRequestError| HookError(error.to_string()));
@@ -251,7 +252,7 @@ impl HookContext {
         Ok(BranchOutcome { session: branched.session, text })
     }
 
-    /// Moves the leaf, and gives where it is then.
+    /// Moves the leaf and returns the new one.
     pub async fn navigate_tree(&self, target_id: Option<&str>, summarize: bool) -> Result<Option<String>, HookError> {
         let place = (self.session.clone(), self.chat.clone());
         let navigate_options = NavigateOptions { summarize, ..NavigateOptions::default() };
@@ -264,7 +265,7 @@ impl HookContext {
         }
     }
 
-    /// A token with which a program outside can do the same for as long as this is kept.
+    /// A token with which an outside program can do the same, as long as the lease is held.
     pub fn lease(&self) -> Result<Lease, HookError> {
         let host = self.host()?;
         let place = (self.session.clone(), self.chat.clone());
@@ -281,23 +282,23 @@ fn gone() -> HookError {
     HookError("the session is gone".to_owned())
 }
 
-/// All hooks of a host. Clones are the same.
+/// All hooks of a host. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks(Arc<Mutex<Vec<Arc<dyn Hook>>>>);
 
 impl Hooks {
     pub(crate) fn add(&self, hook: Arc<dyn Hook>) {
-        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(hook);
     }
 
-    /// Those who want to be called for this, in the order in which they came.
+    /// The hooks for this kind, in the order in which they were added.
     fn of(&self, kind: HookKind) -> Vec<Arc<dyn Hook>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter(|hook| hook.wants(kind)).cloned().collect()
     }
 
-    /// The same for one chat of a session.
+    /// The hooks for one chat of a session.
     pub(crate) fn at(&self, host: Weak<HostInner>, session: SessionUri, chat: ChatId) -> ChatHooks {
         ChatHooks { hooks: self.clone(), place: HookContext { host, session, chat } }
     }
@@ -315,8 +316,9 @@ impl ChatHooks {
         !self.hooks.of(kind).is_empty()
     }
 
-    /// Asks all, one after the other. What a later one says takes the place of what an earlier one said; who forbids it
-    /// ends it.
+    /// Asks all, one after another, until one forbids the change.
+    ///
+    /// A later answer replaces an earlier one.
     pub(crate) async fn ask(&self, event: &HookEvent) -> Result<HookAnswer, TreeError> {
         let mut all = HookAnswer::default();
         for hook in self.hooks.of(event.kind()) {
@@ -341,7 +343,7 @@ impl ChatHooks {
         Ok(all)
     }
 
-    /// Tells all that something has happened, which nobody can change any more.
+    /// Notifies all of a change that has happened.
     pub(crate) async fn tell(&self, event: &HookEvent) {
         for hook in self.hooks.of(event.kind()) {
             if let Err(error) = hook.call(event, &self.place).await {

@@ -1,4 +1,4 @@
-//! The host itself: its agents, its sessions, its end.
+//! The host itself: its agents, its sessions, its start and its end.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +38,7 @@ use crate::store::stores::{StoreError, Stores};
 use crate::store::{content, pastes, session_file};
 use crate::trust::FolderTrust;
 
-/// How long a new session waits until nothing is copied any more from the folder of an earlier one of its id.
+/// The time for which a new session waits for copies out of the folder of an earlier session of its id.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running host. Clones are the same host.
@@ -56,49 +56,49 @@ pub(crate) struct HostInner {
     pub(crate) config: Arc<Config>,
     pub(crate) sequencer: SequencerHandle,
     agents: Mutex<Vec<Arc<dyn Agent>>>,
-    /// What the agents say of themselves, for those who check against it.
+    /// The agents' descriptions of themselves, for validation.
     agent_infos: watch::Sender<Arc<[AgentInfo]>>,
     sessions: Mutex<OpenSessions>,
-    /// Up to where agents were heard before the host's start, of sessions whose tasks have not begun.
+    /// The agents' frame cursors from before the host's start, of sessions whose tasks have not started.
     marks: Mutex<HashMap<(SessionId, ChatId), FrameCursor>>,
     active_folders: Arc<ActiveFolders>,
     pub(crate) hooks: Hooks,
     pub(crate) leases: Leases,
     pub(crate) copies: ActiveCopies,
-    /// The ids of sessions that are being taken in.
+    /// The ids of sessions that are being imported.
     pub(crate) imports: ImportReservations,
     pub(crate) editors: Editors,
     /// Sessions whose temporary files are kept, though the host's are not.
     keeping: Mutex<HashSet<SessionId>>,
-    /// What SDKs are told of sessions, and their connections.
+    /// The event streams for SDKs, and their connections.
     pub(crate) feeds: Feeds,
     pub(crate) copilot_connections: CopilotConnections,
-    /// Sessions of which an earlier host left temporary files that are still needed.
+    /// Sessions whose temporary files an earlier host left and that are still needed.
     left: Arc<HashSet<SessionId>>,
     last_connection: AtomicU64,
     watcher: Mutex<Option<Watcher>>,
-    /// What other tools left, where somebody knows.
+    /// The sessions of other tools, if the host has a history.
     history: OnceLock<Arc<dyn History>>,
-    /// The sessions of every source, where somebody knows them.
+    /// The sessions of all sources, if the host has a session hub.
     layer: OnceLock<Arc<dyn SessionHubService>>,
-    /// Which folders are trusted, where somebody keeps it.
+    /// The trusted folders, if the host manages them.
     trust: OnceLock<Arc<dyn FolderTrust>>,
     /// Damage that was found at the start.
     damage: Arc<[String]>,
     storage: StorageHealth,
     storage_check: OnceLock<StorageCheck>,
-    /// Looks for agents that came since the host's start, where somebody can.
+    /// Finds agents that were installed since the host's start, if set.
     agent_finder: OnceLock<Arc<dyn AgentFinder>>,
 }
 
-/// Looks for agents that a host does not know of yet.
+/// Finds agents that a host does not know yet.
 #[async_trait]
 pub trait AgentFinder: Send + Sync {
-    /// Looks again which agents there are, and adds those that are new ([`Host::add_agent`]).
+    /// Looks for agents again, and adds new ones ([`Host::add_agent`]).
     async fn look_again(&self, host: &Host);
 }
 
-/// How an agent that is known by name gets onto a machine.
+/// The instructions for installing an agent that is known by name.
 pub(crate) fn install_hint(provider: &ProviderId) -> String {
     match catalog::agent_entry(provider.as_str()) {
         Some(known) => format!(
@@ -110,7 +110,7 @@ pub(crate) fn install_hint(provider: &ProviderId) -> String {
     }
 }
 
-/// Looks whether what the host stores on is still there; gives what is wrong, in words.
+/// Checks that the host's storage is still there; returns a description of the problem.
 type StorageCheck = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 #[derive(Default)]
@@ -120,32 +120,32 @@ pub(crate) struct OpenSessions {
     pub(crate) rest: EvictionState,
 }
 
-/// What a client asks for when it creates a session.
+/// A client's request to create a session.
 #[derive(Clone, Debug)]
 pub struct CreateSession {
     pub uri: SessionUri,
-    /// Without one, the URI's scheme names it.
+    /// By default the one that the URI's scheme names.
     pub provider: Option<ProviderId>,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
-    /// Settings of the session, where it is to have any. [`STORE_SETTING`] among them is not the agent's.
+    /// Settings of the session, if it has any. [`STORE_SETTING`] among them is not the agent's.
     pub config: Option<Extra>,
-    /// Where it is to lie; without one, where its settings say, else in the store of new sessions.
+    /// Its store; by default the one in its settings, else the store of new sessions.
     pub store: Option<StoreName>,
 }
 
-/// The setting by which a client says in which store a new session is to lie.
+/// The setting by which a client chooses the store of a new session.
 pub const STORE_SETTING: &str = "grove.store";
 
-/// The system has no randomness to name something by.
+/// The system has no randomness for an id.
 #[derive(Debug, thiserror::Error)]
 #[error("the system has no randomness to name it by: {0}")]
 pub struct IdGenerationError(String);
 
-/// How many working directories a session may have: its row in every list carries them.
+/// The working directories that a session may have: its row in every list contains them.
 pub(crate) const MAX_DIRECTORIES: usize = 64;
 
-/// Why a session was not created.
+/// The reason why a session was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     #[error("{0} is no session URI: it must be <scheme>:/<id>, the id of letters, digits, `.`, `_` and `-`")]
@@ -190,7 +190,7 @@ pub enum CreateError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostStatus {
     pub sessions: usize,
-    /// How many of them are in memory: those that somebody looks at, or did a while ago.
+    /// The sessions in memory: those with subscribers, now or a while ago.
     pub loaded: usize,
     pub running_turns: usize,
     pub connections: usize,
@@ -206,7 +206,7 @@ impl Host {
         Self::start(env, config, agents, Box::new(NoJournal), recovered).await
     }
 
-    /// Starts a host with these agents that goes on where its journal ends.
+    /// Starts a host with these agents from the end of its journal.
     pub async fn start(
         env: Env,
         config: Config,
@@ -257,19 +257,19 @@ impl Host {
             agent_finder: OnceLock::new(),
         }));
         host.agents_changed().await?;
-        // Some may have gone with the host before, or with their store.
+        // Some sessions may have ended with the earlier host, or with their store.
         host.publish_session_count().await?;
-        // Sessions in the middle of something go on at once; the others when somebody wants something of them.
+        // Sessions with unfinished work continue at once; the others when they are needed.
         for uri in unfinished {
             host.session(&uri).await?;
         }
         host.start_eviction();
-        // Clients that took part before may come back.
+        // Clients that took part before may reconnect.
         taking_part.into_iter().for_each(|client| host.client_left(client));
         Ok(host)
     }
 
-    /// Adds an agent, or puts one in the place of its provider's; clients hear of it.
+    /// Adds an agent, or replaces the one of the same id; clients are notified.
     pub async fn add_agent(&self, agent: Arc<dyn Agent>) -> Result<(), HostStopped> {
         {
             let mut agents = self.agents();
@@ -282,24 +282,24 @@ impl Host {
         self.agents_changed().await
     }
 
-    /// Asks and tells this one from now on of what happens to sessions' trees.
+    /// Adds a hook that is called for changes of sessions' trees.
     pub fn add_hook(&self, hook: Arc<dyn Hook>) {
         self.0.hooks.add(hook);
     }
 
-    /// Shows clients that ask for it what other tools left. The first who is given stays.
+    /// Sets the history of other tools' sessions for clients that ask for it. Only the first call has an effect.
     pub fn set_history(&self, history: Arc<dyn History>) {
         if self.0.history.set(history).is_err() {
             tracing::warn!("a host has one history: the second one is not used");
         }
     }
 
-    /// What other tools left, where somebody knows.
+    /// The sessions of other tools, if the host has a history.
     pub(crate) fn history(&self) -> Option<&Arc<dyn History>> {
         self.0.history.get()
     }
 
-    /// Lets clients see the sessions of every source in one list. The first who is given stays.
+    /// Sets the hub that lists the sessions of all sources. Only the first call has an effect.
     pub fn set_session_hub(&self, layer: Arc<dyn SessionHubService>) {
         if self.0.layer.set(layer).is_err() {
             tracing::warn!("a host has one list of all sessions: the second one is not used");
@@ -310,39 +310,39 @@ impl Host {
         self.0.layer.get()
     }
 
-    /// Lets clients see and say which folders are trusted.
+    /// Lets clients read and change which folders are trusted.
     pub fn set_trust(&self, trust: Arc<dyn FolderTrust>) {
         if self.0.trust.set(trust).is_err() {
             tracing::warn!("a host has one list of trusted folders: the second one is not used");
         }
     }
 
-    /// The damage that was found when the host started, in words.
+    /// Descriptions of the damage that was found when the host started.
     pub fn damage(&self) -> &[String] {
         &self.0.damage
     }
 
-    /// Has [`Host::storage_problem`] look at what the host stores on. The first who is given stays.
+    /// Sets the check behind [`Host::storage_problem`]. Only the first call has an effect.
     pub fn set_storage_check(&self, check: impl Fn() -> Option<String> + Send + Sync + 'static) {
         if self.0.storage_check.set(Arc::new(check)).is_err() {
             tracing::warn!("a host has one check of its storage: the second one is not used");
         }
     }
 
-    /// Why nothing can be stored at the moment; `None` where it can.
+    /// The reason why nothing can be stored at the moment; `None` if it can.
     pub fn storage_problem(&self) -> Option<String> {
         let check = self.0.storage_check.get();
         check.and_then(|check| check()).or_else(|| self.0.storage.problem())
     }
 
-    /// Looks for an agent that is asked for and not known. The first who is given stays.
+    /// Sets the finder of agents that are requested and unknown. Only the first call has an effect.
     pub fn set_agent_finder(&self, finder: Arc<dyn AgentFinder>) {
         if self.0.agent_finder.set(finder).is_err() {
             tracing::warn!("a host has one finder of agents: the second one is not used");
         }
     }
 
-    /// The agent of this name. Where it is not known, it is looked for once more: it may have been installed since.
+    /// The agent of this name. An unknown one is looked for again: it may have been installed since.
     pub(crate) async fn agent_named(&self, provider: &ProviderId) -> Option<Arc<dyn Agent>> {
         let find = || self.agents().iter().find(|agent| agent.info().provider == *provider).cloned();
         if let Some(agent) = find() {
@@ -356,13 +356,13 @@ impl Host {
         self.0.trust.get()
     }
 
-    /// Takes an agent away. Sessions that it works for keep it.
+    /// Removes an agent. Sessions that it works for keep it.
     pub async fn remove_agent(&self, provider: &ProviderId) -> Result<(), HostStopped> {
         self.agents().retain(|agent| agent.info().provider != *provider);
         self.agents_changed().await
     }
 
-    /// Asks the agents anew what they are, and tells clients where something changed.
+    /// Asks the agents for their descriptions again, and notifies clients of changes.
     pub async fn agents_changed(&self) -> Result<(), HostStopped> {
         let infos: Vec<AgentInfo> = self.agents().iter().map(|agent| agent.info()).collect();
         let changed = self.0.agent_infos.send_if_modified(|known| {
@@ -373,12 +373,12 @@ impl Host {
         if changed { self.publish_root(RootEvent::AgentsChanged(infos)).await } else { Ok(()) }
     }
 
-    /// Creates a session. It stands in state, `creating`, when this returns; its agent starts in the background.
+    /// Creates a session. It is in the state as `creating` when this returns; its agent starts in the background.
     pub async fn create_session(&self, wanted: CreateSession) -> Result<(), CreateError> {
         self.create(wanted, None).await
     }
 
-    /// Creates a session out of another one, and gives its URI.
+    /// Creates a session from another one, and returns its URI.
     pub(crate) async fn create_from(
         &self,
         fork_plan: ForkPlan,
@@ -398,7 +398,7 @@ impl Host {
         Ok(uri)
     }
 
-    /// An id that nobody has: a UUID of version 4, as clients make theirs.
+    /// An unused id: a UUID of version 4, as clients make theirs.
     pub(crate) fn new_id(&self) -> Result<String, IdGenerationError> {
         let mut bytes = [0; 16];
         self.0.env.random.fill(&mut bytes).map_err(|error| IdGenerationError(error.to_string()))?;
@@ -450,12 +450,12 @@ impl Host {
         let trace = if stores.is_client_stored(&store) { JournalScope::NumbersOnly } else { JournalScope::AllEvents };
         let mut working_directories = wanted.working_directories;
         if working_directories.is_empty() {
-            // Only a provider says where a session works that was not told.
+            // Only a storage client knows the folder of a session that names none.
             working_directories.extend(fs.initial_cwd().filter(|_| trace == JournalScope::NumbersOnly));
         }
         let config = match (agent.settings(), settings) {
             (Some(mut known), chosen) => {
-                // An agent says only when it runs what can be set, so what is chosen is kept until then.
+                // An agent reports its settings only when it runs, so the chosen values are kept until then.
                 known.values.extend(chosen.unwrap_or_default());
                 Some(known)
             }
@@ -473,7 +473,7 @@ impl Host {
         let at = self.0.env.clock.now();
         let mut tip = Session::new(&new, at);
         let (mut changes, mut fork_origins) = (Vec::new(), Vec::new());
-        // Until the session's own task holds it.
+        // Held until the session's own task holds it.
         let mut _hold = None;
         if let Some((fork_plan, title)) = from {
             let source = self.0.env.stores.get(&fork_plan.like.store)?;
@@ -498,7 +498,7 @@ impl Host {
         }
         self.require_unused_id(&wanted.uri, &id).await?;
 
-        // The place is taken before anything else happens, so that of two creations one fails; the event goes out
+        // The id is reserved before anything else happens, so that of two creations one fails; the event goes out
         // before the session's task starts, so that it is the session's first.
         let (begin, begun) = oneshot::channel();
         {
@@ -529,7 +529,7 @@ impl Host {
         let events = std::iter::once(Event { at, change: created }).chain(events).collect();
         match self.publish(events, WriteFailurePolicy::Refuse, trace).await {
             Ok(Ok(_)) => {}
-            // The task that waits for its beginning ends without it.
+            // The task that waits for its start ends without it.
             Ok(Err(not_written)) => {
                 self.sessions().open.remove(&id);
                 return Err(not_written.into());
@@ -542,7 +542,7 @@ impl Host {
         Ok(())
     }
 
-    /// Makes room for a session's folder. What is still copied from an earlier one of the same id is waited for.
+    /// Prepares a session's folder, after copies out of an earlier one of the same id have ended.
     pub(crate) async fn make_room(&self, new: &NewSession, fs: &dyn SessionFs) -> Result<(), CreateError> {
         tokio::select! {
             () = self.0.copies.none_from(&new.id) => {}
@@ -568,7 +568,7 @@ impl Host {
         }
     }
 
-    /// Whether there is a session of this id, under whatever URI.
+    /// Says whether a session has this id, under any URI.
     pub(crate) async fn id_is_taken(&self, id: &SessionId) -> Result<bool, HostStopped> {
         Ok(self.uri_of(id).await?.is_some())
     }
@@ -583,7 +583,7 @@ impl Host {
         self.0.sequencer.read(look).await
     }
 
-    /// Refuses a new session whose id another one has. Folders, plain URIs and chats are named by the id alone.
+    /// Refuses a new session whose id is in use. Folders, plain URIs and chats are named by the id alone.
     pub(crate) async fn require_unused_id(&self, uri: &SessionUri, id: &SessionId) -> Result<(), CreateError> {
         let open = self.open_session(id).map(|open| open.uri);
         let by = match open {
@@ -596,18 +596,19 @@ impl Host {
         }
     }
 
-    /// Disposes a session: its turn is cancelled, its agent released, and it leaves state and lists. `false` where
-    /// there is none.
+    /// Disposes a session: cancels its turn, releases its agent and removes it from state and lists.
+    ///
+    /// Returns `false` if there is none.
     pub async fn dispose_session(&self, uri: &SessionUri) -> Result<bool, HostStopped> {
         let (Some(id), Some(handle)) = (uri.id(), self.session(uri).await?) else { return Ok(false) };
         let host = self.clone();
         let (told, gone) = oneshot::channel();
-        // Its place is free only once it is gone, so that a new session under its URI is not taken for the old one.
-        // That happens in a task of its own, since whoever asked may go away in the middle.
+        // Its id is free only once it is gone, so that a new session under its URI is not taken for the old one. That
+        // happens in a task of its own, since the caller may be dropped in the middle.
         self.0.env.spawn.spawn(Box::pin(async move {
             let (done, disposed) = oneshot::channel();
             let sent = handle.inbox.send(ToSession::Dispose(done)).await.is_ok();
-            // Of two who dispose it at once, one finds it gone already.
+            // Of two concurrent calls, one finds it gone already.
             let disposed = sent && disposed.await.is_ok();
             let mut result = Ok(disposed);
             if disposed {
@@ -629,7 +630,7 @@ impl Host {
         }
     }
 
-    /// What the host is doing.
+    /// The load of the host.
     pub async fn status(&self) -> Result<HostStatus, HostStopped> {
         self.0
             .sequencer
@@ -655,7 +656,7 @@ impl Host {
             .await
     }
 
-    /// Stops: no new turns, a while for running ones, then an error for those that still run; connections are closed.
+    /// Stops: no new turns, a grace period for running ones, then an error for the rest; closes connections.
     pub async fn stop(&self) {
         self.stop_sessions().await;
         // Everything published before this is in the queues by now.
@@ -692,7 +693,7 @@ impl Host {
         self.remove_spills_of_evicted().await;
     }
 
-    /// The task of the session whose URI this is. One from before the host's start gets its task now.
+    /// The task of the session with this URI. A session from before the host's start gets its task now.
     pub(crate) async fn session(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, HostStopped> {
         let Some(id) = uri.id() else { return Ok(None) };
         self.mark_used(&id);
@@ -701,7 +702,7 @@ impl Host {
             return Ok(Some(handle).filter(|handle| handle.uri == *uri));
         }
         self.load(&id).await?;
-        // Nobody changes a session that has no task, so what is published is its tip.
+        // A session without a task does not change, so its published state is its tip.
         let found = self.0.sequencer.read({
             let uri = uri.clone();
             move |published, _| published.session_at(&uri).map(|session| (session.clone(), published.seq))
@@ -709,7 +710,7 @@ impl Host {
         let Some((tip, seq)) = found.await? else { return Ok(None) };
         let agent = self.agents().iter().find(|agent| agent.info().provider == tip.provider).cloned();
         let agent = agent.unwrap_or_else(|| Arc::new(MissingAgent { provider: tip.provider.clone() }));
-        // Sessions of stores that are not there are not listed either.
+        // Sessions of missing stores are not listed either.
         let Ok(fs) = self.0.env.stores.get(&tip.store) else { return Ok(None) };
         let mut sessions = self.sessions();
         if let Some(handle) = open(&sessions) {
@@ -728,7 +729,7 @@ impl Host {
         self.sessions().open.get(id).cloned()
     }
 
-    /// Loads the session of this id, where it lies in its folder. It stays for long enough to be used.
+    /// Loads an evicted session of this id from its folder. It stays long enough to be used.
     pub(crate) async fn load(&self, id: &SessionId) -> Result<(), HostStopped> {
         self.mark_used(id);
         let wanted = id.clone();
@@ -752,14 +753,14 @@ impl Host {
         }
     }
 
-    /// Has a session do something, and waits until it is done. The error says why it is not.
+    /// Sends a command to a session, and waits until it is done. The error gives the reason if it is not.
     pub(crate) async fn carry_out(
         &self,
         session: &SessionHandle,
         command: Command,
     ) -> Result<Result<(), CommandError>, HostStopped> {
         let (done, told) = oneshot::channel();
-        // A session that ends at this moment is gone already.
+        // A session that ends at this moment counts as gone.
         let gone = || Ok(Err(CommandError::Gone));
         if session.inbox.send(ToSession::Do(command, done)).await.is_err() {
             return gone();
@@ -770,11 +771,11 @@ impl Host {
         }
     }
 
-    /// A client's connection has ended. If it does not come back in time, sessions go on without it.
+    /// Notes that a client's connection has ended. If it does not reconnect in time, sessions continue without it.
     pub(crate) fn client_left(&self, client: ClientId) {
         let host = self.clone();
         self.0.env.spawn.spawn(Box::pin(async move {
-            // A host that is stopping lets go of everything anyway.
+            // A stopping host releases everything anyway.
             host.release_client(client).await.ok();
         }));
     }
@@ -783,7 +784,7 @@ impl Host {
         let left = self.0.sequencer.find_client(client.clone()).await?.map(|known| known.touched);
         self.0.env.clock.sleep(self.0.config.limits.client_grace).await;
         let known = self.0.sequencer.find_client(client.clone()).await?;
-        // One that came back and left again is waited for anew, from then on.
+        // For a client that reconnected and left again, the time starts again from then.
         if known.is_some_and(|known| known.connected || Some(known.touched) != left) {
             return Ok(());
         }
@@ -803,30 +804,30 @@ impl Host {
         Ok(())
     }
 
-    /// Has the temporary files of a session stay, from when its task begins.
+    /// Keeps the temporary files of a session, from the start of its task.
     pub(crate) fn keep_temp_files(&self, id: &SessionId) {
-        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
     }
 
-    /// What the agents say of themselves.
+    /// The agents' descriptions of themselves.
     pub(crate) fn agent_infos(&self) -> Arc<[AgentInfo]> {
         self.0.agent_infos.borrow().clone()
     }
 
-    /// Whether there is an agent of this provider.
+    /// Says whether there is an agent of this id.
     pub(crate) fn has_agent(&self, provider: &ProviderId) -> bool {
         self.agents().iter().any(|agent| agent.info().provider == *provider)
     }
 
-    /// What can be set for a session of this provider, as far as it is known.
+    /// The settings of sessions of this agent, as far as they are known.
     pub(crate) fn settings_of(&self, provider: &ProviderId) -> Option<SessionConfig> {
         self.agents().iter().find(|agent| agent.info().provider == *provider)?.settings()
     }
 
-    /// What watches files, started when it is first needed.
+    /// The file watcher, started when it is first needed.
     pub fn watcher(&self) -> Result<Watcher, WatchError> {
-        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         let mut watcher = self.0.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watcher) = &*watcher {
             return Ok(watcher.clone());
@@ -836,7 +837,7 @@ impl Host {
         Ok(watcher.insert(started).clone())
     }
 
-    /// What kind of content this is, as far as a turn that is loaded says so; `None` where there is no such session.
+    /// The content type, as far as a loaded turn gives it; `None` if there is no such session.
     pub(crate) async fn content_type(
         &self,
         session: &SessionId,
@@ -847,13 +848,13 @@ impl Host {
         self.0.sequencer.read(move |published, _| mime_type(published, &session, &content)).await
     }
 
-    /// A body that is kept beside a session.
+    /// A body that is stored beside a session.
     pub(crate) async fn content(&self, session: &SessionId, id: &ContentId) -> Result<Vec<u8>, FsError> {
         let missing = || FsError::NotFound { path: id.to_string() };
         let fs = self.store_of(session).await.ok_or_else(missing)?;
         match content::get(fs.as_ref(), session, id).await {
             Err(FsError::NotFound { .. }) => {
-                // It may come with what the session begins with, or the session may have gone elsewhere meanwhile.
+                // It may still be copied from the session's fork origin, or the session may have moved meanwhile.
                 self.0.copies.none_into(session).await;
                 let fs = self.store_of(session).await.ok_or_else(missing)?;
                 content::get(fs.as_ref(), session, id).await
@@ -862,7 +863,7 @@ impl Host {
         }
     }
 
-    /// The store that a session lies in now.
+    /// The current store of a session.
     pub(crate) async fn store_of(&self, session: &SessionId) -> Option<Arc<dyn SessionFs>> {
         let wanted = session.clone();
         let look = move |published: &PublishedState, _| {
@@ -873,7 +874,7 @@ impl Host {
         self.0.env.stores.get(&store).ok()
     }
 
-    /// Why there is no session of this id, where that is more than that nobody made one.
+    /// The reason why a session of this id is missing, if there is a particular one.
     pub(crate) async fn why_missing(&self, id: &SessionId) -> Option<String> {
         let stores = &self.0.env.stores;
         if !stores.may_hide_sessions() || self.id_is_taken(id).await.unwrap_or(true) {
@@ -882,15 +883,16 @@ impl Host {
         stores.why_missing(id).await
     }
 
-    /// The stores that sessions can lie in.
+    /// The stores of sessions.
     pub fn stores(&self) -> &Stores {
         &self.0.env.stores
     }
 
-    /// Has new sessions that name no store lie in this one, and gives where they lay before. Only while no session is
-    /// active, so that whoever changes it knows of each session where it lies.
+    /// Sets the store of new sessions that name none, and returns the former one.
+    ///
+    /// Only while no session is active, so that the caller knows the store of each session.
     pub fn set_default_store(&self, name: &StoreName) -> Result<StoreName, StoreError> {
-        // Held meanwhile, so that no session begins between the two.
+        // Held meanwhile, so that no session is created between the two.
         let sessions = self.sessions();
         match sessions.open.len() {
             0 => self.0.env.stores.set_default(name),
@@ -898,14 +900,14 @@ impl Host {
         }
     }
 
-    /// The store of a new session: the one that is named, else the one that its settings name, else that of new ones.
+    /// The store of a new session: the named one, else the one in its settings, else that of new sessions.
     fn store_for(
         &self,
         named: Option<StoreName>,
         mut settings: Option<Extra>,
     ) -> Result<(StoreName, Option<Extra>), StoreError> {
         let set = settings.as_mut().and_then(|settings| settings.remove(STORE_SETTING));
-        // Whoever set nothing else set nothing.
+        // Settings that only name the store are none.
         if set.is_some() {
             settings = settings.filter(|settings| !settings.is_empty());
         }
@@ -932,13 +934,13 @@ impl Host {
         ConnectionId(self.0.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// What may be seen of the file system now: the configured roots, and the folders in which sessions work.
+    /// The visible part of the file system: the configured roots, and the working directories of sessions.
     pub(crate) async fn policy(&self) -> Result<Policy, HostStopped> {
         let stores = self.0.env.stores.clone();
         let working_directories = self.0.sequencer.read(move |published, _| {
             let evicted = published.evicted.values().map(|evicted| &evicted.session);
             let sessions = published.state.sessions.values().chain(evicted);
-            // What a provider calls a folder need not be one of this machine's.
+            // A storage client's folder need not be one of this machine.
             let is_told =
                 |session: &Session, folder: &String| stores.initial_cwd(&session.store).as_ref() != Some(folder);
             let folders = sessions
@@ -948,7 +950,7 @@ impl Host {
         Ok(Policy::new(self.0.config.folders.roots.clone(), working_directories.await?))
     }
 
-    /// Says how many sessions there are, where that is not what was said last.
+    /// Publishes the number of sessions, if it has changed.
     pub(crate) async fn publish_session_count(&self) -> Result<(), HostStopped> {
         let differs = |published: &PublishedState, _| {
             let count = published.state.sessions.len() + published.evicted.len();
@@ -965,7 +967,7 @@ impl Host {
 
     async fn publish_root(&self, event: RootEvent) -> Result<(), HostStopped> {
         let event = Event { at: self.0.env.clock.now(), change: Change::Root(event) };
-        // What is held is never refused.
+        // Changes that may be held are never refused.
         self.publish(vec![event], WriteFailurePolicy::Hold, JournalScope::AllEvents).await.map(|_| ())
     }
 
@@ -987,7 +989,7 @@ impl Host {
         self.0.sequencer.publish_now(publication).await
     }
 
-    // Neither list is left half-changed by anything that can panic, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves either list half-changed, so a poisoned lock still guards valid data.
     fn agents(&self) -> MutexGuard<'_, Vec<Arc<dyn Agent>>> {
         self.0.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -1001,7 +1003,7 @@ impl Host {
     }
 }
 
-/// Why a new session cannot have the URI that it was to have.
+/// The reason why a new session cannot have its URI.
 fn taken(uri: &SessionUri, id: SessionId, by: SessionUri) -> CreateError {
     if by == *uri { CreateError::Exists(by) } else { CreateError::IdTaken { id, by } }
 }
@@ -1014,7 +1016,7 @@ fn mime_type(published: &PublishedState, session: &SessionId, content: &ContentI
     Some(named.and_then(|named| named.mime_type.clone()))
 }
 
-/// Stands in for an agent that a session from before had, and that is not there any more.
+/// Replaces an agent of an earlier session that is not installed any more.
 struct MissingAgent {
     provider: ProviderId,
 }
@@ -1035,7 +1037,7 @@ impl Agent for MissingAgent {
     }
 }
 
-/// The clients that a session counts on: those who take part, and those who run a call of it.
+/// The clients that a session depends on: participants, and those that run a tool call.
 fn waited_for(session: &Session) -> impl Iterator<Item = ClientId> + '_ {
     let parts = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(ActiveTurn::parts);
     let runs = parts.filter_map(|part| match part {

@@ -1,12 +1,12 @@
-//! Sessions that come from outside: another host's, or another program's.
+//! Imported sessions: another host's, or another program's.
 //!
-//! Their files are staged in a folder whose name no session has, in the store that they are to lie in. Committing looks
-//! whether the log can be read, writes `session.json` beside it and gives the folder its own name: that is the moment at
-//! which there is such a session, whenever the host is killed. A folder that was staged and did not come so far is removed:
-//! with its connection, or at the next start ([`crate::store::store_scan`]).
+//! Their files are staged in a folder whose name no session has, in their future store. Committing checks that the log
+//! can be read, writes `session.json` beside it and renames the folder: from that moment on the session exists, even if
+//! the host is killed. A staged folder that is not committed is removed with its connection, or at the next start
+//! ([`crate::store::store_scan`]).
 //!
-//! The journal is not asked: everything of the session is in its folder, so it is listed like one from before the host's
-//! start, and loaded when somebody asks for it.
+//! The journal is not involved: the session's folder has all of it, so it is listed like one from before the host's
+//! start, and loaded when it is needed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,18 +26,18 @@ use crate::store::session_file::{self, Disposition, LoadError};
 use crate::store::stores::StoreError;
 use crate::store::{paths, store_move};
 
-/// How much of what is wrong in a log is told.
+/// The damage in a log that is reported, in items.
 const MAX_DAMAGE_ITEMS: usize = 20;
 
 /// The file that makes a folder a session's.
 const LOG: &str = "events.jsonl";
 
-/// What is known of a session that comes from outside, beside what is in its files.
+/// The facts about an imported session that are not in its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImportRequest {
     pub(crate) id: Option<SessionId>,
     pub(crate) provider: Option<ProviderId>,
-    /// The agent that goes on with it where none is named and the host has this one.
+    /// The agent that continues it, if none is named and the host has this one.
     pub(crate) preferred_provider: Option<ProviderId>,
     pub(crate) store: Option<StoreName>,
     pub(crate) title: Option<String>,
@@ -50,36 +50,36 @@ pub(crate) struct ImportRequest {
     pub(crate) imported_from: Option<ImportSource>,
 }
 
-/// A session that is being taken in.
+/// A session that is being imported.
 pub(crate) struct ImportJob {
     host: Host,
     new: NewSession,
     title: Option<String>,
     created_at: Timestamp,
     modified_at: Timestamp,
-    /// Where it comes from, where it is another Grove's: then it comes with all that it has.
+    /// Its origin, if that is another Grove: then it comes complete.
     from: Option<RemoteSession>,
-    /// What everything that arrives must hash to, where the sender says it.
+    /// The hash of all arriving files, if the sender gives it.
     seal: Option<String>,
     imported_from: Option<ImportSource>,
     fs: Arc<dyn SessionFs>,
     staged: Confined,
-    /// How long each file is so far.
+    /// The length of each file so far.
     files: HashMap<String, u64>,
     bytes: u64,
     _place: ImportReservation,
 }
 
-/// A session that was taken in.
+/// An imported session.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportedSession {
     pub(crate) session: SessionUri,
     pub(crate) entries: usize,
-    /// What is wrong in its log, in words.
+    /// Descriptions of the damage in its log.
     pub(crate) damage: Vec<String>,
 }
 
-/// Why a session, or a file of it, is not taken in.
+/// The reason why a session, or a file of it, is not imported.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImportError {
     #[error(transparent)]
@@ -114,11 +114,11 @@ impl From<HostStopped> for ImportError {
     }
 }
 
-/// The ids of sessions that are being taken in: nobody else may begin one of them. Clones are the same list.
+/// The ids of sessions that are being imported: no other session may use them. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImportReservations(Arc<Mutex<HashSet<SessionId>>>);
 
-/// While this is kept, its id is taken.
+/// Reserves an id until it is dropped.
 #[derive(Debug)]
 struct ImportReservation {
     id: SessionId,
@@ -136,7 +136,7 @@ impl ImportReservations {
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut HashSet<SessionId>) -> T) -> T {
-        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -148,7 +148,7 @@ impl Drop for ImportReservation {
 }
 
 impl Host {
-    /// Begins to take in a session. Nobody hears of it before it is committed.
+    /// Starts an import. Nobody hears of it before it is committed.
     pub(crate) async fn begin_import(&self, wanted: ImportRequest) -> Result<ImportJob, ImportError> {
         let provider = match wanted.provider {
             Some(provider) if self.has_agent(&provider) => provider,
@@ -177,10 +177,10 @@ impl Host {
         let store = wanted.store.unwrap_or_else(|| stores.default_name());
         let fs = stores.reach(&store).await.map_err(|error: StoreError| CreateError::from(error))?;
         let place = self.0.imports.take(&id).ok_or_else(|| CreateError::BeingImported(id.clone()))?;
-        // The place is taken first, so that nobody comes in between.
+        // The id is reserved first, so that no other session can take it.
         self.require_unused_id(&uri, &id).await?;
         let staging = paths::staged(&id);
-        // What a removal that failed has left.
+        // Leftovers of a removal that failed.
         store_move::remove_renamed(fs.as_ref(), &staging).await?;
         let now = self.0.env.clock.now();
         let created_at = wanted.created_at.unwrap_or(now);
@@ -216,7 +216,7 @@ impl ImportJob {
         &self.new.uri
     }
 
-    /// Adds bytes to a file, which begins with its first ones. Gives how long it is then.
+    /// Appends bytes to a file, which is created with its first ones. Returns its new length.
     pub(crate) async fn put(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<u64, ImportError> {
         let name = RelativeName::parse(path)?;
         let fits = if self.from.is_some() { is_of_moved_session(&name) } else { is_of_session(&name) };
@@ -237,7 +237,7 @@ impl ImportJob {
             return Err(ImportError::TooLarge { most: limits.import_bytes });
         }
         if let Err(error) = self.staged.append_file(path, bytes).await {
-            // What a failed append left is cut off, so that it can be tried again.
+            // The remains of a failed append are cut off, so that it can be retried.
             self.staged.truncate(path, size).await.ok();
             return Err(error.into());
         }
@@ -247,7 +247,7 @@ impl ImportJob {
         Ok(size)
     }
 
-    /// Makes it a session. What cannot be one is removed.
+    /// Turns the files into a session. Invalid ones are removed.
     pub(crate) async fn commit(self) -> Result<ImportedSession, ImportError> {
         let committed = self.settle().await;
         if committed.is_err() {
@@ -256,7 +256,7 @@ impl ImportJob {
         committed
     }
 
-    /// Removes what was staged.
+    /// Removes the staged files.
     pub(crate) async fn discard(self) {
         if let Err(error) = store_move::remove_renamed(self.fs.as_ref(), &paths::staged(&self.new.id)).await {
             tracing::warn!(session = %self.new.id, %error, "what was staged of a session could not be removed");
@@ -270,7 +270,7 @@ impl ImportJob {
         for name in self.files.keys() {
             self.staged.sync(name).await?;
         }
-        // What the journal says of an earlier session of this id is older than this.
+        // Journal records about an earlier session of this id are older than this.
         let seq = host.0.sequencer.read(|published: &PublishedState, _| published.seq).await?;
         let file = match &self.from {
             Some(from) => {
@@ -292,7 +292,7 @@ impl ImportJob {
         Ok(ImportedSession { session: self.new.uri.clone(), entries: index.len(), damage })
     }
 
-    /// Looks whether what has arrived is all that was sent.
+    /// Checks that everything that was sent has arrived.
     async fn compare(&self, staging: &str, stamp: &str) -> Result<(), ImportError> {
         let staged = copy::SessionFolder { store: self.fs.as_ref(), folder: staging, database: None };
         let arrived = copy::inventory(&staged).await?;
@@ -303,7 +303,7 @@ impl ImportJob {
         }
     }
 
-    /// Reads the log, and brings an older one forward.
+    /// Reads the log, and upgrades an older one.
     async fn check_log(&self, staging: &str) -> Result<LogIndex, ImportError> {
         if !self.files.contains_key(LOG) {
             return Err(ImportError::NoLog);
@@ -318,14 +318,14 @@ impl ImportJob {
         if let Some(migrated) = &opened.migrated {
             self.fs.write_file(&path, &migrated.bytes).await?;
         }
-        // The end of one that was cut off is mended when something is appended.
+        // A cut-off end is repaired when something is appended.
         match opened.index.header() {
             Some(_) => Ok(opened.index),
             None => Err(LogError::NothingReadable.into()),
         }
     }
 
-    /// The title that the first prompt on the way to the leaf gives.
+    /// The title according to the first prompt on the path to the leaf.
     async fn title_by_prompt(&self, staging: &str, index: &LogIndex) -> Result<Option<SessionTitle>, ImportError> {
         let branch = index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default();
         let first = branch.into_iter().find(|entry| index.role(*entry) == Some(Role::User));
@@ -388,7 +388,7 @@ fn is_of_session(name: &RelativeName) -> bool {
     }
 }
 
-/// Whether a file of another Grove's session belongs into its folder. What a host makes for itself alone does not.
+/// Says whether a file belongs to another Grove's session. Files that a host makes for itself do not.
 fn is_of_moved_session(name: &RelativeName) -> bool {
     let Some(first) = name.parts().next() else { return false };
     !(first.starts_with('.') || first.starts_with("inuse.") || first == "temp")

@@ -1,4 +1,4 @@
-//! Tokens that open one chat's tree for a while: for programs outside that a hook runs.
+//! Leases: tokens that give outside programs, run by a hook, temporary access to one chat's tree.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,11 +8,11 @@ use crate::branch::ChatAddress;
 use crate::env::Random;
 use crate::server::Token;
 
-/// The tokens that hold now. Clones are the same.
+/// The valid tokens. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leases(Arc<Mutex<HashMap<String, ChatAddress>>>);
 
-/// A token that holds for as long as this is kept.
+/// A token that is valid until this is dropped.
 #[derive(Debug)]
 pub struct Lease {
     token: Token,
@@ -26,13 +26,13 @@ impl Leases {
         Ok(Lease { token, leases: self.clone() })
     }
 
-    /// What a token opens. It is looked up by a hash of it, so that time says nothing about how much of a guess is right.
+    /// The chat that a token gives access to. It is looked up by its hash, so that timing does not help to guess it.
     pub(crate) fn place(&self, token: &str) -> Option<ChatAddress> {
         self.with(|leases| leases.get(token).cloned())
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut HashMap<String, ChatAddress>) -> T) -> T {
-        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

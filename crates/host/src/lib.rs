@@ -1,24 +1,25 @@
 //! The host: one process that owns sessions, and any number of clients that see the same state.
 //!
-//! # What this crate owns
+//! # Contents
 //!
-//! - [`Host`]: the agents, the sessions, and the way they begin and end.
-//! - `session`: a task per session. It checks what clients and the agent want against everything accepted so far.
-//! - `sequencer`: gives each event its number, applies it to the published state and hands it to the subscribers, in
-//!   one step; keeps the newest events for replay.
-//! - `store`: what lies in a session's folder, on a `SessionFs`; and [`Stores`], where sessions can lie.
-//! - `connection`: reads a client's requests in their order; writes from a bounded queue, so that a slow client costs
+//! - [`Host`]: the agents, the sessions, their start and their end.
+//! - `session`: a task per session. It checks requests of clients and reports of the agent against everything accepted
+//!   so far.
+//! - `sequencer`: numbers each event, applies it to the published state and hands it to the subscribers, in one step;
+//!   keeps the newest events for replay.
+//! - `store`: the contents of a session's folder, on a `SessionFs`; and [`Stores`], the stores of sessions.
+//! - `connection`: reads a client's requests in order; writes from a bounded queue, so that a slow client slows down
 //!   only itself.
-//! - `dialect`: what the messages of each protocol do here.
-//! - [`hooks`]: those who want to know what happens to sessions' trees, and to have a say in it.
-//! - [`server`]: HTTP and WebSocket on one port, and who is let in.
+//! - `dialect`: the handling of each protocol's messages.
+//! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
+//! - [`server`]: HTTP and WebSocket on one port, and access control.
 //! - [`Env`]: clock, randomness, tasks, storage and listening, all arguments.
 //!
-//! # What it never does
+//! # Boundaries
 //!
-//! It knows no JSON shape (that is `grove-wire`), no rule about what may happen in a session (that is `grove-core`)
-//! or about which files may be seen (that is `grove-work`), and no agent by name. No lock is held across an await,
-//! but that of a log by whoever writes or reads it.
+//! This crate knows no JSON format (that is `grove-wire`), no rule about what may happen in a session (that is
+//! `grove-core`) or about which files may be seen (that is `grove-work`), and no agent by name. No lock is held across
+//! an await, except for a log's lock while the log is written or read.
 //!
 //! # Example
 //!

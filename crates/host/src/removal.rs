@@ -1,7 +1,7 @@
-//! Sessions that were disposed, and removing any for good.
+//! Disposed sessions, and deleting any session for good.
 //!
-//! Disposing takes a session off the lists and leaves its folder. Here the folder goes, too: nothing of it can be brought
-//! back.
+//! Disposing removes a session from the lists and leaves its folder. Here the folder is deleted, too: nothing of it can
+//! be recovered.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::sequencer::HostStopped;
 use crate::store::session_file::{self, SessionFile};
 use crate::store::{paths, store_scan};
 
-/// How long a session waits until nothing is copied out of its folder any more.
+/// The time for which a deletion waits for copies out of the session's folder.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many disposed sessions are listed.
+/// The disposed sessions that are listed.
 const MAX_LISTED: usize = 10_000;
 
-/// Why a session is not removed.
+/// The reason why a session is not deleted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EraseError {
     #[error("a fork is being copied out of {0}: try again when it is there")]
@@ -30,11 +30,11 @@ pub(crate) enum EraseError {
 }
 
 impl Host {
-    /// Sessions that were disposed and whose folders are still there, the one that changed last first.
+    /// Disposed sessions whose folders still exist, last changed first.
     pub(crate) async fn disposed(&self) -> Vec<Session> {
         let mut sessions = Vec::new();
         for (name, fs) in self.stores().kept() {
-            // A store that cannot be looked into costs its own sessions.
+            // A store that cannot be read is left out.
             for id in store_scan::list(name, fs.as_ref()).await.unwrap_or_default() {
                 if let Ok(file) = session_file::read(fs.as_ref(), &SessionId::from(id.as_str())).await
                     && file.disposed
@@ -48,7 +48,7 @@ impl Host {
         sessions
     }
 
-    /// Removes a session with everything that it has, open or disposed. `false` where there is none.
+    /// Deletes a session with everything that it has, open or disposed. `false` if there is none.
     pub(crate) async fn erase(&self, uri: &SessionUri) -> Result<bool, EraseError> {
         let Some(id) = uri.id() else { return Ok(false) };
         let was_open = self.dispose_session(uri).await?;

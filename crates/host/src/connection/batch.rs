@@ -1,9 +1,9 @@
 //! Batches: several messages in one frame, answered by one frame.
 //!
-//! Requests take effect in their order. One that takes its time holds up neither what the client says next nor what streams
-//! out. Only an answer with a snapshot has a fixed place, before the events that follow it: where a batch has one, and a
-//! request that takes its time as well, it is answered by two frames. The answers of the other requests are beside the
-//! snapshot, so its frame comes before what those in front of it cause, too.
+//! Requests take effect in order. A slow request holds up neither the client's next messages nor streamed events. Only
+//! an answer with a snapshot has a fixed position, before the events that follow it: a batch with such a request and a
+//! slow one is answered by two frames. The answers of the other requests are in the snapshot's frame, so that frame
+//! also precedes the events that the requests before the snapshot cause.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use crate::sequencer::ReplySink;
 pub(super) const ANSWER_BYTES: usize = 1 << 20;
 /// The expected size of all answers of a batch, at most.
 const BATCH_BYTES: usize = 16 << 20;
-/// An answer that has no more than this is never too large.
+/// The size of an answer that is never too large.
 const SMALL: usize = 4 << 10;
-/// Requests whose answers have their place among the events.
+/// Requests whose answers have a fixed position among the events.
 const PLACED: [&str; 4] = ["initialize", "reconnect", "subscribe", "createResourceWatch"];
 
-/// How a message is answered.
+/// The time at which a message is answered.
 enum AnswerTiming {
-    /// At its place among the events.
+    /// At its position among the events.
     Placed,
-    /// Beside everything else: it may take long.
+    /// Concurrently with everything else: it may take long.
     Slow(Id),
     Other,
 }
@@ -51,7 +51,7 @@ struct BatchAnswers {
     texts: Vec<String>,
     bytes: usize,
     limit: usize,
-    /// One did not fit. No request behind it is carried out.
+    /// An answer did not fit. No later request is carried out.
     is_full: bool,
 }
 
@@ -60,7 +60,7 @@ impl BatchAnswers {
         Self { texts: Vec::new(), bytes: 0, limit, is_full: false }
     }
 
-    /// Adds an answer. A small one always fits: a change that was made is never answered with an error.
+    /// Adds an answer. A small one always fits: an applied change is never answered with an error.
     fn push(&mut self, id: Option<&Id>, text: String) {
         let fits = self.texts.is_empty() || self.bytes.saturating_add(text.len()) <= self.limit;
         if fits || text.len() <= SMALL {
@@ -78,13 +78,13 @@ impl BatchAnswers {
         self.texts.push(jsonrpc::error(id, &ErrorObject::invalid_request(words)));
     }
 
-    /// The frame, where there is anything to answer.
+    /// The frame, if there is anything to answer.
     fn frame(self) -> Option<String> {
         (!self.texts.is_empty()).then(|| jsonrpc::batch(&self.texts))
     }
 }
 
-/// Handles a batch. What takes its time in it is waited for in a task of its own.
+/// Handles a batch. A task of its own waits for its slow requests.
 pub(super) async fn handle(
     messages: Vec<Result<RpcMessage<'_>, InvalidMessage>>,
     queue: &Arc<Queue>,
@@ -92,7 +92,7 @@ pub(super) async fn handle(
     spawn: &dyn Spawn,
 ) {
     let limit = queue.answer_bytes();
-    // Both frames of a batch must fit beside each other.
+    // Both frames of a batch must fit together.
     let most = BATCH_BYTES.min(limit / 4);
     let expected = ANSWER_BYTES.saturating_mul(messages.len()).min(most);
     let Some(permit) = queue.answer_permit(expected).await else { return };
@@ -119,7 +119,7 @@ pub(super) async fn handle(
         }
         let (sender, answer) = oneshot::channel::<Encode>();
         let reply: ReplySink = Box::new(move |encode| {
-            // Nobody waits for it once the connection is gone.
+            // The receiver is gone if the connection is.
             sender.send(encode).ok();
         });
         peer.handle(message, reply).await;

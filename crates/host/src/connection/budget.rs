@@ -1,4 +1,4 @@
-//! Bytes that may be in use at a time.
+//! A bound on the bytes in use.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,13 +28,12 @@ impl Budget {
         self.limit
     }
 
-    /// Waits until there are so many bytes left, or none is in use: something that is larger than the bound is let
-    /// through by itself.
+    /// Waits until so many bytes are left, or none is in use: a request above the bound is let through alone.
     pub(crate) async fn reserve(self: &Arc<Self>, bytes: usize) -> ReservedBytes {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
-            // Bytes that are freed between the look and the wait must not be missed.
+            // Bytes that are freed between the check and the wait must not be missed.
             freed.as_mut().enable();
             {
                 let mut used = self.used();
@@ -47,7 +46,7 @@ impl Budget {
         }
     }
 
-    /// The same without waiting; nothing where there are not so many left.
+    /// Reserves without waiting; `None` if fewer bytes are left.
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<ReservedBytes> {
         let mut used = self.used();
         (used.saturating_add(bytes) <= self.limit).then(|| {
@@ -56,14 +55,14 @@ impl Budget {
         })
     }
 
-    // Nothing in here can panic half-way, so a poisoned lock still guards a whole number.
+    // Nothing in here can panic half-way, so a poisoned lock still guards a valid number.
     fn used(&self) -> MutexGuard<'_, usize> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ReservedBytes {
-    /// So many it is, whatever was expected.
+    /// Corrects the reservation to the actual size.
     pub(crate) fn resize_to(&mut self, bytes: usize) {
         let mut used = self.budget.used();
         *used = used.saturating_sub(self.bytes) + bytes;
@@ -95,7 +94,7 @@ mod tests {
         let second = budget.reserve(6).now_or_never().unwrap();
         assert!(budget.reserve(1).now_or_never().is_none());
         drop(second);
-        // It turned out to be larger.
+        // The actual size is larger.
         first.resize_to(50);
         let mut waiting = Box::pin(budget.reserve(1));
         assert!((&mut waiting).now_or_never().is_none());

@@ -1,12 +1,12 @@
 //! WebSocket frames as a server writes them: whole, unmasked, and so the same for every client.
 
-/// How long a frame's head can be.
+/// The longest head of a frame.
 pub(super) const MAX_HEAD: usize = 10;
 
-/// The head of a text frame that is a message by itself.
+/// The first byte of a text frame that is a whole message.
 const FINAL_TEXT: u8 = 0x81;
 
-/// Adds a text message to what will be written.
+/// Appends a text message to the output.
 pub(super) fn text(payload: &str, out: &mut Vec<u8>) {
     out.push(FINAL_TEXT);
     match payload.len() {

@@ -1,10 +1,10 @@
-//! Every frame in a file, for those who look for a mistake.
+//! A log of every frame, for debugging.
 //!
-//! One JSON object a line: the message as it went over the wire, with a member `_ahpLog` that says when, which way
-//! (`c2s`, `s2c`) and on which connection. Inspectors of the protocol read this shape. Secrets are left out.
+//! Each line is a JSON object: the message as it went over the wire, with a member `_ahpLog` for its time, its
+//! direction (`c2s`, `s2c`) and its connection. Inspectors of the protocol read this format. Secrets are left out.
 //!
-//! A connection only puts a copy into a bounded channel. A thread of its own does the rest, so a slow disk costs lines
-//! of this file and nothing else; how many is said in their place.
+//! A connection only puts a copy into a bounded channel and a thread does the rest. So a slow disk costs lines of this
+//! file and nothing else; a line in their place says how many.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions, Permissions};
@@ -23,9 +23,9 @@ use tokio::sync::{mpsc, oneshot};
 use crate::env::Clock;
 use crate::sequencer::ConnectionId;
 
-/// How many frames may wait to be written; more are counted and left out.
+/// Frames that may wait to be written; more are counted and left out.
 const FRAMES: usize = 8_192;
-/// How many bytes of frames may wait, likewise.
+/// Bytes of frames that may wait, likewise.
 const BYTES: usize = 32 << 20;
 
 /// A file of frames. Clones are the same file.
@@ -38,14 +38,14 @@ pub struct FrameLog {
 #[derive(Debug, Default)]
 struct FrameLogBacklog {
     bytes: AtomicUsize,
-    /// Frames that were left out since it was last said.
+    /// Frames left out since the last line that counted them.
     dropped: AtomicU64,
 }
 
 #[derive(Debug)]
 enum FrameLogEntry {
     Frame(RecordedFrame),
-    /// Told when everything before is in the file.
+    /// Signals that everything before it is in the file.
     Written(oneshot::Sender<()>),
 }
 
@@ -63,7 +63,7 @@ pub(super) enum FrameDirection {
     ToClient,
 }
 
-/// The frames of one connection on their way into the log.
+/// The sender of one connection's frames to the log.
 pub(super) struct FrameTap {
     log: FrameLog,
     connection: ConnectionId,
@@ -71,10 +71,10 @@ pub(super) struct FrameTap {
 }
 
 impl FrameLog {
-    /// Appends to a file that only its owner can read: it holds what was said in sessions.
+    /// Appends to a file that only its owner can read: it holds conversations.
     pub fn append_to(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        // It may have been there before.
+        // An existing file may have other permissions.
         file.set_permissions(Permissions::from_mode(0o600))?;
         let (entries, receiver) = mpsc::channel(FRAMES);
         let waiting = Arc::new(FrameLogBacklog::default());
@@ -84,10 +84,10 @@ impl FrameLog {
         Ok(Self { entries, waiting })
     }
 
-    /// Waits until every frame that was recorded before is in the file.
+    /// Waits until every frame recorded so far is in the file.
     pub async fn written(&self) {
         let (done, written) = oneshot::channel();
-        // A writer that is gone has nothing left to write.
+        // A writer that has ended has nothing left to write.
         if self.entries.send(FrameLogEntry::Written(done)).await.is_ok() {
             written.await.ok();
         }
@@ -99,7 +99,7 @@ impl FrameLog {
 }
 
 impl FrameTap {
-    /// Takes a copy of a frame, where there is room for it.
+    /// Copies a frame into the channel, if there is room.
     pub(super) fn record(&self, direction: FrameDirection, text: &str) {
         let FrameLog { entries, waiting } = &self.log;
         let fits = waiting.bytes.fetch_add(text.len(), Ordering::Relaxed) + text.len() <= BYTES;
@@ -116,7 +116,7 @@ struct FrameLogWriter {
     entries: mpsc::Receiver<FrameLogEntry>,
     waiting: Arc<FrameLogBacklog>,
     file: BufWriter<File>,
-    /// The file could not be written, and that was said.
+    /// The file could not be written, and that was logged.
     failed: bool,
 }
 
@@ -166,7 +166,7 @@ impl FrameLogWriter {
 }
 
 impl RecordedFrame {
-    /// Writes the frame as a line, a batch as a line for each of its messages.
+    /// Writes the frame as a line; a batch as one line for each message.
     fn lines(&self, out: &mut String) {
         let direction = match self.direction {
             FrameDirection::FromClient => "c2s",
@@ -186,14 +186,14 @@ impl RecordedFrame {
             if is_object {
                 let start = out.len();
                 redact(message, out);
-                // The object's end makes room for one more member. It comes last, since of two with one name readers
-                // take the last, and a client may have sent one of this name.
+                // Drops the closing brace to add a member. It comes last: of two with one name readers take the last,
+                // and a client may have sent one of this name.
                 out.pop();
                 if out.len() > start + 1 {
                     out.push(',');
                 }
             } else {
-                // What cannot be read cannot be searched for secrets.
+                // A message that cannot be parsed cannot be searched for secrets.
                 out.push_str(&format!("{{\"unreadableBytes\":{},", message.len()));
             }
             out.push_str(&format!("\"_ahpLog\":{{{about}}}}}\n"));
@@ -206,14 +206,14 @@ fn iso(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
-/// What stands where a secret was.
+/// The replacement of a secret.
 const REDACTED: &str = "[redacted]";
 /// The names of members whose values are secrets.
 const SECRET_NAMES: [&str; 4] = ["token", "authorization", "ticket", "tkn"];
-/// What a secret follows inside a text, and how long something must be to be taken for one there.
+/// The marks before secrets inside a text, and the shortest length of a secret after each.
 const SECRET_MARKS: [(&str, usize); 4] = [("bearer ", 8), ("token=", 16), ("ticket=", 16), ("tkn=", 16)];
 
-/// Copies valid JSON in one line, without what is secret. Everything else stays as it is, digit by digit.
+/// Copies valid JSON in one line without its secrets. Everything else stays as it is, digit by digit.
 fn redact(json: &str, out: &mut String) {
     let bytes = json.as_bytes();
     let mut at = 0;
@@ -261,7 +261,7 @@ fn value_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// A JSON string's text. What cannot be unescaped (half a surrogate pair) is taken as it is written.
+/// A JSON string's text. Text that cannot be unescaped (half a surrogate pair) stays escaped.
 fn unescaped(json: &str) -> Cow<'_, str> {
     let inner = json.get(1..json.len().saturating_sub(1)).unwrap_or_default();
     if !inner.contains('\\') {
@@ -275,10 +275,10 @@ fn is_secret_name(json: &str) -> bool {
     SECRET_NAMES.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
 
-/// A JSON string, with what follows the mark of a secret taken out.
+/// A JSON string without the secrets after marks.
 fn without_secrets(json: &str) -> Cow<'_, str> {
     let text = unescaped(json);
-    // Only ASCII changes, so places stay the same.
+    // Only ASCII changes, so indices stay the same.
     let lower = text.to_ascii_lowercase();
     let mut cut: Vec<(usize, usize)> = Vec::new();
     for (mark, least) in SECRET_MARKS {
@@ -307,7 +307,7 @@ fn without_secrets(json: &str) -> Cow<'_, str> {
     serde_json::Value::String(kept).to_string().into()
 }
 
-/// What tokens are made of, in headers and addresses.
+/// The bytes that tokens consist of, in headers and addresses.
 fn is_secret_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~+/=%".contains(&byte)
 }

@@ -1,7 +1,7 @@
-//! A connection: reads requests in their order, writes what its queue holds.
+//! A connection: reads requests in order and writes the contents of its queue.
 //!
-//! Reading goes through tungstenite. What goes out is framed here: events once for all connections, the rest as it
-//! comes, and written without another copy.
+//! Reading goes through tungstenite. Output is framed here, events once for all connections, and written without
+//! another copy.
 
 mod batch;
 mod budget;
@@ -39,23 +39,22 @@ use crate::sequencer::{ReplySink, ToSequencer};
 use frame_log::{FrameDirection, FrameTap};
 use write_buffer::WriteBuffer;
 
-/// How many messages of a client may wait to be handled; with more, nothing is read from it.
+/// A client's messages that may wait to be handled; with more, nothing is read from it.
 const INBOX: usize = 16;
-/// The socket's buffers, each way: a connection that is idle should cost little.
+/// The socket's buffers, each way: an idle connection should cost little.
 const SOCKET_BUFFER: usize = 8 << 10;
-/// How much is read at once. It is cleared at every look whether something came, and one follows every write.
+/// The size of one read. The buffer is cleared at every poll, and a poll follows every write.
 const READ_BUFFER: usize = 2 << 10;
-/// How many pieces are written at once.
+/// The pieces that are written at once.
 const PIECES: usize = 64;
-/// The bound of unread control frames (pongs) in tungstenite. With more, the newest ping alone is
-/// answered.
+/// The bound of unread control frames (pongs) in tungstenite. With more, only the newest ping is answered.
 const CONTROL_BYTES: usize = 64 << 10;
-/// How much is framed before it is written: answers are put together one by one.
+/// The bytes that are framed before they are written: answers are encoded one by one.
 const FRAMED: usize = 1 << 20;
-/// How long a client that is told to go may take to hear it.
+/// The time for which a closed client may still read.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
-/// Serves one WebSocket, its upgrade done, until either side ends it. A `first` message goes out before everything else.
+/// Serves one upgraded WebSocket until either side ends it. A `first` message goes out before everything else.
 pub(crate) async fn serve(host: Host, stream: impl Stream, first: Option<String>) {
     let limits = &host.0.config.limits;
     let config = WebSocketConfig::default()
@@ -73,14 +72,14 @@ pub(crate) async fn serve(host: Host, stream: impl Stream, first: Option<String>
     let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone());
     let (inbox, messages) = mpsc::channel(INBOX);
     let tap = host.0.config.frame_log.as_ref().map(|log| log.tap(id, host.0.env.clock.clone()));
-    // Both in one task: a request that takes its time does not hold up what streams out.
+    // Both in one task: a slow request does not hold up streamed events.
     let io = Io { host: &host, socket, queue: &queue, inbox, tap };
     tokio::join!(handle_all(&host, messages, &queue, &mut peer), io.run());
     host.0.sequencer.tell(ToSequencer::Detach(id)).await.ok();
     peer.ended();
 }
 
-/// Handles a client's messages one after the other.
+/// Handles a client's messages one after another.
 async fn handle_all(
     host: &Host,
     mut messages: mpsc::Receiver<Utf8Bytes>,
@@ -106,7 +105,7 @@ async fn handle_all(
     }
 }
 
-/// Handles one frame to its end, so that what comes in one breath takes effect in its order.
+/// Handles one frame to its end, so that the requests in it take effect in order.
 async fn handle(host: &Host, text: &str, queue: &Arc<Queue>, peer: &mut ConnectionPeer) {
     match jsonrpc::parse(text) {
         Err(error) => queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into())),
@@ -121,7 +120,7 @@ async fn handle(host: &Host, text: &str, queue: &Arc<Queue>, peer: &mut Connecti
     }
 }
 
-/// What goes in and out of the socket.
+/// The socket, and the queues that it is read into and written from.
 struct Io<'a, S> {
     host: &'a Host,
     socket: WebSocketStream<S>,
@@ -136,7 +135,7 @@ impl<S: Stream> Io<'_, S> {
         let limit = self.host.0.config.limits.write_silence;
         let clock = self.host.0.env.clock.clone();
         let mut closed = pin!(self.queue.closed());
-        // One alarm for many messages: it looks whether anything came since it was set, and is set again.
+        // One timer for many messages: it checks if anything came since it was set, and is set again.
         let mut alarm = clock.sleep(silence / 3);
         let mut silent_alarms = 0;
         let mut items = VecDeque::new();
@@ -160,7 +159,7 @@ impl<S: Stream> Io<'_, S> {
                         silent_alarms = 0;
                         received(message, &self.inbox, self.queue, self.tap.as_ref())
                     }
-                    // Only to look again.
+                    // Only to poll again.
                     _ = self.inbox.reserve(), if full => Ok(None),
                     () = &mut alarm => {
                         alarm = clock.sleep(silence / 3);
@@ -189,7 +188,7 @@ impl<S: Stream> Io<'_, S> {
         self.queue.close(reason);
         let farewell = async {
             if let Some((code, reason)) = reason.code() {
-                // What was begun is finished, or the client could not read what follows.
+                // A frame written in part is completed, or the client could not read the next one.
                 out.finish_begun(&mut self.socket).await?;
                 let frame = CloseFrame { code: code.into(), reason: Utf8Bytes::from_static(reason) };
                 self.socket.send(Message::Close(Some(frame))).await?;
@@ -197,14 +196,14 @@ impl<S: Stream> Io<'_, S> {
             self.socket.close(None).await
         };
         tokio::select! {
-            // Either it was heard or there is nobody to hear it.
+            // Either the client has read it or it is gone.
             _ = farewell => {}
             () = clock.sleep(CLOSE_GRACE) => {}
         }
     }
 }
 
-/// Takes a message of the client. Gives the reason to close, where it is one.
+/// Accepts a message of the client. Returns the reason to close, if it is one.
 fn received(
     message: Option<Result<Message, SocketError>>,
     inbox: &mpsc::Sender<Utf8Bytes>,
@@ -216,7 +215,7 @@ fn received(
             if let Some(tap) = tap {
                 tap.record(FrameDirection::FromClient, &text);
             }
-            // There is room, since nothing is read otherwise; where nobody listens any more, the connection is closed.
+            // There is room, since nothing is read otherwise; a closed inbox means that the connection is closing.
             inbox.try_send(text).ok();
             Ok(None)
         }

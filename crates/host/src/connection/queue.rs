@@ -1,4 +1,4 @@
-//! What waits to be written to one connection: bounded, in order.
+//! The queue of output for one connection: bounded and in order.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,22 +16,22 @@ use crate::dialect::Dialect;
 use crate::env::{Clock, Task};
 use crate::sequencer::SequencedEvent;
 
-/// Something that will be one frame, or several.
+/// An item of the queue, which becomes one frame or several.
 pub(crate) enum Outgoing {
     Frame(Arc<str>),
-    /// Events in a row, shared by all who hear of them in the same dialect.
+    /// Consecutive events, shared by all subscribers with the same dialect.
     EventFrames(Arc<EventFrames>),
-    /// One of them, where they are told one by one.
+    /// One of these events, if they are sent one by one.
     Event(Arc<SequencedEvent>, Arc<str>),
-    /// Deltas of one part in a row, told as one.
+    /// Consecutive deltas of one part, sent as one.
     MergedDelta(MergedDelta),
-    /// Something that is told beside the events, of which only so much waits.
+    /// A notification beside the events, of which only a bounded number waits.
     QueuedNotice(QueuedNotice),
-    /// An answer whose place is here and whose bytes are made when it is written.
+    /// An answer with a fixed position, encoded when it is written.
     QueuedAnswer(QueuedAnswer),
-    /// A place for an answer that is still being made.
+    /// The position of an answer that is still being made.
     Slot(oneshot::Receiver<QueuedAnswer>),
-    /// Nothing more follows: the connection is closed when this is reached.
+    /// The end: the connection is closed when this is reached.
     Last(DisconnectReason),
 }
 
@@ -39,8 +39,7 @@ pub(crate) enum Outgoing {
 pub(crate) struct EventFrames {
     pub(crate) dialect: Dialect,
     pub(crate) frames: Vec<(Arc<SequencedEvent>, Arc<str>)>,
-    /// All of them as they go over the socket. A server's frames are the same for every client, so they are made once
-    /// and written as they are.
+    /// All frames as bytes of the socket. A server's frames are the same for every client, so they are encoded once.
     pub(crate) framed: Bytes,
 }
 
@@ -52,17 +51,17 @@ impl EventFrames {
     }
 }
 
-/// Room for one answer, until it is written.
+/// The capacity that one answer uses until it is written.
 pub(crate) struct AnswerPermit {
-    /// One of the answers that a connection may have under way; a frame that is one of several has none of its own.
+    /// One of the answers that a connection may have pending; a further frame of the same answer has none.
     _count: Option<OwnedSemaphorePermit>,
     bytes: ReservedBytes,
 }
 
-/// What a message counts beside its bytes, so that many small ones count as well.
+/// The size added to each message's bytes, so that many small ones count as well.
 const ENTRY: usize = 64;
 
-/// An answer's text, or what makes it outside the sequencer.
+/// An answer's text, or a function that makes it outside the sequencer.
 pub(crate) enum Encode {
     Text(String),
     Later(Box<dyn FnOnce() -> String + Send>),
@@ -85,7 +84,7 @@ impl Encode {
 /// An answer that waits to be written.
 pub(crate) struct QueuedAnswer {
     encode: Encode,
-    /// Held until the answer is written: a client that does not read its answers waits with its questions.
+    /// Held until the answer is written: a client that does not read its answers cannot send more requests.
     permit: AnswerPermit,
 }
 
@@ -97,7 +96,7 @@ impl QueuedAnswer {
         Self { encode, permit }
     }
 
-    /// The text, and the room that it takes up until it is written.
+    /// The text, and the permit to hold until it is written.
     pub(crate) fn into_text(self) -> (String, AnswerPermit) {
         let mut permit = self.permit;
         let text = self.encode.into_text();
@@ -106,10 +105,10 @@ impl QueuedAnswer {
     }
 }
 
-/// What is told beside the events.
+/// A notification beside the events.
 pub(crate) struct QueuedNotice {
     pub(crate) frame: Arc<str>,
-    /// Held until it is written: a client that does not read waits for the next one.
+    /// Held until it is written: the next one waits for a client that does not read.
     pub(crate) _permit: OwnedSemaphorePermit,
 }
 
@@ -139,10 +138,10 @@ impl Outgoing {
     }
 }
 
-/// Why a connection is closed by the host.
+/// The reason why the host closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DisconnectReason {
-    /// The client is gone, or the socket failed: there is nobody to tell.
+    /// The client is gone or the socket failed: no close frame can be sent.
     Gone,
     Behind,
     TakenOver,
@@ -151,14 +150,14 @@ pub(crate) enum DisconnectReason {
     StorageLost,
     TooBig,
     Silent,
-    /// There is no version that both sides speak.
+    /// No protocol version is supported by both sides.
     Unspoken,
     /// The leaf moved or the working directory changed, which the client's version cannot say.
     Moved,
 }
 
 impl DisconnectReason {
-    /// The code and reason to close the WebSocket with.
+    /// The close code and reason for the WebSocket.
     pub(crate) fn code(self) -> Option<(u16, &'static str)> {
         match self {
             DisconnectReason::Gone => None,
@@ -180,7 +179,7 @@ impl DisconnectReason {
     }
 }
 
-/// The queue of one connection. The sequencer and the reader put in, the writer takes out.
+/// The queue of one connection. The sequencer and the reader push, the writer takes.
 pub(crate) struct Queue {
     max_messages: usize,
     max_bytes: usize,
@@ -194,24 +193,24 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct QueueState {
     items: VecDeque<Outgoing>,
-    /// What waits and what is being written, together.
+    /// Messages that wait or are being written.
     messages: usize,
     bytes: usize,
-    /// What of it is being written.
+    /// Messages that are being written.
     taken_messages: usize,
     taken_bytes: usize,
     closed: bool,
     /// The writer waits for something to write.
     idle: bool,
-    /// All that waits may wait for a while, so that more of it can be told as one.
+    /// The delay of the queue, set while everything in it may wait to be merged with later events.
     patience: Option<MergeDelay>,
-    /// The sessions of requests whose answers are still being made, one entry a request.
+    /// The sessions of requests whose answers are still being made, one entry per request.
     due: Vec<SessionId>,
-    /// Closes the connection once the answers that are due about this session are in the queue.
+    /// Closes the connection once the due answers about this session are in the queue.
     last: Option<(SessionId, DisconnectReason)>,
 }
 
-/// A request about a session whose answer is still being made. Dropping it says that the answer is in the queue.
+/// A request about a session whose answer is still being made. Dropping it means the answer is in the queue.
 pub(crate) struct DueAnswer {
     queue: Arc<Queue>,
     session: SessionId,
@@ -225,7 +224,7 @@ impl Drop for DueAnswer {
 
 #[derive(Clone, Copy)]
 enum MergeDelay {
-    /// For this long from when the writer sees it.
+    /// For this long after the writer sees it.
     For(Duration),
     Until(Timestamp),
 }
@@ -243,14 +242,14 @@ impl Queue {
         }
     }
 
-    /// Puts something at the end. A queue that is full closes its connection instead; one that is closed takes nothing.
+    /// Appends an item. A full queue closes its connection instead; a closed one accepts nothing.
     pub(crate) fn push(&self, item: Outgoing) {
         let (full, wake) = {
             let mut waiting = self.waiting();
             if waiting.closed {
                 return;
             }
-            // A message that is larger than the bound by itself still fits into a queue that is not at it.
+            // A single message above the bound still fits into a queue that is below the bound.
             let full = waiting.messages >= self.max_messages || waiting.bytes >= self.max_bytes;
             let crowded = waiting.messages >= self.max_messages / 2 || waiting.bytes >= self.max_bytes / 2;
             match item {
@@ -258,7 +257,7 @@ impl Queue {
                 Outgoing::EventFrames(events) if crowded => waiting.push_merging(&events),
                 item => waiting.push(item),
             }
-            // What goes at once takes along what could have waited: the order stays.
+            // An item without delay takes the delayed ones with it: the order stays.
             let was_patient = waiting.patience.take().is_some();
             (full, std::mem::take(&mut waiting.idle) || was_patient)
         };
@@ -269,7 +268,7 @@ impl Queue {
         }
     }
 
-    /// Puts events at the end that may wait for a while, merged with what waits already where they are deltas.
+    /// Appends events that may wait for a while; deltas are merged with waiting ones.
     pub(crate) fn push_patiently(&self, events: &Arc<EventFrames>, patience: Duration) {
         let is_delta = |(event, _): &(Arc<SequencedEvent>, Arc<str>)| event.delta().is_some();
         if patience.is_zero() || !events.frames.iter().all(is_delta) {
@@ -285,7 +284,7 @@ impl Queue {
             if !full {
                 waiting.push_merging(events);
             }
-            // What was there before is in a hurry, or its time runs already.
+            // Earlier items are urgent, or their delay runs already.
             if first {
                 waiting.patience = Some(MergeDelay::For(patience));
             }
@@ -298,7 +297,7 @@ impl Queue {
         }
     }
 
-    /// Waits for something to write and takes all there is. What was taken before counts as written now.
+    /// Waits for something to write and takes everything. Items taken earlier count as written now.
     pub(crate) async fn take(&self, into: &mut VecDeque<Outgoing>, clock: &dyn Clock) {
         let mut alarm: Option<Task> = None;
         loop {
@@ -307,7 +306,7 @@ impl Queue {
                 waiting.messages -= std::mem::take(&mut waiting.taken_messages);
                 waiting.bytes -= std::mem::take(&mut waiting.taken_bytes);
                 if let Some(patience) = waiting.patience {
-                    // The writer may be called away meanwhile, so the end is kept, and not how long it takes.
+                    // The writer may be cancelled meanwhile, so the deadline is stored and not the delay.
                     let now = clock.now();
                     let until = match patience {
                         MergeDelay::For(time) => Timestamp(now.0 + time.as_millis() as u64),
@@ -317,7 +316,7 @@ impl Queue {
                     let left = Duration::from_millis(until.0.saturating_sub(now.0));
                     alarm.get_or_insert_with(|| clock.sleep(left));
                 } else if !waiting.items.is_empty() {
-                    // The buffers change places, so that neither is made anew.
+                    // The buffers are swapped, so that neither is allocated again.
                     std::mem::swap(&mut waiting.items, into);
                     waiting.taken_messages = waiting.messages;
                     waiting.taken_bytes = waiting.bytes;
@@ -350,14 +349,15 @@ impl Queue {
         }
     }
 
-    /// Notes a request about a session, whose answer goes out before [`Queue::close_behind_answers`] closes.
+    /// Notes a request about a session whose answer goes out before [`Queue::close_behind_answers`] closes.
     pub(crate) fn expect_answer(self: &Arc<Self>, session: SessionId) -> DueAnswer {
         self.waiting().due.push(session.clone());
         DueAnswer { queue: self.clone(), session }
     }
 
-    /// Closes the connection behind what waits, and behind the answers to its own requests about this session: a client
-    /// whose request moved the leaf hears where it moved before it has to reconnect.
+    /// Closes the connection after all queued items and after the answers to its own requests about this session.
+    ///
+    /// So a client whose request moved the leaf learns the new leaf before it has to reconnect.
     pub(crate) fn close_behind_answers(&self, session: &SessionId, reason: DisconnectReason) {
         let is_due = {
             let mut waiting = self.waiting();
@@ -395,7 +395,7 @@ impl Queue {
         }
     }
 
-    /// Waits for room for one more answer, of which it is expected to have so many bytes.
+    /// Waits for room for another answer of about so many bytes.
     pub(crate) async fn answer_permit(&self, bytes: usize) -> Option<AnswerPermit> {
         let count = self.answers.clone().acquire_owned().await.ok()?;
         let bytes = self.answer_bytes.reserve(bytes).await;
@@ -407,12 +407,12 @@ impl Queue {
         AnswerPermit { _count: None, bytes: self.answer_bytes.reserve(bytes).await }
     }
 
-    /// How many bytes the answers of a connection may have together.
+    /// The bound of the bytes of a connection's answers.
     pub(crate) fn answer_bytes(&self) -> usize {
         self.answer_bytes.limit()
     }
 
-    // Nothing in here can panic half-way, so a poisoned lock still guards a whole queue.
+    // Nothing in here can panic half-way, so a poisoned lock still guards a valid queue.
     fn waiting(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -425,8 +425,9 @@ impl QueueState {
         self.items.push_back(item);
     }
 
-    /// Puts events at the end one by one, each delta merged into the item before it where both fill the same part. Only
-    /// neighbours are merged: moving text past another resource's event would let a client's watermark skip it.
+    /// Appends events one by one; a delta is merged into the item before it if both extend the same part.
+    ///
+    /// Only neighbours are merged: moving text past another resource's event would let a client's watermark skip it.
     fn push_merging(&mut self, events: &EventFrames) {
         for (event, frame) in &events.frames {
             if !self.merge(event, events.dialect) {

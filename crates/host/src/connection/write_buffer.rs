@@ -1,4 +1,4 @@
-//! What goes out of a connection: framed in pieces, and written within its time.
+//! The output of a connection: framed in pieces, and written within a time limit.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -20,18 +20,18 @@ use super::{FRAMED, PIECES, frame};
 use crate::env::{Clock, Stream};
 use crate::host::Host;
 
-/// The messages that something in a queue comes to.
+/// The messages that an item of a queue becomes.
 pub(crate) enum Texts {
     None,
     One(Arc<str>),
     QueuedAnswer(String, AnswerPermit),
     EventFrames(Arc<EventFrames>),
-    /// Nothing more follows.
+    /// The end of the connection.
     Last(DisconnectReason),
 }
 
 impl Texts {
-    /// Puts an item into words. There is no arm for the rest, so that nothing is dropped that somebody adds.
+    /// Encodes an item. The match is exhaustive, so that a new kind of item cannot be dropped by mistake.
     pub(crate) async fn of(item: Outgoing, host: &Host) -> Self {
         match item {
             Outgoing::Frame(text) | Outgoing::Event(_, text) => Texts::One(text),
@@ -54,7 +54,7 @@ impl Texts {
     }
 }
 
-/// Gives a write its time. One that is done at once costs no timer.
+/// Limits the time of a write. One that completes at once needs no timer.
 pub(crate) async fn in_time<T, E: From<io::Error>>(
     clock: &dyn Clock,
     limit: Duration,
@@ -71,7 +71,7 @@ pub(crate) async fn in_time<T, E: From<io::Error>>(
     }
 }
 
-/// What is to be written, in pieces. It survives a write that is given up half-way.
+/// Output in pieces. It survives a write that is cancelled half-way.
 #[derive(Default)]
 pub(super) struct WriteBuffer {
     pieces: VecDeque<Bytes>,
@@ -82,8 +82,7 @@ pub(super) struct WriteBuffer {
 }
 
 impl WriteBuffer {
-    /// Frames what was taken from the queue, as much of it as is written at once. Gives the reason to close, where that
-    /// came up.
+    /// Frames items of the queue, as many as are written at once. Returns the reason to close, if one is reached.
     pub(super) async fn add(
         &mut self,
         items: &mut VecDeque<Outgoing>,
@@ -135,25 +134,25 @@ impl WriteBuffer {
         }
     }
 
-    /// Writes everything. Each step of it may take so long.
+    /// Writes everything. Each step has the same time limit.
     pub(super) async fn write<S: Stream>(
         &mut self,
         socket: &mut WebSocketStream<S>,
         clock: &dyn Clock,
         limit: Duration,
     ) -> Result<(), SocketError> {
-        // What tungstenite had to say (a pong) must be out before something else is written beside it.
+        // Tungstenite's own output (a pong) must be flushed before anything is written past it.
         in_time(clock, limit, socket.flush()).await?;
         while !self.pieces.is_empty() {
             in_time(clock, limit, self.write_some(socket.get_mut(), PIECES)).await?;
         }
-        // What TLS has taken lies in its own buffer until then.
+        // Bytes given to TLS stay in its buffer until it is flushed.
         in_time(clock, limit, socket.get_mut().flush()).await?;
         self.permits.clear();
         Ok(())
     }
 
-    /// Writes the rest of the piece that is written in part.
+    /// Writes the rest of a piece that is written in part.
     pub(super) async fn finish_begun<S: Stream>(&mut self, socket: &mut WebSocketStream<S>) -> Result<(), SocketError> {
         while self.begun {
             self.write_some(socket.get_mut(), 1).await?;

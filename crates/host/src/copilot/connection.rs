@@ -1,8 +1,8 @@
 //! A connection of the SDK: frames in, frames out.
 //!
-//! Requests are done in their order, but for those that take their time (storage, summaries, waiting), which run beside
-//! the others. Answers to what the host asks are taken out of the stream as they come, since a request that is being done
-//! may wait for them.
+//! Requests are handled in order, except for slow ones (storage, summaries, waiting), which run concurrently. Answers
+//! to the host's own calls are taken out of the stream as they arrive, since the request being handled may wait for
+//! them.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -25,16 +25,17 @@ use crate::host::Host;
 use crate::sequencer::ConnectionId;
 use crate::server::{Admission, Rejected};
 
-/// How many messages of a client may wait. Reading goes on meanwhile, since an answer may stand behind them; past this the
-/// connection is closed.
+/// A client's messages that may wait; past this the connection is closed.
+///
+/// Reading never pauses, since an answer to the host may come after them.
 const MAX_QUEUED_CALLS: usize = 1_024;
-/// How many calls to a client may be open.
+/// Calls to a client that may be open.
 const CALLS: usize = 1_024;
-/// How much is read at once.
+/// The size of one read.
 const READ: usize = 16 << 10;
-/// How much is framed before it is written: answers are put together one by one.
+/// The bytes that are framed before they are written: answers are encoded one by one.
 const FRAMED: usize = 1 << 20;
-/// How many bytes of a client's messages may wait. Past this the connection is closed.
+/// Bytes of a client's messages that may wait; past this the connection is closed.
 const MAX_QUEUED_BYTES: usize = 32 << 20;
 
 /// The connections of SDKs, over all endpoints: a host that stops ends them.
@@ -50,24 +51,24 @@ impl CopilotConnections {
         self.all().remove(&id);
     }
 
-    /// Ends them all, behind what waits to be written.
+    /// Ends all of them, after their queued output.
     pub(crate) fn end(&self) {
         self.all().values().for_each(|queue| queue.push(Outgoing::Last(DisconnectReason::Stopping)));
     }
 
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
     fn all(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Queue>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A message of a client that asks for something.
+/// A request or notification of a client.
 pub(super) struct IncomingCall {
-    /// Without one nobody waits for an answer.
+    /// None for a notification, which has no answer.
     pub(super) id: Option<Id>,
     pub(super) method: String,
     pub(super) params: Option<Box<RawValue>>,
-    /// Counts while the message waits.
+    /// Counts the message's bytes while it waits.
     _waits: Option<ReservedBytes>,
 }
 
@@ -78,14 +79,16 @@ impl IncomingCall {
 }
 
 impl CopilotEndpoint {
-    /// Serves one connection whose transport has authenticated the client, as pipes between two programs do, until either
-    /// side ends it.
+    /// Serves a connection whose transport has authenticated the client, as pipes between two programs do, until it
+    /// ends.
     pub async fn serve_pipes(&self, stream: impl Stream + 'static) {
         self.serve(stream, None).await;
     }
 
-    /// Serves one connection of a client that has to send the endpoint's secret first. Until then it may be closed at any
-    /// time, and is after [`Limits::unauthenticated_time`](crate::Limits::unauthenticated_time).
+    /// Serves a connection of a client that has to send the endpoint's secret first.
+    ///
+    /// Until then it may be closed at any time, and is after
+    /// [`Limits::unauthenticated_time`](crate::Limits::unauthenticated_time).
     pub(crate) async fn serve_guest(
         &self,
         stream: impl Stream + 'static,
@@ -139,7 +142,7 @@ impl CopilotEndpoint {
     }
 }
 
-/// Handles a client's messages one after the other.
+/// Handles a client's messages one after another.
 async fn handle_all(mut messages: mpsc::Receiver<IncomingCall>, queue: &Arc<Queue>, peer: &CopilotPeer) {
     let mut closed = pin!(queue.closed());
     loop {
@@ -152,11 +155,11 @@ async fn handle_all(mut messages: mpsc::Receiver<IncomingCall>, queue: &Arc<Queu
             },
         }
     }
-    // The client says nothing more. What was done for it is answered, then the connection is over.
+    // The client sends nothing more. Handled requests are answered, then the connection ends.
     queue.push(Outgoing::Last(DisconnectReason::Gone));
 }
 
-/// Reads what a client says, until its end.
+/// Reads a client's messages until the end of the stream.
 async fn read_all(
     mut stream: impl AsyncRead + Unpin,
     limits: &Limits,
@@ -196,7 +199,7 @@ async fn read_all(
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    // Behind a frame that cannot be told from the next one nothing can be understood.
+                    // After an invalid frame the start of the next one is unknown.
                     tracing::warn!(%error, "a client of the SDK's wire is not understood");
                     return end(queue, ErrorObject::new(jsonrpc::code::PARSE, error.to_string()));
                 }
@@ -205,16 +208,16 @@ async fn read_all(
     }
 }
 
-/// Says why the connection is closed, behind what waits to be written.
+/// Sends the reason for closing the connection, after its queued output.
 fn end(queue: &Queue, error: ErrorObject) {
     queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
     queue.push(Outgoing::Last(DisconnectReason::TooBig));
 }
 
-/// Takes one frame. Gives the reason to close, where it is one.
+/// Handles one frame. Returns the reason to close, if it is one.
 ///
-/// Before a client is authenticated, its messages are handled here, one by one: none of them needs an answer of the client,
-/// and what follows `connect` is read with the bounds of a client that is authenticated.
+/// Before a client is authenticated, its messages are handled here, one by one: none of them needs an answer of the
+/// client, and the messages after `connect` are read with the bounds of an authenticated client.
 async fn received(
     text: &str,
     inbox: &mpsc::Sender<IncomingCall>,
@@ -237,7 +240,7 @@ async fn received(
     for message in messages {
         let mut wanted = match message {
             Ok(RpcMessage::Response { id, outcome }) => {
-                // Whoever asked may not wait any longer.
+                // The caller may have stopped waiting.
                 calls.settle(&id, outcome);
                 continue;
             }
@@ -273,7 +276,7 @@ async fn received(
     Ok(())
 }
 
-/// Writes what waits for a client. Each frame goes in one piece with its head.
+/// Writes a client's queued output. Each frame is written in one piece with its head.
 async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, host: &Host) {
     let (clock, limit) = (host.0.env.clock.as_ref(), host.0.config.limits.write_silence);
     let mut closed = pin!(queue.closed());
@@ -325,7 +328,7 @@ struct FrameBatch {
     is_last: bool,
 }
 
-/// Frames what was taken from the queue, as much of it as is written at once.
+/// Frames items of the queue, as many as are written at once.
 async fn frame_some(items: &mut VecDeque<Outgoing>, host: &Host) -> FrameBatch {
     let mut framed = FrameBatch::default();
     while framed.bytes.len() < FRAMED

@@ -1,4 +1,4 @@
-//! What the SDK takes for one server process.
+//! Endpoints: each is one server process to the SDK.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -12,15 +12,17 @@ use crate::connection::Queue;
 use crate::host::Host;
 use crate::sequencer::ConnectionId;
 
-/// How an endpoint is opened.
+/// The configuration of an endpoint.
 #[derive(Clone)]
 pub struct EndpointConfig {
-    /// The name of the store for sessions of a client that brings its own storage.
+    /// The name of the store for sessions of a storage client.
     pub store: StoreName,
-    /// The secret that a client must send in `connect`. Without one, the endpoint accepts pipes alone
-    /// ([`CopilotEndpoint::serve_pipes`]): nobody who reaches an address gets in.
+    /// The secret that a client must send in `connect`.
+    ///
+    /// Without one, the endpoint accepts pipes alone ([`CopilotEndpoint::serve_pipes`]): reaching an address is not
+    /// enough.
     pub secret: Option<String>,
-    /// Whether the temporary files of its sessions stay.
+    /// Says whether the temporary files of its sessions are kept.
     pub keeps_temp_files: bool,
 }
 
@@ -46,16 +48,16 @@ impl fmt::Debug for CopilotEndpoint {
     }
 }
 
-/// What is going on at an endpoint.
+/// The state of an endpoint.
 #[derive(Default)]
 pub(super) struct EndpointState {
-    /// Those who are let in, to be told of sessions that come and go.
+    /// Authenticated connections, which are notified of created and deleted sessions.
     pub(super) connections: HashMap<ConnectionId, Arc<Queue>>,
-    /// The sessions that were made or taken up here, and by how many connections they are open.
+    /// The sessions that were created or opened here, with the connections that have them open.
     pub(super) open: HashMap<SessionId, HashSet<ConnectionId>>,
-    /// Whose storage it is, once a client brought its own.
+    /// The storage client, once a client has attached its storage.
     pub(super) storage_client: Option<EndpointStorageClient>,
-    /// The session that a person looks at.
+    /// The session in the foreground of the user's screen.
     pub(super) foreground: Option<SessionId>,
 }
 
@@ -78,7 +80,7 @@ impl CopilotEndpoint {
         self.0.config.keeps_temp_files
     }
 
-    /// Whether this opens the endpoint, in a time that says nothing about where a guess is wrong.
+    /// Compares a secret with the endpoint's, in constant time.
     pub(super) fn opens(&self, guess: Option<&str>) -> bool {
         match &self.0.config.secret {
             None => false,
@@ -86,7 +88,7 @@ impl CopilotEndpoint {
         }
     }
 
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
     pub(super) fn state(&self) -> MutexGuard<'_, EndpointState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,7 +98,7 @@ impl CopilotEndpoint {
     }
 }
 
-/// An endpoint, as long as somebody else holds it.
+/// A weak reference to an endpoint.
 pub(super) struct WeakEndpoint(std::sync::Weak<EndpointInner>);
 
 impl WeakEndpoint {

@@ -1,4 +1,4 @@
-//! What happens in a session, in the SDK's words: put into them once, for all who hear it.
+//! Feeds: the events of a session as SDK events, translated once for all subscribers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,22 +15,22 @@ use crate::connection::{Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, HostStopped, ListenScope, PublishedState, SequencedEvent};
 
-/// How many things that the door itself has to say may wait; past it they are left out.
+/// Events of the endpoint itself that may wait; more are left out.
 const ENDPOINT_EVENT_BUFFER: usize = 64;
-/// How far a session may run ahead of its feed. Past it the feed begins anew with what the session is then.
+/// Events that a session may be ahead of its feed; past it the feed restarts from the session's current state.
 const FEED_BUFFER: usize = 4_096;
 
 /// The feeds of the sessions that SDKs have open.
 #[derive(Debug, Default)]
 pub(crate) struct Feeds(Mutex<HashMap<SessionId, Arc<Feed>>>);
 
-/// What one session's hearers are told.
+/// The event stream of one session.
 pub(super) struct Feed {
     session: SessionId,
     subscribers: Mutex<HashMap<ConnectionId, FeedSubscriber>>,
-    /// How many persisted events were told, for those who wait for more of them.
+    /// The number of persisted events sent, for clients that wait for more of them.
     told: watch::Sender<u64>,
-    /// What the door itself has to say, in its place among the others.
+    /// Events of the endpoint itself, ordered among the others.
     asides: mpsc::Sender<EventData>,
 }
 
@@ -40,23 +40,23 @@ impl std::fmt::Debug for Feed {
     }
 }
 
-/// Somebody who hears of a session.
+/// A subscriber of a session's feed.
 #[derive(Clone)]
 pub(super) struct FeedSubscriber {
     pub(super) queue: Arc<Queue>,
-    /// Whether text is told as it is written, and not only when it is whole.
+    /// Sends text while it streams, and not only when it is complete.
     pub(super) streaming: bool,
-    /// Who answers an agent's questions, where that one does.
+    /// The peer that answers the agent's requests, if this client does.
     pub(super) answers: Option<CopilotPeer>,
 }
 
 impl Feeds {
-    /// The feed of a session that somebody hears.
+    /// The feed of a session, if it has subscribers.
     pub(super) fn of(&self, session: &SessionId) -> Option<Arc<Feed>> {
         self.all().get(session).cloned()
     }
 
-    /// Has somebody hear of a session from now on.
+    /// Subscribes a client to a session.
     pub(super) async fn attach(
         &self,
         host: &Host,
@@ -71,7 +71,7 @@ impl Feeds {
         self.send_pending_requests(host, session, &subscriber).await
     }
 
-    /// Adds somebody who hears of a session. The feed is given where it is new, and has to begin.
+    /// Adds a subscriber to a session. Returns the feed if it is new and has to be started.
     fn add(
         &self,
         session: &SessionId,
@@ -90,7 +90,7 @@ impl Feeds {
         Some((feed, said))
     }
 
-    /// Tells somebody who comes in the middle what waits for an answer.
+    /// Sends the pending requests to a client that subscribes during a turn.
     async fn send_pending_requests(
         &self,
         host: &Host,
@@ -111,7 +111,7 @@ impl Feeds {
         Ok(())
     }
 
-    /// Has somebody hear no more of a session. Without hearers its feed ends.
+    /// Unsubscribes a client from a session. A feed without subscribers ends.
     pub(super) fn detach(&self, session: &SessionId, connection: ConnectionId) {
         let mut all = self.all();
         if let Some(feed) = all.get(session) {
@@ -124,7 +124,7 @@ impl Feeds {
         }
     }
 
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
     fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Feed>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,18 +135,18 @@ impl Feed {
         self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes whenever something was told that stays.
+    /// Changes with every persisted event that is sent.
     pub(super) fn told(&self) -> watch::Receiver<u64> {
         self.told.subscribe()
     }
 
-    /// Says something to everybody who hears of the session that no event of it says.
+    /// Sends an event to all subscribers that no event of the session stands for.
     pub(super) fn say(&self, data: impl Into<EventData>) {
-        // Nobody misses it much.
+        // A full buffer drops the event: it is not essential.
         self.asides.try_send(data.into()).ok();
     }
 
-    /// Tells everybody who hears of the session.
+    /// Sends an event to all subscribers.
     fn tell(&self, event: Event) {
         let (streamed, kept) = (is_streamed(&event), !event.ephemeral);
         let Some(text) = frame(&self.session, event) else { return };
@@ -158,7 +158,7 @@ impl Feed {
         }
     }
 
-    /// Asks those who answer questions. Of several the first answer counts.
+    /// Asks the subscribers that answer requests. The first answer counts.
     fn ask(&self, request: &InputRequest) {
         let answering: Vec<CopilotPeer> =
             self.subscribers().values().filter_map(|subscriber| subscriber.answers.clone()).collect();
@@ -168,7 +168,7 @@ impl Feed {
     }
 }
 
-/// A session as it is now, and what happens from now on.
+/// The current state of a session, and its events from then on.
 type FeedStart = (Option<Projector>, mpsc::Receiver<Arc<SequencedEvent>>);
 
 async fn begin(host: &Host, session: &SessionId) -> Result<FeedStart, HostStopped> {
@@ -180,7 +180,7 @@ async fn begin(host: &Host, session: &SessionId) -> Result<FeedStart, HostStoppe
     host.0.sequencer.listen(ListenScope::Session(session.clone()), FEED_BUFFER, look).await
 }
 
-/// Tells what happens until nobody hears it or the session is gone.
+/// Sends events until nobody subscribes or the session is gone.
 async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc::Receiver<EventData>) {
     loop {
         let (Some(mut projector), mut heard) = begun else { break };
@@ -212,7 +212,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
                 return;
             }
         }
-        // It could not keep up, or the host stops.
+        // The feed could not keep up, or the host stops.
         tracing::warn!(session = %feed.session, "what happens in a session is told anew from here on");
         match begin(&host, &feed.session).await {
             Ok(anew) => begun = anew,
@@ -222,7 +222,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
     forget(&host, &feed);
 }
 
-/// The session is gone: nobody hears of it any more.
+/// Drops the feed of a session that is gone.
 fn forget(host: &Host, feed: &Feed) {
     feed.subscribers().clear();
     host.0.feeds.all().remove(&feed.session);
@@ -239,7 +239,7 @@ fn frame(session: &SessionId, event: Event) -> Option<Arc<str>> {
     }
 }
 
-/// Whether an event is a piece of something that is told whole later.
+/// Says whether an event is a fragment of something that is sent whole later.
 fn is_streamed(event: &Event) -> bool {
     matches!(event.data, EventData::MessageStart(_) | EventData::MessageDelta(_) | EventData::ReasoningDelta(_))
 }

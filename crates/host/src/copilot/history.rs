@@ -1,4 +1,4 @@
-//! What was said: reading it, going back in it, and sessions that are made of it.
+//! The conversation of a session: reading it, rewinding it, and forking sessions from it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,11 @@ use crate::dialect::turns;
 use crate::sequencer::SubscriptionTarget;
 use crate::session::{NavigateOptions, TreeAnswer, TreeRequest};
 
-/// How many turns are read at once.
+/// Turns that are read at once.
 const TURNS: usize = 1_000;
-/// How often that is done for one request. Each time gives as much as a snapshot has at most, so that the events of a very
-/// long session are those of its newest turns.
+/// Reads for one request.
+///
+/// Each returns at most the turns of a snapshot, so a very long session gives the events of its newest turns.
 const READS: usize = 8;
 
 /// The turns of a session, and the session.
@@ -38,7 +39,7 @@ impl CopilotPeer {
         Ok(GetMessagesResult { events: self.told(&session).await?.events().collect() })
     }
 
-    /// What was said in a session's main chat.
+    /// The transcript of a session's main chat.
     async fn told(&self, session: &SessionRef) -> Result<SessionTranscript, CopilotError> {
         let wanted = || SubscriptionTarget::SessionWithMainChat(session.uri.clone());
         let mut parts: Vec<Vec<Arc<Turn>>> = Vec::new();
@@ -52,12 +53,12 @@ impl CopilotPeer {
             }
         }
         let turns = parts.into_iter().rev().flatten().collect();
-        // The turns of a session are shared: a copy of it costs little.
+        // The turns of a session are shared: cloning it costs little.
         let session = self.look(session, Session::clone).await?;
         Ok(SessionTranscript { session, turns })
     }
 
-    /// Reads events on from a cursor, and waits for more where there are none and somebody wants to.
+    /// Reads events from a cursor on, and waits for more if there are none and the client asks for that.
     pub(super) async fn read_events(&self, params: ReadEventsParams) -> Result<ReadEventsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let feed = self.host().0.feeds.of(&session.id);
@@ -84,7 +85,7 @@ impl CopilotPeer {
 
     pub(super) async fn compact(&self, params: CompactParams) -> Result<CompactResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        // Who asks for it means the whole conversation, however short it is.
+        // An explicit request covers the whole conversation, however short it is.
         let instructions = params.custom_instructions.filter(|text| !text.is_empty());
         if let Some(feed) = self.host().0.feeds.of(&session.id) {
             feed.say(CompactionStart::default());
@@ -140,8 +141,9 @@ impl CopilotPeer {
         })
     }
 
-    /// Moves the leaf before the turn of an event, and gives how many events are not on the branch any more. The log keeps
-    /// them all.
+    /// Moves the leaf before the turn of an event. Returns the number of events that are off the branch now.
+    ///
+    /// The log keeps them all.
     async fn rewind_before(&self, session: &SessionRef, event: &str) -> Result<u64, CopilotError> {
         let told = self.told(session).await?;
         let (entry, kept) = self.entry_of(session, &told, event).await?;
@@ -155,8 +157,9 @@ impl CopilotPeer {
         Ok(events_removed)
     }
 
-    /// The message of the user that begins the turn of an event, and how many events there are before it. A turn is a
-    /// whole: what is cut off in it goes with all of it.
+    /// The user message that begins the turn of an event, and the number of events before it.
+    ///
+    /// A turn is atomic: cutting inside it removes all of it.
     async fn entry_of(
         &self,
         session: &SessionRef,
@@ -209,7 +212,7 @@ fn place(session: &SessionRef) -> ChatAddress {
     (session.uri.clone(), ChatId::from(Session::MAIN_CHAT))
 }
 
-/// The events that a read is to give. A cursor is the id of the last event that was given.
+/// The events of one read. A cursor is the id of the last event returned.
 fn read(params: &ReadEventsParams, events: Vec<Event>) -> ReadEventsResult {
     let cursor = params.cursor.as_deref().filter(|cursor| !cursor.is_empty());
     let known = cursor.map(|cursor| events.iter().position(|event| &*event.id == cursor));
@@ -230,7 +233,7 @@ fn read(params: &ReadEventsParams, events: Vec<Event>) -> ReadEventsResult {
             let mut wanted = events[start..].iter().filter(|event| params.wants(event));
             let given: Vec<Event> = wanted.by_ref().take(most).cloned().collect();
             let more = wanted.next().is_some();
-            // Where all was seen, what was passed over is not looked at again.
+            // After a complete read the cursor also passes the events that were filtered out.
             let last = if more { given.last() } else { events.last() };
             let last = last.map(|event| event.id.to_string());
             (given, more, last)
@@ -243,7 +246,7 @@ fn read(params: &ReadEventsParams, events: Vec<Event>) -> ReadEventsResult {
     ReadEventsResult { events: given, cursor, has_more, cursor_status }
 }
 
-/// A message of a person, as a place to go back to.
+/// A user message as a rewind point.
 fn rewind_point(event: Event) -> Option<RewindPoint> {
     let EventData::UserMessage(message) = event.data else { return None };
     Some(RewindPoint {

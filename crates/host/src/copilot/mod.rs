@@ -1,12 +1,12 @@
-//! The door for the GitHub Copilot SDK: a program that was written for the Copilot CLI's server finds one here.
+//! The server for the GitHub Copilot SDK: programs written for the Copilot CLI's server connect here.
 //!
-//! An [`CopilotEndpoint`] is what the SDK takes for one server process: a listening address, or a pair of pipes that was opened
-//! for one program. Its connections (`connection.rs`) speak JSON-RPC in `Content-Length` frames, both ways. What a
-//! connection asks for is done by its `CopilotPeer`, in the host's own terms: a session of the SDK is a session
-//! like any other, with its main chat. What happens in a session is told by its *feed*: one task for each session
-//! that an SDK has open, which puts events into the SDK's words once for all who hear them.
+//! A [`CopilotEndpoint`] is one server process to the SDK: a listening address, or a pair of pipes opened for one
+//! program. Its connections (`connection.rs`) speak JSON-RPC in `Content-Length` frames, both ways. The `CopilotPeer`
+//! of a connection carries out its requests in the host's own terms: a session of the SDK is a session like any other,
+//! with its main chat. Events of a session come from its *feed*: one task for each session that an SDK has open, which
+//! translates events for the SDK once for all subscribers.
 //!
-//! A client may bring its own storage (`storage.rs`). Everything about that holds for its endpoint alone.
+//! A client may bring its own storage (`storage.rs`). Everything about that applies to its endpoint alone.
 
 mod connection;
 mod endpoint;

@@ -1,4 +1,4 @@
-//! Which agent a model's name means.
+//! The mapping from a model's name to an agent.
 
 use grove_core::{AgentInfo, ModelId, ProviderId};
 use grove_wire::copilot::methods::Model;
@@ -6,8 +6,9 @@ use grove_wire::copilot::methods::Model;
 use super::peer::{CopilotError, CopilotPeer};
 
 impl CopilotPeer {
-    /// Every model of every agent, under the name by which a session asks for it. An agent of which no model is known yet
-    /// is asked for by its own name.
+    /// Every model of every agent, under the name by which a session requests it.
+    ///
+    /// An agent without known models is requested by its own name.
     pub(super) fn models(&self) -> Vec<Model> {
         let named = |agent: &AgentInfo| {
             let own = Model { id: agent.provider.to_string(), name: agent.display_name.clone(), capabilities: None };
@@ -17,8 +18,9 @@ impl CopilotPeer {
         self.host().agent_infos().iter().flat_map(named).collect()
     }
 
-    /// The agent and the model that a client asks for: `<agent>`, `<agent>/<model>`, or a model that an agent has. The
-    /// default agent comes first.
+    /// The agent and the model for a requested name: `<agent>`, `<agent>/<model>`, or a model of some agent.
+    ///
+    /// The default agent comes first.
     pub(super) fn agent_for(&self, model: Option<&str>) -> Result<(ProviderId, Option<ModelId>), CopilotError> {
         let default = self.host().default_provider();
         let default = default.ok_or_else(|| CopilotError::Failed("this host has no agent".to_owned()))?;

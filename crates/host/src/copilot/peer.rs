@@ -1,4 +1,4 @@
-//! The host's end of one connection: which request is done by what.
+//! The host's end of one connection: the dispatch of its requests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ struct CopilotPeerInner {
     id: ConnectionId,
     queue: Arc<Queue>,
     calls: Arc<CallTable>,
-    /// Who this is to the sessions that it takes part in.
+    /// The id of this client in the sessions that it takes part in.
     client: ClientId,
     /// The listener's record of a client that has to authenticate; none for pipes.
     client_admission: Option<Admission>,
@@ -39,19 +39,19 @@ struct CopilotPeerInner {
 
 #[derive(Default)]
 struct CopilotPeerState {
-    /// Whether the client was let in.
+    /// Says whether the client is authenticated.
     is_in: bool,
     /// The sessions that it has open.
     open: HashMap<SessionId, SessionUri>,
 }
 
-/// An answer, or why there is none.
+/// An answer, or the reason why there is none.
 pub(super) type CopilotResult = Result<Box<RawValue>, CopilotError>;
 
-/// Why a request is not done.
+/// The reason why a request fails.
 #[derive(Debug)]
 pub(super) enum CopilotError {
-    /// It was understood, and failed.
+    /// The request was valid, and failed.
     Failed(String),
     Error(ErrorObject),
 }
@@ -118,19 +118,19 @@ impl CopilotPeer {
         &self.0.client
     }
 
-    /// The client may ask for things, and is told of sessions that come and go.
+    /// Admits the client: it may send requests, and is notified of created and deleted sessions.
     pub(super) fn admit(&self) {
         self.state().is_in = true;
         self.endpoint().state().connections.insert(self.0.id, self.0.queue.clone());
     }
 
-    /// The client has this session open from now on.
+    /// Notes that the client has opened a session.
     pub(super) fn opened(&self, session: &SessionRef) {
         self.state().open.insert(session.id.clone(), session.uri.clone());
         self.endpoint().state().open.entry(session.id.clone()).or_default().insert(self.0.id);
     }
 
-    /// The client has it open no more. `false` where it had not.
+    /// Notes that the client has closed a session. `false` if it was not open.
     pub(super) fn closed(&self, session: &SessionId) -> bool {
         let mut state = self.endpoint().state();
         if let Some(connections) = state.open.get_mut(session) {
@@ -144,7 +144,7 @@ impl CopilotPeer {
         self.state().open.remove(session).is_some()
     }
 
-    /// The connection is over: its tools and answers are gone with it.
+    /// Ends the connection: its tools and pending answers are gone with it.
     pub(super) async fn ended(self) {
         self.endpoint().state().connections.remove(&self.0.id);
         let open: Vec<_> = std::mem::take(&mut self.state().open).into_iter().collect();
@@ -164,7 +164,7 @@ impl CopilotPeer {
         }
     }
 
-    /// Does what a client asks for. What takes its time is done beside what comes next.
+    /// Handles a client's request. Slow ones run concurrently with the next.
     pub(super) async fn handle(&self, wanted: IncomingCall) {
         let IncomingCall { id, method, params, .. } = wanted;
         let peer = self.clone();
@@ -205,7 +205,7 @@ impl CopilotPeer {
             return Err(CopilotError::Error(error::authentication_required()));
         }
         match method {
-            // It is answered above.
+            // Answered above.
             Method::Connect => answer(&()),
             Method::Ping => answer(&PingResult::to(&read(method, params)?, self.host().0.env.clock.now())),
             Method::StatusGet => answer(&StatusResult::of(env!("CARGO_PKG_VERSION"))),
@@ -215,7 +215,8 @@ impl CopilotPeer {
                 ..AuthStatusResult::default()
             }),
             Method::ModelsList => answer(&ModelsListResult { models: self.models() }),
-            // The program that was started for the client goes next. What it stores can be written while it is there.
+            // The program that was started for the client ends next. Its storage is flushed while it is still
+            // connected.
             Method::RuntimeShutdown => {
                 self.endpoint().shut_down().await;
                 answer(&())
@@ -271,7 +272,7 @@ impl CopilotPeer {
                 answer(&self.list_checkpoints(&read::<SessionParams>(method, params)?).await?)
             }
             Method::WorkspaceReadCheckpoint => answer(&self.read_checkpoint(read(method, params)?).await?),
-            // Folders are there as soon as something is in them.
+            // Folders exist as soon as they contain something.
             Method::WorkspaceCreateDirectory => {
                 let CreateDirectoryParams { session_id, path, .. } = read(method, params)?;
                 answer(&self.create_directory(&session_id, &path).await?)
@@ -284,7 +285,7 @@ impl CopilotPeer {
             }
             Method::EventLogRead => answer(&self.read_events(read(method, params)?).await?),
             Method::EventLogTail => answer(&self.tail(&read::<SessionParams>(method, params)?).await?),
-            // Everything is told anyway.
+            // All events are sent anyway.
             Method::EventLogRegisterInterest => {
                 let RegisterInterestParams { event_type, .. } = read(method, params)?;
                 answer(&RegisterInterestResult { handle: event_type })
@@ -299,7 +300,7 @@ impl CopilotPeer {
             Method::PermissionsGetMode => answer(&self.permission_mode(&read::<SessionParams>(method, params)?).await?),
             Method::PermissionsSetMode => answer(&self.set_permission_mode(read(method, params)?).await?),
             Method::PermissionsModifyRules => answer(&self.modify_rules(read(method, params)?).await?),
-            // Every client is told what is asked, and nobody else is told that one of them shows it.
+            // Every client is sent the request, and no other client needs to know that one of them shows it.
             Method::PermissionsSetRequired | Method::PermissionsNotifyPromptShown => {
                 self.find(&read::<SessionParams>(method, params)?.session_id).await?;
                 answer(&Success::YES)
@@ -324,12 +325,12 @@ impl CopilotPeer {
     }
 
     fn connect(&self, params: ConnectParams) -> CopilotResult {
-        // Without a guest the transport has authenticated the client.
+        // Without an admission record the transport has authenticated the client.
         if let Some(client_admission) = &self.0.client_admission {
             if !self.endpoint().opens(params.token.as_deref()) {
                 return Err(CopilotError::Error(error::authentication_failed()));
             }
-            // A port's own secret counts as the host's token: programs that carry ports hold that one.
+            // A port's own secret counts as the host's token: programs that open ports hold that one.
             client_admission.admit(TokenId::Host)?;
         }
         self.admit();
@@ -350,7 +351,7 @@ impl CopilotPeer {
         }
     }
 
-    /// Looks at a session, which is loaded.
+    /// Reads a loaded session.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         session: &SessionRef,
@@ -368,7 +369,7 @@ impl CopilotPeer {
         task.ok_or_else(|| CopilotError::Failed(format!("Session not found: {}", session.id)))
     }
 
-    /// Has a session do something.
+    /// Sends a command to a session.
     pub(super) async fn carry_out(
         &self,
         session: &SessionRef,
@@ -378,7 +379,7 @@ impl CopilotPeer {
         self.host().carry_out(&task, command).await?.map_err(|refusal| CopilotError::Failed(refusal.to_string()))
     }
 
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
     fn state(&self) -> MutexGuard<'_, CopilotPeerState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -386,10 +387,10 @@ impl CopilotPeer {
 
 /// The expected size of an answer, before it is known.
 const ANSWER_BYTES: usize = 1 << 20;
-/// The same for an answer with all that was said in a session.
+/// The expected size of an answer with the whole conversation of a session.
 const HISTORY_BYTES: usize = 32 << 20;
 
-/// How many bytes an answer is expected to have, so that not too many large ones are made at once.
+/// The expected size of an answer, so that not too many large ones are made at once.
 fn answer_bytes(method: Method) -> usize {
     match method {
         Method::SessionGetMessages | Method::SessionsReadPersistedEvents => HISTORY_BYTES,
@@ -398,7 +399,7 @@ fn answer_bytes(method: Method) -> usize {
     }
 }
 
-/// Whether others need not wait for this: it asks a store, a model or the clock.
+/// Says whether other requests need not wait for this one: it asks a store, a model or the clock.
 fn takes_time(method: Method) -> bool {
     matches!(
         method,

@@ -1,7 +1,7 @@
-//! What may happen in a session without anybody being asked, as the SDK sets it.
+//! The permissions of a session, as the SDK sets them.
 //!
-//! Rules lie with the session. What the SDK calls a location, rules that hold for a folder whatever the session, Grove
-//! does not keep: such a wish is refused, and the client is told what to do instead.
+//! Rules are stored with the session. Grove has no rules for a location, which in the SDK apply to a folder in any
+//! session: such a request is refused, and the client is told what to do instead.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ impl CopilotPeer {
         Ok(PermissionModeResult { mode: self.mode_now(&session).await? })
     }
 
-    /// Of the modes one is beyond Grove: it has no model that judges what an agent wants.
+    /// Sets the mode. Grove lacks one of the SDK's modes: it has no model that judges tool calls.
     pub(super) async fn set_permission_mode(
         &self,
         params: SetPermissionModeParams,
@@ -123,7 +123,7 @@ impl CopilotPeer {
         Ok(AllowedResult { allowed: !primary.is_empty() && is_within(&params.path, &primary) })
     }
 
-    /// The repository of a folder, or the folder itself where it is in none.
+    /// The repository of a folder, or the folder itself if it is in none.
     pub(super) async fn location(&self, params: LocationParams) -> Result<Location, CopilotError> {
         self.find(&params.session_id).await?;
         must_be_absolute(&params.working_directory)?;
@@ -136,7 +136,7 @@ impl CopilotPeer {
         Ok(Location { location_key: folder.to_string_lossy().into_owned(), location_type: kind.to_owned() })
     }
 
-    /// Nothing is kept for a location, so nothing of it applies.
+    /// Grove stores nothing for a location, so nothing applies.
     pub(super) async fn apply_location(&self, params: LocationParams) -> Result<AppliedLocation, CopilotError> {
         let Location { location_key, location_type } = self.location(params).await?;
         Ok(AppliedLocation { location_key, location_type, ..AppliedLocation::default() })
@@ -171,7 +171,7 @@ impl CopilotPeer {
         self.look(session, |session| session.details.permissions.clone().unwrap_or_default()).await
     }
 
-    /// Changes what may happen, and answers what waits where the answer is known now.
+    /// Changes the permissions, and answers pending requests that they decide.
     async fn change_permissions(
         &self,
         session: &SessionRef,
@@ -189,7 +189,7 @@ impl CopilotPeer {
             Some(answered.collect::<Vec<_>>())
         });
         for command in answered.await?.unwrap_or_default() {
-            // Somebody else may have been first.
+            // Another client may have answered first.
             self.carry_out(session, command).await.ok();
         }
         Ok(Success::YES)
@@ -221,7 +221,7 @@ fn allowed_paths(session: &Session) -> AllowedPaths {
     AllowedPaths { directories, primary }
 }
 
-/// Working directories are URIs. Those of other machines stay as they are.
+/// The path of a working directory, which is a URI. URIs of other machines stay as they are.
 fn path_of(folder: &str) -> String {
     grove_work::local_path(folder).map_or_else(|_| folder.to_owned(), |path| path.to_string_lossy().into_owned())
 }
@@ -245,7 +245,7 @@ fn rule(said: Rule) -> Result<PermissionRule, CopilotError> {
     Ok(PermissionRule { kind, argument: said.argument.0 })
 }
 
-/// Whether everything of a kind is allowed.
+/// Allows everything of a kind, or not.
 fn set_whole(rules: &mut Vec<PermissionRule>, kind: PermissionKind, allowed: Option<bool>) {
     let Some(allowed) = allowed else { return };
     let whole = PermissionRule { kind, argument: None };

@@ -1,8 +1,8 @@
-//! Sockets that answer at once.
+//! Sockets that acknowledge at once.
 //!
-//! The SDK writes a message's head and body apart, and its system waits with the second until the first is acknowledged,
-//! which ours would take 40 ms to do. So every read says anew that acknowledgements go out at once; the system forgets
-//! that by itself.
+//! The SDK writes a message's head and body separately, and its system holds the second back until the first is
+//! acknowledged, which ours would take 40 ms to do. So every read sets the option for immediate acknowledgement again;
+//! the system resets it by itself.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::env::{Listener, Stream};
 
-/// A TCP connection that acknowledges what it reads at once, and writes without waiting for more.
+/// A TCP connection that acknowledges its input at once, and writes without delay.
 #[derive(Debug)]
 pub struct QuickAckStream(TcpStream);
 
@@ -28,7 +28,7 @@ impl QuickAckStream {
         Ok(quick_ack)
     }
 
-    /// It costs time where the system does not do it, and nothing else.
+    /// Sets the option. A system without it is slower, and nothing else.
     fn acknowledge(&self) {
         sockopt::set_tcp_quickack(&self.0, true).ok();
     }
@@ -58,7 +58,7 @@ impl AsyncWrite for QuickAckStream {
     }
 }
 
-/// A listener whose connections answer at once.
+/// A listener whose connections acknowledge at once.
 #[derive(Debug)]
 pub struct QuickAckListener(TcpListener);
 

@@ -1,4 +1,4 @@
-//! Sessions: made, taken up, left, listed, removed; their names, models and modes.
+//! Sessions: creating, resuming, closing, listing and deleting them; their names, models and modes.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,9 +21,9 @@ use crate::host::CreateSession;
 use crate::sequencer::{ListenScope, PublishedState};
 use crate::session::{THINKING_SETTINGS, WorkspaceAnswer, WorkspaceRequest};
 
-/// How many sessions that came, changed or went may wait to be told of.
+/// Created, changed and deleted sessions that may wait to be announced.
 const NEWS_BUFFER: usize = 1_024;
-/// The settings of agents that say how much they do by themselves.
+/// The agents' settings for how much they do without asking.
 const MODE: &str = "mode";
 
 impl CopilotPeer {
@@ -33,7 +33,7 @@ impl CopilotPeer {
             Some(id) => id.clone(),
             None => self.host().new_id()?,
         };
-        // A session that is there already is taken up.
+        // An existing session is resumed.
         if self.find(&id).await.is_ok() {
             return self.open_for_client(&id, params).await;
         }
@@ -75,7 +75,7 @@ impl CopilotPeer {
         Ok(opened)
     }
 
-    /// Tells everybody who has a session open that one more has.
+    /// Tells all clients that have a session open that another one has opened it.
     async fn announce_resumed(&self, id: &str) -> Result<(), CopilotError> {
         let session = self.find(id).await?;
         let now = self.host().0.env.clock.now();
@@ -86,14 +86,14 @@ impl CopilotPeer {
         Ok(())
     }
 
-    /// The endpoint's program may want to look at what its sessions leave.
+    /// Notes a session's temporary files: the endpoint's program may want to read them.
     fn note_temp_files(&self, session: &str) {
         if self.endpoint().keeps_temp_files() {
             self.host().keep_temp_files(&SessionId::from(session));
         }
     }
 
-    /// Has the client hear of a session and take part in it.
+    /// Subscribes the client to a session and has it take part.
     async fn open_for_client(&self, id: &str, params: OpenParams) -> Result<OpenResult, CopilotError> {
         let session = self.find(id).await?;
         let subscriber = FeedSubscriber {
@@ -120,7 +120,7 @@ impl CopilotPeer {
         })
     }
 
-    /// The session's folder, as it is spelled where it lies.
+    /// The session's folder, as its store spells it.
     pub(super) async fn workspace_path(&self, session: &SessionRef) -> Option<String> {
         let fs = self.host().store_of(&session.id).await?;
         fs.location(&crate::store::paths::folder(&session.id)).ok()
@@ -158,7 +158,7 @@ impl CopilotPeer {
         Ok(ListResult { sessions })
     }
 
-    /// The sessions that clients of this endpoint can open, the one that changed last first.
+    /// The sessions that clients of this endpoint can open, last changed first.
     async fn rows(&self) -> Result<Vec<SessionMetadata>, CopilotError> {
         let peer = self.clone();
         let look = move |published: &PublishedState, _: _| {
@@ -224,7 +224,7 @@ impl CopilotPeer {
         Ok(SetEffortResult { reasoning_effort: params.reasoning_effort })
     }
 
-    /// Has the agent think more or less, where that can be set.
+    /// Changes the agent's reasoning effort, if it has that setting.
     async fn change_effort(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
         let (agent, effort) = self.look(session, |session| (session.provider.clone(), effort(session))).await?;
         let Some((setting, _)) = effort else {
@@ -246,7 +246,7 @@ impl CopilotPeer {
         Ok(SwitchModelResult { model_id: Some(model), message: None, model_state: Some(state) })
     }
 
-    /// Has a session go on with another model of its agent. Its agent stays.
+    /// Switches a session to another model of its agent. The agent stays.
     async fn change_model(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
         let (mine, now) = self.look(session, |session| (session.provider.clone(), session.model.clone())).await?;
         let (agent, model) = self.agent_for(Some(wanted))?;
@@ -297,7 +297,7 @@ impl CopilotPeer {
 }
 
 impl CopilotEndpoint {
-    /// Tells all clients of a session that came, changed or went.
+    /// Tells all clients of a created, changed or deleted session.
     pub(super) fn tell(&self, told: &LifecycleParams) {
         let Ok(text) = jsonrpc::notification(SESSION_LIFECYCLE, told) else { return };
         let text: Arc<str> = text.into();
@@ -306,7 +306,7 @@ impl CopilotEndpoint {
         }
     }
 
-    /// Tells clients of sessions that come, change and go, for as long as the endpoint is there.
+    /// Announces created, changed and deleted sessions for as long as the endpoint exists.
     pub(super) fn announce(&self) {
         let (endpoint, host) = (self.downgrade(), self.host().clone());
         let spawn = host.0.env.spawn.clone();
@@ -338,7 +338,7 @@ impl CopilotEndpoint {
     }
 }
 
-/// A hook that is never invoked would deny nothing: the session must not begin as if it could.
+/// Refuses hooks: one that is never invoked would deny nothing, and the session must not start as if it could.
 fn refuse_hooks(params: &OpenParams) -> Result<(), CopilotError> {
     match params.hooks {
         Some(true) => Err(CopilotError::Failed(
@@ -350,7 +350,7 @@ fn refuse_hooks(params: &OpenParams) -> Result<(), CopilotError> {
     }
 }
 
-/// The same rows, with the repositories that their folders belong to.
+/// Adds the repositories of their folders to rows.
 fn with_repositories(mut rows: Vec<SessionMetadata>) -> Vec<SessionMetadata> {
     let mut known: HashMap<String, Option<GitRepository>> = HashMap::new();
     for context in rows.iter_mut().filter_map(|row| row.context.as_mut()) {
@@ -364,7 +364,7 @@ fn with_repositories(mut rows: Vec<SessionMetadata>) -> Vec<SessionMetadata> {
     rows
 }
 
-/// A model as clients name it.
+/// A session's model as clients name it.
 fn named_model(session: &Session) -> String {
     match &session.model {
         Some(model) => format!("{}/{model}", session.provider),
@@ -372,7 +372,7 @@ fn named_model(session: &Session) -> String {
     }
 }
 
-/// The setting for how long the model thinks, where the agent has one, and what is chosen.
+/// The setting for the reasoning effort, if the agent has one, and its value.
 fn effort(session: &Session) -> Option<(String, Option<String>)> {
     let config = session.config.as_ref();
     let schemas = config.map(|config| &config.schema).into_iter().chain(&session.details.settings);
@@ -387,7 +387,7 @@ fn folder_uri(folder: &str) -> String {
     if folder.contains("://") { folder.to_owned() } else { grove_work::file_uri(std::path::Path::new(folder)) }
 }
 
-/// Asks a session's workspace something.
+/// Requests to a session's workspace.
 impl CopilotPeer {
     pub(super) async fn ask_workspace(
         &self,

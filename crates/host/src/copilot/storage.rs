@@ -1,4 +1,4 @@
-//! Storage that a client brings: who it is, and what becomes of sessions while that one is away.
+//! A client's own storage: attaching it, and its sessions while the client is disconnected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +16,19 @@ use crate::client_storage::{DeleteError, DeleteOutcome, ResumeError};
 use crate::connection::{Outgoing, Queue};
 use crate::sequencer::ConnectionId;
 
-/// How often, and with which pauses, a session is asked for that another program seems to have.
+/// Attempts to open a session that another program seems to have open.
 const MAX_ATTEMPTS: usize = 20;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Who stores the sessions of an endpoint.
+/// The client that stores the sessions of an endpoint.
 #[derive(Clone, Debug)]
 pub(super) struct EndpointStorageClient {
-    /// Its connection, while it is there.
+    /// Its connection, while it is connected.
     connection: Option<ConnectionId>,
     config: StorageClientConfig,
 }
 
-/// Calls to a client that stores sessions.
+/// Calls to a storage client.
 struct StorageClientCalls {
     calls: Arc<CallTable>,
     queue: Arc<Queue>,
@@ -62,8 +62,9 @@ fn failed(error: jsonrpc::CallError) -> CallError {
 }
 
 impl CopilotEndpoint {
-    /// Whether clients of this endpoint can see sessions of a store: those that a client of theirs keeps, or where none
-    /// does, those that are kept by the host itself.
+    /// Says whether clients of this endpoint can see sessions of a store.
+    ///
+    /// They see the sessions of their storage client, or without one those that the host stores itself.
     pub(super) fn may_see(&self, store: &StoreName) -> bool {
         match self.state().storage_client {
             Some(_) => store == self.store(),
@@ -71,16 +72,16 @@ impl CopilotEndpoint {
         }
     }
 
-    /// Nobody can come here any more. What its provider keeps can only be written by that one.
+    /// Closes the endpoint. Unsaved changes can only be written by its storage client.
     pub(crate) fn close(&self) {
         let endpoint = self.clone();
         self.host().0.env.spawn.spawn(Box::pin(async move { endpoint.shut_down().await }));
     }
 
-    /// Lets go of the sessions that a client keeps.
+    /// Closes the sessions of the storage client.
     pub(super) async fn shut_down(&self) {
         if self.state().storage_client.take().is_some() {
-            // A host that stops lets go of everything anyway.
+            // A stopping host closes all sessions anyway.
             self.host().release_provider(self.store()).await.ok();
         }
     }
@@ -91,7 +92,7 @@ impl CopilotPeer {
         self.endpoint().may_see(store)
     }
 
-    /// Has this client store the sessions of the endpoint: before there are any, and one client alone.
+    /// Makes this client the storage client of the endpoint: before there are sessions, and one client only.
     pub(super) async fn set_provider(&self, config: StorageClientConfig) -> Result<Success, CopilotError> {
         let endpoint = self.endpoint();
         let taken = |reason: &str| Err(CopilotError::Failed(reason.to_owned()));
@@ -102,7 +103,7 @@ impl CopilotPeer {
                 Some(storage_client) if storage_client.connection.is_some_and(|connection| connection != self.id()) => {
                     return taken("Another client is already the session filesystem provider.");
                 }
-                // Whoever knows the secret of the endpoint is the one who was here before.
+                // A client that knows the secret of the endpoint is the one that was connected before.
                 Some(storage_client) if storage_client.connection.is_none() && storage_client.config == config => true,
                 Some(storage_client) if storage_client.connection.is_none() => {
                     return taken(
@@ -134,7 +135,7 @@ impl CopilotPeer {
         Ok(Success::YES)
     }
 
-    /// The connection is over: if it was the provider's, its sessions wait for it.
+    /// Ends the connection: if it was the storage client's, its sessions wait for it.
     pub(super) async fn provider_ended(&self) {
         let was_mine = match self.endpoint().state().storage_client.as_mut() {
             Some(storage_client) if storage_client.connection == Some(self.id()) => {
@@ -143,12 +144,12 @@ impl CopilotPeer {
             Some(_) | None => false,
         };
         if was_mine {
-            // A host that stops needs nobody.
+            // A stopping host needs no storage client.
             self.host().provider_left(self.endpoint().store()).await.ok();
         }
     }
 
-    /// Where new sessions of this endpoint lie.
+    /// The store of new sessions of this endpoint.
     pub(super) fn storage(&self) -> Result<Option<StoreName>, CopilotError> {
         let state = self.endpoint().state();
         match &state.storage_client {
@@ -160,19 +161,19 @@ impl CopilotPeer {
         }
     }
 
-    /// Whether sessions of this endpoint are kept by a client.
+    /// Says whether sessions of this endpoint are client-stored.
     fn is_client_stored(&self) -> bool {
         self.endpoint().state().storage_client.is_some()
     }
 
-    /// Reads a session from the client that keeps it, where one does.
+    /// Reads a session from its storage client, if it has one.
     pub(super) async fn fetch(&self, session: &SessionId, folders: Vec<String>) -> Result<(), CopilotError> {
         if !self.is_client_stored() {
             return Ok(());
         }
         for _ in 0..MAX_ATTEMPTS {
             match self.host().resume_client_stored_in(self.endpoint().store(), session, folders.clone()).await {
-                // The program that had it may be going in this very moment.
+                // The program that has it open may be ending at this moment.
                 Err(ResumeError::Elsewhere(_)) => self.host().0.env.clock.sleep(ATTEMPT_INTERVAL).await,
                 resumed => return Ok(resumed.map(|_| ())?),
             }
@@ -180,7 +181,7 @@ impl CopilotPeer {
         Err(ResumeError::Elsewhere(session.clone()).into())
     }
 
-    /// Removes a session that a client keeps. `false` where none does.
+    /// Deletes a client-stored session. `false` if it is not client-stored.
     pub(super) async fn delete_client_stored(&self, session: &SessionId) -> Result<bool, CopilotError> {
         if !self.is_client_stored() {
             return Ok(false);
@@ -196,7 +197,7 @@ impl CopilotPeer {
         }
     }
 
-    /// Has a fork of a session that a client keeps be made when it is first opened.
+    /// Records a fork of a client-stored session, to be written when it is first opened.
     pub(super) async fn fork_client_stored(
         &self,
         session: &SessionRef,
@@ -211,7 +212,7 @@ impl CopilotPeer {
         Ok(Some(ForkResult { session_id: id.to_string(), name }))
     }
 
-    /// The same rows, with the sessions that a client keeps and that are not loaded.
+    /// Adds the client-stored sessions that are not loaded to rows.
     pub(super) async fn with_client_stored(
         &self,
         mut rows: Vec<SessionMetadata>,

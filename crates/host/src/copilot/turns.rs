@@ -1,4 +1,4 @@
-//! Turns: prompts, and answers to what agents ask.
+//! Turns: prompts, and answers to agents' requests.
 
 use grove_core::*;
 use grove_wire::copilot::decode;
@@ -10,7 +10,7 @@ use super::peer::{CopilotError, CopilotPeer, SessionRef};
 use crate::connection::Outgoing;
 
 impl CopilotPeer {
-    /// Begins a turn. While one runs, the prompt waits for it, or goes into it.
+    /// Starts a turn. While one runs, the prompt is queued, or steers it.
     pub(super) async fn send(&self, params: SendParams) -> Result<SendResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let message_id = self.host().new_id()?;
@@ -30,7 +30,7 @@ impl CopilotPeer {
         Ok(SendResult { message_id })
     }
 
-    /// Ends the running turn. Without one there is nothing to do.
+    /// Ends the running turn, if there is one.
     pub(super) async fn abort(&self, params: AbortParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let active = |session: &Session| Some(session.main_chat()?.active.as_deref()?.id.clone());
@@ -104,7 +104,7 @@ impl CopilotPeer {
         self.accept_input(&session, &request, answers).await
     }
 
-    /// Asks the client what an agent wants to know, one question after the other.
+    /// Asks the client an agent's questions, one after another.
     pub(super) fn ask(&self, session: &SessionId, request: InputRequest) {
         let (peer, session) = (self.clone(), session.clone());
         self.host().0.env.spawn.spawn(Box::pin(async move {
@@ -112,7 +112,7 @@ impl CopilotPeer {
             for question in &request.questions {
                 let asked = project::user_input(&session, &request, Some(question));
                 let Some(response) = peer.ask_one(&asked).await else { return };
-                // Others may still give one that fits.
+                // Another client may still give a valid one.
                 let Ok(answer) = fitting(question, &response) else { return };
                 answers.insert(question.id.clone(), answer);
             }
@@ -129,7 +129,7 @@ impl CopilotPeer {
         serde_json::from_str(answer.get()).ok()
     }
 
-    /// Asks the client what has been waiting for an answer since before it came.
+    /// Asks the client the questions that were pending before it connected.
     pub(super) async fn ask_pending_requests(&self, session: &SessionRef) -> Result<(), CopilotError> {
         let waiting = self.look(session, |session| {
             let active = session.main_chat().and_then(|chat| chat.active.as_deref());
@@ -161,7 +161,7 @@ impl CopilotPeer {
         self.answer_if_pending(session, command).await
     }
 
-    /// Answers something that others may have answered meanwhile.
+    /// Answers a request, unless another client has answered it meanwhile.
     async fn answer_if_pending(&self, session: &SessionRef, command: Command) -> Result<Success, CopilotError> {
         match self.carry_out(session, command).await {
             Ok(()) => Ok(Success::YES),
@@ -174,7 +174,7 @@ impl CopilotPeer {
     }
 }
 
-/// The answer to a question, where it is one.
+/// The answer to a question, if the response is a valid one.
 fn fitting(question: &Question, response: &UserInputResponse) -> Result<Answer, String> {
     let answer = decode::answer(question, response)?;
     let answer_error = match &answer {
@@ -191,7 +191,7 @@ fn calls(turn: &ActiveTurn) -> impl Iterator<Item = &ToolCall> {
     })
 }
 
-/// What a turn waits to be allowed.
+/// The pending permission requests of a turn.
 pub(super) fn asked_permissions(turn: &ActiveTurn) -> impl Iterator<Item = (&ToolCall, &PermissionRequest)> {
     calls(turn).filter_map(|call| match &call.status {
         ToolCallStatus::PendingConfirmation(request) => Some((call, request)),

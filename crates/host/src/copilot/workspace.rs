@@ -7,7 +7,7 @@ use grove_wire::copilot::methods::*;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 use crate::session::{WorkspaceAnswer, WorkspaceRequest};
 
-/// The largest file that is given in one piece.
+/// The largest file that is sent in one piece.
 const MAX_FILE_BYTES: usize = 8 << 20;
 
 impl CopilotPeer {
@@ -80,7 +80,7 @@ impl CopilotPeer {
             .map(|_| ())
     }
 
-    /// Folders are there as soon as something is in them, so there is nothing to do but to look at the name.
+    /// Validates the name. Folders exist as soon as they contain something, so there is nothing else to do.
     pub(super) async fn create_directory(&self, session: &str, path: &str) -> Result<(), CopilotError> {
         self.find(session).await?;
         grove_fs::RelativeName::parse(path)?;
@@ -135,7 +135,7 @@ impl CopilotPeer {
             .map(|_| ())
     }
 
-    /// Puts a long text aside, as the host does with what is too long for a message.
+    /// Stores a long text as a file, as the host does with text that is too long for a message.
     pub(super) async fn save_paste(&self, params: SaveLargePasteParams) -> Result<SaveLargePasteResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let size = params.content.len();
@@ -196,7 +196,7 @@ impl CopilotPeer {
         }
     }
 
-    /// Something in a session's folder, as it is spelled where it lies.
+    /// A path in a session's folder, as its store spells it.
     async fn path_of(&self, session: &SessionRef, name: &str) -> Option<String> {
         let fs = self.host().store_of(&session.id).await?;
         fs.location(&format!("{}/{name}", crate::store::paths::folder(&session.id))).ok()

@@ -1,4 +1,4 @@
-//! What requests and answers have in common in all dialects.
+//! Common parts of requests and answers in all dialects.
 
 use grove_core::ClientId;
 use grove_wire::jsonrpc::{self, ErrorObject, Id};

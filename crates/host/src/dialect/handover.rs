@@ -1,4 +1,4 @@
-//! A session that goes to another host, in every dialect.
+//! Requests to hand a session over to another host, in every dialect.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,13 +13,13 @@ use crate::branch::{ChatAddress, PendingHandover};
 use crate::host::Host;
 use crate::session::{HandoverAnswer, HandoverManifest, HandoverRequest};
 
-/// Something that a session was asked for whoever moves it.
+/// A request about a handover that the session has not answered yet.
 pub(crate) struct PendingHandoverCall {
     id: Id,
     asked: PendingHandover,
 }
 
-/// Understands a request.
+/// Parses a request.
 pub(super) fn read(method: HandoverMethod, params: Option<&RawValue>) -> Result<HandoverRequest, ErrorObject> {
     Ok(match method {
         HandoverMethod::Files => HandoverRequest::Files,
@@ -34,7 +34,7 @@ pub(super) fn read(method: HandoverMethod, params: Option<&RawValue>) -> Result<
     })
 }
 
-/// Has the session do it.
+/// Sends the request to the session.
 pub(super) async fn begin(
     host: &Host,
     id: Id,
@@ -46,7 +46,7 @@ pub(super) async fn begin(
 }
 
 impl PendingHandoverCall {
-    /// Waits until it is done.
+    /// Waits for the answer.
     pub(super) async fn answer(self) -> String {
         let Self { id, asked } = self;
         let session = asked.session.to_string();
@@ -74,7 +74,7 @@ fn files(found: HandoverManifest) -> FilesResult {
     }
 }
 
-/// Where a session is, as it is kept.
+/// The location of a session, in the form that is stored.
 pub(super) fn to_core(at: RemoteSession) -> core::RemoteSession {
     let RemoteSession { host, address, session, stamp } = at;
     core::RemoteSession { host, address, session, stamp }

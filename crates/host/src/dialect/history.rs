@@ -1,4 +1,4 @@
-//! What other tools left, in every dialect.
+//! Sessions of other tools, in every dialect.
 
 use grove_core::{SessionId, Timestamp};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
@@ -13,11 +13,11 @@ use crate::history::{self, HistoryOpenError, HistoryQuery, HistoryUnavailable, S
 use crate::host::Host;
 use crate::sequencer::ReplySink;
 
-/// How many sessions a page has when nothing is said, and at most.
+/// The default number of sessions in a page.
 const ROWS: usize = 100;
 const MAX_HISTORY_ROWS: usize = 10_000;
 
-/// Answers a request. A list may have to wait for the disk: what the client says meanwhile is not held up.
+/// Answers a request. A list may have to wait for the disk, without holding up the client's next messages.
 pub(super) fn handle(host: &Host, id: Id, method: HistoryMethod, params: Option<&RawValue>, reply: ReplySink) {
     let query = match method {
         HistoryMethod::Scan => {
@@ -47,7 +47,7 @@ pub(super) fn unavailable(error: &HistoryUnavailable) -> ErrorObject {
     ErrorObject::new(code::INTERNAL, error.to_string())
 }
 
-/// Why a session is not shown, to whoever wants to see it.
+/// The error for a session that cannot be opened.
 pub(super) fn not_opened(error: &HistoryOpenError) -> ErrorObject {
     match error {
         HistoryOpenError::HistoryUnavailable(error) => unavailable(error),
@@ -55,7 +55,7 @@ pub(super) fn not_opened(error: &HistoryOpenError) -> ErrorObject {
     }
 }
 
-/// A host without a history has looked at nothing, and is done with that.
+/// Reports the progress of the scan. A host without a history has nothing to scan, and is done.
 fn scan(host: &Host, params: &ScanParams) -> ScanResult {
     let scan = if params.start { Scan::Start } else { Scan::Poll };
     host.history().map_or_else(ScanResult::default, |history| history.scan(scan))

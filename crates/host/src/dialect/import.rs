@@ -1,4 +1,4 @@
-//! Sessions that come from outside, in every dialect: those that a connection is taking in.
+//! Imported sessions, in every dialect: the imports in progress of a connection.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::import::{ImportError, ImportJob, ImportRequest};
 use crate::sequencer::ReplySink;
 use crate::store::session_file::LoadError;
 
-/// What a connection is taking in. It is removed with the connection.
+/// The imports in progress of a connection. They are discarded with it.
 pub(super) struct ImportJobs {
     host: Host,
     open: BTreeMap<u64, ImportJob>,
@@ -31,7 +31,7 @@ impl ImportJobs {
         Self { host, open: BTreeMap::new(), last: 0 }
     }
 
-    /// Does what is asked. Files are put in the order in which they come.
+    /// Handles a request. Files are stored in the order in which they arrive.
     pub(super) async fn handle(&mut self, id: Id, method: ImportMethod, params: Option<&RawValue>, reply: ReplySink) {
         let answer = match method {
             ImportMethod::Begin => self.begin(params).await.map(|result| encode(&id, &result)),
@@ -46,7 +46,7 @@ impl ImportJobs {
         reply(Encode::Text(answer));
     }
 
-    /// The connection is over.
+    /// Ends the connection.
     pub(super) fn ended(self) {
         let Self { host, open, .. } = self;
         if !open.is_empty() {
@@ -105,7 +105,7 @@ impl ImportJobs {
         self.open.remove(&import).ok_or_else(|| unknown(import))
     }
 
-    /// Beside the connection, so that one that goes away does not leave half of it.
+    /// Commits in a task of its own, so that a lost connection does not leave half an import.
     fn commit(&self, id: Id, import: ImportJob, reply: ReplySink) {
         self.host.0.env.spawn.spawn(Box::pin(async move {
             let answer = match import.commit().await {

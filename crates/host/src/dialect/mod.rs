@@ -1,4 +1,4 @@
-//! The dialects in which connections are served. One module each; this one tells them apart.
+//! The dialects in which connections are served: one module each, chosen here.
 
 pub(crate) mod ahp;
 mod answer;
@@ -24,13 +24,13 @@ use grove_wire::registry::Registry;
 pub(crate) use self::peer::ConnectionPeer;
 use crate::journal::ClientVersion;
 
-/// What a connection speaks.
+/// The dialect of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Dialect {
     V1 {
         version: u32,
     },
-    /// The Agent Host Protocol, and how its URIs are written.
+    /// The Agent Host Protocol, and the spelling of its URIs.
     Ahp {
         version: Version,
         spelling: Spelling,
@@ -38,7 +38,7 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// What a client spoke that the journal remembers.
+    /// The dialect of a client that the journal remembers.
     pub(crate) fn of(journal_version: &ClientVersion) -> Option<Self> {
         match journal_version {
             ClientVersion::V1(version) => Some(Dialect::V1 { version: *version }),
@@ -48,7 +48,7 @@ impl Dialect {
         }
     }
 
-    /// The version, as the journal remembers it.
+    /// The version, as the journal stores it.
     pub(crate) fn journal_version(self) -> ClientVersion {
         match self {
             Dialect::V1 { version } => ClientVersion::V1(version),
@@ -56,7 +56,7 @@ impl Dialect {
         }
     }
 
-    /// The same with URIs written in this way, where there is a choice.
+    /// The same dialect with URIs in this spelling, if there is a choice.
     pub(crate) fn spelled(self, spelling: Spelling) -> Self {
         match self {
             Dialect::V1 { .. } => self,
@@ -64,7 +64,7 @@ impl Dialect {
         }
     }
 
-    /// Whether only subscribers of the root hear what is told to everybody.
+    /// Says whether only subscribers of the root receive news.
     pub(crate) fn news_need_root(self) -> bool {
         match self {
             Dialect::V1 { .. } => false,
@@ -72,7 +72,7 @@ impl Dialect {
         }
     }
 
-    /// The frame that tells news to a connection of this dialect, where it and its version have one.
+    /// The frame of a notification for a connection of this dialect, if it and its version have one.
     pub(crate) fn notification(
         self,
         change: &SessionEvent,

@@ -1,4 +1,4 @@
-//! The host's end of a connection, before and after it is known what the client speaks.
+//! The host's end of a connection, before and after the client's dialect is known.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct ConnectionPeer {
 }
 
 enum PeerDialect {
-    /// The first dialect, or nothing yet: until a client begins, both answer the same.
+    /// The first dialect, or none yet: until a client initializes, both answer the same.
     V1(v1::Peer),
     Ahp(Box<ahp::Peer>),
 }
@@ -41,7 +41,7 @@ impl ConnectionPeer {
         Self { host, id, queue, dialect_peer: PeerDialect::V1(first), imports, layer }
     }
 
-    /// Handles one message. Its effect has taken place, or has its place, when this returns.
+    /// Handles one message. Its effect has happened, or its position is fixed, when this returns.
     pub(crate) async fn handle(&mut self, message: Result<RpcMessage<'_>, InvalidMessage>, reply: ReplySink) {
         if let (PeerDialect::V1(first), Ok(RpcMessage::Request(request))) = (&self.dialect_peer, &message)
             && !first.has_begun()
@@ -70,7 +70,7 @@ impl ConnectionPeer {
                     }
                     Some(method) if self.has_begun() => {
                         return match self.begin_own(id.clone(), method, request.params).await {
-                            // A summary may take long: what the client says meanwhile is not held up.
+                            // A summary may take long, and must not hold up the client's next messages.
                             Ok((begun, due)) => {
                                 let host = self.host.clone();
                                 self.host.0.env.spawn.spawn(Box::pin(async move {
@@ -99,8 +99,8 @@ impl ConnectionPeer {
                 };
                 if let Err(error) = taken {
                     tracing::debug!(%error, %method, "a client's notification was not understood");
-                    // Nobody waits for an answer to a notification, but for the echo of an action, by its number: a client
-                    // that gave none hears that it waits in vain.
+                    // A notification has no answer, but a client waits for the echo of an action, by its number:
+                    // without a number it is told that no echo will come.
                     let is_action = method == grove_wire::ahp::notify::DISPATCH_ACTION;
                     if is_action && self.has_begun() && params.is_some_and(InvalidSeqAction::has_no_seq) {
                         self.queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
@@ -108,7 +108,7 @@ impl ConnectionPeer {
                 }
             }
             Ok(RpcMessage::Response { id, outcome }) => match &self.dialect_peer {
-                // Nothing is asked in this dialect, so no answer is awaited.
+                // The host makes no calls in this dialect, so no answer is expected.
                 PeerDialect::V1(_) => {}
                 PeerDialect::Ahp(peer) => peer.answered(&id, outcome),
             },
@@ -123,7 +123,7 @@ impl ConnectionPeer {
         }
     }
 
-    /// Who the client is, once it has said so.
+    /// The client's id, once it has sent it.
     fn client(&self) -> Option<ClientId> {
         match &self.dialect_peer {
             PeerDialect::V1(peer) => peer.client().cloned(),
@@ -131,7 +131,7 @@ impl ConnectionPeer {
         }
     }
 
-    /// Begins what Grove adds to every dialect.
+    /// Starts a call of Grove's extensions, which every dialect has.
     async fn begin_own(
         &self,
         id: Id,
@@ -143,13 +143,13 @@ impl ConnectionPeer {
             PeerDialect::V1(peer) => (peer.place(&channel).await?, MessageShape::V1),
             PeerDialect::Ahp(peer) => (peer.place(&channel).await?, MessageShape::Ahp),
         };
-        // Noted before it begins: what it changes may close this connection, which has its answer first.
+        // Noted before it starts: its change may close this connection, which gets its answer first.
         let due = place.0.id().map(|session| self.queue.expect_answer(session));
         let begun = super::x_grove::begin(&self.host, id, method, params, place, shape).await?;
         Ok((begun, due))
     }
 
-    /// The connection is over.
+    /// Ends the connection.
     pub(crate) fn ended(self) {
         self.imports.ended();
         if let PeerDialect::Ahp(peer) = self.dialect_peer {
@@ -157,8 +157,10 @@ impl ConnectionPeer {
         }
     }
 
-    /// Whether a client's first words are of the released protocol. It offers a list of versions where the first
-    /// dialect names one; a client that comes back names the channel, or what only that protocol has, or is remembered.
+    /// Says whether a client's first message is of the released protocol.
+    ///
+    /// That one offers a list of versions; the first dialect names one. A client that reconnects is recognized by the
+    /// channel, by members that only that protocol has, or by the journal.
     async fn begins_ahp(&self, method: &str, params: Option<&RawValue>) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -191,7 +193,7 @@ impl ConnectionPeer {
 
     async fn used_ahp(&self, client: Option<ClientId>) -> bool {
         let Some(client) = client else { return false };
-        // A host that is stopping says so by itself.
+        // A stopping host says so by itself.
         let known = self.host.0.sequencer.find_client(client).await.ok().flatten();
         known.is_some_and(|known| matches!(known.dialect, Dialect::Ahp { .. }))
     }

@@ -1,4 +1,4 @@
-//! Sessions that were disposed, and removing any for good, in every dialect.
+//! Disposed sessions, and deleting any for good, in every dialect.
 
 use grove_core::SessionUri;
 use grove_wire::jsonrpc::{self, ErrorObject, Id};

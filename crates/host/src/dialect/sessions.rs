@@ -1,4 +1,4 @@
-//! The sessions of every source, in every dialect.
+//! The sessions of all sources, in every dialect.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,15 +18,16 @@ use crate::host::Host;
 use crate::sequencer::ReplySink;
 use crate::session_hub::{SessionHubConnection, SessionHubRefusal, SessionHubRefusalKind};
 
-/// How many notices wait to be written. Past that the next ones wait where they come from, and are lost there when they are
-/// too many: then the client is told to list anew.
+/// Notices that wait to be written.
+///
+/// With more, the next ones wait at their source. Too many are dropped there, and the client is told to list again.
 const WINDOW: usize = 64;
 
-/// What one connection does with them.
+/// One connection's use of the session hub.
 pub(super) struct SessionHubClient {
     host: Host,
     queue: Arc<Queue>,
-    /// Begun with the first call.
+    /// Opened by the first call.
     visit: Option<Arc<dyn SessionHubConnection>>,
     /// Dropping it ends the subscription.
     subscribed: Option<oneshot::Sender<()>>,
@@ -37,7 +38,7 @@ impl SessionHubClient {
         Self { host, queue, visit: None, subscribed: None }
     }
 
-    /// Answers a request. What asks a provider may take long: what the client says meanwhile is not held up.
+    /// Answers a request. One to a provider may take long, without holding up the client's next messages.
     pub(super) async fn handle(
         &mut self,
         client: &ClientId,
@@ -57,7 +58,7 @@ impl SessionHubClient {
                 self.subscribed = None;
                 answer(&id, Ok(SessionsOutcome::Done {}), reply);
             }
-            // What only chooses takes effect in its order.
+            // Calls that only select something take effect in order.
             SessionsCall::List(_)
             | SessionsCall::Providers
             | SessionsCall::Types(_)
@@ -109,7 +110,7 @@ impl SessionHubClient {
         Ok((visit, call))
     }
 
-    /// Begins the subscription, or begins it anew. The answer comes before everything that is told.
+    /// Starts the subscription, or restarts it. The answer precedes all notices.
     fn subscribe(&mut self, visit: &dyn SessionHubConnection, id: &Id, reply: ReplySink) {
         let (result, frames) = visit.subscribe();
         answer(id, Ok(SessionsOutcome::Subscribed(Box::new(result))), reply);
@@ -119,7 +120,7 @@ impl SessionHubClient {
     }
 }
 
-/// Passes on what is told until the subscription or the connection ends.
+/// Forwards notices until the subscription or the connection ends.
 async fn tell(mut frames: BoxStream<'static, Arc<str>>, queue: Arc<Queue>, mut stopped: oneshot::Receiver<()>) {
     let window = Arc::new(Semaphore::new(WINDOW));
     let mut closed = pin!(queue.closed());
@@ -154,7 +155,7 @@ fn refused(refusal: SessionHubRefusal) -> ErrorObject {
         SessionHubRefusalKind::NoProvider => (error_code::PROVIDER_NOT_FOUND, None),
         SessionHubRefusalKind::NotFound => (error_code::NOT_FOUND, None),
         SessionHubRefusalKind::Unfit => (code::INVALID_PARAMS, None),
-        // A text and a text make an object in every case.
+        // Two strings always serialize.
         SessionHubRefusalKind::TrustNeeded(needed) => {
             (error_code::PERMISSION_DENIED, serde_json::to_value(needed).ok())
         }
@@ -191,7 +192,7 @@ mod tests {
         };
         settled().await;
         assert_eq!(taken.load(Ordering::Relaxed), WINDOW);
-        // What was written makes room for as much again.
+        // Written notices make room for as many again.
         let mut written = VecDeque::new();
         queue.take(&mut written, &SystemClock).await;
         assert_eq!(written.len(), WINDOW);

@@ -1,4 +1,4 @@
-//! Older turns, wherever they are: in the published state, or in the chat's log.
+//! Older turns, from the published state or from the chat's log.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::host::Host;
 use crate::sequencer::{HostStopped, PublishedState, ResolvedTarget, SubscriptionTarget};
 use crate::store::session_file::{self, LoadError};
 
-/// Turns that were asked for.
+/// A page of requested turns.
 pub(crate) struct TurnPage {
     pub(crate) session: SessionId,
     pub(crate) turns: Vec<Arc<Turn>>,
-    /// Whether there are older ones.
+    /// Says whether there are older ones.
     pub(crate) older: bool,
 }
 
@@ -32,10 +32,10 @@ pub(crate) enum TurnsError {
     HostStopped(#[from] HostStopped),
 }
 
-/// Where they are.
+/// The location of requested turns.
 enum TurnLocation {
     Here(TurnPage),
-    /// In the chat's log, before a turn; `here` are those that come behind them.
+    /// In the chat's log, before a turn; `here` are the turns that follow them.
     Stored {
         session: SessionId,
         chat: ChatId,
@@ -63,7 +63,7 @@ pub(crate) async fn find(
     match found {
         TurnLocation::Here(found) => Ok(found),
         TurnLocation::Stored { session, chat, origin, before, here } => {
-            // A log that is still being made has not all of them.
+            // A log that is still being copied is incomplete.
             host.0.copies.none_into(&session).await;
             let limit = TurnLimit { turns: most - here.len(), bytes: host.0.config.limits.snapshot_bytes as u64 };
             let window = loop {
@@ -71,7 +71,7 @@ pub(crate) async fn find(
                 let read =
                     session_file::read_turns(fs.as_ref(), &session, &chat, origin.as_deref(), before.as_ref(), limit);
                 let read = read.await;
-                // A session that went elsewhere meanwhile is read there.
+                // A session that has moved to another store meanwhile is read there.
                 let now = host.store_of(&session).await.ok_or(TurnsError::NoChat)?;
                 if Arc::ptr_eq(&fs, &now) {
                     break read?;
@@ -83,7 +83,7 @@ pub(crate) async fn find(
     }
 }
 
-/// Turns of a session that another tool left.
+/// Turns of another tool's session.
 async fn find_history(
     host: &Host,
     wanted: &SubscriptionTarget,
@@ -125,7 +125,7 @@ fn look(
             let older = start > 0 || chat.has_older_turns;
             Ok(TurnLocation::Here(TurnPage { session: id, turns: chat.turns[start..end].to_vec(), older }))
         }
-        // Where older turns are stored, the first one here was read from there.
+        // If older turns are stored, the first one here was read from there.
         Some(end) => {
             let before = chat.turns.first().map(|turn| turn.id.clone());
             Ok(TurnLocation::Stored { session: id, chat: chat_id, origin, before, here: chat.turns[..end].to_vec() })
@@ -137,7 +137,7 @@ fn look(
     }
 }
 
-/// The newest turns that together have at most `bytes`, and the very newest whatever it has.
+/// The newest turns of at most `bytes` together, and the very newest whatever its size.
 pub(crate) fn newest(turns: &[Arc<Turn>], encode: impl Fn(&Turn) -> Arc<str>, bytes: usize) -> Vec<Arc<str>> {
     let mut left = bytes;
     let mut window = Vec::new();

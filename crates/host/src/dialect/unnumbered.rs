@@ -1,4 +1,4 @@
-//! Actions with a `clientSeq` that cannot be used are refused, and not dropped.
+//! Actions with an unusable `clientSeq` are refused, not dropped.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use super::answer::stopped;
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, DirectReply, ToSequencer};
 
-/// Refuses an action that could not be read for its number. Gives the error back where something else is wrong with it.
-/// `refusal` makes the frame as the client's dialect has it.
+/// Refuses an action whose number could not be read. Returns the error if something else is wrong with it.
+///
+/// `refusal` makes the frame in the client's dialect.
 pub(super) async fn refuse(
     host: &Host,
     connection: ConnectionId,

@@ -1,4 +1,4 @@
-//! What a session has beside its conversation, in every dialect.
+//! Requests about a session's workspace (plan, files, checkpoints), in every dialect.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,10 +19,10 @@ use crate::branch::{ChatAddress, SessionRequestError};
 use crate::host::Host;
 use crate::session::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError};
 
-/// How large a plan or a summary may be to be given. A message holds it, whatever must be escaped in it.
+/// The largest plan or summary that is sent. A message can hold it even if every character is escaped.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// Something that a session's workspace was asked.
+/// A request to a session's workspace that is not answered yet.
 pub(crate) struct PendingWorkspaceCall {
     id: Id,
     session: SessionUri,
@@ -30,7 +30,7 @@ pub(crate) struct PendingWorkspaceCall {
     reply: oneshot::Receiver<Result<WorkspaceAnswer, WorkspaceRequestError>>,
 }
 
-/// What of a request its answer says again, or decides its shape.
+/// The parts of a request that its answer repeats, or that decide its shape.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AnswerShape {
     Checkpoint(u32),
@@ -38,7 +38,7 @@ enum AnswerShape {
     Other,
 }
 
-/// Understands a request.
+/// Parses a request.
 pub(super) fn read(method: WorkspaceMethod, params: Option<&RawValue>) -> Result<WorkspaceRequest, ErrorObject> {
     Ok(match method {
         WorkspaceMethod::Manifest => WorkspaceRequest::Manifest,
@@ -80,7 +80,7 @@ pub(super) fn read(method: WorkspaceMethod, params: Option<&RawValue>) -> Result
     })
 }
 
-/// Has the session do it.
+/// Sends the request to the session.
 pub(super) async fn begin(
     host: &Host,
     id: Id,
@@ -97,7 +97,7 @@ pub(super) async fn begin(
 }
 
 impl PendingWorkspaceCall {
-    /// Waits until it is done.
+    /// Waits for the answer.
     pub(super) async fn answer(self) -> String {
         let Self { id, session, request, reply } = self;
         let answer = match reply.await {
@@ -175,7 +175,7 @@ fn manifest_result(manifest: &Manifest, path: String) -> Result<ManifestResult, 
     })
 }
 
-/// Params that may be left out as a whole.
+/// Params that may be left out entirely.
 fn params_or_default<P: Default + serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
     if params.is_some() { read_params(params) } else { Ok(P::default()) }
 }
@@ -198,7 +198,7 @@ fn millis(time: std::time::SystemTime) -> u64 {
     u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Why a workspace did not give or take something, as an answer.
+/// The answer to a workspace request that failed.
 fn error_of(error: &WorkspaceRequestError) -> ErrorObject {
     let code = match error {
         WorkspaceRequestError::Workspace(error) => match error {

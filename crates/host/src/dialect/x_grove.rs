@@ -1,4 +1,4 @@
-//! What Grove adds to every dialect: looking at a session's tree, and moving in it; and its workspace.
+//! Grove's extensions to every dialect: reading and navigating a session's tree, and its workspace.
 
 use std::str::FromStr;
 
@@ -25,10 +25,10 @@ use crate::session::{
 };
 use crate::store::store_move::VerifiedCopy;
 
-/// How many rows are given at once where nobody says how many.
+/// The default number of rows in an answer.
 const ROWS: usize = 500;
 
-/// What this host adds. Who has nothing behind it serves it not.
+/// The extensions of this host. Methods without an implementation are not announced.
 pub(super) fn announcement(host: &Host) -> Announcement {
     Announcement::of(|method| match method {
         Method::Tree
@@ -58,21 +58,21 @@ pub(super) fn channel(params: Option<&RawValue>) -> Result<String, ErrorObject> 
     read_params::<ChannelRef>(params).map(|params| params.channel)
 }
 
-/// Something that a session was asked. It has its place among what it does.
+/// A request that a session has queued.
 pub(crate) enum PendingCall {
     Tree(PendingTreeCall),
     Workspace(workspace::PendingWorkspaceCall),
     Handover(handover::PendingHandoverCall),
 }
 
-/// The dialect in which an answer gives a message's attachments: the one in which a client sends them.
+/// The dialect in which an answer contains a message's attachments: that in which the client sends them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageShape {
     V1,
     Ahp,
 }
 
-/// Something that was asked of a chat's tree.
+/// A request to a chat's tree that is not answered yet.
 pub(crate) struct PendingTreeCall {
     id: Id,
     what: TreeCall,
@@ -87,7 +87,7 @@ enum TreeCall {
     SetWorkingDirectory(PendingCommand, String),
 }
 
-/// What somebody asks for.
+/// A request of Grove's extensions.
 enum ExtensionRequest {
     Tree(TreeRequest, TreeCallFollowUp),
     Workspace(WorkspaceRequest),
@@ -98,10 +98,10 @@ enum ExtensionRequest {
     SetWorkingDirectory(String),
 }
 
-/// What becomes of the session's answer.
+/// The next step after the session's answer.
 enum TreeCallFollowUp {
     Answer,
-    /// A new session is made of it.
+    /// Creates a session from it.
     Branch {
         entry: String,
     },
@@ -111,7 +111,7 @@ enum TreeCallFollowUp {
     },
 }
 
-/// Understands a request, and has the session's task do it.
+/// Parses a request and sends it to the session's task.
 pub(crate) async fn begin(
     host: &Host,
     id: Id,
@@ -155,7 +155,7 @@ pub(crate) async fn begin(
     }
 }
 
-/// How many characters a label may have: rows of a tree carry it.
+/// The characters that a label may have: rows of a tree contain it.
 const MAX_LABEL: usize = 200;
 
 fn checked_label(label: Option<String>) -> Result<Option<String>, ErrorObject> {
@@ -238,7 +238,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
         Method::Migrate => return Ok(ExtensionRequest::Migrate(read_params::<MigrateParams>(params)?.store.into())),
         Method::Workspace(method) => return workspace::read(method, params).map(ExtensionRequest::Workspace),
         Method::Handover(method) => return handover::read(method, params).map(ExtensionRequest::Handover),
-        // A connection does these itself: they are about no session that is there.
+        // The connection handles these itself: they concern no existing session.
         Method::Import(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Removal(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::History(method) => return Err(ErrorObject::unknown_method(method.as_str())),
@@ -248,7 +248,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
 }
 
 impl PendingCall {
-    /// Waits until it is done.
+    /// Waits for the answer.
     pub(crate) async fn answer(self, host: &Host) -> String {
         match self {
             PendingCall::Tree(begun) => begun.answer(host).await,
@@ -328,12 +328,12 @@ fn of_tree(id: &Id, answer: TreeAnswer, shape: MessageShape) -> String {
             },
         ),
         TreeAnswer::Aborted(aborted) => encode(id, &AbortResult { aborted }),
-        // These are asked by the host alone.
+        // Only the host itself makes these requests.
         TreeAnswer::PlanFork(_) | TreeAnswer::Beginning(_) => encode(id, &()),
     }
 }
 
-/// A message to begin with, and what came with it.
+/// A prefill's text and attachments.
 fn said(prefill: Option<Prefill>, shape: MessageShape) -> (Option<String>, Vec<Value>) {
     let Some(prefill) = prefill else { return (None, Vec::new()) };
     let attachments = match (&prefill.message, shape) {
@@ -382,7 +382,7 @@ fn migrate_error(error: &MigrateError) -> ErrorObject {
     ErrorObject::new(code, error.to_string())
 }
 
-/// The code under which a session's refusal is answered. Its words say the reason.
+/// The error code for a session's refusal. Its message gives the reason.
 pub(super) fn refusal_code(refusal: &CommandError) -> i64 {
     match refusal {
         CommandError::Unavailable(_) => code::INTERNAL,
@@ -393,7 +393,7 @@ pub(super) fn refusal_code(refusal: &CommandError) -> i64 {
             }
             Rejection::TurnInProgress(_) | Rejection::BeingCreated => error_code::TURN_IN_PROGRESS,
             Rejection::NotPermitted => error_code::PERMISSION_DENIED,
-            // The request is well formed; the session, as it is, cannot do it.
+            // The request is well formed; the session cannot do it in its current state.
             Rejection::CreationFailed(_)
             | Rejection::TooManyChats
             | Rejection::TooManyClients
@@ -421,7 +421,7 @@ pub(super) fn refusal_code(refusal: &CommandError) -> i64 {
     }
 }
 
-/// Why a tree was not looked at, or not changed, as an answer.
+/// The answer to a tree request that failed.
 pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
     let code = match error {
         TreeError::TurnRuns | TreeError::TurnBegan | TreeError::Busy | TreeError::WentOn => {

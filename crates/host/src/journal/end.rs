@@ -1,4 +1,4 @@
-//! How far the journal was written, beside it: the one thing that a journal which lost its end cannot say itself.
+//! The end of the journal, noted in a file beside it: a journal that lost its end cannot tell.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -21,12 +21,13 @@ impl EndFile {
         self.0.try_clone().map(Self)
     }
 
-    /// Notes an end that is on the disk. The note itself is not synced: after a power cut it may name an earlier end, and
-    /// never a later one.
+    /// Notes an end that is on the disk.
+    ///
+    /// The note itself is not synced: after a power cut it may name an earlier end, and never a later one.
     pub(super) fn note(&self, end: SegmentEnd) {
         let fields = format!("{:020} {:020}", end.number, end.bytes);
         let line = format!("{fields} {:08x}\n", crc32fast::hash(fields.as_bytes()));
-        // Without it a journal that is cut off later is not noticed, and nothing else.
+        // Without it a later truncation of the journal goes unnoticed, and nothing else.
         self.0.write_all_at(line.as_bytes(), 0).ok();
     }
 }
@@ -35,7 +36,7 @@ fn path_of(journal: &Path) -> PathBuf {
     journal.with_extension("end")
 }
 
-/// The end that was noted last; `None` where none can be read.
+/// The end that was noted last; `None` if it cannot be read.
 pub(super) fn noted(journal: &Path) -> Option<SegmentEnd> {
     let line = std::fs::read_to_string(path_of(journal)).ok()?;
     let (fields, checksum) = line.trim_end().rsplit_once(' ')?;

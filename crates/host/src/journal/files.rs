@@ -16,17 +16,19 @@ use super::record::{JournalRecord, JournalRecordRef, SegmentEnd};
 use super::recover::{JournalContents, JournalItem};
 use super::{Journal, SyncMode};
 
-/// How large a segment may grow before the next one begins.
+/// The size at which a segment ends and the next one starts.
 const SEGMENT_BYTES: u64 = 16 << 20;
-/// How far ahead a segment is filled with zeros. A sync of what lies inside a file need not sync the file's length, which
-/// is what a sync mostly waits for; the zeros are cut off when the segment is closed, or read again.
+/// The length of the zeros that a segment is filled with in advance.
+///
+/// A sync inside a file need not sync the file's length, which takes most of the time. The zeros are cut off when the
+/// segment is closed, or read again.
 const FILL_BYTES: u64 = 2 << 20;
-/// The largest number that a segment may have: its file's name has twelve digits.
+/// The largest number of a segment: its file's name has twelve digits.
 const LAST_SEGMENT: u64 = 999_999_999_999;
-/// How long a line may be. A message of a client is smaller, and so is everything made of it.
+/// The longest line. A message of a client is smaller, and so is everything made of it.
 const LINE_BYTES: u64 = 64 << 20;
 
-/// Why the journal cannot be used.
+/// The reason why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error("the journal {path} cannot be used: {error}", path = path.display())]
@@ -36,14 +38,14 @@ pub enum JournalError {
 /// The journal in a folder. A thread of its own writes it, since writing and syncing block.
 #[derive(Debug)]
 pub struct FileJournal {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     jobs: Option<mpsc::SyncSender<JournalJob>>,
     thread: Option<JoinHandle<()>>,
-    /// The segments before the one that is written, and the highest number in each.
+    /// The segments before the current one, and the highest sequence number in each.
     closed: VecDeque<(u64, u64)>,
     number: u64,
     length: u64,
-    /// The end of the segment before the one that is written.
+    /// The end of the segment before the current one.
     previous: Option<SegmentEnd>,
     last_seq: u64,
 }
@@ -54,7 +56,7 @@ enum JournalJob {
 }
 
 impl FileJournal {
-    /// Reads what the folder's journal holds and opens it for what comes. A torn end, as a crash leaves it, is cut off.
+    /// Reads the journal in a folder and opens it for writing. A torn end, as a crash leaves it, is cut off.
     pub fn open(folder: &Path) -> Result<(Self, JournalContents), JournalError> {
         let failed = |error| JournalError::Io { path: folder.to_owned(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
@@ -69,14 +71,14 @@ impl FileJournal {
         let end = EndFile::open(folder).map_err(failed)?;
         let writer = SegmentWriter::begin(folder.to_owned(), last + 1, end).map_err(failed)?;
         let number = last + 1;
-        // One batch is under way at a time; further places keep the hand-over from waiting.
+        // One batch is in progress at a time; further slots keep the sender from waiting.
         let (jobs, inbox) = mpsc::sync_channel(16);
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(&inbox));
         let (jobs, thread) = (Some(jobs), Some(thread.map_err(failed)?));
         Ok((Self { jobs, thread, closed, number, length: 0, previous, last_seq: contents.last_seq() }, contents))
     }
 
-    /// Reads what the folder's journal holds and changes nothing.
+    /// Reads the journal in a folder and changes nothing.
     pub fn look(folder: &Path) -> Result<JournalContents, JournalError> {
         match folder.try_exists() {
             Ok(false) if end::noted(folder).is_none() => Ok(JournalContents::default()),
@@ -90,7 +92,7 @@ impl Drop for FileJournal {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // One that panicked has nothing more to do.
+            // A thread that panicked has nothing more to do.
             thread.join().ok();
         }
     }
@@ -111,13 +113,13 @@ struct LoadedJournal {
 
 struct ScannedSegment {
     number: u64,
-    /// Up to where it holds whole records.
+    /// The length of its complete records.
     bytes: u64,
-    /// The highest number in it and in those before it.
+    /// The highest sequence number in it and in earlier ones.
     last_seq: u64,
 }
 
-/// Reads all segments, and tells what is missing between them and behind them.
+/// Reads all segments, and reports gaps between them and after them.
 fn read(folder: &Path, torn: TornTailPolicy) -> Result<LoadedJournal, JournalError> {
     let failed = |error| JournalError::Io { path: folder.to_owned(), error };
     let mut contents = JournalContents::default();
@@ -133,7 +135,7 @@ fn read(folder: &Path, torn: TornTailPolicy) -> Result<LoadedJournal, JournalErr
         let last = n + 1 == found.len();
         let in_file = |error| JournalError::Io { path: path.clone(), error };
         let SegmentScan { whole, after } = match read_segment(path, last, torn, &mut contents) {
-            // A host that runs has removed it meanwhile.
+            // A running host has removed it meanwhile.
             Err(error) if torn == TornTailPolicy::Left && error.kind() == io::ErrorKind::NotFound => continue,
             read => read.map_err(in_file)?,
         };
@@ -148,7 +150,7 @@ fn read(folder: &Path, torn: TornTailPolicy) -> Result<LoadedJournal, JournalErr
                 }
                 Some(_) | None => None,
             };
-            // It was lost before this segment began.
+            // It was lost before this segment started.
             missing.into_iter().for_each(|missing| contents.found.insert(begin, JournalItem::Damage(missing)));
         }
         segments.push(ScannedSegment { number: *number, bytes: whole, last_seq: contents.last_seq() });
@@ -157,7 +159,7 @@ fn read(folder: &Path, torn: TornTailPolicy) -> Result<LoadedJournal, JournalErr
         let lost = match segments.iter().find(|segment| segment.number == end.number) {
             Some(segment) if segment.bytes < end.bytes => Some(cut_off(end, segment.bytes)),
             Some(_) => None,
-            // A host that wrote nothing into its segment keeps those before it.
+            // A host that wrote nothing into its segment keeps the earlier ones.
             None if end.bytes > 0 || (segments.is_empty() && end.number > 1) => {
                 Some(format!("the journal's newest segment, {}, is missing: it had {} bytes", end.number, end.bytes))
             }
@@ -202,19 +204,19 @@ impl Journal for FileJournal {
     }
 
     async fn release(&mut self, upto: u64) {
-        // Until the segment that is written has said again what only the journal knows, the others stay.
+        // The others stay until the current segment repeats the facts that only the journal has.
         if self.length == 0 {
             return;
         }
         while let Some((segment, _)) = self.closed.pop_front_if(|(_, last_seq)| *last_seq <= upto) {
-            // What stays behind, because the thread has ended, is read again and does no harm.
+            // A segment that stays, because the thread has ended, is read again and does no harm.
             self.jobs.as_ref().map(|jobs| jobs.send(JournalJob::Remove { segment }).ok());
         }
     }
 }
 
 impl FileJournal {
-    /// The first batch of a segment, with how long the one before it was.
+    /// The first batch of a segment, with the length of the one before it.
     fn with_head(&self, batch: &[u8], rotate: bool) -> io::Result<Vec<u8>> {
         let current = SegmentEnd { number: self.number, bytes: self.length };
         let after = if rotate { Some(current) } else { self.previous };
@@ -262,23 +264,25 @@ fn read_segment(
     Ok(read)
 }
 
-/// The facts about a segment that was read.
+/// The results of reading a segment.
 pub(super) struct SegmentScan {
     /// The end of the last line that is kept.
     whole: u64,
-    /// The end of the segment before it, as it says.
+    /// The end of the previous segment, according to this one.
     after: Option<SegmentEnd>,
 }
 
-/// Whether half a line at the end is what a crash leaves, or damage.
+/// Says whether half a line at the end is what a crash leaves, or damage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentTail {
     MayBeTorn,
     IsWhole,
 }
 
-/// Takes every whole record. What belongs together was published together,
-/// so at a torn end the beginning of it goes with the rest: nobody has seen any of it.
+/// Reads every complete record.
+///
+/// Records of one group were published together. At a torn end an incomplete group is dropped as a whole: nobody has
+/// seen any of it.
 pub(super) fn read_lines(
     mut reader: impl BufRead,
     name: &str,
@@ -288,7 +292,7 @@ pub(super) fn read_lines(
     let mut line = Vec::new();
     let mut after = None;
     let (mut number, mut whole) = (0usize, 0u64);
-    // Where what belongs together begins, and what of it was found.
+    // The start of the current group, and its records so far.
     let (mut begun, mut together) = (0u64, Vec::new());
     loop {
         line.clear();
@@ -334,14 +338,14 @@ struct SegmentWriter {
     folder: PathBuf,
     number: u64,
     file: File,
-    /// Where the next batch goes.
+    /// The offset of the next batch.
     length: u64,
-    /// Up to where the file has zeros.
+    /// The end of the zeros in the file.
     filled: u64,
     end: EndFile,
 }
 
-/// The journal's file was removed, or another one has its name: what is written to it is nowhere.
+/// The journal's file was removed or replaced: written data would be lost.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{} was removed or replaced while the host runs: put the data folder back, or stop the host and start it again",
@@ -352,7 +356,7 @@ struct SegmentRemoved(PathBuf);
 impl SegmentWriter {
     fn begin(folder: PathBuf, number: u64, end: EndFile) -> io::Result<Self> {
         let path = segment_path(&folder, number);
-        // A try that failed before may have made it.
+        // A failed attempt may have created it.
         let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
         let mut writer = Self { folder, number, file, length: 0, filled: 0, end };
         writer.fill_ahead()?;
@@ -363,7 +367,7 @@ impl SegmentWriter {
         Ok(writer)
     }
 
-    /// Fails if the written file has lost its name. A file without a name is gone with the process.
+    /// Fails if the open file has lost its name. A file without a name is gone with the process.
     fn must_be_in_place(&self) -> io::Result<()> {
         let path = segment_path(&self.folder, self.number);
         let written = self.file.metadata()?;
@@ -377,7 +381,7 @@ impl SegmentWriter {
         }
     }
 
-    /// Sees to it that there are zeros ahead, while nobody waits.
+    /// Fills the segment with zeros in advance, while no batch waits.
     fn fill_ahead(&mut self) -> io::Result<()> {
         if self.filled < self.length + FILL_BYTES / 2 {
             let from = self.filled.max(self.length);
@@ -392,9 +396,9 @@ impl SegmentWriter {
         while let Ok(job) = inbox.recv() {
             match job {
                 JournalJob::Append { batch, sync, segment, done } => {
-                    // Whoever waited may have gone meanwhile.
+                    // The caller may have stopped waiting.
                     done.send(self.append(&batch, sync, segment)).ok();
-                    // Where there is no room for zeros, the next batch will say so.
+                    // If there is no space for zeros, the next batch reports it.
                     self.fill_ahead().ok();
                 }
                 JournalJob::Remove { segment } => {
@@ -408,7 +412,7 @@ impl SegmentWriter {
                 }
             }
         }
-        // Nobody reads the zeros, but nobody needs them either.
+        // The zeros do no harm, but are not needed either.
         self.file.set_len(self.length).ok();
         if self.file.sync_data().is_ok() && self.must_be_in_place().is_ok() {
             self.note_end();
@@ -426,10 +430,10 @@ impl SegmentWriter {
             self.file.sync_data()?;
             *self = Self::begin(self.folder.clone(), segment, self.end.try_clone()?)?;
         }
-        // What is confirmed must be on a disk under a name, also behind the sync.
+        // Confirmed data must be on a disk under a name, also after the sync.
         let written = self.write(batch, sync).and_then(|()| self.must_be_in_place());
         if written.is_err() {
-            // What was written of it must not be taken for a record, nor stand before the next one.
+            // A partial write must not be read as a record, nor precede the next one.
             self.filled = self.length;
             self.file.set_len(self.length)?;
             return written;

@@ -1,12 +1,11 @@
 //! The journal: every event, written before anybody sees it.
 //!
-//! The sequencer hands over what arrived while the last batch was being written; a batch is one `write`, for all
-//! sessions together. Batches that confirm something to somebody are also synced to the disk before they are published
-//! (`durability = "power"`). So what a client saw is there after a crash, and what was confirmed to it is there after a
-//! power cut.
+//! The sequencer passes on the events that arrived while the last batch was being written; a batch is one `write`, for
+//! all sessions together. Batches that confirm something are also synced to the disk before they are published
+//! (`durability = "power"`). So events that a client saw survive a crash, and confirmed ones survive a power cut.
 //!
-//! On disk the journal is a folder of segments, written one after the other. A segment goes when everything in it is in
-//! the sessions' own folders, and nobody who reconnects could be given it any more.
+//! On disk the journal is a folder of segments, written one after another. A segment is deleted when all of it is in
+//! the sessions' own folders, and no reconnecting client could need it for replay.
 
 mod end;
 mod files;
@@ -24,46 +23,50 @@ pub(crate) use record::{ClientVersion, JournalRecordRef};
 pub(crate) use recover::lacks_numbers;
 pub use recover::{JournalContents, RecoveredState, recover};
 
-/// The largest number that is believed when it is read from a disk. Every client can count to 2^53; this leaves room to
-/// go on from there for longer than anybody will.
+/// The largest sequence number that is accepted from a disk.
+///
+/// Every client can count to 2^53; this leaves more room above it than will ever be needed.
 pub(crate) const MAX_SEQ: u64 = (1 << 53) - (1 << 50);
 
-/// How many numbers a host has for each millisecond.
+/// The sequence numbers that a host has for each millisecond.
 const NUMBERS_PER_MS: u64 = 1_024;
 
-/// The number of the state with which a host starts; the first event gets the next one. No host that ran before, with
-/// whatever journal, has given a number above it: numbers follow the clock, and no host gives so many in a millisecond.
+/// The sequence number of the state with which a host starts; the first event gets the next one.
+///
+/// No earlier host, with any journal, has used a number above it: numbers follow the clock, and no host uses so many in
+/// a millisecond.
 pub(crate) fn number_at_start(last: u64, now: Timestamp) -> u64 {
     let by_clock = now.0.checked_mul(NUMBERS_PER_MS).filter(|number| *number <= MAX_SEQ).unwrap_or(0);
     last.max(by_clock.saturating_sub(1))
 }
 
-/// Where batches go.
+/// The destination of batches.
 #[async_trait]
 pub trait Journal: Send + std::fmt::Debug {
-    /// Writes a batch whole, or leaves the journal as it was. `last_seq` is the highest number in it.
+    /// Writes a batch whole, or leaves the journal as it was. `last_seq` is its highest sequence number.
     async fn append(&mut self, batch: Vec<u8>, sync: SyncMode, last_seq: u64) -> io::Result<()>;
 
-    /// Whether the next batch begins a segment. It must then say again what only the journal knows, since the segments
-    /// before it will go.
+    /// Says whether the next batch starts a segment.
+    ///
+    /// It must then repeat the facts that only the journal has, since earlier segments will be deleted.
     fn begins_segment(&self) -> bool {
         false
     }
 
-    /// Nothing up to this number is needed any more.
+    /// Releases everything up to this sequence number.
     async fn release(&mut self, _upto: u64) {}
 }
 
-/// Whether a batch must have reached the disk before it counts as written.
+/// When a batch must reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMode {
-    /// It must.
+    /// Before it counts as written.
     Now,
-    /// The operating system may take its time.
+    /// Whenever the operating system writes it.
     Later,
 }
 
-/// A journal that keeps nothing, for hosts that live in memory.
+/// A journal that keeps nothing, for hosts in memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoJournal;
 

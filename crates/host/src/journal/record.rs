@@ -1,7 +1,7 @@
-//! What the journal is made of: one record a line, each with a checksum of its own.
+//! Records of the journal: one per line, each with a checksum of its own.
 //!
-//! A line is `<crc32 of the JSON, 8 hex digits> <JSON>\n`. Whether a line is whole can be told from the line alone.
-//! Records that belong together say so: each but the last has `more`.
+//! A line is `<crc32 of the JSON, 8 hex digits> <JSON>\n`, so a line alone shows if it is complete. Each record of a
+//! group but the last has `more`.
 
 use grove_agents::FrameCursor;
 use grove_core::{ChatId, ClientId, Event, SessionId};
@@ -15,7 +15,7 @@ use crate::sequencer::ActionOrigin;
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum JournalRecord {
-    /// Something happened.
+    /// An event.
     Event {
         seq: u64,
         origin: Option<ActionOrigin>,
@@ -23,7 +23,7 @@ pub(crate) enum JournalRecord {
         #[serde(default)]
         more: bool,
     },
-    /// Up to where a chat's agent has been heard.
+    /// The cursor of a chat's agent: its frames up to here are processed.
     #[serde(rename = "mark")]
     FrameCursor {
         session: SessionId,
@@ -32,13 +32,13 @@ pub(crate) enum JournalRecord {
         #[serde(default)]
         more: bool,
     },
-    /// Numbers up to here may have been used: some are given to refusals, which are not recorded.
+    /// Sequence numbers up to here may be used: some go to refusals, which are not recorded.
     Reserved(u64),
-    /// A client said who it is and what it speaks.
+    /// A client's id and the version that it speaks.
     Client { id: ClientId, version: ClientVersion },
-    /// A host started: numbers above `from` and below `to` were never given.
+    /// A host started: sequence numbers above `from` and below `to` were never used.
     Jump { from: u64, to: u64 },
-    /// A segment begins. It says how long the one before it was, so that a missing end is noticed.
+    /// The start of a segment, with the length of the one before it, so that a missing end is noticed.
     Segment { after: Option<SegmentEnd> },
 }
 
@@ -91,11 +91,11 @@ pub(crate) enum ClientVersion {
     Ahp(String),
 }
 
-/// How long the checksum and the space behind it are.
+/// The length of the checksum and the space after it.
 const HEAD: usize = 9;
 
 impl JournalRecordRef<'_> {
-    /// Adds the record's line to a batch.
+    /// Appends the record's line to a batch.
     pub(crate) fn write(&self, batch: &mut Vec<u8>) -> serde_json::Result<()> {
         let start = batch.len();
         batch.extend_from_slice(b"00000000 ");
@@ -110,7 +110,7 @@ impl JournalRecordRef<'_> {
     }
 }
 
-/// Why a line is no record.
+/// The reason why a line is not a record.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadRecord {
     #[error("it is cut off")]
@@ -128,7 +128,7 @@ pub(crate) enum BadRecord {
 }
 
 impl JournalRecord {
-    /// Whether the next record belongs to this one.
+    /// Says whether the next record belongs to the same group.
     pub(crate) fn has_more(&self) -> bool {
         match self {
             JournalRecord::Event { more, .. } | JournalRecord::FrameCursor { more, .. } => *more,
@@ -139,7 +139,7 @@ impl JournalRecord {
         }
     }
 
-    /// The highest number that it names.
+    /// The highest sequence number in it.
     fn number(&self) -> u64 {
         match self {
             JournalRecord::Event { seq, .. } => *seq,

@@ -1,4 +1,4 @@
-//! What the journal and the sessions' folders say of the time before.
+//! Recovery: the state at the last host's end, from the journal and the sessions' folders.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::store::store_scan::{JournaledMove, StoreScan, store_scan};
 use crate::store::stores::Stores;
 use crate::store::{copy, paths};
 
-/// What a journal holds, in its order.
+/// The contents of a journal, in order.
 #[derive(Debug, Default)]
 pub struct JournalContents {
     pub(super) found: Vec<JournalItem>,
@@ -28,12 +28,12 @@ pub struct JournalContents {
 #[derive(Debug)]
 pub(super) enum JournalItem {
     JournalRecord(JournalRecord),
-    /// Something that cannot be read, in words.
+    /// A description of something that cannot be read.
     Damage(String),
 }
 
 impl JournalContents {
-    /// What the bytes of one segment hold, however they end.
+    /// The contents of one segment, however its bytes end.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
         // Reading from memory cannot fail.
@@ -80,7 +80,7 @@ impl JournalContents {
         moves
     }
 
-    /// The highest number of an event.
+    /// The highest sequence number of an event.
     pub(super) fn last_seq(&self) -> u64 {
         let events = self.found.iter().rev().filter_map(|found| match found {
             JournalItem::JournalRecord(JournalRecord::Event { seq, .. }) => Some(*seq),
@@ -90,8 +90,9 @@ impl JournalContents {
     }
 }
 
-/// Says where sessions' folders know of numbers that the journal knows nothing of: it knows of each first. It was removed,
-/// cut off, or is an older one.
+/// Reports sessions' folders with sequence numbers that the journal lacks.
+///
+/// The journal has each number first, so it was removed, truncated, or is an older one.
 pub(crate) fn lacks_numbers<'a>(
     contents: &JournalContents,
     files: impl IntoIterator<Item = &'a SessionFile>,
@@ -115,33 +116,34 @@ pub(crate) fn lacks_numbers<'a>(
     ))
 }
 
-/// The state at the journal's end, and what is needed to go on from there.
+/// The state at the journal's end, and the data needed to continue from there.
 #[derive(Debug)]
 pub struct RecoveredState {
     pub(crate) state: State,
-    /// Sessions that are in their folders alone.
+    /// Evicted sessions, which are only in their folders.
     pub(crate) evicted: HashMap<SessionId, EvictedSession>,
-    /// No number up to here is given again.
+    /// No sequence number up to here is used again.
     pub(crate) seq: u64,
-    /// The highest number of an event in the journal.
+    /// The highest sequence number of an event in the journal.
     pub(crate) last_event: u64,
-    /// The first event of each session that is in the journal alone.
+    /// The first event of each session that is only in the journal.
     pub(crate) unpersisted: HashMap<SessionId, u64>,
     pub(crate) replay: ReplayWindow,
     /// The versions that clients spoke.
     pub(crate) clients: HashMap<ClientId, ClientVersion>,
-    /// Sessions in folders alone in which messages wait.
+    /// Evicted sessions with queued messages.
     waiting: Vec<SessionUri>,
-    /// Sessions whose logs were not copied to the end.
+    /// Sessions whose logs were not copied completely.
     uncopied: HashSet<SessionId>,
-    /// Up to where the agents of chats were heard.
+    /// The frame cursors of chats' agents.
     pub(crate) marks: HashMap<(SessionId, ChatId), FrameCursor>,
-    /// What could not be read, in words.
+    /// Descriptions of everything that could not be read.
     pub damage: Vec<String>,
 }
 
-/// Puts together what a journal and the sessions' folders hold. What was cut off between two stores is finished or
-/// undone.
+/// Combines a journal and the sessions' folders.
+///
+/// Interrupted moves between two stores are completed or undone.
 pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits) -> Result<RecoveredState, FsError> {
     let moves = contents.moves();
     let mut store_scan = store_scan(stores, &moves).await?;
@@ -151,7 +153,7 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
     store_scan.damage.extend(short);
     store_scan.damage.extend(lacks_numbers(&contents, &files));
     let mut recovered = RecoveredState::nothing(limits);
-    // A session of which the journal tells more than its folder is read whole; the others are left where they are.
+    // A session that the journal has newer events of is read whole; the others stay evicted.
     let persisted: HashMap<SessionId, u64> = files.iter().map(|file| (file.id().clone(), file.seq)).collect();
     let backends: HashMap<SessionId, StoreName> =
         files.iter().map(|file| (file.id().clone(), file.backend().clone())).collect();
@@ -178,7 +180,7 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
         }
         recovered.take_file(file, &told, stores, limits).await;
     }
-    // What the journal let go is not there to be replayed.
+    // Released events cannot be replayed.
     let first = contents.found.iter().find_map(|found| match found {
         JournalItem::JournalRecord(JournalRecord::Event { seq, .. }) => Some(seq.saturating_sub(1)),
         JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
@@ -206,14 +208,14 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
         match found {
             JournalItem::JournalRecord(record) => recovered.take(record, &persisted, &mut names),
             JournalItem::Damage(what) => {
-                // The rest is taken as it is, and nothing from before is replayed.
+                // The rest is used as it is, and nothing earlier is replayed.
                 recovered.replay.forget();
                 recovered.damage.push(what);
             }
         }
     }
     recovered.marks.retain(|(session, _), _| !store_scan.is_left_out(session));
-    // Where a move is undone, what the journal says of it does not count.
+    // If a move is undone, the journal's record of it does not count.
     for id in &store_scan.stayed {
         if let (Some(session), Some(store)) = (recovered.state.sessions.get_mut(id), backends.get(id)) {
             session.store = store.clone();
@@ -230,7 +232,7 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
 }
 
 impl RecoveredState {
-    /// Nothing was before.
+    /// The empty state, without a journal.
     pub fn nothing(limits: &Limits) -> Self {
         Self {
             state: State::default(),
@@ -247,17 +249,17 @@ impl RecoveredState {
         }
     }
 
-    /// The state at the journal's end, of what is not in folders alone.
+    /// The state at the journal's end, without evicted sessions.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The highest number that may have been used.
+    /// The highest sequence number that may be in use.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// The sessions that are in the middle of something.
+    /// The sessions with unfinished work.
     pub(crate) fn unfinished(&self) -> Vec<SessionUri> {
         let busy = |chat: &Chat| chat.active.is_some() || chat.steering.is_some() || !chat.queued.is_empty();
         let is_busy = |session: &&Session| {
@@ -293,8 +295,9 @@ impl RecoveredState {
         }
     }
 
-    /// The session of an event of which nothing is made: it went with the host, or its store is not there. One that
-    /// nobody knows may lie in a store that cannot be reached.
+    /// The session of an event that is skipped: it ended with the host, or its store is missing.
+    ///
+    /// An unknown session may be in a store that cannot be reached.
     fn skipped_session(&self, event: &Event, store_scan: &mut StoreScan, stores: &Stores) -> Option<SessionId> {
         let id = event.change.session()?;
         if !self.state.sessions.contains_key(id)
@@ -306,7 +309,7 @@ impl RecoveredState {
         store_scan.is_left_out(id).then(|| id.clone())
     }
 
-    /// Puts the turns back that a chat began with: the journal says only where they are.
+    /// Reads the turns that a forked chat starts with: the journal only has their location.
     async fn read_inherited(&mut self, event: &mut Event, stores: &Stores, limits: &Limits) {
         let Change::Chat(session, chat, ChatEvent::TurnsInherited { origin, turns, older }) = &mut event.change else {
             return;
@@ -377,7 +380,7 @@ impl RecoveredState {
             JournalRecord::Reserved(upto) => self.seq = self.seq.max(upto),
             JournalRecord::Jump { from, to } => {
                 self.seq = self.seq.max(to);
-                // Refusals took numbers behind the last event; nobody knows any more which.
+                // Refusals used numbers after the last event; it is unknown which.
                 self.replay.skip(from, to);
             }
             // Checked when the segments were read.
@@ -388,8 +391,9 @@ impl RecoveredState {
         }
     }
 
-    /// Whether this is about a turn that the log has whole. A host that was killed between writing the log and what is
-    /// beside it leaves such turns.
+    /// Says whether this concerns a turn that the log has completely.
+    ///
+    /// A host that was killed between writing the log and the files beside it leaves such turns.
     fn is_in_log(&self, change: &Change) -> bool {
         let Change::Chat(session, chat, event) = change else { return false };
         let chat = self.state.sessions.get(session).and_then(|session| session.chat(chat));
@@ -397,7 +401,7 @@ impl RecoveredState {
         chat.active_turn(turn).is_none() && chat.position(turn).is_some()
     }
 
-    /// A turn that the log has also says when the session was last changed, which the log does not.
+    /// Applies the time of an event whose turn the log has: the log lacks the session's last change.
     fn touch(&mut self, event: &Event) {
         let Change::Chat(session, chat, change) = &event.change else { return };
         if !change.ends_turn() && !matches!(change, ChatEvent::TurnStarted { .. }) {
@@ -416,7 +420,7 @@ impl RecoveredState {
         }
     }
 
-    /// A session that was disposed just before the host ended has no task that could say so in its folder.
+    /// Marks disposed sessions in their folders, if the host ended before their tasks could.
     async fn settle_removed(
         &mut self,
         backends: &HashMap<SessionId, StoreName>,

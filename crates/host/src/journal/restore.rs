@@ -140,8 +140,9 @@ async fn damaged_logs(
     Ok(damaged)
 }
 
-/// Cuts the beginning of a turn off the end of a log, where the journal has the turn whole: a power cut leaves it so. It is kept
-/// beside the log. The turn would otherwise be taken for one that the log has.
+/// Cuts a partial turn off the end of a log, as a power cut leaves it, if the journal has the turn whole.
+///
+/// The part is kept beside the log. The turn would otherwise count as one that the log has.
 pub(super) async fn cut_partial_turn(
     contents: &JournalContents,
     fs: &dyn SessionFs,
@@ -182,7 +183,7 @@ pub(super) async fn cut_partial_turn(
     Ok(())
 }
 
-/// The turn that a message in a log belongs to; `None` for the end of a turn, and for what belongs to none.
+/// The turn that a message in a log belongs to; `None` for the end of a turn, and for entries outside turns.
 fn turn_of(line: &[u8]) -> Option<TurnId> {
     #[derive(serde::Deserialize)]
     struct TurnLine {
@@ -197,7 +198,7 @@ fn turn_of(line: &[u8]) -> Option<TurnId> {
 
 /// The outcome of restoring a log.
 struct RestoreOutcome {
-    /// How many turns it had before.
+    /// The turns it had before.
     before: u64,
     /// Its extent now; nothing where it was left as it was.
     now: Option<LogExtent>,
@@ -534,7 +535,7 @@ fn is_of(event: &Event, chat: &ChatId) -> bool {
     matches!(&event.change, Change::Chat(_, mine, _) if mine == chat)
 }
 
-/// Whether an event is the last of something that is written to the log.
+/// Says whether an event completes something that is written to the log.
 fn is_whole(event: &Event) -> bool {
     match &event.change {
         Change::Chat(_, _, change) => change.ends_turn() || matches!(change, ChatEvent::EntryAdded(_)),
@@ -616,7 +617,7 @@ fn count(turns: u64) -> String {
 }
 
 impl JournalContents {
-    /// What cannot be read, in words.
+    /// Descriptions of everything that cannot be read.
     pub(crate) fn damage(&self) -> impl Iterator<Item = &str> {
         self.found.iter().filter_map(|found| match found {
             JournalItem::Damage(what) => Some(what.as_str()),
@@ -624,7 +625,7 @@ impl JournalContents {
         })
     }
 
-    /// The events of a session, each with its number.
+    /// The events of a session, with their sequence numbers.
     pub(super) fn events_of(&self, session: &SessionId) -> impl Iterator<Item = (u64, &Event)> {
         self.found.iter().filter_map(move |found| match found {
             JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) => {

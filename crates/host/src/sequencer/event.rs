@@ -1,4 +1,4 @@
-//! An event in its place in the order, encoded at most once per dialect.
+//! Events with their sequence number, encoded at most once per dialect.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 
-/// Who dispatched what came to be this event.
+/// The client's action that caused an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ActionOrigin {
     pub(crate) client: ClientId,
     pub(crate) client_seq: u64,
-    /// What the client's action said beyond what is understood here: it is echoed.
+    /// Unknown members of the client's action, which are echoed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) extra: Option<Extra>,
 }
 
-/// How a session and its chats are called on the wires.
+/// The names of a session and its chats in the protocols.
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(crate) uri: SessionUri,
@@ -33,7 +33,7 @@ impl Names {
         Self { uri: session.uri.clone(), ahp: uri::SessionUris::of(session) }
     }
 
-    /// The same with one more chat.
+    /// The same names with another chat.
     pub(crate) fn with(&self, row: &ChatRow) -> Self {
         let mut ahp = self.ahp.clone();
         ahp.add(&row.chat, row.uri.as_deref());
@@ -41,7 +41,7 @@ impl Names {
     }
 }
 
-/// What clients subscribe to.
+/// The resources that clients subscribe to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Resource {
     Root,
@@ -55,7 +55,7 @@ pub(crate) struct SequencedEvent {
     pub(crate) seq: u64,
     pub(crate) event: Event,
     pub(crate) origin: Option<ActionOrigin>,
-    /// How the event's session is called.
+    /// The names of the event's session.
     names: Option<Arc<Names>>,
     v1: OnceLock<Option<EncodedEvent<v1::ActionType>>>,
     /// One for each spelling.
@@ -82,7 +82,7 @@ impl SequencedEvent {
         }
     }
 
-    /// The frame that tells this event in a dialect, where the dialect and the client's version have one.
+    /// The frame of this event in a dialect, if the dialect and the client's version have one.
     pub(crate) fn frame(&self, dialect: Dialect, registry: &Registry) -> Option<Arc<str>> {
         match dialect {
             Dialect::V1 { version } => {
@@ -97,17 +97,18 @@ impl SequencedEvent {
         }
     }
 
-    /// How many bytes this event takes in a replay: itself, and the frames that were made of it. At least one is counted,
-    /// since a client that comes back will want one.
+    /// The bytes of this event in a replay: itself, and its encoded frames.
+    ///
+    /// At least one frame is counted, since a reconnecting client will need one.
     pub(crate) fn weight(&self) -> usize {
-        // What the frame of a delta has beside the text, about.
+        // The approximate size of a delta's frame beside the text.
         const DELTA_FRAME: usize = 200;
         let v1 = self.v1.get().and_then(|encoded| encoded.as_ref()).map(|encoded| encoded.frame.len());
         let ahp = self.ahp.iter().filter_map(|slot| slot.get()?.as_ref());
         let frames: usize = v1.into_iter().chain(ahp.map(|encoded| encoded.frame.len())).sum();
         let own = match self.delta() {
             Some(text) => text.len(),
-            // Anything else is rare enough to be written for nobody, only to see how long it is.
+            // Other events are rare enough to be encoded only for their length.
             None => written_length(&self.event),
         };
         size_of::<Self>() + own + if frames == 0 { own + DELTA_FRAME } else { frames }
@@ -117,7 +118,7 @@ impl SequencedEvent {
         self.v1.get_or_init(|| self.encode_v1(&self.event)).as_ref()
     }
 
-    /// The text that this event adds to a part, if that is what it does.
+    /// The text that this event adds to a part, if it is a delta.
     pub(crate) fn delta(&self) -> Option<&str> {
         match &self.event.change {
             Change::Chat(_, _, ChatEvent::TextDelta { content, .. } | ChatEvent::ReasoningDelta { content, .. }) => {
@@ -127,7 +128,7 @@ impl SequencedEvent {
         }
     }
 
-    /// Whether both add to the same part, so that one event can say what the two say.
+    /// Says whether both add to the same part, so that they can be merged.
     pub(crate) fn continues(&self, earlier: &SequencedEvent) -> bool {
         match (&earlier.event.change, &self.event.change) {
             (Change::Chat(session_a, chat_a, a), Change::Chat(session_b, chat_b, b)) => {
@@ -149,7 +150,7 @@ impl SequencedEvent {
         }
     }
 
-    /// This delta with more text and a later number: what several deltas in a row come to.
+    /// This delta with more text and a later number: the result of merging consecutive deltas.
     pub(crate) fn merged(&self, text: String, seq: u64) -> Arc<Self> {
         let mut event = self.event.clone();
         if let Change::Chat(_, _, ChatEvent::TextDelta { content, .. } | ChatEvent::ReasoningDelta { content, .. }) =
@@ -188,7 +189,7 @@ impl SequencedEvent {
     }
 }
 
-/// How long an event is as JSON.
+/// The length of an event as JSON.
 fn written_length(event: &Event) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
@@ -217,8 +218,9 @@ impl ActionOrigin {
     }
 }
 
-/// Whether an event confirms something to somebody, so that a power cut must not undo it. Text that streams does not:
-/// its last moment may be lost.
+/// Says whether an event confirms something, so that a power cut must not undo it.
+///
+/// Streamed text does not: its last moment may be lost.
 pub(crate) fn confirms(change: &Change) -> bool {
     match change {
         Change::Root(_) => false,
@@ -237,7 +239,7 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | SessionEvent::ActiveClientSet(_)
             | SessionEvent::ActiveClientRemoved(_)
             | SessionEvent::ConfigChanged { .. }
-            // It holds answers that were given for all times.
+            // It contains permissions that were given permanently.
             | SessionEvent::DetailsChanged(_)
             // A pull request that a turn made is not found again.
             | SessionEvent::CheckoutChanged(_)

@@ -1,4 +1,4 @@
-//! Letting go of sessions that nobody looks at: what is loaded follows what is open, not what there is.
+//! Eviction of idle sessions: memory depends on the sessions in use, not on all sessions.
 
 use grove_core::*;
 
@@ -6,13 +6,13 @@ use super::{EvictedSession, Resource, Sequencer};
 use crate::store::session_file;
 
 impl Sequencer {
-    /// The loaded sessions that could be let go.
+    /// The loaded sessions that could be evicted.
     pub(super) fn idle_sessions(&self) -> Vec<(SessionId, StoreName)> {
         let all = self.published.state.sessions.values().filter(|session| self.is_evictable(session));
         all.map(|session| (session.id.clone(), session.store.clone())).collect()
     }
 
-    /// Lets go of one, where that is still so. What it says in lists stays.
+    /// Evicts a session, if it is still idle. Its row in lists stays.
     pub(super) fn rest(&mut self, id: &SessionId) {
         let Some(session) = self.published.state.sessions.get(id) else { return };
         if !self.is_evictable(session) {
@@ -25,7 +25,7 @@ impl Sequencer {
         self.names.remove(id);
     }
 
-    /// Whether nobody hears of a session, its folder has all of it, and nothing runs or waits in it.
+    /// Says whether a session has no subscribers and no work, and its folder has all of it.
     fn is_evictable(&self, session: &Session) -> bool {
         let is_heard = |resource: Resource| self.subscribers.contains_key(&resource);
         let listeners = self.listeners.get(&session.id).into_iter().flatten();

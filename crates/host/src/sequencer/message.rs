@@ -1,4 +1,4 @@
-//! What the sequencer can be told, and what it answers from.
+//! The messages to the sequencer, and the data for its answers.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,35 +16,35 @@ use crate::dialect::Dialect;
 /// Events that happened together.
 pub(crate) struct Publication {
     pub(crate) events: Vec<Event>,
-    /// Whose action the first event is.
+    /// The client's action behind the first event.
     pub(crate) origin: Option<ActionOrigin>,
-    /// Turns that these events finish, to be shared with the session's task instead of kept twice.
+    /// Turns that these events finish, shared with the session's task instead of kept twice.
     pub(crate) finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
-    /// Up to where agents have been heard when this is written.
+    /// The frame cursors of agents when this is written.
     pub(crate) marks: Vec<(SessionId, ChatId, FrameCursor)>,
-    /// What becomes of it while nothing can be written.
+    /// The handling while nothing can be written.
     pub(crate) on_write_failure: WriteFailurePolicy,
     pub(crate) trace: JournalScope,
-    /// Told when all is published, or that it will not be.
+    /// Resolves when all is published, or will not be.
     pub(crate) done: Option<PublishReply>,
 }
 
-/// Told the number of a publication's last event, or that it is not published.
+/// Resolves with the sequence number of a publication's last event, or the error if it is not published.
 pub(crate) type PublishReply = oneshot::Sender<Result<u64, JournalWriteError>>;
 
-/// What of a publication is on this machine's disk when it is told.
+/// The part of a publication that is on this machine's disk when it is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalScope {
     /// All of it is in the journal.
     AllEvents,
-    /// Only that its numbers were given: the session's storage is somebody else's.
+    /// Only that its sequence numbers were used: a storage client keeps the session.
     NumbersOnly,
 }
 
-/// What becomes of a publication that cannot be written.
+/// The handling of a publication that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteFailurePolicy {
-    /// It did not happen; whoever wanted it is told.
+    /// It did not happen; the caller gets the error.
     Refuse,
     /// It did happen, and is held until it can be written.
     Hold,
@@ -57,7 +57,7 @@ pub struct JournalWriteError(pub(super) String);
 
 impl From<std::io::Error> for JournalWriteError {
     fn from(error: std::io::Error) -> Self {
-        // An error of Grove's own says itself what to do.
+        // Grove's own errors say what to do.
         match error.kind() {
             std::io::ErrorKind::Other => Self(error.to_string()),
             _ => Self(format!("{error}; free some space or repair the disk, then try again")),
@@ -65,26 +65,26 @@ impl From<std::io::Error> for JournalWriteError {
     }
 }
 
-/// Something told to one connection alone, under a number of its own: a refusal, for one.
+/// A message to one connection alone, with a sequence number of its own: a refusal, for example.
 pub(crate) struct DirectReply {
     pub(crate) connection: ConnectionId,
-    /// Makes the frame from the number.
+    /// Makes the frame from the sequence number.
     pub(crate) frame: Box<dyn FnOnce(u64) -> Option<Arc<str>> + Send>,
-    /// An answer whose place is right behind it.
+    /// An answer to be sent right after it.
     pub(crate) answer: Option<(ReplySink, Encode)>,
 }
 
-/// Where an answer goes: into the connection's queue, or to the batch that it is part of.
+/// The destination of an answer: the connection's queue, or the batch that it is part of.
 pub(crate) type ReplySink = Box<dyn FnOnce(Encode) + Send>;
 
-/// A connection that says who it is.
+/// A connection that identifies its client.
 pub(crate) struct Attach {
     pub(crate) connection: ConnectionId,
     pub(crate) queue: Arc<Queue>,
     pub(crate) client: ClientId,
     pub(crate) how: AttachMode,
     pub(crate) subscriptions: Vec<SubscriptionTarget>,
-    /// How the client calls sessions, where it calls them other than they are published.
+    /// The client's spelling of sessions, if it differs from the published one.
     pub(crate) spellings: Arc<Spellings>,
     pub(crate) answer: AttachAnswer,
     pub(crate) reply: ReplySink,
@@ -93,34 +93,34 @@ pub(crate) struct Attach {
 /// Prepares the answer to a connection that attached.
 pub(crate) type AttachAnswer = Box<dyn FnOnce(AttachOutcome<'_>) -> Encode + Send>;
 
-/// How a connection begins.
+/// The kind of attachment.
 pub(crate) enum AttachMode {
     /// For the first time, in this dialect.
     New(Dialect),
-    /// Again, having seen something; speaks what it spoke before, or this if it is not remembered.
+    /// Again, after some events; in its earlier dialect, or in this one if that is forgotten.
     Returning { seen: ReconnectPosition, unless_known: Dialect },
 }
 
-/// What a client that comes back has seen.
+/// The events that a reconnecting client has seen.
 pub(crate) enum ReconnectPosition {
-    /// Everything up to a number.
+    /// Everything up to a sequence number.
     UpTo(u64),
-    /// Everything up to a number for each subscription, in their order.
+    /// Everything up to a sequence number for each subscription, in order.
     Each(Vec<u64>),
 }
 
-/// What clients can hear of, as they name it.
+/// The target of a subscription, as clients name it.
 #[derive(Clone, Debug)]
 pub(crate) enum SubscriptionTarget {
     Root,
-    /// A session together with its main chat, under exactly this URI: what version 1 calls a session.
+    /// A session together with its main chat, under exactly this URI: a session of version 1.
     SessionWithMainChat(SessionUri),
     Session(SessionName),
     Chat(ChatName),
 }
 
 impl SubscriptionTarget {
-    /// Which session must be loaded for this to be looked at.
+    /// The session that must be loaded to read this.
     pub(crate) fn session(&self, published: &PublishedState) -> Option<SessionId> {
         match self {
             SubscriptionTarget::Root => None,
@@ -137,7 +137,7 @@ impl SubscriptionTarget {
         }
     }
 
-    /// The session, where its name says which it is.
+    /// The session, if its name identifies it.
     pub(crate) fn names_session(&self) -> Option<&SessionId> {
         match self {
             SubscriptionTarget::Session(name)
@@ -148,7 +148,7 @@ impl SubscriptionTarget {
         }
     }
 
-    /// How its subscriber spells.
+    /// The subscriber's spelling.
     pub(crate) fn spelling(&self) -> Spelling {
         match self {
             SubscriptionTarget::Root | SubscriptionTarget::SessionWithMainChat(_) => Spelling::Computed,
@@ -158,7 +158,7 @@ impl SubscriptionTarget {
     }
 }
 
-/// What a wanted name leads to.
+/// The resource that a target's name refers to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ResolvedTarget<'a> {
     Root,
@@ -168,7 +168,7 @@ pub(crate) enum ResolvedTarget<'a> {
 }
 
 impl ResolvedTarget<'_> {
-    /// The resources that this is made of.
+    /// The resources that this consists of.
     pub(super) fn resources(&self) -> Vec<Resource> {
         match self {
             ResolvedTarget::Root => vec![Resource::Root],
@@ -182,27 +182,28 @@ impl ResolvedTarget<'_> {
     }
 }
 
-/// What an attached connection is answered from.
+/// The data for the answer to an attached connection.
 pub(crate) struct AttachOutcome<'a> {
     pub(crate) published: &'a PublishedState,
-    /// Which of the subscriptions asked for it has now, in their order.
+    /// The requested subscriptions that it has now, in order.
     pub(crate) subscribed: Vec<bool>,
     pub(crate) missed: MissedEvents,
 }
 
-/// What a connection that came back has missed.
+/// The events that a reconnecting client has missed.
 pub(crate) enum MissedEvents {
-    /// All of it in its order, each with how its subscriber hears of it; `None` where it is not all there any more.
+    /// All of them in order, each in its subscriber's dialect; `None` if some are not available any more.
     Together(Option<Vec<ReplayedEvent>>),
-    /// The same for each subscription by itself.
+    /// The same for each subscription separately.
     Each(Vec<Option<Vec<ReplayedEvent>>>),
 }
 
-/// An event, and the dialect in which it is told.
+/// An event, and the dialect in which it is sent.
 pub(crate) type ReplayedEvent = (Arc<SequencedEvent>, Dialect);
 
-/// The sessions that a client calls by the protocol's plain names. What a connection can name is bounded, and past the
-/// bound it is answered in the other spelling.
+/// The sessions that a client refers to by the protocol's plain names.
+///
+/// Their number is bounded; past it the client is answered in the other spelling.
 #[derive(Debug, Default)]
 pub(crate) struct Spellings(Mutex<HashSet<SessionId>>);
 
@@ -224,26 +225,26 @@ impl Spellings {
         if self.plain().contains(session) { Spelling::Plain } else { Spelling::Computed }
     }
 
-    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
     fn plain(&self) -> MutexGuard<'_, HashSet<SessionId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What is known of a client.
+/// The sequencer's record of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientRecord {
     pub(crate) dialect: Dialect,
     pub(crate) connected: bool,
-    /// When it last came or went, in the sequencer's own count.
+    /// The time of its last connect or disconnect, in the sequencer's own count.
     pub(crate) touched: u64,
 }
 
-/// A wish to hear of a resource.
+/// A request to subscribe to a resource.
 pub(crate) struct Subscribe {
     pub(crate) connection: ConnectionId,
     pub(crate) wanted: SubscriptionTarget,
-    /// How long text may wait for more of it.
+    /// The time for which text may wait to be merged.
     pub(crate) patience: Duration,
     pub(crate) answer: SubscribeAnswer,
     pub(crate) reply: ReplySink,
@@ -258,29 +259,29 @@ pub(crate) enum SubscribeOutcome<'a> {
     TooMany,
 }
 
-/// A wish of somebody in this process to hear of sessions as they are, in no dialect.
+/// A subscription inside this process to sessions' events, in no dialect.
 pub(crate) struct Listen {
     pub(crate) what: ListenScope,
     pub(crate) listener: EventListener,
-    /// Sees the published state at the moment from which on events are heard.
+    /// Called with the published state at the moment from which on events are sent.
     pub(crate) begin: Box<dyn FnOnce(&PublishedState) + Send>,
 }
 
-/// Which events are heard.
+/// The events of an in-process subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListenScope {
     /// All of one session.
     Session(SessionId),
-    /// Of all sessions, what lists are told.
+    /// Those of all sessions that concern lists.
     News,
 }
 
-/// Where they go. The sequencer waits for nobody: an ear that is full hears no more, which its owner notices by its end.
+/// The channel of an in-process subscriber. The sequencer never waits: a full one is closed, which its owner notices.
 pub(crate) type EventListener = mpsc::Sender<Arc<SequencedEvent>>;
 
-/// What the sequencer can be told.
+/// A message to the sequencer.
 pub(crate) enum ToSequencer {
-    /// What is left of a message that was dealt with.
+    /// The rest of a message that was handled.
     Nothing,
     Publish(Publication),
     SendDirect(DirectReply),
@@ -288,32 +289,32 @@ pub(crate) enum ToSequencer {
     Subscribe(Subscribe),
     Unsubscribe(ConnectionId, SubscriptionTarget),
     Detach(ConnectionId),
-    /// A session from its folder. If it is loaded already, this one is let go.
+    /// A session from its folder. It is dropped if the session is loaded already.
     Load(Box<Session>),
-    /// A session that nobody knew, with everything that it has. If it is there already, this one is let go.
+    /// A new session with everything that it has. It is dropped if the session exists already.
     AddLoaded(Box<Session>),
-    /// A session that came from outside, all of it in its folder: it is listed from now on.
+    /// An imported session, all of it in its folder: it is listed from now on.
     AddEvicted(Box<EvictedSession>),
-    /// A session's folder has everything of it up to a number.
+    /// A session's folder has everything of it up to a sequence number.
     Persisted(SessionId, u64),
-    /// Asks which loaded sessions nobody looks at, and have nothing that runs or waits.
+    /// Lists the loaded sessions without subscribers and without work.
     ListIdle(oneshot::Sender<Vec<(SessionId, StoreName)>>),
-    /// Lets go of a loaded session, which lies in its folder as it is. One that somebody looks at stays.
+    /// Evicts a loaded session, all of which is in its folder. One with subscribers stays.
     Evict(SessionId),
-    /// Looks at the published state.
+    /// Reads the published state.
     Read(StateQuery),
-    /// Somebody in this process hears of a session from now on.
+    /// Subscribes a part of this process to sessions.
     Listen(Listen),
-    /// Asks whether a client is known.
+    /// Looks up a client.
     FindClient(ClientId, oneshot::Sender<Option<ClientRecord>>),
     /// Closes every connection: the host stops.
     CloseAll(DisconnectReason),
 }
 
-/// A look at the published state.
+/// A read of the published state.
 pub(crate) type StateQuery = Box<dyn FnOnce(&PublishedState, Counters) + Send>;
 
-/// What is going on, in numbers.
+/// The current load, in numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counters {
     pub(crate) connections: usize,

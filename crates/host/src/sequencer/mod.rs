@@ -1,8 +1,8 @@
-//! The sequencer: the one place where events get their numbers.
+//! The sequencer: the one place where events get their sequence numbers.
 //!
-//! It holds the published state. Giving a number, applying the event and handing it to the subscribers are one step;
-//! so are cutting a snapshot and subscribing. It never waits for a client: each connection's queue is bounded, and a
-//! full one closes its own connection.
+//! It holds the published state. Numbering an event, applying it and handing it to the subscribers are one step; so are
+//! taking a snapshot and subscribing. It never waits for a client: each connection's queue is bounded, and a full one
+//! closes its own connection.
 
 mod event;
 mod eviction;
@@ -32,22 +32,22 @@ use crate::dialect::Dialect;
 use crate::env::Clock;
 use crate::journal::{Journal, RecoveredState, number_at_start};
 
-/// How many messages may wait for the sequencer before their senders do.
+/// The messages that may wait for the sequencer before their senders do.
 const INBOX: usize = 1_024;
-/// How many messages are written to the journal together.
+/// The messages that are written to the journal together.
 const BATCH: usize = 256;
-/// How often others get their turn before the next batch is taken.
+/// The times that other tasks may run before the next batch is taken.
 const YIELDS: usize = 2;
-/// How many numbers are reserved at a time.
+/// The sequence numbers that are reserved at a time.
 const RESERVE: u64 = 1_000;
-/// How long to wait before a write that failed is tried again.
+/// The delay before a failed write is retried.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// Names a connection for as long as it lasts.
+/// The id of a connection while it lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ConnectionId(pub(crate) u64);
 
-/// What everybody can see, and the number of the last event in it.
+/// The state that everybody can see, and the sequence number of its last event.
 #[derive(Debug, Default)]
 pub(crate) struct PublishedState {
     pub(crate) state: State,
@@ -56,12 +56,12 @@ pub(crate) struct PublishedState {
     pub(crate) seq: u64,
 }
 
-/// A session that lies in its folder: what lists show of it.
+/// A session that is only in its folder: its row in lists.
 #[derive(Debug)]
 pub(crate) struct EvictedSession {
     /// The session without its turns.
     pub(crate) session: Session,
-    /// Whether its last turn ended in error.
+    /// Says whether its last turn ended in error.
     pub(crate) failed: bool,
 }
 
@@ -71,26 +71,26 @@ impl PublishedState {
         self.state.sessions.get(&uri.id()?).filter(|session| session.uri == *uri)
     }
 
-    /// Whether there is a session of this id, loaded or not.
+    /// Says whether there is a session of this id, loaded or not.
     pub(crate) fn is_known(&self, id: &SessionId) -> bool {
         self.state.sessions.contains_key(id) || self.evicted.contains_key(id)
     }
 
-    /// All sessions that are listed, with whether the last turn of the main chat ended in error.
+    /// All listed sessions, and whether the last turn of the main chat ended in error.
     pub(crate) fn listed(&self) -> impl Iterator<Item = (&Session, bool)> {
         let failed = |session: &Session| session.main_chat().is_some_and(|chat| chat.status() == ChatStatus::Error);
         let loaded = self.state.sessions.values().map(move |session| (session, failed(session)));
         loaded.chain(self.evicted.values().map(|evicted| (&evicted.session, evicted.failed)))
     }
 
-    /// The session that has this chat beside its main one.
+    /// The session with this chat, beside its main one.
     pub(crate) fn session_of_chat(&self, chat: &ChatId) -> Option<&Session> {
         self.listed().map(|(session, _)| session).find(|session| {
             session.catalogue.len() > 1 && session.catalogue.iter().skip(1).any(|row| row.chat == *chat)
         })
     }
 
-    /// What a name leads to, of what is loaded.
+    /// The loaded resource that a name refers to.
     pub(crate) fn find(&self, wanted: &SubscriptionTarget) -> Option<ResolvedTarget<'_>> {
         let session = |name: &SessionName| self.state.sessions.get(&name.id).filter(|session| name.fits(session));
         match wanted {
@@ -118,7 +118,7 @@ impl PublishedState {
     }
 }
 
-/// The way to the sequencer.
+/// The sender of messages to the sequencer.
 #[derive(Clone)]
 pub(crate) struct SequencerHandle(mpsc::Sender<ToSequencer>);
 
@@ -132,19 +132,19 @@ impl SequencerHandle {
         self.0.send(message).await.map_err(|_| HostStopped)
     }
 
-    /// The same without waiting: whether it was told.
+    /// Sends without waiting; returns whether it was sent.
     pub(crate) fn tell_now(&self, message: ToSequencer) -> bool {
         self.0.try_send(message).is_ok()
     }
 
-    /// The loaded sessions that nobody looks at, and that have nothing that runs or waits; each with where it lies.
+    /// The loaded sessions without subscribers and without work, with their stores.
     pub(crate) async fn idle_sessions(&self) -> Result<Vec<(SessionId, StoreName)>, HostStopped> {
         let (sender, told) = oneshot::channel();
         self.tell(ToSequencer::ListIdle(sender)).await?;
         told.await.map_err(|_| HostStopped)
     }
 
-    /// Publishes; gives what tells when it is done.
+    /// Publishes; returns a receiver that resolves when it is done.
     pub(crate) async fn publish(
         &self,
         mut publication: Publication,
@@ -163,15 +163,16 @@ impl SequencerHandle {
         self.publish(publication).await?.await.map_err(|_| HostStopped)
     }
 
-    /// What is known of a client.
+    /// The record of a client.
     pub(crate) async fn find_client(&self, client: ClientId) -> Result<Option<ClientRecord>, HostStopped> {
         let (sender, known) = oneshot::channel();
         self.tell(ToSequencer::FindClient(client, sender)).await?;
         known.await.map_err(|_| HostStopped)
     }
 
-    /// Hears of sessions from now on, beginning with a look at the published state. At most this many events may wait:
-    /// past it nothing more is heard.
+    /// Subscribes to sessions inside this process, starting with a read of the published state.
+    ///
+    /// At most this many events may wait; with more, the subscription ends.
     pub(crate) async fn listen<T: Send + 'static>(
         &self,
         what: ListenScope,
@@ -181,21 +182,21 @@ impl SequencerHandle {
         let (listener, heard) = mpsc::channel(most);
         let (sender, seen) = oneshot::channel();
         let begin = Box::new(move |published: &PublishedState| {
-            // Whoever asked may have gone meanwhile.
+            // The caller may have stopped waiting.
             sender.send(look(published)).ok();
         });
         self.tell(ToSequencer::Listen(Listen { what, listener, begin })).await?;
         Ok((seen.await.map_err(|_| HostStopped)?, heard))
     }
 
-    /// Looks at the published state, behind everything told before.
+    /// Reads the published state, after everything sent before.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         look: impl FnOnce(&PublishedState, Counters) -> T + Send + 'static,
     ) -> Result<T, HostStopped> {
         let (sender, seen) = oneshot::channel();
         let read = Box::new(move |published: &PublishedState, counters| {
-            // Whoever asked may have gone meanwhile.
+            // The caller may have stopped waiting.
             sender.send(look(published, counters)).ok();
         });
         self.tell(ToSequencer::Read(read)).await?;
@@ -203,34 +204,34 @@ impl SequencerHandle {
     }
 }
 
-/// A connection that has said who it is.
+/// A connection whose client is known.
 struct Connection {
     queue: Arc<Queue>,
     client: ClientId,
     dialect: Dialect,
-    /// What it hears of, and how each is told.
+    /// Its subscriptions, with the dialect of each.
     subscriptions: HashMap<Resource, Dialect>,
     spellings: Arc<Spellings>,
 }
 
-/// One of those who hear of a resource; holds what each event needs, so that publishing looks nothing up.
+/// A subscriber of a resource, with everything that each event needs, so that publishing looks nothing up.
 struct Subscriber {
     connection: ConnectionId,
     queue: Arc<Queue>,
     dialect: Dialect,
-    /// How long text may wait for more of it.
+    /// The time for which text may wait to be merged.
     patience: Duration,
 }
 
-/// A client that was here.
+/// A client that was connected before.
 struct RememberedClient {
     dialect: Dialect,
     connection: Option<ConnectionId>,
-    /// When it last came or went, in the sequencer's own count.
+    /// The time of its last connect or disconnect, in the sequencer's own count.
     touched: u64,
 }
 
-/// Numbers above `from` and below `to` were never given.
+/// Sequence numbers above `from` and below `to` that were never used.
 #[derive(Clone, Copy, Debug)]
 struct Jump {
     from: u64,
@@ -242,29 +243,30 @@ pub(crate) struct Sequencer {
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
     journal: Box<dyn Journal>,
-    /// What happened and could not be written yet, oldest first. At most one publication a session, since each waits
-    /// for its last.
+    /// Events that happened and could not be written yet, oldest first.
+    /// At most one publication per session, since each waits for its last.
     held: Vec<Publication>,
-    /// Numbers up to here are reserved in the journal.
+    /// Sequence numbers up to here are reserved in the journal.
     reserved: u64,
-    /// The numbers that this host passed over at its start, until the journal says so.
+    /// The sequence numbers that this host skipped at its start, until the journal has them.
     jump: Option<Jump>,
     storage: StorageHealth,
     published: PublishedState,
-    /// The first event of each session that is in the journal alone, and the last one.
+    /// The first event of each session that is only in the journal, and the last one.
     unpersisted: HashMap<SessionId, u64>,
     last_of: HashMap<SessionId, u64>,
     release_due: bool,
-    /// Events of one resource that are published and not handed out yet: within a step only.
+    /// Events of one resource that are published and not sent yet: only within a step.
     undelivered: Vec<Arc<SequencedEvent>>,
-    /// Sessions that came in with what they had, and at which number. What happened to them before is not in the replay.
+    /// Sessions that were added with their contents, and the sequence number of that. Earlier events are not in the
+    /// replay.
     entered: HashMap<SessionId, u64>,
-    /// How sessions are called, of those of which something was published.
+    /// The names of sessions with published events.
     names: HashMap<SessionId, Arc<Names>>,
     replay: ReplayWindow,
     connections: HashMap<ConnectionId, Connection>,
     subscribers: HashMap<Resource, Vec<Subscriber>>,
-    /// Those in this process who hear of one session, and of all.
+    /// The in-process subscribers of one session, and of all.
     listeners: HashMap<SessionId, Vec<EventListener>>,
     news_listeners: Vec<EventListener>,
     clients: HashMap<ClientId, RememberedClient>,
@@ -272,7 +274,7 @@ pub(crate) struct Sequencer {
 }
 
 impl Sequencer {
-    /// A sequencer that goes on where the journal ends.
+    /// A sequencer that continues at the end of the journal.
     pub(crate) fn new(
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
@@ -313,15 +315,15 @@ impl Sequencer {
         (sequencer, SequencerHandle(sender))
     }
 
-    /// Whether the journal can be written.
+    /// The health of the journal.
     pub(crate) fn storage(&self) -> StorageHealth {
         self.storage.clone()
     }
 
-    /// Works until nobody can tell it anything any more.
+    /// Runs until every sender is dropped.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
-        // The journal says from where on this host gives numbers.
+        // Writes the sequence number at which this host starts.
         self.step(&mut batch).await;
         loop {
             let received = if self.held.is_empty() {
@@ -337,7 +339,7 @@ impl Sequencer {
                 break;
             }
             self.step(&mut batch).await;
-            // Those who were told just now may have more to say: let them, so that one write serves them all.
+            // Tasks that were just answered may send more: they run first, so that one write serves them all.
             for _ in 0..YIELDS {
                 tokio::task::yield_now().await;
             }
@@ -345,7 +347,7 @@ impl Sequencer {
     }
 
     fn handle(&mut self, message: ToSequencer) {
-        // What else happens has its place behind what was published before.
+        // Other messages take effect after everything published before.
         if !matches!(message, ToSequencer::Publish(_)) {
             self.deliver();
         }
@@ -369,13 +371,13 @@ impl Sequencer {
                 }
             }
             ToSequencer::AddEvicted(evicted) => {
-                // Lists hear of it; nothing of it is in the journal, so it has no number.
+                // Lists are notified; nothing of it is in the journal, so it has no number.
                 self.notify(&SessionEvent::Listed, &evicted.session);
                 self.published.evicted.insert(evicted.session.id.clone(), *evicted);
             }
             ToSequencer::Persisted(session, upto) => self.persisted(&session, upto),
             ToSequencer::ListIdle(told) => {
-                // Whoever asked may have gone meanwhile.
+                // The caller may have stopped waiting.
                 told.send(self.idle_sessions()).ok();
             }
             ToSequencer::Evict(session) => self.rest(&session),
@@ -396,7 +398,7 @@ impl Sequencer {
                     connected: client.connection.is_some(),
                     touched: client.touched,
                 });
-                // Whoever asked may have gone meanwhile.
+                // The caller may have stopped waiting.
                 told.send(known).ok();
             }
             ToSequencer::CloseAll(reason) => {
@@ -455,7 +457,7 @@ impl Sequencer {
                 let each = attach.subscriptions.iter().zip(seen).map(|(wanted, seen)| {
                     let resources = self.published.find(wanted)?.resources();
                     let dialect = dialect.spelled(wanted.spelling());
-                    // A client that has seen nothing has nothing to which something could be added.
+                    // A client that has seen nothing has no state to add to.
                     if seen == 0 {
                         return None;
                     }
@@ -467,7 +469,7 @@ impl Sequencer {
         (attach.reply)((attach.answer)(AttachOutcome { published: &self.published, subscribed, missed }));
     }
 
-    /// The events after a number of what is wanted, where all of them are there.
+    /// The events after a sequence number for these resources, if all of them are available.
     fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<ReplayedEvent>> {
         if seen > self.published.seq || self.replay.is_skipped(seen) {
             return None;
@@ -482,8 +484,8 @@ impl Sequencer {
         }
         let events = self.replay.after(seen)?;
         let missed: Vec<_> = events.filter_map(|event| Some((event.clone(), wanted(&event.resource())?))).collect();
-        // A session or a chat that came to be meanwhile is not the one that the client knows, if it knows one of that
-        // name. A chat's beginning is told on its session's channel.
+        // A session or a chat created meanwhile is not the one that the client knows, if it knows one of that name. A
+        // chat's creation is announced on its session's channel.
         let begun = |event: &Arc<SequencedEvent>| match &event.event.change {
             Change::Session(session, SessionEvent::Created(_)) => wanted(&Resource::Session(session.clone()))
                 .or_else(|| wanted(&Resource::Chat(session.clone(), Session::MAIN_CHAT.into())))
@@ -491,7 +493,7 @@ impl Sequencer {
             Change::Session(session, SessionEvent::ChatAdded(row)) => {
                 wanted(&Resource::Chat(session.clone(), row.chat.clone())).is_some()
             }
-            // What it began with is not in the journal.
+            // Its inherited turns are not in the journal.
             Change::Chat(session, chat, ChatEvent::TurnsInherited { .. }) => {
                 wanted(&Resource::Chat(session.clone(), chat.clone())).is_some()
             }
@@ -504,7 +506,7 @@ impl Sequencer {
     }
 
     fn subscribe(&mut self, subscribe: Subscribe) {
-        // A connection that is being closed is told nothing more.
+        // A connection that is being closed gets nothing more.
         if !self.connections.contains_key(&subscribe.connection) {
             return;
         }
@@ -539,7 +541,7 @@ impl Sequencer {
         let full = connection.subscriptions.keys().filter(counts).count() >= self.config.limits.subscriptions;
         for resource in found.resources() {
             match connection.subscriptions.get_mut(&resource) {
-                // The same resource once more, perhaps under another name: from now on it is told so.
+                // The same resource again, perhaps under another name: from now on events use that name.
                 Some(known) => {
                     *known = dialect;
                     let subscribers = self.subscribers.get_mut(&resource).into_iter().flatten();
@@ -593,8 +595,9 @@ impl Sequencer {
         }
     }
 
-    /// Keeps the number of remembered clients bounded. Those longest gone go, a tenth at a time, so that the search
-    /// is not made for every newcomer.
+    /// Bounds the number of remembered clients: the ones longest gone are forgotten.
+    ///
+    /// A tenth is removed at a time, so that not every new client costs a search.
     fn forget_clients(&mut self) {
         let limit = self.config.limits.known_clients;
         if self.clients.len() <= limit {
@@ -615,15 +618,16 @@ enum AddSubscriptionOutcome {
     TooMany,
 }
 
-/// What a name that leads somewhere says of how its client names sessions.
+/// The information in a client's name for a session about its spelling.
 enum SpellingHint<'a> {
-    /// It names this session, in one of the ways.
+    /// It names this session, in one of the spellings.
     FromSession(&'a SessionId),
     NoHint,
 }
 
-/// What can be heard of under a name; nothing, where it is not one under which anything is told: a client would never
-/// know what that is about.
+/// The spelling hint of a name; `None` if no events use that name.
+///
+/// A client would not know what events under another name are about.
 fn usage<'a>(wanted: &SubscriptionTarget, found: &ResolvedTarget<'a>) -> Option<SpellingHint<'a>> {
     match (wanted, found) {
         (SubscriptionTarget::Session(name), ResolvedTarget::Session(session)) => {
@@ -632,7 +636,7 @@ fn usage<'a>(wanted: &SubscriptionTarget, found: &ResolvedTarget<'a>) -> Option<
         (SubscriptionTarget::Chat(name), ResolvedTarget::Chat(session, chat)) => {
             let names = uri::SessionUris::of(session);
             let own = names.chat(&chat.id, name.spelling());
-            // A chat that was plainly named is so in every way.
+            // A chat with a plain name is spelled the same in every way.
             let usage = match name.spelling() != Spelling::Computed && own == names.chat(&chat.id, Spelling::Computed) {
                 true => SpellingHint::NoHint,
                 false => SpellingHint::FromSession(&session.id),

@@ -1,4 +1,4 @@
-//! Publishing: an event gets its number, changes the state and goes to those who hear of it, in one step.
+//! Publishing: an event gets its number, changes the state and goes to the subscribers, in one step.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Sequencer {
             }
         }
         if let Some(done) = publication.done {
-            // Whoever waited may have gone meanwhile.
+            // The caller may have stopped waiting.
             done.send(Ok(self.published.seq)).ok();
         }
     }
@@ -34,7 +34,7 @@ impl Sequencer {
             Change::Session(id, SessionEvent::Removed) => self.published.state.sessions.get(id).cloned(),
             _ => None,
         };
-        // A chat that goes is told of under the name that it had.
+        // The removal of a chat uses the name that it had.
         let parting = match &event.change {
             Change::Session(id, SessionEvent::ChatRemoved(_)) => self.published.state.sessions.get(id).map(Names::of),
             _ => None,
@@ -51,7 +51,7 @@ impl Sequencer {
             Change::Session(_, change) if is_news(change) => Some(change),
             _ => None,
         };
-        // News have their place behind what was published before.
+        // News come after everything published before.
         if news.is_some() {
             self.deliver();
         }
@@ -111,7 +111,7 @@ impl Sequencer {
         }
     }
 
-    /// How the session of a change is called. The names are made anew only when they change.
+    /// The names of a change's session. They are rebuilt only when they change.
     fn names_for(&mut self, change: &Change) -> Option<Arc<Names>> {
         let id = change.session()?;
         let renamed = match change {
@@ -131,8 +131,9 @@ impl Sequencer {
         Some(names)
     }
 
-    /// Hands what was published in a row of one resource to those who hear of it: one push a subscriber, whatever the
-    /// number of events, and one list of frames a dialect.
+    /// Sends consecutive events of one resource to its subscribers.
+    ///
+    /// Each subscriber gets one push, whatever the number of events, and each dialect one list of frames.
     pub(super) fn deliver(&mut self) {
         let Some(first) = self.undelivered.first() else { return };
         if let Some(subscribers) = self.subscribers.get(&first.resource()) {
@@ -163,11 +164,11 @@ impl Sequencer {
             self.notify_listeners(&event);
             self.replay.push(event);
         }
-        // Only to use its room again.
+        // Only to reuse its allocation.
         self.undelivered = delivered;
     }
 
-    /// Tells those in this process who listen. Who has gone or cannot keep up is told no more.
+    /// Sends an event to in-process subscribers. One that has gone or cannot keep up is dropped.
     fn notify_listeners(&mut self, event: &Arc<SequencedEvent>) {
         let tell = |listener: &EventListener| listener.try_send(event.clone()).is_ok();
         if let Some(session) = event.event.change.session()
@@ -183,7 +184,7 @@ impl Sequencer {
         }
     }
 
-    /// Tells those who listen what is news rather than state.
+    /// Sends the subscribers notifications that are not part of the state.
     pub(super) fn notify(&self, change: &SessionEvent, session: &Session) {
         let mut frames: HashMap<Dialect, Option<Arc<str>>> = HashMap::new();
         for connection in self.connections.values() {
@@ -200,7 +201,7 @@ impl Sequencer {
     }
 
     pub(super) fn send_direct_reply(&mut self, direct_reply: DirectReply) {
-        // A number that is not reserved might be given again after a crash: without one, nothing is sent.
+        // A number that is not reserved might be used again after a crash: without one, nothing is sent.
         if self.published.seq < self.reserved {
             self.published.seq += 1;
             if let Some(connection) = self.connections.get(&direct_reply.connection)

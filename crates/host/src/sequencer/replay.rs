@@ -1,4 +1,4 @@
-//! The newest events, for clients that come back.
+//! The newest events, for reconnecting clients.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ pub(crate) struct ReplayWindow {
     max_bytes: usize,
     events: VecDeque<(Arc<SequencedEvent>, usize)>,
     bytes: usize,
-    /// Everything above this number is here.
+    /// Everything above this sequence number is here.
     complete_above: u64,
-    /// Something unknown happened since the last event.
+    /// Unknown events happened since the last one.
     gap: bool,
-    /// Numbers that were never given, oldest first: those above the first and below the second of each pair. A client that
-    /// names one heard of it from another journal.
+    /// Ranges of sequence numbers that were never used, oldest first, without their bounds.
+    /// A client that names one has it from another journal.
     skipped: VecDeque<(u64, u64)>,
 }
 
@@ -27,16 +27,16 @@ impl ReplayWindow {
         Self { max_events, max_bytes, events, bytes: 0, complete_above: from, gap: false, skipped }
     }
 
-    /// Notes that no number above `from` and below `to` is ever given.
+    /// Notes that no sequence number above `from` and below `to` is ever used.
     pub(crate) fn skip(&mut self, from: u64, to: u64) {
         match self.skipped.back_mut() {
-            // Nothing was given between the two.
+            // Nothing was published between the two.
             Some(last) if last.0 == from => last.1 = last.1.max(to),
             _ => self.skipped.push_back((from, to)),
         }
     }
 
-    /// Tells whether no event and no snapshot of this journal ever had this number.
+    /// Says whether no event and no snapshot of this journal ever had this number.
     pub(crate) fn is_skipped(&self, number: u64) -> bool {
         self.skipped.iter().any(|(from, to)| *from < number && number < *to)
     }
@@ -57,28 +57,28 @@ impl ReplayWindow {
         while self.skipped.pop_front_if(|(_, to)| *to <= self.complete_above).is_some() {}
     }
 
-    /// Everything above this number is here.
+    /// Everything above this sequence number is here.
     pub(crate) fn complete_above(&self) -> u64 {
         self.complete_above
     }
 
-    /// Says above which number everything will be here. For a window that is still empty.
+    /// Sets the number above which everything will be here, while the window is empty.
     pub(crate) fn begin_above(&mut self, seq: u64) {
         self.complete_above = seq;
     }
 
-    /// Gives up what is here, since something before what comes is missing.
+    /// Drops all events, since some between them and the next ones are missing.
     pub(crate) fn forget(&mut self) {
         if let Some((last, _)) = self.events.back() {
             self.complete_above = last.seq;
         }
         self.events.clear();
         self.bytes = 0;
-        // The next event is the first of which is known that nothing is missing behind it.
+        // Only the next event is known to have nothing missing after it.
         self.gap = true;
     }
 
-    /// The events after `seen`, oldest first, where all of them are here.
+    /// The events after `seen`, oldest first, if all of them are here.
     pub(crate) fn after(&self, seen: u64) -> Option<impl Iterator<Item = &Arc<SequencedEvent>>> {
         (seen >= self.complete_above).then(|| {
             let first = self.events.partition_point(|(event, _)| event.seq <= seen);

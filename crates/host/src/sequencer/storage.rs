@@ -1,10 +1,10 @@
-//! Whether the journal can be written, for those who ask how the host is.
+//! The health of the journal, for status reports.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::JournalWriteError;
 
-/// Why the journal could not be written at the last try, if it could not. Clones are the same.
+/// The reason why the last write to the journal failed, if it did. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StorageHealth(Arc<Mutex<Option<String>>>);
 
@@ -17,7 +17,7 @@ impl StorageHealth {
         *self.reason() = None;
     }
 
-    /// Notes a failure. Gives whether the reason is a new one.
+    /// Notes a failure. Returns whether the reason is a new one.
     pub(super) fn fails(&self, error: &JournalWriteError) -> bool {
         let reason = Some(error.to_string());
         let mut known = self.reason();
@@ -26,7 +26,7 @@ impl StorageHealth {
         is_new
     }
 
-    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
     fn reason(&self) -> MutexGuard<'_, Option<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! The way through the journal: nothing happens before it is written.
+//! Writing to the journal: nothing happens before it is written.
 
 use grove_core::SessionId;
 
@@ -9,17 +9,17 @@ use super::{
 use crate::config::Durability;
 use crate::journal::{JournalRecordRef, SyncMode};
 
-/// What is to be written of a batch.
+/// The bytes to write for a batch.
 pub(super) struct JournalBatch {
     bytes: Vec<u8>,
     sync: SyncMode,
-    /// Up to where numbers are reserved once it is written.
+    /// The end of the reserved sequence numbers once it is written.
     reserved: u64,
     last_seq: u64,
 }
 
 impl Sequencer {
-    /// Writes what a batch of messages makes happen, then lets it happen.
+    /// Writes the events of a batch of messages, then applies them.
     pub(super) async fn step(&mut self, batch: &mut Vec<ToSequencer>) {
         let written = match self.lines(batch) {
             Ok(lines) if lines.bytes.is_empty() => Ok(lines.reserved),
@@ -65,7 +65,7 @@ impl Sequencer {
         }
     }
 
-    /// Notes that a session's folder has everything up to a number.
+    /// Notes that a session's folder has everything up to a sequence number.
     pub(super) fn persisted(&mut self, session: &SessionId, upto: u64) {
         match self.last_of.get(session) {
             Some(last) if *last > upto => {
@@ -82,8 +82,9 @@ impl Sequencer {
         self.release_due = true;
     }
 
-    /// The lines that a batch adds to the journal. Numbers are given here in the order in which [`Self::handle`] gives
-    /// them.
+    /// The lines that a batch adds to the journal.
+    ///
+    /// Sequence numbers are assigned here in the same order as in [`Self::handle`].
     pub(super) fn lines(&self, batch: &[ToSequencer]) -> serde_json::Result<JournalBatch> {
         let mut lines = Vec::new();
         let mut sync = SyncMode::Later;
@@ -142,7 +143,7 @@ impl Sequencer {
             }
         }
         if let Some(Jump { from, to }) = self.jump {
-            // Before everything that has a number behind it. Sessions' folders name such numbers, too.
+            // Before everything that has a later number. Sessions' folders contain such numbers, too.
             let mut jump = Vec::new();
             JournalRecordRef::Jump { from, to }.write(&mut jump)?;
             lines.splice(..0, jump);
@@ -162,7 +163,7 @@ impl Sequencer {
         Ok(JournalBatch { bytes: lines, sync, reserved, last_seq: seq })
     }
 
-    /// Takes a publication out of a message that cannot be written: it is refused, or held for the next try.
+    /// Takes a publication out of a message that cannot be written: it is refused, or held for the next attempt.
     pub(super) fn withhold(&mut self, message: &mut ToSequencer, error: &JournalWriteError) {
         if !matches!(message, ToSequencer::Publish(_)) {
             return;
@@ -170,7 +171,7 @@ impl Sequencer {
         let ToSequencer::Publish(publication) = std::mem::replace(message, ToSequencer::Nothing) else { return };
         match (publication.on_write_failure, publication.done) {
             (WriteFailurePolicy::Refuse, Some(done)) => {
-                // Whoever wanted it may have gone meanwhile.
+                // The caller may have stopped waiting.
                 done.send(Err(error.clone())).ok();
             }
             (WriteFailurePolicy::Refuse, None) => {}

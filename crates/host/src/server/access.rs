@@ -1,4 +1,4 @@
-//! Who is let in: the token, the `Host` header, the `Origin`.
+//! Access control: the token, the `Host` header, the `Origin`.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -12,22 +12,22 @@ use super::admission::Authentication;
 use super::page_access::PageKey;
 use crate::env::Random;
 
-/// The names that loopback has.
+/// The names of loopback.
 const LOOPBACK_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// The secret that opens the host. It is never shown by `Debug`.
+/// The secret that gives access to the host. It is never shown by `Debug`.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one, from 32 random bytes.
+    /// Generates a token from 32 random bytes.
     pub fn generate(random: &dyn Random) -> std::io::Result<Self> {
         let mut bytes = [0; 32];
         random.fill(&mut bytes)?;
         Ok(Self(hex::encode(bytes)))
     }
 
-    /// One that was kept. It must be long enough to be a secret.
+    /// Parses a stored token. It must be long enough to be a secret.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         (text.len() >= 32 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())).then(|| Self(text.to_owned()))
@@ -38,7 +38,7 @@ impl Token {
         &self.0
     }
 
-    /// Compares in a time that says nothing about where a guess is wrong.
+    /// Compares in constant time.
     fn matches(&self, guess: &str) -> bool {
         self.0.as_bytes().ct_eq(guess.as_bytes()).into()
     }
@@ -50,19 +50,19 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// What a request must bring.
+/// The requirements for a request.
 #[derive(Clone, Debug)]
 pub struct AccessPolicy {
     key: AccessKey,
     names: AllowedHostNames,
-    /// What an origin begins with.
+    /// The scheme at the beginning of an origin.
     scheme: &'static str,
 }
 
 #[derive(Clone, Debug)]
 enum AccessKey {
     Token(Token),
-    /// Who gets as far as this may come in.
+    /// Everybody who can connect has access.
     NotRequired,
 }
 
@@ -70,18 +70,18 @@ enum AccessKey {
 enum AllowedHostNames {
     /// The values of `Host` that mean this host.
     These(Vec<String>),
-    /// Other machines may call it what they like.
+    /// Other machines may use any name.
     Any,
 }
 
-/// Whether what is said to other machines can be read on the way.
+/// Says whether traffic to other machines can be read on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportSecurity {
     Tls,
     None,
 }
 
-/// Why a request is turned away.
+/// The reason why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AccessError {
     #[error("exactly one Host header is needed")]
@@ -134,7 +134,7 @@ impl IntoResponse for AccessError {
 }
 
 impl AccessPolicy {
-    /// Access to a host that listens on a loopback address, under the names that loopback has.
+    /// Access to a host that listens on a loopback address, under the names of loopback.
     pub fn loopback(token: Token, address: SocketAddr) -> Self {
         let port = address.port();
         let mut hosts: Vec<String> = LOOPBACK_NAMES.iter().map(|name| format!("{name}:{port}")).collect();
@@ -145,8 +145,9 @@ impl AccessPolicy {
         Self { key: AccessKey::Token(token), names: AllowedHostNames::These(hosts), scheme: "http://" }
     }
 
-    /// Access for other machines. Which name they use is not known here, so an origin must only be the host itself;
-    /// what keeps everybody else out is the token.
+    /// Access for other machines, by the token.
+    ///
+    /// Their name for this host is unknown, so an origin only has to be the host itself.
     pub fn remote(token: Token, privacy: TransportSecurity) -> Self {
         let scheme = match privacy {
             TransportSecurity::Tls => "https://",
@@ -155,8 +156,9 @@ impl AccessPolicy {
         Self { key: AccessKey::Token(token), names: AllowedHostNames::Any, scheme }
     }
 
-    /// Access through a socket that the system opens for its owner alone ([`UnixSocket`](super::UnixSocket)): who could
-    /// read the token anyhow needs none. No browser gets there.
+    /// Access through a socket that the system opens for its owner alone ([`UnixSocket`](super::UnixSocket)).
+    ///
+    /// It needs no token: this user can read the token anyhow. Browsers cannot connect to it.
     pub fn owner() -> Self {
         Self {
             key: AccessKey::NotRequired,
@@ -165,7 +167,7 @@ impl AccessPolicy {
         }
     }
 
-    /// Whether those who connect are strangers until they show the token.
+    /// Says whether connections have to authenticate.
     pub(super) fn proof(&self) -> Authentication {
         match self.key {
             AccessKey::Token(_) => Authentication::Required,
@@ -173,8 +175,10 @@ impl AccessPolicy {
         }
     }
 
-    /// Whether the request is meant for us and comes from no foreign page. A page elsewhere can make a browser
-    /// connect to loopback, under a name of its own or with its own origin; neither gets past here.
+    /// Checks that the request is meant for this host and comes from no other site's page.
+    ///
+    /// Such a page can make a browser connect to loopback, under a name of its own or with its own origin; both are
+    /// rejected.
     pub(super) fn check_source(&self, headers: &HeaderMap) -> Result<(), AccessError> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(AccessError::HostCount) };
@@ -195,7 +199,7 @@ impl AccessPolicy {
         Ok(())
     }
 
-    /// Whether the request holds the token, as a bearer or in its query.
+    /// Checks the token of a request, as a bearer or in its query.
     pub(super) fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), AccessError> {
         if self.check_bearer(headers).is_ok() {
             return Ok(());
@@ -206,18 +210,19 @@ impl AccessPolicy {
         }
     }
 
-    /// Whether the request holds the token as a bearer.
+    /// Checks the token of a request as a bearer.
     pub(super) fn check_bearer(&self, headers: &HeaderMap) -> Result<(), AccessError> {
         if self.opens(bearer(headers).unwrap_or_default()) { Ok(()) } else { Err(AccessError::Bearer) }
     }
 
-    /// The key for pages of the origin that a request names. [`check_source`](Self::check_source) comes first: it refuses
-    /// names that are not this host's.
+    /// The key for pages of the origin that a request names.
+    ///
+    /// [`check_source`](Self::check_source) comes first: it refuses names that are not this host's.
     pub(super) fn page_key(&self, headers: &HeaderMap) -> Result<PageKey, AccessError> {
         let AccessKey::Token(token) = &self.key else { return Err(AccessError::NoPage) };
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or(AccessError::HostCount)?;
         let host = host.to_ascii_lowercase();
-        // Otherwise a program on a loopback port could have a proof for that port from here: any name is taken here.
+        // Otherwise a program on a loopback port could get a proof for that port here, since any name is accepted here.
         if matches!(self.names, AllowedHostNames::Any) && self.scheme == "http://" && is_loopback_name(&host) {
             return Err(AccessError::LoopbackName);
         }
@@ -232,16 +237,18 @@ impl AccessPolicy {
     }
 }
 
-/// Tells names of loopback, under which a loopback listener serves its page, from others. The name is in lower case.
+/// Says whether a name, in lower case, is one of loopback, under which a loopback listener serves its page.
 fn is_loopback_name(host: &str) -> bool {
     LOOPBACK_NAMES
         .iter()
         .any(|name| host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')))
 }
 
-/// Refuses a request whose end is not certain. A proxy that goes by another header than this server would take the
-/// rest of the body for the next request. The HTTP parser hides a Content-Length behind a Transfer-Encoding, so the latter is
-/// refused as such: the few requests that have a body are short.
+/// Refuses a request whose end is ambiguous.
+///
+/// A proxy that uses another header than this server would take the rest of the body for the next request. The HTTP
+/// parser hides a Content-Length behind a Transfer-Encoding, so the latter is refused as such: the few requests with a
+/// body are short.
 pub(super) fn check_length(headers: &HeaderMap) -> Result<(), AccessError> {
     if headers.contains_key(header::TRANSFER_ENCODING) {
         return Err(AccessError::TransferEncoding);
@@ -257,7 +264,7 @@ pub(super) fn check_length(headers: &HeaderMap) -> Result<(), AccessError> {
     Ok(())
 }
 
-/// The token that a request brings as a bearer.
+/// The bearer token of a request.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())

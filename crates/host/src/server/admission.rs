@@ -1,8 +1,8 @@
-//! Who is at the door, and who has come in.
+//! Admission: bounds for connections before and after they authenticate.
 //!
-//! Whoever connects over a network is a stranger until they show a token. Strangers wait on the doorstep of their listener,
-//! which is small: where it is full, the one who has waited longest goes, so that many who say nothing keep nobody out and use
-//! up nothing. Those who came in have one of the host's places.
+//! A connection over a network is pending until it shows a token. Each listener has few slots for pending connections;
+//! if they are full, the oldest is closed. So many silent connections keep nobody out and use up nothing. Authenticated
+//! connections have one of the host's slots.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// The places for those who came in. Clones are the same.
+/// The slots for authenticated connections. Clones share them.
 ///
 /// A token has a share of them, so that its holder cannot keep out the holders of others. The owner of the host has
-/// places beside them, which no token opens: there is always a way in through the host's own socket.
+/// additional slots, which no token gives access to: the host's own socket always works.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionSlots {
     common: Arc<Semaphore>,
@@ -24,7 +24,7 @@ pub(super) struct ConnectionSlots {
     limits: ConnectionSlotLimits,
 }
 
-/// How many places there are.
+/// The numbers of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ConnectionSlotLimits {
     pub(super) all: usize,
@@ -32,12 +32,12 @@ pub(super) struct ConnectionSlotLimits {
     pub(super) owner: usize,
 }
 
-/// Identifies the token that opened the host, without holding the token itself.
+/// Identifies the token of a connection, without holding the token itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum TokenId {
     /// The host's own.
     Host,
-    /// A digest of one that is good for one thing alone.
+    /// A digest of a lease's token.
     Lease([u8; 32]),
 }
 
@@ -47,7 +47,7 @@ impl TokenId {
     }
 }
 
-/// A place, for as long as somebody holds it.
+/// A slot, until the last clone is dropped.
 pub(crate) type ConnectionSlot = Arc<ConnectionPermit>;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(crate) struct ConnectionPermit {
     _share: Option<TokenSlot>,
 }
 
-/// One of a token's places.
+/// One of a token's slots.
 #[derive(Debug)]
 struct TokenSlot {
     tokens: Arc<Mutex<HashMap<TokenId, usize>>>,
@@ -75,7 +75,7 @@ impl Drop for TokenSlot {
     }
 }
 
-/// All places are taken.
+/// All slots are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConnectionLimitReached {
     #[error("{limit} connections are open, and no more are taken: close one and try again")]
@@ -94,7 +94,7 @@ impl ConnectionSlots {
         }
     }
 
-    /// A place for somebody who showed a token.
+    /// Takes a slot for a connection with a token.
     fn take(&self, token: TokenId) -> Result<ConnectionSlot, ConnectionLimitReached> {
         let full = ConnectionLimitReached::Host { limit: self.limits.all };
         let permit = self.common.clone().try_acquire_owned().map_err(|_| full)?;
@@ -109,14 +109,14 @@ impl ConnectionSlots {
         Ok(Arc::new(ConnectionPermit { _permit: permit, _share: share }))
     }
 
-    /// A place for the owner.
+    /// Takes a slot for the owner.
     fn take_as_owner(&self) -> Result<ConnectionSlot, ConnectionLimitReached> {
         let permit = self.common.clone().try_acquire_owned().or_else(|_| self.owners.clone().try_acquire_owned());
         let permit = permit.map_err(|_| ConnectionLimitReached::Host { limit: self.limits.all + self.limits.owner })?;
         Ok(Arc::new(ConnectionPermit { _permit: permit, _share: None }))
     }
 
-    /// Waits until nobody has one.
+    /// Waits until all slots are free.
     pub(super) async fn all_free(&self) {
         for (places, count) in [(&self.common, self.limits.all), (&self.owners, self.limits.owner)] {
             let all = u32::try_from(count).unwrap_or(u32::MAX);
@@ -132,42 +132,42 @@ impl IntoResponse for ConnectionLimitReached {
     }
 }
 
-/// Where strangers wait. Clones are the same.
+/// The pending connections of a listener. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct PendingConnections {
     limit: usize,
     waiting: Arc<Mutex<PendingQueue>>,
-    /// Somebody has left.
+    /// Signals that a connection has ended.
     left: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct PendingQueue {
     next: u64,
-    /// Who waits, the one who has waited longest first, and how they are told to go.
+    /// The pending connections, oldest first, with the senders that close them.
     unauthenticated_connections: BTreeMap<u64, oneshot::Sender<()>>,
-    /// How many are there, with those who were told to go and are about to.
+    /// Their number, including those that are being closed.
     present: usize,
 }
 
-/// A stranger on the doorstep, until this is dropped.
+/// A pending connection, until this is dropped.
 #[derive(Debug)]
 pub(super) struct PendingConnection {
     pending_connections: PendingConnections,
     number: u64,
 }
 
-/// Tells a stranger to go.
+/// Tells a pending connection to close.
 #[derive(Debug)]
 pub(crate) struct Rejected(Option<oneshot::Receiver<()>>);
 
 impl PendingConnections {
-    /// For at most so many, and for one at least.
+    /// For at most so many, and at least one.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit: limit.max(1), waiting: Arc::default(), left: Arc::default() }
     }
 
-    /// Somebody comes. Where it is full, the one who has waited longest has to go.
+    /// Adds a connection. If the slots are full, the oldest is closed.
     pub(super) fn enter(&self) -> (PendingConnection, Rejected) {
         let (sender, receiver) = oneshot::channel();
         let mut waiting = self.waiting();
@@ -175,7 +175,7 @@ impl PendingConnections {
         waiting.next += 1;
         while waiting.unauthenticated_connections.len() >= self.limit {
             let Some((_, oldest)) = waiting.unauthenticated_connections.pop_first() else { break };
-            // They may have gone by themselves.
+            // It may have ended by itself.
             oldest.send(()).ok();
             tracing::debug!(limit = self.limit, "a connection that showed no token gives way to the next");
         }
@@ -184,17 +184,19 @@ impl PendingConnections {
         (PendingConnection { pending_connections: self.clone(), number }, Rejected(Some(receiver)))
     }
 
-    /// Waits until those who were told to go are gone. Whoever lets somebody in at the door waits for it before the next one
-    /// comes: otherwise those who come faster than others go would be without a bound.
+    /// Waits until closing connections have ended.
+    ///
+    /// A listener waits for it before it accepts the next one: otherwise connections that come faster than others end
+    /// would be unbounded.
     pub(super) async fn settled(&self) {
-        // Who leaves between the look and the wait is remembered by it.
+        // `Notify` remembers a connection that ends between the check and the wait.
         while self.waiting().present > self.limit {
             self.left.notified().await;
         }
     }
 
     fn waiting(&self) -> MutexGuard<'_, PendingQueue> {
-        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -210,13 +212,13 @@ impl Drop for PendingConnection {
 }
 
 impl Rejected {
-    /// Waits until the stranger has to go, which never happens to somebody who came in.
+    /// Waits until the connection has to close, which never happens once it is authenticated.
     pub(crate) async fn signaled(&mut self) {
         let signaled = match &mut self.0 {
             Some(signaled) => signaled.await.is_ok(),
             None => false,
         };
-        // It is asked once.
+        // It is polled once.
         self.0 = None;
         if !signaled {
             std::future::pending().await
@@ -224,14 +226,14 @@ impl Rejected {
     }
 }
 
-/// Whether somebody has to show a token before they come in.
+/// Says whether a connection has to show a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Authentication {
     Required,
     NotRequired,
 }
 
-/// Somebody who is connected. Clones are the same.
+/// A connected client. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Admission {
     places: ConnectionSlots,
@@ -242,14 +244,14 @@ pub(crate) struct Admission {
 enum AdmissionState {
     Pending {
         _stranger: PendingConnection,
-        /// The place that the connection already has as a carrier of bytes.
+        /// The slot that the connection already has as a carrier of bytes.
         place: Option<ConnectionSlot>,
     },
     Admitted(ConnectionSlot),
 }
 
 impl Admission {
-    /// Somebody who has to show a token first.
+    /// A client that has to show a token first.
     pub(super) fn pending_connection(
         places: ConnectionSlots,
         pending_connections: &PendingConnections,
@@ -259,7 +261,7 @@ impl Admission {
         (Self { places, admission_state: Arc::new(Mutex::new(admission_state)) }, rejected)
     }
 
-    /// Somebody whose bytes a program carries that has a place itself.
+    /// A client whose bytes are carried by a program that has a slot itself.
     pub(super) fn carried(
         places: ConnectionSlots,
         place: ConnectionSlot,
@@ -270,14 +272,15 @@ impl Admission {
         (Self { places, admission_state: Arc::new(Mutex::new(admission_state)) }, rejected)
     }
 
-    /// Somebody who needs none.
+    /// A client that needs no token.
     pub(super) fn admitted(places: ConnectionSlots) -> Result<(Self, Rejected), ConnectionLimitReached> {
         let admission_state = AdmissionState::Admitted(places.take_as_owner()?);
         Ok((Self { places, admission_state: Arc::new(Mutex::new(admission_state)) }, Rejected(None)))
     }
 
-    /// They have shown what opens the host. A WebSocket outlives the HTTP connection that it began as, so the place is given
-    /// to whoever keeps it.
+    /// Admits a client that has authenticated.
+    ///
+    /// A WebSocket outlives the HTTP connection that it started as, so the caller keeps the slot.
     pub(crate) fn admit(&self, token: TokenId) -> Result<ConnectionSlot, ConnectionLimitReached> {
         let mut admission_state = self.admission_state.lock().unwrap_or_else(PoisonError::into_inner);
         let place = match &*admission_state {
@@ -314,7 +317,7 @@ mod tests {
         drop(third);
         let mut fifth = Admission::pending_connection(places.clone(), &pending_connections);
         assert!(!is_rejected(&mut fourth) && !is_rejected(&mut fifth), "one has gone by itself");
-        // A place is held until the last who has it lets go.
+        // A slot is in use until its last holder drops it.
         fourth.0.admit(TokenId::Host).unwrap();
         drop(first);
         assert_eq!(fifth.0.admit(TokenId::Host).unwrap_err(), ConnectionLimitReached::Host { limit: 2 });

@@ -1,4 +1,4 @@
-//! Who uses the host, and when nobody has for a while.
+//! The clients of the host, and the time without any.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,20 +7,20 @@ use std::time::Duration;
 use crate::host::Host;
 use crate::sequencer::HostStopped;
 
-/// How often to look, at most and at least.
+/// The shortest and the longest interval between two checks.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The clients that came and went.
+/// The clients that connected and disconnected.
 #[derive(Debug, Default)]
 pub(super) struct ClientActivity {
-    /// How many are here, whether they have said who they are or not.
+    /// The connected clients, identified or not.
     here: AtomicUsize,
-    /// How often somebody came: one who came and went between two looks was there too.
+    /// The number of connects: it also counts a client that came and left between two checks.
     ever: AtomicU64,
 }
 
-/// A client, for as long as this is held.
+/// Counts as a client until it is dropped.
 #[derive(Debug)]
 pub(super) struct ActivityGuard(Arc<ClientActivity>);
 
@@ -31,14 +31,14 @@ impl ClientActivity {
         ActivityGuard(self.clone())
     }
 
-    /// Somebody is about to come.
+    /// Counts a client that is about to connect.
     pub(super) fn announced(&self) {
         self.ever.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Waits until there has been no client and no turn for this long.
     ///
-    /// Time is counted in sleeps instead of read from the clock: a machine that slept all night was not idle.
+    /// Time is counted in sleeps instead of read from the clock: a machine that was suspended all night was not idle.
     pub(super) async fn over(&self, host: &Host, patience: Duration) -> Result<(), HostStopped> {
         let step = (patience / 10).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
         let mut quiet = Duration::ZERO;
@@ -62,7 +62,7 @@ impl ClientActivity {
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
         self.0.here.fetch_sub(1, Ordering::Relaxed);
-        // The time without clients begins now.
+        // The time without clients starts now.
         self.0.announced();
     }
 }

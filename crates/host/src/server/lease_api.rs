@@ -1,4 +1,4 @@
-//! What programs that hooks run may do: the tree of one chat, by a token of their own, one request at a time.
+//! Requests of programs that hooks run: the tree of one chat, by a lease's token, one request at a time.
 
 use axum::body::to_bytes;
 use axum::extract::{Extension, Request, State};
@@ -12,10 +12,10 @@ use super::access::bearer;
 use super::{AccessError, Admission, ListenerState, TokenId};
 use crate::dialect::x_grove::{self, MessageShape};
 
-/// How large such a request may be.
+/// The largest request.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
-/// Answers a JSON-RPC request with an `x-grove/` method about the chat that the token opens.
+/// Answers a JSON-RPC request with an `x-grove/` method about the chat of the token.
 pub(super) async fn answer(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,
@@ -24,7 +24,7 @@ pub(super) async fn answer(
     let token = bearer(request.headers()).map(str::to_owned);
     let place = token.as_deref().and_then(|token| server.host.0.leases.place(token));
     let (Some(token), Some(place)) = (token, place) else { return AccessError::Bearer.into_response() };
-    // A summary takes its time, and no stranger may cut it short.
+    // A summary takes long, and no pending connection may displace it.
     if let Err(full) = client_admission.admit(TokenId::lease(&token)) {
         return full.into_response();
     }
@@ -51,8 +51,9 @@ pub(super) async fn answer(
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], answer).into_response()
 }
 
-/// Whether such a token opens it: what looks at the chat's tree, or changes it. There is no arm for the rest, so that
-/// somebody decides about each method that is added.
+/// Says whether a lease permits a method: those that read or change the chat's tree.
+///
+/// The match is exhaustive, so that every new method needs a decision.
 fn is_open(method: Method) -> bool {
     match method {
         Method::Tree

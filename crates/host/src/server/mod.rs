@@ -43,11 +43,11 @@ use crate::env::{Env, Listener, Stream};
 use crate::host::Host;
 use crate::sequencer::HostStopped;
 
-/// How long a client may take to send a request's head.
+/// The time in which a client must send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much a request's head may have.
+/// The largest head of a request.
 const HEAD_BYTES: usize = 16 << 10;
-/// How long to wait after `accept` failed, as it does when the process has too many files open.
+/// The pause after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
@@ -64,7 +64,7 @@ struct ListenerState {
     places: ConnectionSlots,
 }
 
-/// A host that is served.
+/// A host that is being served.
 pub struct HostServer {
     host: Host,
     page: Option<Arc<WebPage>>,
@@ -81,8 +81,10 @@ impl std::fmt::Debug for HostServer {
 }
 
 impl HostServer {
-    /// Accepts connections on one more listener from now on, in a task of its own. All listeners share the limit of
-    /// connections, and tickets of one are good at another. Those who have not shown the token yet are bounded for each.
+    /// Accepts connections on another listener, in a task of its own.
+    ///
+    /// All listeners share the limit of connections, and tickets of one are valid at another. Unauthenticated
+    /// connections are bounded for each listener.
     pub fn listen(&self, access: AccessPolicy, mut listener: Box<dyn Listener>) {
         let access = Arc::new(access);
         let server = ListenerState {
@@ -110,12 +112,12 @@ impl HostServer {
         }));
     }
 
-    /// The doorstep of a listener.
+    /// The pending connections of a listener.
     fn pending_connections(&self) -> PendingConnections {
         PendingConnections::new(self.host.0.config.limits.unauthenticated_connections)
     }
 
-    /// Waits until nobody is left who came in.
+    /// Waits until no authenticated connection is left.
     pub async fn drained(&self) {
         self.places.all_free().await;
     }
@@ -126,7 +128,7 @@ impl HostServer {
     }
 }
 
-/// The next connection; nothing when the listener is gone.
+/// The next connection; `None` when the listener has ended.
 async fn accepted(listener: &mut dyn Listener, env: &Env) -> Option<Box<dyn Stream>> {
     loop {
         match listener.accept().await {
@@ -140,7 +142,7 @@ async fn accepted(listener: &mut dyn Listener, env: &Env) -> Option<Box<dyn Stre
     }
 }
 
-/// Somebody who has just connected; nobody where there is no place for them.
+/// The admission of a new connection; `None` if there is no slot for it.
 fn arrived(
     places: &ConnectionSlots,
     pending_connections: &PendingConnections,
@@ -154,12 +156,12 @@ fn arrived(
     }
 }
 
-/// Accepts connections on `listener` from now on, in a task of its own.
+/// Accepts connections on `listener`, in a task of its own.
 pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> HostServer {
     serve_all(host, access, None, listener)
 }
 
-/// Like [`serve`], and gives a web page to browsers.
+/// Like [`serve`], and serves a web page to browsers.
 pub fn serve_with_page(host: Host, access: AccessPolicy, page: WebPage, listener: Box<dyn Listener>) -> HostServer {
     serve_all(host, access, Some(Arc::new(page)), listener)
 }
@@ -203,7 +205,7 @@ async fn serve_stream(stream: Box<dyn Stream>, router: Router, client_admission:
 }
 
 impl ListenerState {
-    /// Checks a page's answer, and gives the message that proves the host to the page.
+    /// Checks a page's answer, and returns the message that proves the host to the page.
     fn answered(&self, headers: &HeaderMap, page: &ChallengeResponse) -> Result<String, AccessError> {
         let key = self.access.page_key(headers)?;
         let is_right = key.accepts(page) && self.challenges.redeem(&page.challenge);
@@ -225,7 +227,7 @@ fn router(server: ListenerState) -> Router {
         .with_state(server)
 }
 
-/// Nothing is served to a request whose `Host` or `Origin` is not ours, or whose end others could see elsewhere.
+/// Rejects requests whose `Host` or `Origin` is not ours, or whose end is ambiguous.
 async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
     let checked = check_length(request.headers());
     let mut response = match checked.and_then(|()| server.access.check_source(request.headers())) {
@@ -233,7 +235,7 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
         Err(refusal) => refusal.into_response(),
     };
     if checked.is_err() {
-        // What follows may be a part of it.
+        // The next bytes may be part of it.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -242,14 +244,14 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
     response
 }
 
-/// A file of the page, where there is one of that name.
+/// A file of the page, if there is one of that name.
 async fn page(State(server): State<ListenerState>, request: Request) -> Response {
     let page = server.page.filter(|_| matches!(*request.method(), Method::GET | Method::HEAD));
     let answer = page.and_then(|page| page.answer(request.uri().path(), request.headers()));
     answer.unwrap_or_else(|| (StatusCode::NOT_FOUND, "there is nothing here\n").into_response())
 }
 
-/// The page for browsers, the protocol for those who ask for a WebSocket.
+/// The page for browsers, the protocol for WebSocket requests.
 async fn page_or_upgrade(
     state: State<ListenerState>,
     client_admission: Extension<Admission>,
@@ -262,7 +264,7 @@ async fn page_or_upgrade(
     }
 }
 
-/// Gives a ticket to those who hold the token.
+/// Issues a ticket to a client with the token.
 async fn issue_ticket(State(server): State<ListenerState>, request: Request) -> Response {
     if let Err(refusal) = server.access.check_bearer(request.headers()) {
         return refusal.into_response();
@@ -280,8 +282,9 @@ async fn issue_ticket(State(server): State<ListenerState>, request: Request) -> 
     ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
 }
 
-/// Proves to a page that this host knows the token, and gives the challenge that the page has to answer. Nobody needs a
-/// token to ask; a `POST` because a browser then says where the page comes from.
+/// Proves to a page that this host knows the token, and issues the challenge that the page has to answer.
+///
+/// It needs no token. It is a `POST` so that a browser sends the page's origin.
 async fn prove(State(server): State<ListenerState>, request: Request) -> Response {
     let key = match server.access.page_key(request.headers()) {
         Ok(key) => key,
@@ -306,12 +309,12 @@ async fn prove(State(server): State<ListenerState>, request: Request) -> Respons
     }
 }
 
-/// How much of what was found damaged at the start is told one by one.
+/// The items of damage at the start that are reported individually.
 const MAX_DAMAGE_REPORTED: usize = 50;
 /// How many sessions in which everything is allowed are named.
 const ALLOW_ALL_TOLD: usize = 50;
 
-/// Says that the host is alive; to those who hold the token, also what it is doing.
+/// Says that the host is alive; to clients with the token, also its status.
 async fn healthz(State(server): State<ListenerState>, request: Request) -> Response {
     if server.access.check_token(request.headers(), request.uri().query()).is_err() {
         return Json(serde_json::json!({"status": "ok"})).into_response();
@@ -351,7 +354,7 @@ async fn upgrade(
     let Some(key) = websocket_key(request.headers()) else {
         return (StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13\n").into_response();
     };
-    // A ticket or a challenge is used up by what it opens, and by nothing else.
+    // A ticket or a challenge is used up only by opening a WebSocket.
     let first = match page {
         Some(page) => match server.answered(request.headers(), &page) {
             Ok(proof) => Some(proof),
@@ -386,7 +389,7 @@ async fn upgrade(
     response
 }
 
-/// The key of a request that asks for a WebSocket, as RFC 6455 has it.
+/// The key of a WebSocket request, according to RFC 6455.
 fn websocket_key(headers: &HeaderMap) -> Option<String> {
     let says = |name: header::HeaderName, word: &str| {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! A web page beside the protocol: its files, and how a browser may keep and use them.
+//! A web page beside the protocol: its files, and a browser's caching and permissions.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,8 +11,10 @@ use bytes::Bytes;
 /// The file that stands for the page itself.
 const INDEX: &str = "index.html";
 
-/// The files of a web page. They are given to everybody who reaches the host, without a token: a page holds no data,
-/// it asks for them like any other client.
+/// The files of a web page.
+///
+/// Everybody who reaches the host gets them, without a token: a page contains no data, and requests it like any other
+/// client.
 #[derive(Clone, Debug, Default)]
 pub struct WebPage {
     assets: HashMap<Cow<'static, str>, Asset>,
@@ -28,23 +30,24 @@ pub struct Asset {
     pub caching: Caching,
 }
 
-/// How long a browser may use its copy of a file.
+/// The time for which a browser may use its copy of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caching {
-    /// It asks each time whether its copy still holds.
+    /// It asks each time if its copy is still valid.
     Revalidated,
-    /// For good: the name changes with the content.
+    /// Forever: the name changes with the content.
     Immutable,
 }
 
 impl WebPage {
-    /// A page of these files, each with its path as a browser asks for it, without the slash in front. `index.html` is
-    /// what `/` answers with.
+    /// A page of these files, each with its path as a browser requests it, without the leading slash.
+    ///
+    /// `index.html` is the answer to `/`.
     pub fn new(assets: impl IntoIterator<Item = (Cow<'static, str>, Asset)>) -> Self {
         Self { assets: assets.into_iter().collect() }
     }
 
-    /// The answer to a request for a path; `None` where the page has no such file.
+    /// The answer to a request for a path; `None` if the page has no such file.
     pub(super) fn answer(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
         let name = match path.strip_prefix('/')? {
             "" => INDEX,
@@ -75,15 +78,17 @@ impl Asset {
     }
 }
 
-/// Whether the browser says that it has the content of this tag already.
+/// Says whether the browser already has the content of this tag.
 fn has_copy(request: &HeaderMap, tag: &str) -> bool {
     let values = request.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut known = values.flat_map(|value| value.split(',')).map(str::trim);
     known.any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
 }
 
-/// What a page of ours may do in a browser: run its own scripts and talk to its own host, nothing else. `'self'` covers
-/// the WebSocket of the same address. Every answer carries this, since a browser may show any of them as a page.
+/// The permissions of the page in a browser: its own scripts and its own host, nothing else.
+///
+/// `'self'` covers the WebSocket of the same address. Every answer has these headers, since a browser may show any of
+/// them as a page.
 const STRICT: [(HeaderName, HeaderValue); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,

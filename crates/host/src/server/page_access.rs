@@ -1,11 +1,12 @@
 //! Page access: a page and the host prove to each other that they know the token, and neither sends it.
 //!
-//! A page stays open while its host is down, and another program may listen on the port meanwhile. So the page asks for a
-//! proof over a nonce of its own (`POST /proof?nonce=…`) before it says anything else, answers the host's challenge in the
-//! address of its WebSocket (`/ws?challenge=…&answer=…&nonce=…`), and hears a second proof as the socket's first message.
+//! A page stays open while its host is down, and another program may listen on the port meanwhile. So the page asks for
+//! a proof over a nonce of its own (`POST /proof?nonce=…`) before it sends anything else, answers the host's challenge
+//! in the address of its WebSocket (`/ws?challenge=…&answer=…&nonce=…`), and receives a second proof as the socket's
+//! first message.
 //!
-//! Every proof is made with a key that belongs to one origin. A program that listens elsewhere and passes a nonce on to the
-//! real host gets a proof for the real host's address, which the page does not accept.
+//! Every proof is made with a key that belongs to one origin. A program that listens elsewhere and passes a nonce on to
+//! the real host gets a proof for the real host's address, which the page does not accept.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,22 +16,22 @@ use subtle::ConstantTimeEq;
 
 use super::access::in_query;
 
-/// How many proofs a listener gives at once, before `PROOFS_PER_SECOND` bounds it.
+/// The proofs that a listener gives at once, before `PROOFS_PER_SECOND` bounds it.
 pub(super) const PROOF_BURST: u64 = 64;
-/// How many proofs a listener gives in a second, over time. Nobody needs a token to ask, so this bounds what strangers cost.
+/// The proofs per second, over time. They need no token, so this bounds the cost of unauthenticated requests.
 pub(super) const PROOFS_PER_SECOND: u64 = 16;
 /// The letters of a nonce: 32 bytes in hexadecimal.
 const NONCE_LETTERS: usize = 64;
 /// The method of the WebSocket's first message.
 const SOCKET_PROOF: &str = "x-grove/hostProof";
 
-// Each message that is authenticated begins with a line of its own, so that no proof is good for anything else.
+// Each authenticated message begins with a line of its own, so that no proof is valid for anything else.
 const KEY_DOMAIN: &str = "grove page key 1";
 const HOST_DOMAIN: &str = "grove host proof 1";
 const PAGE_DOMAIN: &str = "grove page answer 1";
 const SOCKET_DOMAIN: &str = "grove socket proof 1";
 
-/// A number that a page draws, in hexadecimal.
+/// A random number of a page, in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Nonce(String);
 
@@ -43,7 +44,7 @@ impl Nonce {
     }
 }
 
-/// A page's answer to a challenge, as the address of its WebSocket has it.
+/// A page's answer to a challenge, from the address of its WebSocket.
 #[derive(Clone, Debug)]
 pub(super) struct ChallengeResponse {
     pub(super) challenge: String,
@@ -58,7 +59,7 @@ impl ChallengeResponse {
     }
 }
 
-/// The key that a token gives for pages of one origin. It is never sent.
+/// The key that is derived from a token for pages of one origin. It is never sent.
 pub(super) struct PageKey([u8; 32]);
 
 impl PageKey {
@@ -66,18 +67,19 @@ impl PageKey {
         Self(hmac_sha256(token.as_bytes(), &lines([KEY_DOMAIN, origin, ""])))
     }
 
-    /// Proves that this host knows the token. It covers the challenge that goes with it.
+    /// Proves that this host knows the token. The proof covers its challenge.
     pub(super) fn prove(&self, nonce: &Nonce, challenge: &str) -> String {
         self.authenticate([HOST_DOMAIN, &nonce.0, challenge])
     }
 
-    /// Whether the page that answers knows the token.
+    /// Says whether the answering page knows the token.
     pub(super) fn accepts(&self, given: &ChallengeResponse) -> bool {
         let expected = self.authenticate([PAGE_DOMAIN, &given.nonce.0, &given.challenge]);
         expected.as_bytes().ct_eq(given.answer.as_bytes()).into()
     }
 
-    /// The first message of a WebSocket that an answer opened. Whoever took the port since the first proof cannot make it.
+    /// The first message of a WebSocket that an answer opened. A program that took the port since the first proof
+    /// cannot make it.
     pub(super) fn socket_proof(&self, given: &ChallengeResponse) -> String {
         let proof = self.authenticate([SOCKET_DOMAIN, &given.nonce.0, &given.challenge]);
         serde_json::json!({"jsonrpc": "2.0", "method": SOCKET_PROOF, "params": {"proof": proof}}).to_string()
@@ -105,7 +107,7 @@ fn hmac_sha256(key: &[u8], message: &str) -> [u8; 32] {
     Sha256::new().chain_update(block.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize().into()
 }
 
-/// Bounds how many proofs a listener gives.
+/// Bounds the rate of a listener's proofs.
 #[derive(Debug)]
 pub(super) struct ProofRate(Mutex<Bucket>);
 
@@ -121,11 +123,11 @@ impl ProofRate {
         Self(Mutex::new(Bucket { left: PROOF_BURST * 1000, filled_at: now }))
     }
 
-    /// Whether one more proof may be given now.
+    /// Says whether another proof may be given now.
     pub(super) fn allows(&self, now: Timestamp) -> bool {
-        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A clock that was turned back adds nothing.
+        // A clock that was set back adds nothing.
         let elapsed_ms = now.0.saturating_sub(bucket.filled_at.0);
         bucket.left = bucket.left.saturating_add(elapsed_ms.saturating_mul(PROOFS_PER_SECOND)).min(PROOF_BURST * 1000);
         bucket.filled_at = now;
@@ -184,7 +186,7 @@ mod tests {
         ] {
             assert_ne!(proof, other);
         }
-        // What the host proves is no answer of a page, and the reverse.
+        // A host's proof is no valid answer of a page, and the reverse.
         let key = PageKey::derive("t", "http://127.0.0.1:4747");
         let given = ChallengeResponse { challenge: "c".to_owned(), answer: proof.clone(), nonce: nonce("a") };
         assert!(!key.accepts(&given) && !key.socket_proof(&given).contains(&proof));

@@ -1,7 +1,7 @@
-//! SDKs that reach the host through another program of Grove's, which carries their bytes.
+//! SDKs that connect to the host through another program of Grove's, which carries their bytes.
 //!
-//! `grove copilot` is that program: to the SDK it is the server itself. What it opens here is an endpoint of its own, which
-//! is there for as long as one of its connections is.
+//! `grove copilot` is that program: to the SDK it is the server itself. It opens an endpoint of its own here, which
+//! exists as long as one of its connections.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -17,22 +17,22 @@ use super::{Admission, HostServer, ListenerState, TokenId, accepted, arrived};
 use crate::copilot::{CopilotEndpoint, EndpointConfig};
 use crate::env::Listener;
 
-/// What the connection becomes.
+/// The protocol that the connection is upgraded to.
 pub const PROTOCOL: &str = "grove-copilot";
-/// Names the program whose connection it is: 1 to 40 letters and digits.
+/// The header with the connection's program: 1 to 40 letters and digits.
 pub const PROGRAM: &str = "x-grove-program";
-/// The secret that its clients must send. Every connection needs one, but for those that say [`TRANSPORT`].
+/// The header with the secret that clients must send. Every connection needs one, except with [`TRANSPORT`].
 pub const SECRET: &str = "x-grove-secret";
-/// Says that the program itself, or the one at the other end of its pipes, speaks on the connection: [`PIPES`].
+/// Says that the program itself, or the one at the other end of its pipes, uses the connection: [`PIPES`].
 pub const TRANSPORT: &str = "x-grove-transport";
 /// The one value of [`TRANSPORT`].
 pub const PIPES: &str = "pipes";
 
-/// Says that the temporary files of its sessions stay.
+/// Says that the temporary files of its sessions are kept.
 pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
 
 impl HostServer {
-    /// Serves SDKs at an address of their own, from now on, in a task of its own.
+    /// Serves SDKs at an address of their own, in a task of its own.
     pub fn serve_sdks(&self, endpoint: CopilotEndpoint, mut listener: Box<dyn Listener>) {
         let env = self.host.0.env.clone();
         let (places, client_activity, pending_connections) =
@@ -60,7 +60,7 @@ impl HostServer {
 #[derive(Default)]
 pub(super) struct ProgramEndpoints(Mutex<HashMap<String, Weak<ProgramEndpoint>>>);
 
-/// An endpoint that is there for as long as somebody holds this.
+/// An endpoint that exists until this is dropped.
 struct ProgramEndpoint {
     endpoint: CopilotEndpoint,
     pending_connections: PendingConnections,
@@ -104,7 +104,7 @@ fn opened(
     opened
 }
 
-/// Takes a connection that carries an SDK's bytes. One on which nothing is said keeps its endpoint there.
+/// Serves a connection that carries an SDK's bytes. A silent one keeps its endpoint open.
 pub(super) async fn carry(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,

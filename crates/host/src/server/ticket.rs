@@ -1,7 +1,7 @@
 //! Tickets: each opens one WebSocket, once and soon.
 //!
 //! A browser cannot send headers with a WebSocket, and an address with the token in it would stay in logs and
-//! histories. So a page asks for a ticket with the token in a header, and puts the ticket into the address.
+//! histories. So a page requests a ticket with the token in a header, and puts the ticket into the address.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,9 +15,9 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use crate::env::Env;
 
-/// How long a ticket can be used.
+/// The time in which a ticket can be used.
 pub(super) const TICKET_LIFETIME: Duration = Duration::from_secs(30);
-/// How many may be unused at a time; past it the oldest go.
+/// The unused tickets at a time; with more, the oldest are dropped.
 pub(super) const MAX_TICKETS: usize = 1_024;
 
 /// The tickets that were issued and not yet used.
@@ -28,9 +28,9 @@ pub(super) struct Tickets {
 
 #[derive(Default)]
 struct IssuedTickets {
-    /// The oldest first.
+    /// Oldest first.
     tickets: VecDeque<Ticket>,
-    /// Somebody removes what is too old.
+    /// Says whether a task removes expired tickets.
     swept: bool,
 }
 
@@ -40,7 +40,7 @@ struct Ticket {
 }
 
 impl Ticket {
-    /// How much longer it lives. A clock that was turned back ends it as well: how old it is cannot be told then.
+    /// The remaining lifetime. A clock that was set back ends it as well: the ticket's age is unknown then.
     fn left(&self, now: Timestamp) -> Option<Duration> {
         let age = Duration::from_millis(now.0.checked_sub(self.since.0)?);
         TICKET_LIFETIME.checked_sub(age).filter(|left| !left.is_zero())
@@ -52,7 +52,7 @@ impl Tickets {
         Arc::new(Self { env, issued: Mutex::default() })
     }
 
-    /// A new ticket, of 256 random bits.
+    /// Issues a ticket of 256 random bits.
     pub(super) fn issue(self: &Arc<Self>) -> io::Result<String> {
         let mut bytes = [0; 32];
         self.env.random.fill(&mut bytes)?;
@@ -71,8 +71,9 @@ impl Tickets {
         Ok(secret)
     }
 
-    /// Whether this ticket is good. It is not any more after that. All are compared, each in constant time, so that
-    /// the time taken says nothing about how close a guess is.
+    /// Says whether this ticket is valid, and uses it up.
+    ///
+    /// All are compared, each in constant time, so that timing does not help to guess one.
     pub(super) fn redeem(&self, guess: &str) -> bool {
         let mut issued = self.issued();
         issued.forget_old(self.env.clock.now());
@@ -84,7 +85,7 @@ impl Tickets {
         issued.tickets.remove(place).is_some()
     }
 
-    /// Removes each ticket when its time is over, until none is left.
+    /// Removes each ticket when it expires, until none is left.
     async fn sweep(self: Arc<Self>) {
         let mut left = TICKET_LIFETIME;
         loop {
@@ -102,7 +103,7 @@ impl Tickets {
         }
     }
 
-    // Nothing in here can panic half-way, so a poisoned lock still guards whole data.
+    // Nothing in here can panic half-way, so a poisoned lock still guards valid data.
     fn issued(&self) -> MutexGuard<'_, IssuedTickets> {
         self.issued.lock().unwrap_or_else(PoisonError::into_inner)
     }

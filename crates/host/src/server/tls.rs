@@ -20,20 +20,20 @@ use tokio_rustls::rustls::{ServerConfig, version};
 use super::admission::PendingConnections;
 use crate::env::{Listener, Stream};
 
-/// How long a client may take until both sides know their keys; then it is dropped.
+/// The time in which a client must complete the handshake; then it is dropped.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many may be at it at a time. With more, the one who has been at it longest is dropped.
+/// Concurrent handshakes. With more, the oldest is dropped.
 const MAX_HANDSHAKES: usize = 128;
 
-/// What a host shows to those who connect, and the key to it.
+/// The host's certificate and its key.
 #[derive(Clone)]
 pub struct Certificate {
     config: Arc<ServerConfig>,
-    /// Its own certificate, as DER. Those who vouch for it are not in here.
+    /// Its own certificate, as DER, without the chain.
     own: CertificateDer<'static>,
 }
 
-/// Why there is no certificate to show.
+/// The reason why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateFileError {
     #[error("{} cannot be read as PEM ({error}): it holds the certificate, and those that vouch for it behind it", .path.display())]
@@ -73,7 +73,7 @@ impl std::fmt::Debug for Certificate {
     }
 }
 
-/// A TCP listener behind TLS. Somebody who is slow to shake hands holds up nobody else.
+/// A TCP listener behind TLS. A slow handshake holds up no other client.
 pub struct TlsListener {
     inner: TcpListener,
     acceptor: TlsAcceptor,
@@ -103,11 +103,11 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
         loop {
             tokio::select! {
-                // Who was told to go is gone before the next one comes.
+                // A closing connection ends before the next one is accepted.
                 biased;
                 Some(shaken) = self.begun.next(), if !self.begun.is_empty() => match shaken {
                     Ok(stream) => return Ok(stream),
-                    // Whoever looks whether a port is open ends here; that is no failure of the listener.
+                    // Port scanners end here; that is no failure of the listener.
                     Err(error) => tracing::debug!(%error, "no TLS came about"),
                 },
                 accepted = self.inner.accept() => {

@@ -1,4 +1,4 @@
-//! A socket of this machine, for the owner of the host alone.
+//! A Unix socket, for the owner of the host alone.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,14 @@ use tokio::net::UnixListener;
 
 use crate::env::{Listener, Stream};
 
-/// A listener in the file system. Only processes of the same user get in, whatever becomes of the file's mode.
+/// A listener in the file system. Only processes of the same user have access, whatever the file's mode.
 #[derive(Debug)]
 pub struct UnixSocket(UnixListener);
 
 impl UnixSocket {
-    /// Listens at a path, in the place of a socket that somebody left there. Whoever calls this knows that no other
-    /// host uses it.
+    /// Listens at a path, replacing a socket that was left there.
+    ///
+    /// The caller makes sure that no other host uses it.
     pub fn bind(path: &Path) -> io::Result<Self> {
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
@@ -36,7 +37,7 @@ impl Listener for UnixSocket {
     async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
         loop {
             let (stream, _) = self.0.accept().await?;
-            // The file's mode lets others in for the moment before it is set.
+            // The file's mode lets other users in for the moment before it is set.
             let peer = stream.peer_cred()?.uid();
             if peer == geteuid().as_raw() || peer == 0 {
                 return Ok(Box::new(stream));

@@ -1,14 +1,14 @@
-//! Which folders sessions' agents are working in at this moment.
+//! The folders in which sessions' agents are working at this moment.
 //!
-//! Two agents that change the same files without knowing of one another are a mistake more often than a wish, so a person
-//! is told while both run. Nothing is forbidden.
+//! Two agents that change the same files without knowing of each other are a mistake more often than intended, so the
+//! user is warned while both run. Nothing is forbidden.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grove_core::{Session, SessionId};
 
-/// How a warning about a shared folder ends, by which it is known among others.
+/// The end of a warning about a shared folder, which identifies it among others.
 const ENDS_WITH: &str = "their changes may collide";
 
 /// The sessions with a running turn, and their folders.
@@ -21,18 +21,18 @@ struct FolderUser {
     folders: Vec<String>,
 }
 
-/// Whether a warning is about a shared folder. It holds only as long as both sessions run.
+/// Says whether a warning is about a shared folder. It holds only as long as both sessions run.
 pub(crate) fn is_collision(warning: &str) -> bool {
     warning.ends_with(ENDS_WITH)
 }
 
 impl ActiveFolders {
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
     fn workers(&self) -> MutexGuard<'_, HashMap<SessionId, FolderUser>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A session's turn runs in its folders. Gives the sessions whose warnings change by that.
+    /// Adds a session with a running turn. Returns the sessions whose warnings change.
     pub(crate) fn enter(&self, session: &Session) -> Vec<SessionId> {
         let mut workers = self.workers();
         let worker = FolderUser { title: session.title.clone(), folders: session.working_directories.clone() };
@@ -44,14 +44,14 @@ impl ActiveFolders {
         neighbours
     }
 
-    /// No turn of a session runs any more. Gives the sessions whose warnings change by that.
+    /// Removes a session without a running turn. Returns the sessions whose warnings change.
     pub(crate) fn leave(&self, session: &SessionId) -> Vec<SessionId> {
         let mut workers = self.workers();
         let left = workers.remove(session);
         left.map(|left| neighbours(&workers, session, &left)).unwrap_or_default()
     }
 
-    /// What a person should know about a session that runs: who else is running in its folders.
+    /// The warnings for a running session: the other sessions that run in its folders.
     pub(crate) fn collisions(&self, session: &SessionId) -> Vec<String> {
         let workers = self.workers();
         let Some(own) = workers.get(session) else { return Vec::new() };

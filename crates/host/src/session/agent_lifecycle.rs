@@ -1,4 +1,4 @@
-//! A session's agent at work: how it is started, given turns, listened to, and stopped.
+//! The agent of a session: starting it, prompting it, receiving its reports, and stopping it.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -42,7 +42,7 @@ impl SessionTask {
         let limit = self.session_context.config.limits.creation;
         let begins_now = self.begins_now(chat);
         if begins_now {
-            // A little less, so that the agent itself says why it is not there.
+            // A little less, so that the agent itself reports why it did not start.
             opening.start = AgentStart::Now { within: limit - limit / 10 };
         }
         let late = begins_now.then(|| self.session_context.env.clock.sleep(limit));
@@ -58,7 +58,7 @@ impl SessionTask {
             if let Some(inherits) = inherits
                 && let Ok(Some(copy)) = inherits.await
             {
-                // The agent says how it calls a conversation only where it calls it otherwise.
+                // The agent reports its id of a conversation only if that changes.
                 opening.reports.report(vec![AgentEvent::AgentSessionId(copy.clone())], None).await.ok();
                 opening.agent_session_id = Some(copy);
             }
@@ -86,8 +86,10 @@ impl SessionTask {
         self.session_context.env.spawn.spawn(Box::pin(opened.map(|_| ())));
     }
 
-    /// Whether a chat's agent starts with its session. Whatever has a conversation already (forks, imports, sessions of an
-    /// earlier host) waits for its next turn instead.
+    /// Says whether a chat's agent starts with its session.
+    ///
+    /// A session with a conversation already (a fork, an import, one of an earlier host) waits for its next turn
+    /// instead.
     fn begins_now(&self, chat: &ChatId) -> bool {
         let Some(state) = self.tip.chat(chat) else { return false };
         let is_resumed = state.active.as_ref().is_some_and(|active| self.resumed.contains_key(&active.id));
@@ -95,7 +97,7 @@ impl SessionTask {
         self.is_being_created(chat) && is_empty && !is_resumed
     }
 
-    /// Gives a turn to the agent, where there is one yet.
+    /// Sends a turn to the agent, or starts the agent first.
     pub(super) fn prompt(&mut self, chat: &ChatId, turn: &TurnId) {
         if matches!(self.tip.lifecycle, Lifecycle::CreationFailed(_)) {
             return;
@@ -106,7 +108,7 @@ impl SessionTask {
         let agent = match &self.chat_agent(chat).backend {
             AgentConnection::Ready(agent) => agent.clone(),
             AgentConnection::Closed => return self.open(chat),
-            // It is given the turn when it is there.
+            // It gets the turn when it is ready.
             AgentConnection::Opening(_) => return,
         };
         let Some(state) = self.tip.chat(chat) else { return };
@@ -141,7 +143,7 @@ impl SessionTask {
         self.session_context.env.spawn.spawn(Box::pin(work.map(|_| ())));
     }
 
-    /// From now on it is for the agent to say something: what it waited for before is no silence of its.
+    /// Restarts the agent's silence: earlier waiting was not its own.
     pub(super) fn silence_begins(&mut self, chat: &ChatId) {
         let now = self.session_context.env.clock.now();
         if let Some(running) = &mut self.chat_agent(chat).running {
@@ -150,7 +152,7 @@ impl SessionTask {
         }
     }
 
-    /// Tells the agents what a person has set.
+    /// Sends the agents changed settings.
     pub(super) fn configure(&mut self, settings: &Extra) {
         for chat_agent in self.chat_agents.values_mut() {
             let settings = settings.clone();
@@ -159,18 +161,18 @@ impl SessionTask {
                     let agent = agent.clone();
                     self.session_context.env.spawn.spawn(Box::pin(async move { agent.configure(settings).await }));
                 }
-                // It was given what was set when it began to open.
+                // It got the earlier settings when it started to open.
                 AgentConnection::Opening(_) => chat_agent.set_meanwhile.extend(settings),
                 AgentConnection::Closed => {}
             }
         }
     }
 
-    /// Lets go of what a turn had.
+    /// Releases the resources of a turn.
     pub(super) fn end(&mut self, ended: &EndedTurn) {
         let chat_agent = self.chat_agent(&ended.chat);
         let running = chat_agent.running.take_if(|running| running.turn == ended.turn);
-        // Where the agent itself says that the turn is over, there is nothing to stop.
+        // If the agent itself ended the turn, there is nothing to stop.
         if let (Some(running), AgentConnection::Ready(agent), false) = (running, &chat_agent.backend, ended.by_agent) {
             running.abort.abort();
             let agent = agent.clone();
@@ -188,7 +190,7 @@ impl SessionTask {
         self.scan_checkout_after(ended);
     }
 
-    /// Hands messages for running turns to agents that take them.
+    /// Sends messages for running turns to agents that accept them.
     pub(super) async fn steer(&mut self) -> Result<Flow, HostStopped> {
         let mut out = Outbox::default();
         let due: Vec<ChatId> =
@@ -216,29 +218,30 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
-    /// Goes on with a session from before the host's start: a turn goes on where its agent can, any other is closed with
-    /// what had arrived.
+    /// Resumes the turns of a session from before the host's start.
+    ///
+    /// A turn continues if its agent can, and is closed with its parts so far otherwise.
     pub(super) async fn resume_turns(&mut self, mut marks: HashMap<ChatId, FrameCursor>) -> Result<(), HostStopped> {
         let mut out = Outbox::default();
         for (chat, turn) in self.active_turns() {
             if self.goes_on(&chat, &turn) {
-                // From now on, so that an answer that comes before the agent is back finds its way.
+                // Set up now, so that an answer that comes before the agent is back is delivered.
                 let waiting = self.waiting_in(&chat, &turn);
                 self.resumed.insert(turn, Resumption { waiting, mark: marks.remove(&chat) });
                 continue;
             }
-            // A turn that its agent never saw can be given to it now.
+            // A turn that its agent never saw can be sent to it now.
             if self.tip.lifecycle == Lifecycle::Creating {
                 continue;
             }
             self.interrupt(&chat, &turn, &mut out);
         }
-        // What waited when the host stopped goes on now.
+        // Messages that were queued when the host stopped continue now.
         for chat in self.tip.chats.iter().map(|chat| chat.id.clone()).collect::<Vec<_>>() {
             self.accept(Command::StartQueued { chat }, &Actor::Host, &mut out).ok();
         }
         self.send(out).await?;
-        // A host that was killed may have left the folder behind.
+        // The folder of a killed host may be out of date.
         self.folder_due = true;
         let main = ChatId::from(Session::MAIN_CHAT);
         let mut needing: Vec<ChatId> = self.active_turns().into_iter().map(|(chat, _)| chat).collect();
@@ -254,7 +257,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Whether the agent can go on with a turn after a restart of the host.
+    /// Says whether the agent can continue a turn after a restart of the host.
     fn goes_on(&self, chat: &ChatId, turn: &TurnId) -> bool {
         let Some(active) = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return false };
         match self.turn_survival() {
@@ -264,22 +267,26 @@ impl SessionTask {
         }
     }
 
-    /// Whether the next host goes on with a turn, so that one that stops leaves it as it is. [`Self::resume_turns`] decides the
-    /// same after a crash.
+    /// Says whether the next host continues a turn, so that a stopping one leaves it as it is.
+    ///
+    /// [`Self::resume_turns`] decides the same after a crash.
     pub(super) fn outlives_host(&self, chat: &ChatId, turn: &TurnId) -> bool {
-        // A turn that its agent never saw is given to it by the next host.
+        // A turn that its agent never saw is sent to it by the next host.
         let unseen = self.tip.lifecycle == Lifecycle::Creating && self.unsaved_changes.is_none();
         unseen || self.goes_on(chat, turn)
     }
 
-    /// Whether an answer would come too late: the host has let go of the session, whose waiting turns are the next host's.
-    /// An agent that works on without the host gets a late answer from the next one.
+    /// Says whether an answer would come too late: the host has released the session, and the next host has its waiting
+    /// turns.
+    ///
+    /// An agent that survives the host gets a late answer from the next one.
     pub(super) fn takes_no_answers(&self, stopping: &StopState) -> bool {
         stopping.done.is_none() && self.turn_survival() != TurnSurvival::Running
     }
 
-    /// What a turn from before the host's start waits for. The answers will come here. An agent that worked on may not
-    /// have got an answer that was given just before the end: those come again.
+    /// The pending requests of a turn from before the host's start, ready for their answers.
+    ///
+    /// An agent that survived the host may have missed an answer given just before the end: those are sent again.
     pub(super) fn waiting_in(&mut self, chat: &ChatId, turn: &TurnId) -> Vec<PendingRequest> {
         let Some(active) = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return Vec::new() };
         let mut waiting = Vec::new();
@@ -319,7 +326,7 @@ impl SessionTask {
         waiting
     }
 
-    /// Ends a turn that the host's end cut off. Its open tool calls are marked as interrupted.
+    /// Ends a turn that the host's end interrupted. Its open tool calls are marked as interrupted.
     pub(super) fn interrupt(&mut self, chat: &ChatId, turn: &TurnId, out: &mut Outbox) {
         let active = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn));
         let running = active.iter().flat_map(|active| active.parts()).filter_map(|part| match part {
@@ -385,7 +392,7 @@ impl SessionTask {
         mut event: AgentEvent,
         out: &mut Outbox,
     ) -> Result<(), FsError> {
-        // A chat may be gone.
+        // The chat may be gone.
         let Some(state) = self.tip.chat(chat) else { return Ok(()) };
         let place = ReportContext { session: &self.tip, chat: state, limits: &self.session_context.config.limits };
         let plan = match &event {
@@ -394,7 +401,7 @@ impl SessionTask {
         };
         let ReportTranslation { store, commands } = match turn.map(|turn| state.active_turn(turn)) {
             Some(Some(active)) => reports::in_turn(&mut event, active, place),
-            // An agent may be late: its turn may be over.
+            // A late report: its turn may be over.
             Some(None) => return Ok(()),
             None => reports::of_session(&mut event, place),
         };
@@ -403,13 +410,13 @@ impl SessionTask {
         }
         for command in commands {
             let who = match &command {
-                // The agent does not ask any more, which nobody has decided.
+                // The agent withdraws its request, which nobody has decided.
                 Command::ResolvePermission { .. } => Actor::Host,
                 _ => Actor::Agent,
             };
             if let Err(rejection) = self.accept(command, &who, out) {
                 tracing::debug!(session = %self.tip.id, %rejection, "an agent's report does not fit the session");
-                // What was asked in it is not asked, which the agent learns by its answer never coming.
+                // Requests in it are dropped, which the agent notices by its answer never coming.
                 return Ok(());
             }
         }
@@ -442,7 +449,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Answers what a rule says, or what a person has answered for all times.
+    /// Answers a permission request by a rule, or by a permanent decision.
     fn apply_remembered_permission(
         &mut self,
         chat: &ChatId,
@@ -474,8 +481,9 @@ impl SessionTask {
         self.accept(resolve, &Actor::Host, out).ok();
     }
 
-    /// Says of turns whose agents have said nothing for a while that they are quiet, and ends those that were for too
-    /// long, unless they wait for a person or a client.
+    /// Reports turns whose agents have been silent for a while, and ends those that were for too long.
+    ///
+    /// Turns that wait for the user or a client are left alone.
     pub(super) async fn check_silence(&mut self) -> Result<Flow, HostStopped> {
         let (limit, quiet) =
             (self.session_context.config.limits.turn_silence, self.session_context.config.limits.turn_quiet);
@@ -494,7 +502,7 @@ impl SessionTask {
                 (Duration::ZERO, _) => silent.push(chat.clone()),
                 (left, Duration::ZERO) => {
                     next = next.min(left);
-                    // A tool that runs is reason enough.
+                    // A running tool explains the silence.
                     if !active.runs_tool() && state.activity.is_none() {
                         hushed.push((chat.clone(), past.as_secs()));
                     }
@@ -516,7 +524,7 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
-    /// The host stops: turns that the next host cannot go on with end in error. Queued messages stay queued.
+    /// Ends turns in error that the next host cannot continue. Queued messages stay queued.
     pub(super) async fn stop_turns(&mut self) -> Result<Flow, HostStopped> {
         let mut out = Outbox::default();
         let error = ErrorInfo::new("hostStopped", "the host stopped before the turn ended");
@@ -544,8 +552,9 @@ impl SessionTask {
     }
 }
 
-/// The folders that are on this machine. What a provider calls a folder need not be one: its agent then works as that of a
-/// session without any.
+/// The folders that are on this machine.
+///
+/// A storage client's folder need not be: its agent then works like that of a session without any.
 async fn here(folders: Vec<String>) -> Vec<String> {
     let is_here = |folder: &String| local_path(folder).is_ok_and(|path| path.is_dir());
     let looked = tokio::task::spawn_blocking(move || folders.into_iter().filter(is_here).collect()).await;

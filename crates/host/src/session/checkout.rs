@@ -1,7 +1,7 @@
-//! What version control says of where a session works.
+//! The version control state of a session's folder.
 //!
-//! It is looked at beside the session's task when the task begins and at the end of each turn: an agent may have switched
-//! the branch or made a pull request. A disk that does not answer holds up nothing but the next look.
+//! It is read outside the session's task when the task starts and at the end of each turn: an agent may have switched
+//! the branch or made a pull request. A disk that does not answer holds up only the next scan.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use grove_work::{GitRepository, MAX_PATH_BYTES, local_path, pull_request_address
 use super::{EndedTurn, SessionTask, ToSession};
 use crate::sequencer::HostStopped;
 
-/// How much of what a turn's commands put out is looked through, from its end on. What lies before that is not.
+/// The end of the output of a turn's commands that is searched, in bytes.
 const MAX_SCANNED_BYTES: usize = 4 << 20;
 
-/// Where a session's task is with looking.
+/// The state of a session's scans.
 #[derive(Debug, Default)]
 pub(super) struct CheckoutScan {
     look: CheckoutScanState,
@@ -27,11 +27,11 @@ enum CheckoutScanState {
     #[default]
     None,
     UnderWay,
-    /// One is under way that may have seen what was before.
+    /// One is running that may have read an outdated state.
     UnderWayAndDue,
 }
 
-/// What is checked out in a folder. `None` where the folder is not there, or not on this machine.
+/// The checkout in a folder. `None` if the folder is missing, or not on this machine.
 pub(crate) async fn read_checkout(folder: Option<&str>) -> Option<Checkout> {
     let path = local_path(folder?).ok()?;
     tokio::task::spawn_blocking(move || seen(path)).await.ok().flatten()
@@ -42,8 +42,9 @@ fn seen(folder: PathBuf) -> Option<Checkout> {
     is_there.then(|| GitRepository::of(&folder).as_ref().map(checkout_of).unwrap_or_default())
 }
 
-/// The checkout of a repository, with texts that rows in lists can carry: they come out of files that anybody may have
-/// written.
+/// The checkout of a repository, with texts that fit into rows of lists.
+///
+/// The texts come from files that anybody may have written.
 fn checkout_of(repository: &GitRepository) -> Checkout {
     let text = |path: &PathBuf| listed(path.to_string_lossy().into_owned());
     Checkout {
@@ -58,12 +59,12 @@ fn checkout_of(repository: &GitRepository) -> Checkout {
     }
 }
 
-/// A text that is short enough for a row in a list. Half a name would be another one, so a longer one is none.
+/// A text that is short enough for a row in a list. Half a name would be another one, so a longer one is dropped.
 fn listed(text: String) -> Option<String> {
     (text.len() <= MAX_PATH_BYTES).then_some(text)
 }
 
-/// The newest pull request that a command of a turn made: whatever makes one says its address in a line of its own.
+/// The newest pull request that a command of a turn made: tools print its address on a line of its own.
 fn pull_request_in(turn: &Turn) -> Option<&str> {
     let mut left = MAX_SCANNED_BYTES;
     let outputs = turn.parts.iter().rev().filter_map(|part| match part {
@@ -84,7 +85,7 @@ fn pull_request_in(turn: &Turn) -> Option<&str> {
 }
 
 impl SessionTask {
-    /// Has somebody look, unless somebody does already: then it is looked once more.
+    /// Starts a scan. If one is running, another one follows.
     pub(super) fn scan_checkout(&mut self) {
         if self.checkout_scan.look != CheckoutScanState::None {
             self.checkout_scan.look = CheckoutScanState::UnderWayAndDue;
@@ -101,7 +102,7 @@ impl SessionTask {
         }));
     }
 
-    /// A turn is over.
+    /// Scans after the end of a turn.
     pub(super) fn scan_checkout_after(&mut self, ended: &EndedTurn) {
         let turn = self.tip.chat(&ended.chat).and_then(|chat| chat.turns.get(chat.position(&ended.turn)?));
         if let Some(made) = turn.and_then(|turn| pull_request_in(turn)) {
@@ -110,7 +111,7 @@ impl SessionTask {
         self.scan_checkout();
     }
 
-    /// Tells others what was seen, where that is new. A folder that is gone leaves what was known of it.
+    /// Publishes the result of a scan, if it is new. A missing folder leaves the earlier one.
     pub(super) async fn publish_checkout(&mut self, seen: Option<Box<Checkout>>) -> Result<(), HostStopped> {
         if std::mem::take(&mut self.checkout_scan.look) == CheckoutScanState::UnderWayAndDue {
             self.scan_checkout();
@@ -122,7 +123,7 @@ impl SessionTask {
         if checkout != *known {
             let changed = SessionEvent::CheckoutChanged(Box::new(checkout));
             if let Err(error) = self.attempt(Command::ReportSession(changed), &Actor::Host, None).await? {
-                // The next look tells it.
+                // The next scan reports it.
                 tracing::warn!(session = %self.tip.id, %error, "clients were not told what is checked out");
                 return Ok(());
             }

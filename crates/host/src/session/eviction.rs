@@ -1,4 +1,4 @@
-//! The end of a task that has nothing to do, while its session goes on in its folder.
+//! The end of an idle task, while its session stays in its folder.
 
 use grove_agents::CloseReason;
 use grove_core::*;
@@ -8,8 +8,9 @@ use super::{AgentConnection, Flow, SessionTask};
 use crate::host::Host;
 
 impl SessionTask {
-    /// Ends the task, where it has nothing to do. Agents go first, so that none is left behind; the task follows when it is
-    /// asked again.
+    /// Ends the task, if it is idle.
+    ///
+    /// Agents are stopped first, so that none is left behind; the task ends when it is asked again.
     pub(super) async fn rest(&mut self) -> Flow {
         if !self.is_idle() {
             return Flow::On;
@@ -20,7 +21,7 @@ impl SessionTask {
         }
         let Some(host) = self.session_context.host.upgrade().map(Host) else { return Flow::On };
         let inbox = &self.inbox;
-        // The host's own is the only way to the task then, and nothing is on it.
+        // The host's sender is then the only one to the task, and nothing is queued.
         let is_unwanted = || inbox.is_empty() && inbox.sender_strong_count() == 1;
         match host.rest(&self.tip.id, &self.spills, is_unwanted) {
             true => Flow::End,
@@ -46,7 +47,7 @@ impl SessionTask {
         !(is_creating || may_wait || in_hand || owed || busy || !self.active_turns().is_empty())
     }
 
-    /// Lets the agents go that are there. Gives whether there were any.
+    /// Stops the agents. Returns whether there were any.
     fn release_agents(&mut self) -> bool {
         let mut any = false;
         for chat_agent in self.chat_agents.values_mut() {
@@ -56,7 +57,7 @@ impl SessionTask {
             chat_agent.leaving = Some(leaving);
             self.session_context.env.spawn.spawn(Box::pin(async move {
                 agent.close(CloseReason::Detached).await;
-                // Nobody may need another one.
+                // The receiver is gone unless another agent is needed.
                 left.send(()).ok();
             }));
         }

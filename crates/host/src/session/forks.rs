@@ -1,4 +1,4 @@
-//! Chats that begin with what another one has, and a chat that goes back to one of its own turns.
+//! Chats that are forked from another one, and chats that are truncated to one of their own turns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,39 +18,39 @@ use super::{CommandError, CommandOutcome, SessionTask};
 use crate::sequencer::{ActionOrigin, HostStopped};
 use crate::store::{content, info, pastes, session_file};
 
-/// A chat that is to begin with what another one has.
+/// A request to create a chat as a fork of another one.
 #[derive(Debug)]
 pub(crate) struct ChatForkRequest {
     pub(crate) chat: ChatId,
     pub(crate) uri: String,
-    /// The last turn that goes with it.
+    /// The last turn of the fork.
     pub(crate) turn: TurnId,
     pub(crate) kind: OriginKind,
 }
 
-/// A session that was made of this one, which its log is to tell.
+/// A session that was forked from this one, to be noted in its log.
 #[derive(Debug)]
 pub(crate) struct ForkNotice {
     pub(crate) session: SessionId,
     pub(crate) title: String,
     /// The chat that it comes from.
     pub(crate) chat: ChatId,
-    /// Where it ends, if not at the end.
+    /// The last entry of the fork, if it is not the whole chat.
     pub(crate) until: Option<String>,
 }
 
-/// What a chat of a new session has from the one that it comes from, beside what is told of it.
+/// The data of a forked chat that its events do not contain.
 #[derive(Debug)]
 pub(crate) struct ForkOrigin {
     pub(crate) chat: ChatId,
-    /// The log that it is cut from, as it was then.
+    /// The log that it is forked from, as of then.
     pub(crate) index: Option<Arc<LogIndex>>,
-    /// How its agent calls a copy of the other one's conversation.
+    /// The agent's id of its copy of the source's conversation.
     pub(crate) inherits: Option<oneshot::Receiver<Option<String>>>,
 }
 
 impl ForkedChat {
-    /// What makes a chat of a new session begin with this. `moved` says where its pasted files lie now.
+    /// The events with which a forked chat starts. `moved` rewrites the paths of its pasted files.
     pub(crate) fn begin(
         self,
         session: &SessionId,
@@ -75,7 +75,7 @@ impl ForkedChat {
         let mut told = |event| changes.push(Change::Chat(session.clone(), chat.clone(), event));
         match origin.is_shown() {
             true => told(ChatEvent::TurnsInherited { origin, turns, older: self.older }),
-            // What it shows is not what it is about.
+            // Its shown turns are not all of its context.
             false => {
                 told(ChatEvent::TurnsInherited { origin, turns: Vec::new(), older: false });
                 if !turns.is_empty() {
@@ -88,7 +88,7 @@ impl ForkedChat {
 }
 
 impl SessionTask {
-    /// Begins with what other sessions' chats have.
+    /// Adopts the contents of other sessions' chats.
     pub(super) async fn inherit(&mut self, fork_origins: Vec<ForkOrigin>) {
         let mut indexes = HashMap::new();
         for ForkOrigin { chat, index, inherits } in fork_origins {
@@ -98,13 +98,13 @@ impl SessionTask {
         self.begin_copies(indexes).await;
     }
 
-    /// Notes in the log that another session was made of this one. Nobody waits for that, and it fails nothing.
+    /// Notes in the log that a session was forked from this one. Nobody waits for that, and it fails nothing.
     pub(super) async fn fork_notice(&mut self, fork: ForkNotice) -> Result<(), HostStopped> {
         let planned = async {
             let Some(seen) = self.look(&fork.chat).await? else { return Ok(None) };
             let id = info::id_of("into", &fork.session);
             if seen.index.find(&id).is_some() {
-                // A host that was killed has copied it before.
+                // A killed host has copied it before.
                 return Ok(None);
             }
             let leaf = seen.index.leaf().map(|leaf| seen.index.id(leaf));
@@ -177,7 +177,7 @@ impl SessionTask {
         })
     }
 
-    /// Goes back to the end of a turn, or before the first one, as whoever goes to an entry of the tree does.
+    /// Moves back to the end of a turn, or before the first one, like a navigation in the tree.
     pub(super) async fn truncate(
         &mut self,
         chat: &ChatId,
@@ -195,7 +195,7 @@ impl SessionTask {
         let seen = self.look(chat).await;
         let found = match (seen, turn) {
             (Err(error), _) => Err(error),
-            // Before the first turn of a chat that is about another one is behind what it is about.
+            // Before the first turn of a chat about another one means after its introduction.
             (Ok(Some(seen)), None) => {
                 let floor = self.floor(chat, &seen.index);
                 Ok((seen, floor))
@@ -217,7 +217,7 @@ impl SessionTask {
         })
     }
 
-    /// Where a turn that is over stands in its chat's log.
+    /// The position of a finished turn in its chat's log.
     pub(super) async fn find_turn(
         &mut self,
         chat: &ChatId,
@@ -233,7 +233,7 @@ impl SessionTask {
         Ok((seen, place.ok_or_else(unknown)?))
     }
 
-    /// The newest turns on the way to an entry: those that the chat shows already where they are, since those are shared.
+    /// The newest turns on the path to an entry: the shown ones if possible, since those are shared.
     pub(super) async fn turns_at(
         &mut self,
         chat: &ChatId,
@@ -249,24 +249,24 @@ impl SessionTask {
         Ok(turns::newest_turns_at(seen.fs.as_ref(), &seen.path, &seen.index, Some(at), self.window()).await?)
     }
 
-    /// The turns that a chat shows up to one of them.
+    /// The shown turns of a chat up to one of them.
     fn shown_until(&self, chat: &ChatId, turn: &TurnId) -> Option<LoggedTurns> {
         let chat = self.shows_everything(chat)?;
         let turns = chat.turns[..=chat.position(turn)?].to_vec();
         Some(LoggedTurns { turns, older: chat.has_older_turns })
     }
 
-    /// A chat, if it shows everything that is on the way to its leaf.
+    /// A chat, if it shows everything on the path to its leaf.
     fn shows_everything(&self, chat: &ChatId) -> Option<&Chat> {
         self.tip.chat(chat).filter(|chat| chat.origin.as_ref().is_none_or(|origin| origin.is_shown()))
     }
 
-    /// The entry behind which begins what a chat shows, where it does not begin with the first one.
+    /// The entry after which the shown part of a chat starts, if that is not the first one.
     pub(super) fn floor(&self, chat: &ChatId, index: &LogIndex) -> Option<EntryNo> {
         session_file::floor(self.tip.chat(chat)?.origin.as_deref(), index)
     }
 
-    /// A chat that was taken away may have left its log under a name that is taken again.
+    /// Removes the log of a deleted chat whose name is used again.
     pub(super) async fn make_room_for(&mut self, chat: &ChatId) -> Result<(), FsError> {
         if self.tip.chat(chat).is_some() || chat.as_str().is_empty() {
             return Ok(());
@@ -275,8 +275,9 @@ impl SessionTask {
     }
 }
 
-/// A turn as another session has it: shared, unless what it says or the bytes that are kept with it name what is stored
-/// with the first.
+/// A turn as another session has it.
+///
+/// It is shared, unless its text or its attached bytes name files that are stored with the first.
 fn in_another_session(turn: &Arc<Turn>, moved: &PastePathRewriter) -> Arc<Turn> {
     if let Some(turn) = pastes::in_turn(moved, turn) {
         return turn;

@@ -1,7 +1,8 @@
-//! A session that goes to another host: what it has, and that it has left.
+//! Handover of a session to another host: its files, and the record that it has left.
 //!
-//! Whoever moves it reads its folder through the session's task, which writes nothing while it answers. Between two answers it
-//! goes on as ever, so a stamp of all files says whether they are still those that were read: only then does it leave.
+//! The mover reads its folder through the session's task, which writes nothing while it answers. Between two answers
+//! the session continues as usual, so a stamp of all files shows if they are still those that were read: only then does
+//! it leave.
 
 use grove_core::*;
 use grove_fs::copy::{self, Inventory, SessionFolder};
@@ -15,10 +16,10 @@ use crate::store::paths;
 use crate::store::session_file::{self, Disposition};
 use crate::store::store_move::MoveError;
 
-/// The file that is handed over without what holds on this host alone.
+/// The file that is handed over without the data of this host alone.
 const SESSION_FILE: &str = "session.json";
 
-/// What somebody who moves a session asks of it.
+/// A request of a session's mover.
 #[derive(Clone, Debug)]
 pub(crate) enum HandoverRequest {
     Files,
@@ -27,7 +28,7 @@ pub(crate) enum HandoverRequest {
         offset: u64,
         length: usize,
     },
-    /// The session is there from now on, where its files are still those of the stamp and, where one is given, the seal.
+    /// The session is at the other host from now on, if its files still match the stamp and the seal, if one is given.
     Leave(RemoteSession, Option<String>),
 }
 
@@ -38,14 +39,14 @@ pub(crate) enum HandoverAnswer {
     Left,
 }
 
-/// What a session has to hand over.
+/// The files that a session hands over.
 #[derive(Clone, Debug)]
 pub(crate) struct HandoverManifest {
     pub(crate) provider: ProviderId,
     pub(crate) inventory: Inventory,
     pub(crate) moved_to: Option<RemoteSession>,
     pub(crate) moved_from: Option<RemoteSession>,
-    /// The folder that its agent works in, for the person who is asked for one at the other host.
+    /// The folder that its agent works in, for the user who is asked for one at the other host.
     pub(crate) working_directory: Option<String>,
 }
 
@@ -88,7 +89,7 @@ impl SessionTask {
         Ok(found.with_session_file(&portable))
     }
 
-    /// `session.json` as another host is given it.
+    /// `session.json` for another host.
     async fn portable(&mut self) -> Result<Vec<u8>, MigrateError> {
         let file = session_file::read_portable(self.fs.as_ref(), &self.tip.id).await;
         file.map_err(|error| MigrateError::SessionFile(error.to_string()))
@@ -109,7 +110,7 @@ impl SessionTask {
         }
     }
 
-    /// Says where the session is from now on. It stays here as it was, archived.
+    /// Records the new location of the session. It stays here as it was, archived.
     async fn leave_host(
         &mut self,
         to: RemoteSession,
@@ -126,7 +127,7 @@ impl SessionTask {
             details.warnings.push(words);
         }
         details.moved_to = Some(to);
-        // In one piece: nobody finds it archived without knowing where it is.
+        // In one piece: nobody finds it archived without its new location.
         let mut out = Outbox::default();
         let told = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
         let archived = Command::ReportSession(SessionEvent::ArchivedChanged(true));
@@ -143,7 +144,7 @@ impl SessionTask {
     }
 }
 
-/// What a person is told who finds a session that has left.
+/// The message for users who find a session that has moved.
 pub(crate) fn moved_message(to: &RemoteSession) -> String {
     let at = to.address.as_ref().map(|address| format!(" ({address})")).unwrap_or_default();
     format!("this session was moved to {}{at}: go on with it there", to.host)

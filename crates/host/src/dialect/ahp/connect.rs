@@ -1,4 +1,4 @@
-//! Beginning, coming back, subscribing.
+//! `initialize`, `reconnect` and `subscribe`.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ use crate::sequencer::{
 };
 use grove_wire::registry::Registry;
 
-/// How long text waits for more of it at most, however patient a client is.
+/// The longest time for which text waits to be merged, whatever delay a client requests.
 const MAX_MERGE_DELAY: Duration = Duration::from_secs(5);
-/// What makes a client ask for completions.
+/// The characters at which a client requests completions.
 const TRIGGERS: &[&str] = &["@"];
 
 impl Peer {
@@ -83,7 +83,7 @@ impl Peer {
                     ..ahp::InitializeResult::default()
                 };
                 let snapshots = join(cuts.iter().map(|cut| cut.json()));
-                // Nothing before the snapshots can hold this text: a client chooses none of it.
+                // Nothing before the snapshots can contain this text: a client chooses none of it.
                 let answer = encode(&id, &begun);
                 answer.replacen(r#""snapshots":[]"#, &format!(r#""snapshots":[{snapshots}]"#), 1)
             })
@@ -107,7 +107,7 @@ impl Peer {
             Ok(client) => client,
             Err(error) => return Err((reply, error)),
         };
-        // A client that is not known has nothing to come back to: it begins anew.
+        // An unknown client has nothing to resume: it starts like a new one.
         let dialect = match self.host.0.sequencer.find_client(client.clone()).await {
             Ok(Some(known)) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
             Ok(_) => {
@@ -137,7 +137,7 @@ impl Peer {
         let answer: AttachAnswer = Box::new(move |mut attached| -> Encode {
             match std::mem::replace(&mut attached.missed, MissedEvents::Together(None)) {
                 MissedEvents::Together(Some(missed)) => {
-                    // Nothing happens in what another tool left, so nothing of it was missed.
+                    // Another tool's session has no events, so none was missed.
                     let there = attached.subscribed.into_iter().zip(foreign);
                     let there: Vec<bool> = there.map(|(there, foreign)| there || foreign.is_some()).collect();
                     Encode::later(move || {
@@ -162,7 +162,7 @@ impl Peer {
                     let outcomes = outcomes.map(|(((uri, foreign), missed), there)| match (there, missed) {
                         (true, Some(missed)) => ReconnectReply::Replay(missed),
                         (true, None) => cut(uri, attached.published, &limits, view).into(),
-                        // It may have grown since, which no action tells.
+                        // It may have grown since, which no action says.
                         (false, _) => foreign.map(|foreign| foreign.at(uri, seq)).into(),
                     });
                     let outcomes: Vec<_> = outcomes.collect();
@@ -203,7 +203,7 @@ impl Peer {
         let mut subscriptions = Vec::with_capacity(channels.len());
         for uri in channels {
             let wanted = self.wanted(uri).await;
-            // A name that leads nowhere keeps its place, so that the answer can say so.
+            // An unknown name keeps its position, so that the answer can say so.
             subscriptions.push(wanted.unwrap_or_else(nothing));
         }
         let attach = Attach {
@@ -216,27 +216,27 @@ impl Peer {
             answer,
             reply,
         };
-        // A host that is stopping closes the connection; that is the answer.
+        // A stopping host closes the connection; that is the answer.
         self.host.0.sequencer.tell(ToSequencer::Attach(attach)).await.ok();
     }
 
-    /// What a channel's name leads to, its session loaded.
+    /// The target of a channel's name, with its session loaded.
     pub(super) async fn wanted(&self, uri: &str) -> Option<SubscriptionTarget> {
         let wanted = wanted(ChannelName::parse(uri)?)?;
-        // Before it is looked for, so that it does not go to rest in between.
+        // Marked before it is looked up, so that it is not evicted in between.
         if let Some(session) = wanted.names_session() {
             self.host.mark_used(session);
         }
         let look = {
             let wanted = wanted.clone();
-            // Nearly always it is loaded, and nothing more is to be asked.
+            // Nearly always it is loaded, and there is nothing else to do.
             move |published: &PublishedState, _| {
                 let session = wanted.session(published)?;
                 let must_be_found = wanted.names_session().is_none();
                 (must_be_found || published.evicted.contains_key(&session)).then_some(session)
             }
         };
-        // A host that is stopping loads nothing, and says so by itself.
+        // A stopping host loads nothing, and says so by itself.
         if let Ok(Some(session)) = self.host.0.sequencer.read(look).await {
             self.host.load(&session).await.ok();
         }
@@ -266,7 +266,7 @@ impl Peer {
         let most = params.view.and_then(|view| view.turns).and_then(|turns| usize::try_from(turns).ok());
         let view = SnapshotLimits { turns: most.unwrap_or(usize::MAX), ..SnapshotLimits::all(&limits, 1) };
         match self.opened(&wanted, view).await {
-            // Nothing happens in what another tool left, so there is nothing to be told of.
+            // Another tool's session has no events, so there is nothing to subscribe to.
             Ok(Some((foreign, seq))) => {
                 let cut = foreign.at(&uri, seq);
                 reply(Encode::later(move || jsonrpc::response_raw(&id, &format!(r#"{{"snapshot":{}}}"#, cut.json()))));
@@ -307,7 +307,7 @@ impl Peer {
         Ok(())
     }
 
-    /// What a name leads to, if another tool left it, and at which number it was looked at.
+    /// Another tool's session that a name refers to, and the sequence number at which it was read.
     async fn opened(
         &self,
         wanted: &SubscriptionTarget,
@@ -317,8 +317,9 @@ impl Peer {
         Ok(opened.and_then(|(opened, seq)| Some((HistorySnapshot::of(wanted, &opened, view)?, seq))))
     }
 
-    /// The same of everything that a client asks for at its beginning, in its order. What cannot be read is left out, and so is
-    /// what is beyond the subscriptions that a connection may have.
+    /// Reads every requested session of other tools, in order, when a client connects.
+    ///
+    /// Unreadable ones are left out, and so are those beyond the subscriptions that a connection may have.
     async fn open_all(&self, channels: &[String]) -> Vec<Option<HistorySnapshot>> {
         let limits = &self.host.0.config.limits;
         let (view, mut left) = (SnapshotLimits::all(limits, channels.len()), limits.subscriptions);
@@ -352,7 +353,7 @@ impl Peer {
     }
 }
 
-/// What a client that comes back is given of a channel.
+/// The answer about one channel to a reconnecting client.
 enum ReconnectReply {
     Replay(Vec<ReplayedEvent>),
     Snapshot(PendingSnapshot),
@@ -365,7 +366,7 @@ impl From<Option<PendingSnapshot>> for ReconnectReply {
     }
 }
 
-/// A name that leads nowhere.
+/// The target of an unknown name.
 fn nothing() -> SubscriptionTarget {
     SubscriptionTarget::SessionWithMainChat("".into())
 }

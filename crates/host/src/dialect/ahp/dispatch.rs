@@ -1,4 +1,4 @@
-//! Actions of clients: read, taken to their session, and echoed or refused there.
+//! Actions of clients: parsed, sent to their session, and echoed or refused there.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::history::CONTINUE_FIRST;
 use crate::sequencer::{ActionOrigin, DirectReply, ToSequencer};
 use crate::session::{ClientAction, ClientRequest, DispatchOutcome, ToSession};
 
-/// How much of what is not understood is kept for the echo.
+/// The largest unknown part of an action that is kept for the echo.
 const MAX_EXTRA_BYTES: usize = 64 << 10;
 
 impl Peer {
-    /// Takes an action to its session. One for an unknown channel is ignored without an echo.
+    /// Sends an action to its session. One for an unknown channel is ignored without an echo.
     pub(super) async fn dispatch(
         &self,
         client: ClientId,
@@ -46,14 +46,14 @@ impl Peer {
             ChannelTarget::Session(uri) | ChannelTarget::Chat(uri, _) => {
                 let Some(session) = self.host.session(&uri).await.map_err(stopped)? else { return Ok(()) };
                 let dispatch = ClientAction { client_request, origin, answer: Box::new(answer) };
-                // A session that ends at this moment is unknown already.
+                // A session that ends at this moment counts as unknown.
                 session.inbox.send(ToSession::ClientAction(dispatch)).await.ok();
                 Ok(())
             }
         }
     }
 
-    /// Nobody goes on with what another tool left.
+    /// Refuses an action on another tool's session, which cannot be continued.
     async fn refuse_history(&self, client: ClientId, params: ahp::DispatchActionParams) -> Result<(), ErrorObject> {
         match ChannelName::parse(&params.channel).and_then(wanted) {
             Some(wanted) if self.host.is_history(&wanted).await => {
@@ -67,7 +67,7 @@ impl Peer {
         }
     }
 
-    /// What is told to the client alone: its own action as it came, and why it is refused, if it is.
+    /// The reply to the client alone: its own action unchanged, and the reason if it is refused.
     fn direct_reply(
         &self,
         channel: String,
@@ -89,7 +89,7 @@ impl Peer {
     }
 }
 
-/// What a client asks for.
+/// The request that an action makes.
 fn client_request(action: Action, chat: Option<&ChatId>) -> Result<ClientRequest, String> {
     match (action, chat) {
         (Action::Chat(ahp::ChatAction::Truncated(truncated)), Some(chat)) => {
@@ -99,7 +99,7 @@ fn client_request(action: Action, chat: Option<&ChatId>) -> Result<ClientRequest
     }
 }
 
-/// What an action says beyond its type, to be echoed as it came. More than a bound is let go.
+/// The members of an action beyond its known ones, to be echoed unchanged. Larger ones are dropped.
 fn not_understood(raw: &RawValue, action: &Action) -> Option<Extra> {
     let known = serde_json::to_value(action).ok()?;
     let raw: Value = serde_json::from_str(raw.get()).ok()?;

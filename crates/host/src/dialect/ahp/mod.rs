@@ -1,10 +1,10 @@
-//! The Agent Host Protocol, served: what each of its messages does here.
+//! The server side of the Agent Host Protocol: the handling of each of its messages.
 //!
-//! - `connect`: beginning, coming back, subscribing.
+//! - `connect`: `initialize`, `reconnect` and `subscribe`.
 //! - `sessions`: sessions, chats, lists, settings, completions, older turns.
-//! - `resources`: looking at files and contents, and watching them.
+//! - `resources`: reading and watching files and contents.
 //! - `dispatch`: actions of clients.
-//! - `snapshot`: states, cut in one step with their subscription and encoded later.
+//! - `snapshot`: states, taken in one step with their subscription and encoded later.
 
 mod connect;
 mod dispatch;
@@ -33,15 +33,15 @@ pub(crate) struct Peer {
     host: Host,
     id: ConnectionId,
     queue: Arc<Queue>,
-    /// Who the client is, once it has said so.
+    /// The client's id, once it has sent it.
     client: Option<ClientId>,
     spellings: Arc<Spellings>,
     watches: Watches,
-    /// What the client is asked, where it offers answers.
+    /// The calls to the client, if it answers any.
     asked: Option<Arc<CallTable>>,
 }
 
-/// The frame of a notification, where this protocol and the client's version have one for this.
+/// The frame of a notification, if this protocol and the client's version have one for it.
 pub(crate) fn notification(
     change: &SessionEvent,
     session: &Session,
@@ -62,7 +62,7 @@ impl Peer {
         Self { host, id, queue, client: None, spellings: Arc::default(), watches, asked: None }
     }
 
-    /// The connection is over: its client may come back, and sessions wait for that for a while.
+    /// Ends the connection: its client may reconnect, and sessions wait for that for a while.
     pub(super) fn ended(self) {
         self.host.0.editors.ended(self.id);
         if let Some(client) = self.client {
@@ -70,7 +70,7 @@ impl Peer {
         }
     }
 
-    /// Whether the client has said who it is.
+    /// Says whether the client has initialized.
     pub(super) fn has_begun(&self) -> bool {
         self.client.is_some()
     }
@@ -79,15 +79,15 @@ impl Peer {
         self.client.as_ref()
     }
 
-    /// The client answers something that it was asked.
+    /// Settles a call that the client answers.
     pub(super) fn answered(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>) {
         if let Some(asked) = &self.asked {
-            // Whoever asked may not wait any longer.
+            // The caller may have stopped waiting.
             asked.settle(id, outcome);
         }
     }
 
-    /// Answers a request, or gives the reply back with the error to answer with.
+    /// Answers a request, or returns the reply with the error to answer with.
     pub(super) async fn request(
         &mut self,
         request: Request<'_>,
@@ -168,7 +168,7 @@ impl Peer {
     }
 }
 
-/// What a channel's name leads to, where it is a channel that events come from.
+/// The target of a channel's name, if the channel has events.
 fn wanted(channel: ChannelName) -> Option<SubscriptionTarget> {
     match channel {
         ChannelName::Root => Some(SubscriptionTarget::Root),

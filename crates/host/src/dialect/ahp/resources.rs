@@ -1,4 +1,4 @@
-//! Looking at files and contents, and watching them, as far as the host shows them.
+//! Reading and watching files and contents, as far as the host permits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::dialect::answer::{read_params, stopped};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, DirectReply, ToSequencer};
 
-/// How many watches a connection may have.
+/// The watches that a connection may have.
 const MAX_WATCHES: usize = 128;
 
 impl Peer {
@@ -37,7 +37,7 @@ impl Peer {
                 (content.bytes, content.content_type.map(ToOwned::to_owned))
             }
         };
-        // Text goes as text unless the client wants it otherwise; what is no text cannot.
+        // Text is sent as text unless the client asks for bytes; other files cannot be.
         let wants_bytes = params.encoding == Some(ahp::ContentEncoding::Base64);
         let text = if wants_bytes { Err(bytes) } else { String::from_utf8(bytes).map_err(|error| error.into_bytes()) };
         let (data, encoding) = match text {
@@ -47,7 +47,7 @@ impl Peer {
         Ok(ahp::ResourceReadResult { data, encoding, content_type })
     }
 
-    /// A body that is kept beside a session.
+    /// A body that is stored beside a session.
     async fn stored(
         &self,
         uri: &str,
@@ -101,7 +101,7 @@ impl Peer {
         })
     }
 
-    /// Whether something may be read. Writing is not given to anybody here.
+    /// Says whether something may be read. Nothing may be written here.
     pub(super) async fn ask_for(&self, params: Option<&RawValue>) -> Result<ahp::EmptyResult, ErrorObject> {
         let params: ahp::ResourceRequestParams = read_params(params)?;
         let refused = |error: FileError| file_error(&error, &params.uri);
@@ -150,7 +150,7 @@ impl Peer {
     }
 }
 
-/// The watches of a connection. They go with it.
+/// The watches of a connection. They end with it.
 pub(super) struct Watches {
     host: Host,
     connection: ConnectionId,
@@ -160,7 +160,7 @@ pub(super) struct Watches {
 
 struct WatchEntry {
     state: ahp::ResourceWatchState,
-    /// Until somebody listens, what is seen waits in here.
+    /// Buffers the events until a client subscribes.
     watch: Option<Watch>,
     telling: Option<AbortHandle>,
 }
@@ -170,7 +170,7 @@ impl Watches {
         Self { host, connection, all: HashMap::new(), count: 0 }
     }
 
-    /// Takes a watch in; gives its channel.
+    /// Adds a watch and returns its channel.
     fn add(&mut self, state: ahp::ResourceWatchState, watch: Watch) -> String {
         self.count += 1;
         let id = format!("{}-{}", self.connection.0, self.count);
@@ -179,7 +179,7 @@ impl Watches {
         channel
     }
 
-    /// Begins to tell what a watch sees.
+    /// Starts sending the events of a watch.
     pub(super) async fn subscribe(&mut self, id: &str, channel: &str) -> Option<ahp::SubscribeResult> {
         let watching = self.all.get_mut(id)?;
         let from_seq = self.host.0.sequencer.read(|published, _| published.seq).await.ok()?;
@@ -188,7 +188,7 @@ impl Watches {
             let (telling, abort) = abortable(tell);
             watching.telling = Some(abort);
             self.host.0.env.spawn.spawn(Box::pin(async move {
-                // Whether it was stopped or ended by itself, it is over.
+                // It is over, stopped or ended by itself.
                 telling.await.ok();
             }));
         }
@@ -218,7 +218,7 @@ impl Drop for Watches {
     }
 }
 
-/// Tells a client what a watch sees, for as long as the host may show it.
+/// Sends the events of a watch to a client, as long as the host may show them.
 async fn tell(host: Host, connection: ConnectionId, channel: String, mut watch: Watch) {
     while let Some(Ok(notice)) = watch.next().await {
         let Ok(policy) = host.policy().await else { return };
@@ -238,7 +238,7 @@ async fn tell(host: Host, connection: ConnectionId, channel: String, mut watch: 
                     change(&seen.path, kind)
                 })
                 .collect(),
-            // More happened than was kept: the whole is to be looked at anew.
+            // Events were dropped: the client must read everything again.
             WatchEvent::Overflow => vec![change(watch.path(), ahp::ResourceChangeType::Updated)],
         };
         let changed = ahp::ResourceWatchChanged { changes: ahp::ResourceChanges { items } };

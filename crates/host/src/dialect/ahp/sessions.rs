@@ -23,16 +23,16 @@ use crate::host::{CreateError, CreateSession, install_hint};
 use crate::sequencer::{DirectReply, PublishedState, ReplySink, ResolvedTarget, SubscriptionTarget, ToSequencer};
 use crate::session::{ChatForkRequest, CommandError, SessionHandle, ToSession};
 
-/// How many sessions a list has when nothing is said, and at most.
+/// The default and the largest number of sessions in a list.
 const MAX_SESSIONS: usize = 10_000;
-/// Says in the `_meta` of `listSessions` whether sessions of other tools are listed: `false` leaves them out of every page.
+/// The member of `listSessions`' `_meta` about sessions of other tools: `false` leaves them out of every page.
 const HISTORY: &str = "history";
-/// How many turns come with one `fetchTurns`.
+/// The turns in one answer to `fetchTurns`.
 const TURNS_AT_ONCE: usize = 50;
-/// How many completions are offered.
+/// The completions that are offered.
 const MAX_COMPLETIONS: usize = 50;
 
-/// A session's place in the list: the one that changed last comes first.
+/// A session's position in the list: last changed first.
 type ListPosition = (Timestamp, SessionId);
 
 impl Peer {
@@ -41,7 +41,7 @@ impl Peer {
         params: Option<&RawValue>,
     ) -> Result<ahp::ListSessionsResult, ErrorObject> {
         let params: ahp::ListSessionsParams = read_params(params)?;
-        // Who wants everything at once means what the host has itself, and so does who says so.
+        // An unpaged request means the host's own sessions, and so does an explicit one.
         let own_only = params.meta.as_ref().and_then(|meta| meta.get(HISTORY)).and_then(Value::as_bool) == Some(false);
         let by_page = (params.limit.is_some() || params.cursor.is_some()) && !own_only;
         let after = params.cursor.as_deref().map(read_cursor).transpose()?;
@@ -59,7 +59,7 @@ impl Peer {
         let look = move |published: &PublishedState, _| {
             let place = |session: &Session| (project::last_modified(session), session.id.clone());
             let own = published.listed().map(|(session, failed)| (place(session), session, failed, None));
-            // A session that was taken in under its own id is the host's.
+            // A session that was imported under its own id is the host's.
             let foreign = history.iter().filter(|row| !published.is_known(&row.session.id));
             let foreign = foreign.map(|row| (place(&row.session), &row.session, false, Some(&row.about)));
             let mut sessions: Vec<(ListPosition, &Session, bool, Option<&HistoryMetadata>)> =
@@ -87,7 +87,7 @@ impl Peer {
             let message = format!("{} is no session URI: it must be <scheme>:/<id>", shown(&params.channel));
             return Err(ErrorObject::invalid_params(message));
         };
-        // It would hide what is there under this name.
+        // It would hide another tool's session of this name.
         if self.host.is_history(&SubscriptionTarget::Session(name.clone())).await {
             return Err(ErrorObject::new(error_code::SESSION_ALREADY_EXISTS, CONTINUE_FIRST));
         }
@@ -97,7 +97,7 @@ impl Peer {
         if active_client.as_ref().is_some_and(|active| Some(&active.client) != self.client.as_ref()) {
             return Err(ErrorObject::invalid_params("`activeClient` must be the client that asks"));
         }
-        // Whatever it is called here, others find it under its provider's name.
+        // Whatever its name here, other clients find it under its agent's name.
         let uri = SessionUri::from(format!("{provider}:/{}", name.id));
         self.spellings.note(&name.id, name.spelling());
         let wanted = CreateSession {
@@ -118,8 +118,9 @@ impl Peer {
         Ok(())
     }
 
-    /// The agent that a new session is for: the one that is named, else the one that its URI names, else the default.
-    /// A URI that is not plain must name its agent, or nobody would find the session under it.
+    /// The agent of a new session: the one that is named, else the one that its URI names, else the default.
+    ///
+    /// A URI that is not plain must name its agent, or the session could not be found under it.
     async fn provider_of(&self, named: Option<String>, name: &SessionName) -> Result<ProviderId, ErrorObject> {
         let of_scheme = match name.spelling() {
             Spelling::Plain | Spelling::Derived => None,
@@ -187,7 +188,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Begins a chat with what another one of its session has.
+    /// Creates a chat as a fork of another one of its session.
     async fn fork_chat(
         &self,
         session: &SessionHandle,
@@ -221,7 +222,7 @@ impl Peer {
         told.await.map_err(|_| gone())?.map_err(|error| tree_error(&error))
     }
 
-    /// The id for a new chat of this name in a session, where it is free.
+    /// The id for a new chat of this name in a session, if the name is free.
     async fn new_chat(&self, session: &SessionUri, uri: &str) -> Result<ChatId, ErrorObject> {
         let exists = |message: String| ErrorObject::new(error_code::ALREADY_EXISTS, message);
         let shown = shown(uri);
@@ -280,7 +281,7 @@ impl Peer {
         self.host.session(uri).await.map_err(stopped)
     }
 
-    /// The tree that a channel has: a chat's own, or that of its session's main chat.
+    /// The tree of a channel: a chat's own, or that of its session's main chat.
     pub(in crate::dialect) async fn place(&self, channel: &str) -> Result<crate::branch::ChatAddress, ErrorObject> {
         match self.find(channel).await? {
             Some(ChannelTarget::Session(session)) => Ok((session, Session::MAIN_CHAT.into())),
@@ -296,7 +297,7 @@ impl Peer {
         }
     }
 
-    /// That another tool's session cannot be changed, or that there is nothing.
+    /// The error that another tool's session cannot be changed, or the given one.
     async fn unchangeable(&self, channel: &str, otherwise: ErrorObject) -> ErrorObject {
         match ChannelName::parse(channel).and_then(super::wanted) {
             Some(wanted) if self.host.is_history(&wanted).await => ErrorObject::new(otherwise.code, CONTINUE_FIRST),
@@ -304,7 +305,7 @@ impl Peer {
         }
     }
 
-    /// That a session is not there, and why, where that is known.
+    /// The error that a session is missing, with the reason if it is known.
     pub(super) async fn missing(&self, id: &SessionId, channel: &str) -> ErrorObject {
         match self.host.why_missing(id).await {
             Some(why) => ErrorObject::new(error_code::SESSION_NOT_FOUND, why),
@@ -312,7 +313,7 @@ impl Peer {
         }
     }
 
-    /// What a channel's name leads to.
+    /// The target of a channel's name.
     pub(super) async fn find(&self, channel: &str) -> Result<Option<ChannelTarget>, ErrorObject> {
         let Some(wanted) = self.wanted(channel).await else { return Ok(None) };
         let look = move |published: &PublishedState, _| match published.find(&wanted)? {
@@ -325,7 +326,9 @@ impl Peer {
         self.host.0.sequencer.read(look).await.map_err(stopped)
     }
 
-    /// Older turns are loaded into the client's state before it is answered. Others have them, or ask for themselves.
+    /// Loads older turns into the client's state before it is answered.
+    ///
+    /// Other clients have them, or fetch them themselves.
     pub(super) async fn fetch_turns(
         &self,
         id: Id,
@@ -342,7 +345,7 @@ impl Peer {
                 };
                 let answer = Encode::Text(answer);
                 let loaded = DirectReply { connection: self.id, frame: Box::new(frame), answer: Some((reply, answer)) };
-                // A host that is stopping closes the connection; that is the answer.
+                // A stopping host closes the connection; that is the answer.
                 self.host.0.sequencer.tell(ToSequencer::SendDirect(loaded)).await.ok();
             }
             Err(error) => return Err((reply, error)),
@@ -350,7 +353,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The channel and the action that loads the turns before a cursor; nothing where nothing is older.
+    /// The channel and the action that loads the turns before a cursor; `None` if none is older.
     async fn older_turns(&self, params: Option<&RawValue>) -> Result<Option<(String, String)>, ErrorObject> {
         let params: ahp::FetchTurnsParams = read_params(params)?;
         let missing = || not_found(&params.channel);
@@ -359,7 +362,7 @@ impl Peer {
             return Err(missing());
         }
         let Some(cursor) = &params.cursor else { return Ok(None) };
-        // The empty cursor is of a client that wanted no turns at first: before none are the last ones.
+        // The empty cursor belongs to a client that wanted no turns at first: it gets the last ones.
         let before = Some(TurnId::from(cursor.as_str())).filter(|_| !cursor.is_empty());
         let found = turns::find(&self.host, wanted, before, TURNS_AT_ONCE).await.map_err(|error| match error {
             TurnsError::NoChat => missing(),
@@ -381,7 +384,7 @@ impl Peer {
         Ok(Some((params.channel, action)))
     }
 
-    /// What can be set is what the agent is known to take. What it does not know has no effect and is not given back.
+    /// The settings that the agent is known to accept. Unknown ones have no effect and are not returned.
     pub(super) async fn resolve_config(
         &self,
         params: Option<&RawValue>,
@@ -410,7 +413,7 @@ impl Peer {
         Ok(ahp::SessionConfigCompletionsResult::default())
     }
 
-    /// Where the agent is not known, it is looked for once more.
+    /// Looks for the agent again if it is unknown.
     async fn must_have(&self, provider: &ProviderId) -> Result<(), ErrorObject> {
         match self.host.agent_named(provider).await {
             Some(_) => Ok(()),
@@ -422,14 +425,14 @@ impl Peer {
         }
     }
 
-    /// No agent asks for a token yet, so there is nobody to give one to.
+    /// Accepts and ignores a token: no agent asks for one yet.
     pub(super) fn authenticate(&self, params: Option<&RawValue>) -> Result<ahp::EmptyResult, ErrorObject> {
         let params: ahp::AuthenticateParams = read_params(params)?;
         let message = format!("no agent of this host asks for a token for {}", shown(&params.resource));
         Err(ErrorObject::new(error_code::NOT_FOUND, message))
     }
 
-    /// Completes `@path` with what lies in the session's folder.
+    /// Completes `@path` with files in the session's folder.
     pub(super) async fn completions(&self, params: Option<&RawValue>) -> Result<ahp::CompletionsResult, ErrorObject> {
         let params: ahp::CompletionsParams = read_params(params)?;
         let wanted = self.wanted(&params.channel).await;
@@ -450,7 +453,7 @@ impl Peer {
         let looked_in = folder.join(inside);
         let policy = self.host.policy().await.map_err(stopped)?;
         let most = self.host.0.config.limits.folder_entries;
-        // What cannot be listed has no completions.
+        // A folder that cannot be listed has no completions.
         let entries = grove_work::list(&policy, &looked_in, most).await.unwrap_or_default();
         let fitting = entries.into_iter().filter(|entry| entry.name.starts_with(begins)).take(MAX_COMPLETIONS);
         let items = fitting.map(|entry| completion(&word, inside, &looked_in, &entry));
@@ -458,7 +461,7 @@ impl Peer {
     }
 }
 
-/// The chat that already has the name that a new one was to have.
+/// The chat that already has the name requested for a new one.
 enum NameOwner {
     /// The main chat of a session, which is named by the session's id.
     MainChat,
@@ -466,7 +469,7 @@ enum NameOwner {
     Chat(SessionUri),
 }
 
-/// Where a channel's name leads.
+/// The target of a channel's name.
 pub(super) enum ChannelTarget {
     Root,
     Session(SessionUri),
@@ -474,7 +477,7 @@ pub(super) enum ChannelTarget {
     Chat(SessionUri, ChatId),
 }
 
-/// A reference that is being written: where its `@` stands, and what comes behind it.
+/// A file reference that is being typed: the position of its `@`, and the text after it.
 struct FileReference {
     start: u64,
     end: u64,
@@ -482,7 +485,7 @@ struct FileReference {
 }
 
 impl FileReference {
-    /// The reference that ends at a place, counted in UTF-16 units.
+    /// The reference that ends at an offset in UTF-16 units.
     fn at(text: &str, offset: u64) -> Option<Self> {
         let mut before = String::new();
         let mut units = 0;
@@ -536,7 +539,7 @@ fn read_cursor(cursor: &str) -> Result<ListPosition, ErrorObject> {
     place.ok_or_else(|| ErrorObject::invalid_params(format!("{} is no cursor of this list", shown(cursor))))
 }
 
-/// Why a session did not do something, as an answer.
+/// The answer to a request that a session refused.
 fn refused(refusal: CommandError) -> ErrorObject {
     ErrorObject::new(refusal_code(&refusal), refusal.to_string())
 }

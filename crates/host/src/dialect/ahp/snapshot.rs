@@ -1,4 +1,4 @@
-//! Snapshots: cut in one step with their subscription, encoded later.
+//! Snapshots: taken in one step with their subscription, encoded later.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::dialect::turns::newest;
 use crate::history::{self, HistoryTranscript};
 use crate::sequencer::{AttachOutcome, PublishedState, ResolvedTarget, SubscriptionTarget};
 
-/// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
+/// The snapshots of full size in one answer; with more, each has fewer turns.
 const FULL_SNAPSHOTS: usize = 8;
 
-/// How much of a chat a client wants to see at first.
+/// The size of the snapshot that a client wants of a chat.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SnapshotLimits {
     pub(super) turns: usize,
@@ -24,14 +24,14 @@ pub(super) struct SnapshotLimits {
 }
 
 impl SnapshotLimits {
-    /// All that is held, where one answer holds so many snapshots.
+    /// Everything, divided among so many snapshots of one answer.
     pub(super) fn all(limits: &Limits, snapshots: usize) -> Self {
         let share = limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / snapshots.max(1));
         Self { turns: usize::MAX, bytes: share }
     }
 }
 
-/// A channel's state, taken at a number and not yet encoded.
+/// A channel's state, taken at a sequence number and not yet encoded.
 pub(super) struct PendingSnapshot {
     /// The channel as the client spelled it.
     uri: String,
@@ -46,12 +46,14 @@ enum PendingSnapshotState {
     HistorySnapshot(HistorySnapshot),
 }
 
-/// The state of a session that is not the host's own, or of its chat. It is encoded at once, so that what it was read from is
-/// let go.
+/// The state of another tool's session, or of its chat.
+///
+/// It is encoded at once, so that the data read from disk is freed.
 pub(super) struct HistorySnapshot(String);
 
-/// The states of what a connection is subscribed to now, and of what other tools left; the rest of what it asked for is left
-/// out.
+/// The states of a connection's current subscriptions, and of other tools' sessions.
+///
+/// Channels that are neither are left out.
 pub(super) fn cut_all(
     uris: &[String],
     foreign: Vec<Option<HistorySnapshot>>,
@@ -92,7 +94,7 @@ pub(super) fn cut(
 }
 
 impl HistorySnapshot {
-    /// The state of what a name leads to; nothing where the session has no such chat.
+    /// The state of a name's target; `None` if the session has no such chat.
     pub(super) fn of(wanted: &SubscriptionTarget, opened: &HistoryTranscript, view: SnapshotLimits) -> Option<Self> {
         let HistoryTranscript { session, started } = opened;
         let (names, spelling) = (SessionUris::of(session), wanted.spelling());
@@ -116,17 +118,17 @@ impl HistorySnapshot {
     }
 }
 
-/// The newest turns that fit, and where older ones go on.
+/// The newest turns that fit, and the cursor for older ones.
 fn window(session: &SessionId, chat: &Chat, bytes: usize) -> (Vec<Arc<str>>, Option<String>) {
     let turns = newest(&chat.turns, |turn| project::turn_json(session, turn), bytes);
     let first = chat.turns.get(chat.turns.len() - turns.len());
     let older = chat.has_older_turns || turns.len() < chat.turns.len();
-    // A client that wants no turns asks for those before none.
+    // A client that wants no turns gets the empty cursor, before which all turns are.
     let cursor = older.then(|| first.map(|turn| turn.id.to_string()).unwrap_or_default());
     (turns, cursor)
 }
 
-/// Plain data with string keys always serializes; `null` is what a client would see if that ever changed.
+/// Plain data with string keys always serializes; a client would see `null` if that ever changed.
 fn plain(json: serde_json::Result<String>) -> String {
     json.unwrap_or_else(|_| "null".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Version 1, served: what each of its messages does here.
+//! The server side of version 1: the handling of each of its messages.
 
 mod snapshot;
 
@@ -32,10 +32,10 @@ use crate::sequencer::{
 };
 use crate::session::{self, ClientAction, ClientRequest, ToSession};
 
-/// How many turns `fetchTurns` gives when nothing is said.
+/// The default number of turns in an answer to `fetchTurns`.
 const DEFAULT_TURNS: u64 = 50;
 
-/// How many sessions of other tools a list has at most: the newest.
+/// The sessions of other tools in a list, newest first.
 const MAX_HISTORY_SESSIONS: usize = 10_000;
 
 /// The host's end of a version-1 connection.
@@ -43,11 +43,11 @@ pub(crate) struct Peer {
     host: Host,
     id: ConnectionId,
     queue: Arc<Queue>,
-    /// Who the client is, once it has said so.
+    /// The client's id, once it has sent it.
     client: Option<ClientId>,
 }
 
-/// The frame of a notification, where version 1 and the client's version have one for this.
+/// The frame of a notification, if version 1 and the client's version have one for it.
 pub(crate) fn notification(
     change: &SessionEvent,
     session: &Session,
@@ -67,7 +67,7 @@ impl Peer {
         Self { host, id, queue, client: None }
     }
 
-    /// Whether the client has said who it is.
+    /// Says whether the client has initialized.
     pub(super) fn has_begun(&self) -> bool {
         self.client.is_some()
     }
@@ -76,7 +76,7 @@ impl Peer {
         self.client.as_ref()
     }
 
-    /// The tree of a session, which here is that of its main chat.
+    /// The tree of a session, which in version 1 is that of its main chat.
     pub(super) async fn place(&self, uri: &str) -> Result<ChatAddress, ErrorObject> {
         let session = SessionUri::from(uri);
         match self.host.session(&session).await.map_err(stopped)? {
@@ -85,7 +85,7 @@ impl Peer {
         }
     }
 
-    /// That a session is not there, and why, where that is known.
+    /// The error that a session is missing, with the reason if it is known.
     async fn missing(&self, uri: &str) -> ErrorObject {
         let why = match SessionUri::from(uri).id() {
             Some(id) => self.host.why_missing(&id).await,
@@ -97,7 +97,7 @@ impl Peer {
         }
     }
 
-    /// Answers a request, or gives the reply back with the error to answer with.
+    /// Answers a request, or returns the reply with the error to answer with.
     pub(super) async fn request(
         &mut self,
         request: Request<'_>,
@@ -251,11 +251,11 @@ impl Peer {
             answer,
             reply,
         };
-        // A host that is stopping closes the connection; that is the answer.
+        // A stopping host closes the connection; that is the answer.
         self.host.0.sequencer.tell(ToSequencer::Attach(attach)).await.ok();
     }
 
-    /// Loads a session before it is looked at. A host that is stopping loads nothing, and says so by itself.
+    /// Loads a session before it is read. A stopping host loads nothing, and says so by itself.
     async fn load(&self, uri: &str) {
         if let SubscriptionTarget::SessionWithMainChat(uri) = wanted(uri)
             && let Some(id) = uri.id()
@@ -310,14 +310,15 @@ impl Peer {
         Ok(())
     }
 
-    /// A session that another tool left. Nothing happens in it, so there is nothing to be told of.
+    /// Another tool's session. It has no events, so there is nothing to subscribe to.
     async fn opened(&self, uri: &str, bytes: usize) -> Result<Option<(HistorySnapshot, u64)>, HistoryOpenError> {
         let opened = self.host.open_history(&wanted(uri), usize::MAX, bytes).await?;
         Ok(opened.map(|(opened, seq)| (HistorySnapshot::of(&opened.session, bytes), seq)))
     }
 
-    /// The same of everything that a client asks for at its beginning, in its order. What cannot be read is left out, and so is
-    /// what is beyond the subscriptions that a connection may have.
+    /// Reads every requested session of other tools, in order, when a client connects.
+    ///
+    /// Unreadable ones are left out, and so are those beyond the subscriptions that a connection may have.
     async fn open_all(&self, uris: &[String]) -> Vec<Option<HistorySnapshot>> {
         let limits = &self.host.0.config.limits;
         let (share, mut left) = (share(limits, uris.len()), limits.subscriptions);
@@ -336,7 +337,7 @@ impl Peer {
         foreign
     }
 
-    /// That another tool's session cannot be changed, or that there is none.
+    /// The error that another tool's session cannot be changed, or the given one.
     async fn unchangeable(&self, uri: &str, otherwise: ErrorObject) -> ErrorObject {
         match self.host.is_history(&wanted(uri)).await {
             true => ErrorObject::new(otherwise.code, CONTINUE_FIRST),
@@ -346,7 +347,7 @@ impl Peer {
 
     async fn create_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: v1::CreateSessionParams = read_params(params)?;
-        // It would hide what is there under this name.
+        // It would hide another tool's session of this name.
         if self.host.is_history(&wanted(&params.session)).await {
             return Err(ErrorObject::new(error_code::SESSION_EXISTS, CONTINUE_FIRST));
         }
@@ -397,7 +398,7 @@ impl Peer {
             None => Default::default(),
         };
         let mut filter = params.filter.unwrap_or_default();
-        // A folder may be written as a path or as a URI; the path behind it decides.
+        // A folder may be written as a path or as a URI; they are compared as paths.
         let folder = filter.working_directory.take().map(|folder| local_path(&folder).ok());
         let summaries = self.host.0.sequencer.read(|published, _| {
             let summary = |(session, failed): (&Session, bool)| {
@@ -510,9 +511,9 @@ impl Peer {
         Ok(())
     }
 
-    /// Takes an action to its session. One for an unknown session is ignored without an echo.
+    /// Sends an action to its session. One for an unknown session is ignored without an echo.
     async fn dispatch(&self, origin: ActionOrigin, raw: Box<RawValue>) -> Result<(), ErrorObject> {
-        // Anything may stand here: an action that names a session is answered whatever else is wrong with it.
+        // Every member is optional: an action that names a session is answered whatever else is wrong with it.
         #[derive(Deserialize)]
         struct Head {
             #[serde(rename = "type", default)]
@@ -556,7 +557,7 @@ impl Peer {
                     origin,
                     answer: Box::new(answer),
                 };
-                // A session that ends at this moment is unknown already.
+                // A session that ends at this moment counts as unknown.
                 session.inbox.send(ToSession::ClientAction(dispatch)).await.ok();
             }
             (None, Some(kind)) if kind.starts_with("root/") => {

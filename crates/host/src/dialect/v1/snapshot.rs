@@ -1,4 +1,4 @@
-//! Snapshots: cut in one step with their subscription, encoded later.
+//! Snapshots: taken in one step with their subscription, encoded later.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use crate::config::Limits;
 use crate::dialect::turns::newest;
 use crate::sequencer::{AttachOutcome, PublishedState, ResolvedTarget};
 
-/// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
+/// The snapshots of full size in one answer; with more, each has fewer turns.
 const FULL_SNAPSHOTS: usize = 8;
 
-/// A resource's state, taken at a number and not yet encoded.
+/// A resource's state, taken at a sequence number and not yet encoded.
 pub(super) struct PendingSnapshot {
     /// The resource as the client spelled it.
     uri: String,
@@ -27,16 +27,17 @@ enum PendingSnapshotState {
     HistorySnapshot(HistorySnapshot),
 }
 
-/// The state of a session that is not the host's own. It is encoded at once, so that what it was read from is let go.
+/// The state of another tool's session. It is encoded at once, so that the data read from disk is freed.
 pub(super) struct HistorySnapshot(String);
 
-/// How many bytes each snapshot may have, where one answer holds so many.
+/// The bytes of each snapshot, if one answer holds so many.
 pub(super) fn share(limits: &Limits, snapshots: usize) -> usize {
     limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / snapshots.max(1))
 }
 
-/// The states of what a connection is subscribed to now, and of what other tools left; the rest of what it asked for is left
-/// out.
+/// The states of a connection's current subscriptions, and of other tools' sessions.
+///
+/// Resources that are neither are left out.
 pub(super) fn cut_all(
     uris: &[String],
     foreign: Vec<Option<HistorySnapshot>>,
@@ -79,7 +80,7 @@ fn session_json(session: &Session, bytes: usize) -> serde_json::Result<String> {
     project::session_json(session, &newest(turns, |turn| project::turn_json(&session.id, turn), bytes))
 }
 
-/// Plain data with string keys always serializes; `null` is what a client would see if that ever changed.
+/// Plain data with string keys always serializes; a client would see `null` if that ever changed.
 fn plain(json: serde_json::Result<String>) -> String {
     json.unwrap_or_else(|_| "null".to_owned())
 }
