@@ -1,7 +1,8 @@
-//! The sessions of every source in one list, as far as a host is told of it.
+//! The session hub: the sessions of all sources in one list.
 //!
-//! The host knows no source but itself: whoever serves gives it a [`SessionHubService`]. A connection that uses it is a
-//! [`SessionHubConnection`], whose client has a view of its own. Nothing of it is in the host's state, its journal or its numbers.
+//! The host knows no source but itself: the program that runs it passes a [`SessionHubService`]. A connection that uses
+//! it is a [`SessionHubConnection`], whose client has a view of its own. It is not part of the host's state, its
+//! journal or its sequence numbers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,24 +12,25 @@ use futures_util::stream::BoxStream;
 use grove_core::ClientId;
 use grove_wire::x_grove::sessions::{SessionsCall, SessionsOutcome, SubscribeResult, TrustNeeded};
 
-/// What knows the sessions of every source.
+/// The list of the sessions of all sources.
 pub trait SessionHubService: fmt::Debug + Send + Sync {
-    /// A connection of a client uses it from now on.
+    /// Opens the hub for a client's connection.
     fn visit(&self, client: &ClientId) -> Result<Arc<dyn SessionHubConnection>, SessionHubRefusal>;
 }
 
-/// What a connection does with it. The connection has ended when this is dropped.
+/// One connection's use of the hub. The connection has ended when this is dropped.
 #[async_trait]
 pub trait SessionHubConnection: fmt::Debug + Send + Sync {
-    /// Does what the client asks for. Subscribing is not among it.
+    /// Carries out a request of the client, except for subscribing.
     async fn call(&self, call: SessionsCall) -> Result<SessionsOutcome, SessionHubRefusal>;
 
-    /// What is looked at, and from then on everything that changes, as frames. Whoever is too slow in taking them misses
-    /// some, and is told to list anew.
+    /// The current view, and its changes from then on, as frames.
+    ///
+    /// A slow reader misses some, and is told to list again.
     fn subscribe(&self) -> (SubscribeResult, BoxStream<'static, Arc<str>>);
 }
 
-/// Why something is not done, in words.
+/// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
 pub struct SessionHubRefusal {
@@ -36,18 +38,18 @@ pub struct SessionHubRefusal {
     pub words: String,
 }
 
-/// What kind of reason it is.
+/// The kind of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionHubRefusalKind {
     NoSession,
     NoProvider,
-    /// Something else that was named is not there.
+    /// Another named thing does not exist.
     NotFound,
     /// It cannot be done like this, or not with this session.
     Unfit,
-    /// A person must say first that a folder is trusted.
+    /// The user must trust a folder first.
     TrustNeeded(TrustNeeded),
-    /// A person said that it is not.
+    /// The user does not trust the folder.
     Untrusted,
     /// It was tried and failed.
     Failed,

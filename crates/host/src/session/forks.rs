@@ -75,7 +75,7 @@ impl ForkedChat {
         let mut told = |event| changes.push(Change::Chat(session.clone(), chat.clone(), event));
         match origin.is_shown() {
             true => told(ChatEvent::TurnsInherited { origin, turns, older: self.older }),
-            // Its shown turns are not all of its context.
+            // A side chat does not show the turns that it is about.
             false => {
                 told(ChatEvent::TurnsInherited { origin, turns: Vec::new(), older: false });
                 if !turns.is_empty() {
@@ -195,7 +195,7 @@ impl SessionTask {
         let seen = self.look(chat).await;
         let found = match (seen, turn) {
             (Err(error), _) => Err(error),
-            // Before the first turn of a chat about another one means after its introduction.
+            // In a side chat, "before the first turn" means after the inherited entries.
             (Ok(Some(seen)), None) => {
                 let floor = self.floor(chat, &seen.index);
                 Ok((seen, floor))

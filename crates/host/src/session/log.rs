@@ -1,7 +1,7 @@
-//! A chat's log: written behind the journal, one whole turn at a time.
+//! A chat's log: written after the journal, one whole turn at a time.
 //!
-//! The journal is what makes an event durable; the log is how other programs, and a later host, find the conversation.
-//! So a log that cannot be written fails nothing: it is caught up with at the next turn.
+//! The journal makes an event durable; other programs and a later host find the conversation in the log. So a log that
+//! cannot be written fails nothing: the next turn catches up.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ pub(crate) struct ChatLog {
     chat: ChatId,
     path: String,
     side_path: String,
-    /// How much of the log its side index covers.
+    /// The length of the log that its side index covers.
     indexed: u64,
-    /// The log as it is on disk, once it was looked at.
+    /// The log as it is on disk, once it was read.
     written: Option<LogState>,
-    /// The checksum of its beginning, once it was asked for.
+    /// The checksum of its beginning, once it was computed.
     checksum: Option<Checksum>,
-    /// It was replaced as a whole, so that what was known of its bytes does not hold.
+    /// It was replaced as a whole, so that facts about its bytes are outdated.
     is_replaced: AtomicBool,
 }
 
@@ -45,41 +45,41 @@ struct Checksum {
     hasher: crc32fast::Hasher,
 }
 
-/// How much of a log is read at a time for its checksum.
+/// The part of a log that is read at a time for its checksum.
 const CHECKSUM_BYTES: u64 = 1 << 20;
 
-/// How much a log grows before its side index is made anew. What is behind it is read at the next opening.
+/// The growth of a log after which its side index is rebuilt. The rest is read when the log is opened next.
 const INDEX_EVERY: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
 struct LogState {
-    /// Shared with whoever looks at the tree meanwhile.
+    /// Shared with concurrent readers of the tree.
     index: Arc<LogIndex>,
     turns: HashSet<TurnId>,
-    /// Each with when it began: on another branch a turn may have the same id.
+    /// Each with its start: on another branch a turn may have the same id.
     begun: HashSet<(TurnId, Timestamp)>,
-    /// The header of a log that does not exist yet. It goes in front of what is appended first: each append may be a call to
-    /// another program.
+    /// The header of a log that does not exist yet.
+    /// It is written with the first append: each append may be a call to another program.
     header: Option<Vec<u8>>,
-    /// Model, thinking level and mode according to the branch of the leaf, once they were read.
+    /// Model, thinking level and mode on the branch of the leaf, once they were read.
     settings: Option<BranchSettings>,
-    /// Whether these are all turns of the log, and not its newest alone.
+    /// Says whether these are all turns of the log, not only its newest.
     is_complete: bool,
 }
 
 impl LogState {
-    /// Whether a turn is in the log, and not just one of the same id on another branch.
+    /// Says whether a turn is in the log, and not just one of the same id on another branch.
     fn has(&self, turn: &Turn) -> bool {
         self.begun.contains(&(turn.id.clone(), turn.started_at)) || self.has_foreign(turn)
     }
 
-    /// Whether another program wrote this turn, which has no end record then.
+    /// Says whether another program wrote this turn, which has no end record then.
     fn has_foreign(&self, turn: &Turn) -> bool {
         let time = |first| self.index.time(first).and_then(|time| u64::try_from(time).ok());
         self.foreign(&turn.id).and_then(time) == Some(turn.started_at.0)
     }
 
-    /// The first entry of a turn that another program wrote. It has no end of its own and is called by that entry.
+    /// The first entry of a turn that another program wrote. It has no end record and is named by that entry.
     fn foreign(&self, turn: &TurnId) -> Option<EntryNo> {
         self.index.find(turn.as_str()).filter(|first| self.index.role(*first) == Some(Role::User))
     }
@@ -93,7 +93,7 @@ pub(crate) struct LogSnapshot {
     pub(crate) index: Arc<LogIndex>,
 }
 
-/// A verdict on what an agent asked, as a log keeps it where the agent must not learn of it before.
+/// A decision about an agent's request, as a log has it before the agent learns of it.
 #[derive(Clone, Debug)]
 pub(super) struct LoggedVerdict {
     pub(super) turn: TurnId,
@@ -105,7 +105,7 @@ pub(super) struct LoggedVerdict {
 }
 
 impl LoggedVerdict {
-    /// It follows from what was asked, so that what is written again after a failure is there once.
+    /// It is derived from the request, so that a repeated write after a failure is there once.
     fn id(&self) -> String {
         let Self { turn, call, request, .. } = self;
         hex::encode(&Sha256::digest(format!("permission {turn} {call} {request}"))[..4])
@@ -152,7 +152,7 @@ impl ChatLog {
         Self { fs, session, chat, path, side_path, indexed: 0, written: None, checksum: None, is_replaced }
     }
 
-    /// The log's current extent; `None` if there is no log. Only what was appended since the last time is read.
+    /// The log's current extent; `None` if there is no log. Only bytes appended since the last call are read.
     pub(crate) async fn extent(&mut self, session: &Session) -> Result<Option<LogExtent>, ChatLogError> {
         let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
         if self.written.is_none() {
@@ -188,7 +188,7 @@ impl ChatLog {
         Ok(Some(extent))
     }
 
-    /// The checksum that the session's file has, so that the log need not be read from its beginning.
+    /// The checksum in the session's file, so that the log need not be read from its beginning.
     async fn known_checksum(&self) -> Option<Checksum> {
         let file = session_file::read(self.fs.as_ref(), &self.session).await.ok()?;
         let expected = file.expected_logs().into_iter().find(|log| log.chat == self.chat)?;
@@ -196,7 +196,7 @@ impl ChatLog {
         Some(Checksum { length: bytes, hasher: crc32fast::Hasher::new_with_initial_len(crc32, bytes) })
     }
 
-    /// A log that was just made, of which it is known what is in it: these turns, and older ones.
+    /// A log that was just made with known contents: these turns, and older ones.
     pub(super) fn made(
         fs: Arc<dyn SessionFs>,
         session: &SessionId,
@@ -217,7 +217,7 @@ impl ChatLog {
         log
     }
 
-    /// A log that is there, read.
+    /// An existing log, read.
     pub(super) async fn opened(
         fs: Arc<dyn SessionFs>,
         session: &SessionId,
@@ -229,17 +229,18 @@ impl ChatLog {
         Ok(log)
     }
 
-    /// Takes turns that are shown from the log for written.
+    /// Marks turns as written that were read from the log.
     pub(super) fn note(&mut self, turns: &[Arc<Turn>]) {
         if let Some(written) = &mut self.written {
             written.turns.extend(turns.iter().map(|turn| turn.id.clone()));
-            // Turns of other programs are found in the index: counting them here would promise end records that the log lacks.
+            // Turns of other programs are found in the index: counting them here would promise end records that the log
+            // lacks.
             let ended: Vec<_> = turns.iter().filter(|turn| !written.has_foreign(turn)).collect();
             written.begun.extend(ended.into_iter().map(|turn| (turn.id.clone(), turn.started_at)));
         }
     }
 
-    /// Whether the log has a turn of this id, on whatever branch. A log that is not there has none.
+    /// Says whether the log has a turn of this id, on any branch. A missing log has none.
     pub(super) async fn has_turn(&mut self, turn: &TurnId) -> Result<bool, ChatLogError> {
         if !self.written.as_ref().is_some_and(|written| written.is_complete) {
             let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
@@ -252,13 +253,13 @@ impl ChatLog {
         Ok(self.written.as_ref().is_some_and(has))
     }
 
-    /// Writes what the log does not have yet: the chat's name, and turns that are over.
+    /// Writes everything that the log lacks: the chat's name, and finished turns.
     pub(crate) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
         let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
         self.catch_up_held(session).await
     }
 
-    /// Writes verdicts that the log does not have yet.
+    /// Writes decisions that the log does not have yet.
     pub(super) async fn record(
         &mut self,
         session: &Session,
@@ -279,12 +280,12 @@ impl ChatLog {
                 self.append(&mut written, &permission.line(leaf.as_deref())).await?;
             }
         }
-        // What fails half-way is looked at anew next time.
+        // After a failure half-way the log is read again next time.
         self.written = Some(written);
         Ok(())
     }
 
-    /// The same by whoever holds the log's lock.
+    /// Catches up while the caller holds the log's lock.
     async fn catch_up_held(&mut self, session: &Session) -> Result<(), ChatLogError> {
         let Some(chat) = session.chat(&self.chat) else { return Ok(()) };
         if chat.turns.is_empty() && chat.unlogged.is_empty() {
@@ -294,20 +295,21 @@ impl ChatLog {
             Some(written) => written,
             None => self.open(session).await?,
         };
-        // What fails half-way is looked at anew next time.
+        // After a failure half-way the log is read again next time.
         let (mut written, appended) = self.append_missing(written, session, chat).await?;
         if written.header.is_some() {
             self.append(&mut written, b"").await?;
         }
         if appended {
-            // The journal lets go of what is here, so it must be on the disk. What a provider has answered is where it wants it.
+            // The journal releases what is here, so it must be on the disk. A storage client is responsible for its own
+            // disk.
             if self.fs.backend() != Backend::Rpc {
                 self.fs.sync(&self.path).await?;
             }
             if written.index.log_length() >= self.indexed + INDEX_EVERY {
                 let (fs, index) = (self.fs.as_ref(), &written.index);
                 if store::write_side_index(fs, &self.path, &self.side_path, index).await.is_err() {
-                    // The log can be read without it, and not every store takes bytes.
+                    // The log can be read without it, and not every store accepts bytes.
                     tracing::debug!("the index beside a log could not be written");
                 }
                 self.indexed = written.index.log_length();
@@ -347,15 +349,15 @@ impl ChatLog {
             self.append_entries(&mut written, chat).await?;
         }
         self.append_settings(&mut written, session, chat.touched_at.max(session.modified_at)).await?;
-        // The main chat bears the session's name. A title that was made of the first prompt is not written: readers of the
-        // log have that prompt.
+        // The main chat has the session's name. A title made from the first prompt is not written: readers of the log
+        // have that prompt.
         let is_given = session.title_source > TitleSource::Prompt;
         let (name, at) = match self.chat.as_str() {
             Session::MAIN_CHAT if is_given => (session.title.as_str(), session.modified_at),
             Session::MAIN_CHAT => ("", session.modified_at),
             _ => (chat.title.as_str(), chat.touched_at),
         };
-        // Other programs do not normalise names: one that differs in nothing else is the same.
+        // Other programs do not normalize names: names that only differ in that are the same.
         let known = written.index.name().and_then(|name| normalized_title(&name)).unwrap_or_default();
         if name != known {
             let parent = leaf(&written.index);
@@ -367,7 +369,7 @@ impl ChatLog {
         Ok((written, appended))
     }
 
-    /// Writes model, thinking level and mode at the leaf, where its branch says others.
+    /// Writes model, thinking level and mode at the leaf, if its branch has others.
     async fn append_settings(
         &self,
         written: &mut LogState,
@@ -393,14 +395,14 @@ impl ChatLog {
         Ok(())
     }
 
-    /// Writes entries that belong to no turn, as far as what they stand behind is written.
+    /// Writes entries outside turns, if the entries before them are written.
     async fn append_entries(&self, written: &mut LogState, chat: &Chat) -> Result<(), ChatLogError> {
         for entry in &chat.unlogged {
             let has = |turn: &TurnId| written.turns.contains(turn) || written.foreign(turn).is_some();
             if entry.after.as_ref().is_some_and(|after| !has(after)) {
                 break;
             }
-            // It was written before a crash, perhaps.
+            // It may have been written before a crash.
             if entry_id(&entry.line).is_some_and(|id| written.index.find(&id).is_none()) {
                 // It may put the leaf on another branch.
                 written.settings = None;
@@ -410,8 +412,10 @@ impl ChatLog {
         Ok(())
     }
 
-    /// Writes an entry that belongs to no turn. Where its parent is not in the log, since somebody took lines out of it, the
-    /// leaf is its parent; an entry that does not fit then either is left out, so that it holds up nothing else.
+    /// Writes an entry outside turns.
+    ///
+    /// If its parent is missing, because somebody deleted lines of the log, the leaf is its parent. An entry that does
+    /// not fit then either is left out, so that it holds up nothing else.
     async fn append_entry(&self, written: &mut LogState, line: &str) -> Result<(), ChatLogError> {
         let refused = match self.append(written, format!("{line}\n").as_bytes()).await {
             Err(ChatLogError::Append(refused)) => refused,
@@ -430,8 +434,10 @@ impl ChatLog {
         Ok(())
     }
 
-    /// Appends lines. The index takes them first: a line that it refuses is never written. Where an error is given the
-    /// index may have lines that the log has not, and is to be read again, unless the first line was refused.
+    /// Appends lines. The index checks them first: a line that it refuses is never written.
+    ///
+    /// After an error the index may have lines that the log lacks, and must be read again, unless the first line was
+    /// refused.
     async fn append(&self, written: &mut LogState, lines: &[u8]) -> Result<(), ChatLogError> {
         let next = Arc::make_mut(&mut written.index);
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -445,7 +451,7 @@ impl ChatLog {
         Ok(())
     }
 
-    /// Looks at the log that is there, mends its end as a crash leaves it, or begins one.
+    /// Opens the existing log and repairs its end as a crash leaves it, or creates a log.
     async fn open(&self, session: &Session) -> Result<LogState, ChatLogError> {
         let fs = self.fs.as_ref();
         if !fs.exists(&self.path).await? {
@@ -470,7 +476,7 @@ impl ChatLog {
         Ok(written)
     }
 
-    /// What is in a log that is there. Its end is mended.
+    /// Reads an existing log and repairs its end.
     async fn read_written(&self) -> Result<LogState, ChatLogError> {
         let fs = self.fs.as_ref();
         let mut index = self.read().await?;
@@ -481,7 +487,7 @@ impl ChatLog {
                 index = self.read().await?;
             }
             Ending::Torn { offset } => {
-                // To the end, wherever it is: a provider's sizes need not be bytes.
+                // To the end, wherever it is: a storage client's sizes need not be bytes.
                 let torn = fs.read_range(&self.path, offset, usize::MAX).await?;
                 tracing::warn!(
                     session = %self.session, chat = %self.chat, bytes = torn.len(),
@@ -499,7 +505,7 @@ impl ChatLog {
         Ok(LogState { index: Arc::new(index), turns, begun, header: None, settings: None, is_complete: true })
     }
 
-    /// The log as it is on the disk, with everything that is over; `None` where there is none yet.
+    /// The log as it is on the disk, with all finished turns; `None` if there is none yet.
     pub(super) async fn look(&mut self, session: &Session) -> Result<Option<LogSnapshot>, ChatLogError> {
         let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
         self.catch_up_held(session).await?;
@@ -514,7 +520,7 @@ impl ChatLog {
         Ok(seen)
     }
 
-    /// Reads the log. One of an older version is replaced by its migrated form, since something is about to be appended.
+    /// Reads the log. One of an older version is replaced by its migrated form, since an append follows.
     async fn read(&self) -> Result<LogIndex, ChatLogError> {
         let mut count = 0;
         let mut new_id = || {
@@ -531,8 +537,9 @@ impl ChatLog {
     }
 }
 
-/// When turns had ended by the host's clock, the newest of which has just ended. Those before it ended at the latest when
-/// the next one began.
+/// The end times of turns by the host's clock, the newest of which has just ended.
+///
+/// Earlier ones ended at the latest when the next one started.
 fn seen_ends(turns: &[Arc<Turn>], last: Timestamp) -> Vec<Timestamp> {
     let mut end = last;
     let mut ends: Vec<Timestamp> = turns

@@ -1,7 +1,7 @@
-//! The log that a chat begins with is copied beside the session's task, which goes on meanwhile.
+//! The copy of a forked chat's log, made outside the session's task, which continues meanwhile.
 //!
-//! The journal has what happens until then: the session's folder is not written before its logs are there, and whoever
-//! looks into one waits.
+//! The journal has the events until then: the session's folder is not written before its logs are complete, and readers
+//! of a log wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -22,14 +22,14 @@ use crate::store::copies::CopyGuard;
 use crate::store::copy::CopyJob;
 use crate::store::{artifacts, paths};
 
-/// How long to wait before a copy that failed is tried again.
+/// The delay before a failed copy is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// A chat whose log may not be there yet.
+/// A chat whose log may be incomplete.
 pub(super) struct LogCopy {
-    /// Keeps the folder that it is copied from where it is.
+    /// Keeps the source's folder where it is.
     _hold: CopyGuard,
-    /// Without one it is not known yet whether the log is there.
+    /// `None` while it is unknown whether the log is complete.
     under_way: Option<LogCopyTask>,
 }
 
@@ -41,13 +41,13 @@ struct LogCopyTask {
 #[derive(Clone, Debug)]
 enum LogCopyProgress {
     Started,
-    /// It will be tried again.
+    /// It will be retried.
     Failed(String),
     /// The log, as far as it is known already.
     Done(Arc<Mutex<Option<ChatLog>>>),
 }
 
-/// What is told when a session was made of another one.
+/// Notifications after a session was forked.
 struct ForkFollowUp {
     session: SessionId,
     inbox: WeakSender<ToSession>,
@@ -59,7 +59,7 @@ struct ForkFollowUp {
 impl ForkFollowUp {
     async fn tell(self, fs: &dyn SessionFs) {
         send_workspace_scan(fs, &self.session, &self.inbox).await;
-        // A source that nobody has open is not opened for it.
+        // A source that is not open is not opened for this.
         let source = self.host.upgrade().and_then(|host| Host(host).open_session(&self.source));
         if let Some(source) = source {
             source.inbox.send(ToSession::ForkNotice(Box::new(self.fork))).await.ok();
@@ -67,7 +67,7 @@ impl ForkFollowUp {
     }
 }
 
-/// Tells a session's task what lies in its folder beside the log.
+/// Tells a session's task about the files in its folder beside the log.
 async fn send_workspace_scan(fs: &dyn SessionFs, session: &SessionId, inbox: &WeakSender<ToSession>) {
     match scan_workspace(fs, &paths::folder(session)).await {
         Ok(found) => {
@@ -80,7 +80,7 @@ async fn send_workspace_scan(fs: &dyn SessionFs, session: &SessionId, inbox: &We
 }
 
 impl LogCopy {
-    /// The chats of a session that come from others, before anybody has looked whether their logs are there.
+    /// The forked chats of a session, before their logs are looked up.
     pub(super) fn expected(session_context: &SessionContext, session: &Session) -> Vec<(ChatId, Self)> {
         let origins = session.chats.iter().filter_map(|chat| Some((chat.id.clone(), chat.origin.clone()?)));
         let hold = |origin: &ChatOrigin| session_context.copies.hold(&origin.session, Some(&session.id));
@@ -89,13 +89,14 @@ impl LogCopy {
 }
 
 impl SessionTask {
-    /// Copies those logs that are not there. `indexes` are those of the logs which they are cut from, where somebody
-    /// has them.
+    /// Copies the logs that are missing.
+    ///
+    /// `indexes` are those of their sources' logs, if they are known.
     pub(super) async fn begin_copies(&mut self, mut indexes: HashMap<ChatId, Arc<LogIndex>>) {
         let chats: Vec<ChatId> = self.log_copy.keys().cloned().collect();
         for chat in chats {
             let is_there = self.fs().exists(&paths::log(&self.tip.id, &chat)).await;
-            // Where that cannot be told, the copy will say why.
+            // If that is unknown, the copy will report why.
             if is_there.unwrap_or(false) {
                 self.log_copy.remove(&chat);
                 self.settle_artifacts(&chat);
@@ -122,10 +123,10 @@ impl SessionTask {
         }
     }
 
-    /// Finishes what a host that was killed behind a copy's last step did not get to do.
+    /// Completes the steps after a copy that a killed host did not get to.
     fn settle_artifacts(&self, chat: &ChatId) {
         let origin = self.tip.chat(chat).and_then(|chat| chat.origin.as_ref());
-        // What stands beside the logs comes with the main chat's.
+        // The files beside the logs come with the main chat's.
         if chat.as_str() != Session::MAIN_CHAT || origin.is_none_or(|origin| origin.session == self.tip.id) {
             return;
         }
@@ -141,18 +142,18 @@ impl SessionTask {
         }));
     }
 
-    /// Copies the log of a chat that is new.
+    /// Copies the log of a new chat.
     pub(super) async fn begin_copy(&mut self, chat: &ChatId, index: Option<Arc<LogIndex>>) {
         let Some(origin) = self.tip.chat(chat).and_then(|chat| chat.origin.clone()) else { return };
         let hold = self.session_context.copies.hold(&origin.session, Some(&self.tip.id));
-        // A chat that is new has what it began with and nothing else.
+        // A new chat has its inherited turns and nothing else.
         let turns = self.tip.chat(chat).filter(|_| index.is_some()).map(|chat| chat.turns.clone());
         let clock = self.session_context.env.clock.clone();
         let is_main = chat.as_str() == Session::MAIN_CHAT;
         let source = paths::log(&origin.session, &origin.chat);
         let from = match origin.session == self.tip.id {
             true => self.fs(),
-            // Where its store is gone, the copy will say that its source is not there.
+            // If its store is gone, the copy will report that its source is missing.
             false => {
                 self.session_context.env.stores.find_holder(&origin.store, &source).await.unwrap_or_else(|_| self.fs())
             }
@@ -187,7 +188,7 @@ impl SessionTask {
             };
             let known = match index.zip(turns) {
                 Some((index, turns)) => Some(ChatLog::made(job.to, &job.session, job.chat, index, &turns)),
-                // To read it takes a while: nobody is to wait for that.
+                // Reading it takes a while: nobody should wait for that.
                 None => ChatLog::opened(job.to, &job.session, job.chat).await.ok(),
             };
             told.send_replace(LogCopyProgress::Done(Arc::new(Mutex::new(known))));
@@ -198,12 +199,12 @@ impl SessionTask {
         let under_way = Some(LogCopyTask { progress, abort });
         self.log_copy.insert(chat.clone(), LogCopy { _hold: hold, under_way });
         self.session_context.env.spawn.spawn(Box::pin(async move {
-            // Who ended it knows.
+            // The receiver is gone if the copy was cancelled.
             copied.await.ok();
         }));
     }
 
-    /// Waits until a chat's log is there. The error says why it is not; it will be tried again.
+    /// Waits until a chat's log is complete. The error gives the reason if it is not; it will be retried.
     pub(super) async fn copied(&mut self, chat: &ChatId) -> Result<(), TreeError> {
         let Some(log_copy) = self.log_copy.get_mut(chat) else { return Ok(()) };
         let Some(under_way) = &mut log_copy.under_way else { return Ok(()) };
@@ -221,13 +222,13 @@ impl SessionTask {
     pub(super) fn take_copy(&mut self, chat: &ChatId) {
         let Some(LogCopy { under_way: Some(under_way), .. }) = self.log_copy.remove(chat) else { return };
         if let LogCopyProgress::Done(made) = &*under_way.progress.borrow() {
-            // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+            // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
             let made = made.lock().unwrap_or_else(PoisonError::into_inner).take();
             self.logs.extend(made.map(|log| (chat.clone(), log)));
         }
     }
 
-    /// Waits until nothing is being written any more, and gives up what could not be.
+    /// Waits until nothing is being written any more, and gives up incomplete copies.
     pub(super) async fn settle_copy(&mut self, chat: &ChatId) {
         if self.copied(chat).await.is_err()
             && let Some(LogCopy { under_way: Some(under_way), .. }) = self.log_copy.get(chat)
@@ -237,12 +238,12 @@ impl SessionTask {
     }
 }
 
-/// Waits until one of the copies is done, and gives the chat whose it is.
+/// Waits until one of the copies is complete, and returns its chat.
 pub(super) async fn next_done(log_copy: &mut HashMap<ChatId, LogCopy>) -> ChatId {
     let waits = log_copy.iter_mut().filter_map(|(chat, log_copy)| {
         let progress = &mut log_copy.under_way.as_mut()?.progress;
         let done = async move {
-            // One that was given up has nothing to tell.
+            // A cancelled one reports nothing.
             if progress.wait_for(|progress| matches!(progress, LogCopyProgress::Done(_))).await.is_err() {
                 std::future::pending::<()>().await;
             }

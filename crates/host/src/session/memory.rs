@@ -1,4 +1,4 @@
-//! What an agent can know of a conversation that it did not have itself: what the log tells, and copies of its own.
+//! An agent's sources for an earlier conversation: the chat's log, and its own copies.
 
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{SessionTask, ToSession};
 
-/// How long an agent may take to copy a conversation. Then the copy's agent is told it.
+/// The time in which an agent must copy a conversation. Otherwise the copy's agent is told it.
 const AGENT_COPY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A chat's conversation as its log has it: what the model would be given, not what is shown. A turn that runs is not in
-/// it.
+/// A chat's conversation from its log: the model's context, not the shown turns.
+///
+/// A running turn is not included.
 #[derive(Debug)]
 pub(super) struct LogMemory {
     /// Weak, so that the session ends with its last handle.
@@ -45,8 +46,10 @@ impl SessionTask {
         LogMemory { session: self.inbox_sender.clone(), chat: chat.clone() }
     }
 
-    /// Has a chat's agent copy its conversation as it is now, and gives how the agent calls the copy; `None` where it
-    /// cannot, and where it is not at rest. It is for the desk of the copy's chat ([`super::ChatAgent::inherits`]).
+    /// Has a chat's agent copy its current conversation, and returns the agent's id of the copy.
+    ///
+    /// `None` if it cannot, or is busy. The id is for the agent connection of the copy's chat
+    /// ([`super::ChatAgent::inherits`]).
     pub(super) fn fork_agent(&mut self, chat: &ChatId) -> oneshot::Receiver<Option<String>> {
         let (copied, copy) = oneshot::channel();
         let at_rest = self.tip.chat(chat).is_some_and(|chat| chat.active.is_none());
@@ -65,7 +68,7 @@ impl SessionTask {
                 tracing::warn!(%session, %error, "an agent did not copy its conversation; the copy's will be told it");
                 None
             });
-            // Whoever wanted it may be gone.
+            // The caller may be gone.
             copied.send(forked).ok();
         }));
         copy

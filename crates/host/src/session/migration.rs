@@ -1,4 +1,4 @@
-//! A session that goes to another store. Its task does nothing else meanwhile, so nobody writes to its folder.
+//! Moving a session to another store. Its task does nothing else meanwhile, so nobody writes to its folder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::store::session_file::Disposition;
 use crate::store::store_move::{self, Move, MoveError, VerifiedCopy};
 use crate::store::stores::StoreError;
 
-/// How long a session waits until nothing is copied from its folder any more.
+/// The time for which a move waits for copies out of the session's folder.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A session that lies in another store now.
+/// A session that is in another store now.
 #[derive(Clone, Debug)]
 pub(crate) struct MigrateOutcome {
     pub(crate) store: StoreName,
-    /// What was copied and compared; nothing where it was there already.
+    /// The copied and compared files; none if it was there already.
     pub(crate) checked: VerifiedCopy,
 }
 
-/// Why a session does not go to another store. It stays where it is.
+/// The reason why a session does not move to another store. It stays in its own.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MigrateError {
     #[error("a turn is running: wait until it is over, or cancel it")]
@@ -93,7 +93,7 @@ impl SessionTask {
         Ok(Ok(MigrateOutcome { store: name.clone(), checked }))
     }
 
-    /// Copies everything that the session is, and compares it.
+    /// Copies all files of the session, and compares them.
     async fn copy_to(&mut self, name: &StoreName) -> Result<(Arc<dyn SessionFs>, VerifiedCopy), MigrateError> {
         self.may_go()?;
         let to = self.session_context.env.stores.reach(name).await?;
@@ -108,7 +108,7 @@ impl SessionTask {
         }
     }
 
-    /// Whether nothing happens in the session that would be cut off.
+    /// Checks that the session has no work that would be interrupted.
     fn may_go(&self) -> Result<(), MigrateError> {
         if !self.active_turns().is_empty() {
             return Err(MigrateError::TurnRuns);
@@ -125,7 +125,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Has everything of the session written to its folder, and nobody else at it.
+    /// Writes everything to the session's folder, and waits for all other users of it.
     async fn settle_folder(&mut self) -> Result<(), MigrateError> {
         for chat in self.log_copy.keys().cloned().collect::<Vec<_>>() {
             self.copied(&chat).await?;
@@ -135,7 +135,7 @@ impl SessionTask {
             () = self.session_context.copies.none_from(&self.tip.id) => {}
             () = self.session_context.env.clock.sleep(COPY_TIMEOUT) => return Err(MigrateError::BeingCopied),
         }
-        // What clients do with its workspace goes with it, and what they do next is done there.
+        // Finished workspace requests move with it, and later ones are handled in the new store.
         tokio::select! {
             () = self.finish_workspace() => {}
             () = patience => return Err(MigrateError::BeingChanged),
@@ -143,20 +143,20 @@ impl SessionTask {
         self.take_outstanding().await;
         self.folder_due = false;
         self.write_folder(Disposition::Kept).await;
-        // What an earlier move left behind lies in the store that it may go back to.
+        // The leftovers of an earlier move are in the store that it may move back to.
         if self.folder_due || self.left.is_some() {
             return Err(MigrateError::NotWritten);
         }
         Ok(())
     }
 
-    /// The same for whoever reads the folder as it is now.
+    /// Writes the session's folder for a reader.
     pub(super) async fn flush_for_reading(&mut self) -> Result<(), MigrateError> {
         self.may_go()?;
         self.settle_folder().await
     }
 
-    /// Removes the folder that the session left, once the new one says that it is the session.
+    /// Removes the former folder, once the new one is the session's.
     pub(super) async fn remove_left(&mut self) {
         let Some(from) = self.left.take() else { return };
         let left = Move { session: &self.tip.id, from: from.as_ref(), to: self.fs.as_ref() };
@@ -167,7 +167,7 @@ impl SessionTask {
     }
 }
 
-/// Removes a copy that is not wanted any more. What stays of it is removed at the next start.
+/// Removes an unneeded copy. Its leftovers are removed at the next start.
 async fn give_up_copy(to: &dyn SessionFs, session: &SessionId) {
     if let Err(error) = store_move::discard(to, session).await {
         tracing::warn!(%session, %error, "a copy of the session could not be removed");

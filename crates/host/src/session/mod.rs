@@ -1,5 +1,7 @@
-//! A session's task: validates what clients and the agent want against everything accepted so far (the tip), and
-//! hands what happens to the sequencer.
+//! A session's task.
+//!
+//! It validates requests of clients and reports of the agent against everything accepted so far (the tip), and sends
+//! the resulting events to the sequencer.
 
 mod active_folders;
 mod agent_lifecycle;
@@ -58,76 +60,76 @@ use tree::TreeOperation;
 pub(crate) use tree::{ForkPlan, NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeOutcome, TreeRequest};
 pub(crate) use workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError, WorkspaceUpdate, scan_workspace};
 
-/// How many messages may wait for a session before their senders do.
+/// The messages that may wait for a session before their senders do.
 const INBOX: usize = 256;
-/// How far an agent may run ahead of the host.
+/// The reports that an agent may be ahead of the host.
 const REPORTS: usize = 256;
-/// How many reports are published together.
+/// The reports that are published together.
 const REPORTS_AT_ONCE: usize = 64;
 
-/// What a session's task can be told.
+/// A message to a session's task.
 pub(crate) enum ToSession {
     ClientAction(ClientAction),
-    /// Something that a client asked for and waits for, or the host wants by itself.
+    /// A command that a client waits for, or of the host itself.
     Do(Command, oneshot::Sender<Result<(), CommandError>>),
-    /// A chat's agent has started, or has not.
+    /// A chat's agent has started, or has failed to.
     AgentOpened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
-    /// Another session began or ended a turn in a folder of this one.
+    /// Another session started or ended a turn in a folder of this one.
     ActiveFoldersChanged,
-    /// A client that took part has been away for too long.
+    /// A participating client has been disconnected for too long.
     ClientGone(ClientId),
-    /// Looks at the log of a chat, for an agent that has forgotten what was said.
+    /// Reads the log of a chat, for an agent without its conversation.
     Recall(ChatId, oneshot::Sender<Result<Option<LogSnapshot>, TreeError>>),
-    /// Looks at the tree of a chat, or changes it.
+    /// Reads the tree of a chat, or changes it.
     Tree(ChatId, TreeRequest, oneshot::Sender<Result<TreeAnswer, TreeError>>),
-    /// Something that took its time with a chat's tree has come to its end.
+    /// A long operation on a chat's tree has ended.
     TreeOutcome(ChatId, TreeOutcome),
-    /// Looks at what the session has beside its conversation, or changes it.
+    /// Reads the session's workspace, or changes it.
     Workspace(WorkspaceRequest, workspace::WorkspaceReply),
-    /// Something of it has changed.
+    /// The workspace has changed.
     WorkspaceUpdate(WorkspaceUpdate),
-    /// What it has from the session that it comes from.
+    /// The workspace that it has from its fork origin.
     WorkspaceScanned(WorkspaceDetails),
-    /// What is checked out where the session works; nothing where its folder is not there.
+    /// The checkout in the session's folder; `None` if the folder is missing.
     CheckoutScanned(Option<Box<Checkout>>),
-    /// A session was made of this one.
+    /// A session was forked from this one.
     ForkNotice(Box<ForkNotice>),
-    /// Begins another chat with what was said in one.
+    /// Creates a chat as a fork of another one.
     Fork(ChatId, ChatForkRequest, oneshot::Sender<Result<(), TreeError>>),
-    /// Has the session lie in another store.
+    /// Moves the session to another store.
     Migrate(StoreName, oneshot::Sender<Result<MigrateOutcome, MigrateError>>),
-    /// Has it go to another host.
+    /// Hands the session over to another host.
     HandOver(HandoverRequest, oneshot::Sender<Result<HandoverAnswer, MigrateError>>),
-    /// The provider that keeps the session has gone, or has come back.
+    /// The session's storage client has disconnected or returned.
     StorageClient(StorageClientPresence),
-    /// Ends the task, where it has nothing to do and nobody wants anything of it. The session stays.
+    /// Ends the task, if it is idle and not in use. The session stays.
     Evict,
-    /// Ends the session; told when it is gone.
+    /// Ends the session; resolves when it is gone.
     Dispose(oneshot::Sender<()>),
-    /// The host stops; told when no turn is running any more.
+    /// The host stops; resolves when no turn is running any more.
     Stop(oneshot::Sender<()>),
 }
 
 /// An action of a client.
 pub(crate) struct ClientAction {
-    /// What it asks for, or why it cannot be understood.
+    /// The request, or the reason why it is invalid.
     pub(crate) client_request: Result<ClientRequest, String>,
     pub(crate) origin: ActionOrigin,
-    /// Makes the answer to the client alone: why not, or that everything is so already.
+    /// Makes the reply to the client alone: the refusal, or that nothing changes.
     pub(crate) answer: Box<dyn FnOnce(DispatchOutcome) -> DirectReply + Send>,
 }
 
-/// What an action of a client asks for.
+/// The request of a client's action.
 pub(crate) enum ClientRequest {
     Command(Box<Command>),
-    /// Goes back to the end of a turn, or before the first one. What came behind it stays in the log.
+    /// Moves back to the end of a turn, or before the first one. Later turns stay in the log.
     Truncate {
         chat: ChatId,
         turn: Option<TurnId>,
     },
 }
 
-/// What became of an action of which nobody else hears.
+/// The outcome of an action that causes no event.
 #[derive(Debug)]
 pub(crate) enum DispatchOutcome {
     Refused(String),
@@ -135,39 +137,39 @@ pub(crate) enum DispatchOutcome {
     NoChange,
 }
 
-/// The way to a session's task.
+/// A handle to a session's task.
 #[derive(Clone)]
 pub(crate) struct SessionHandle {
     pub(crate) uri: SessionUri,
     pub(crate) inbox: mpsc::Sender<ToSession>,
 }
 
-/// What a session's task works with.
+/// The environment of a session's task.
 pub(crate) struct SessionContext {
     pub(crate) env: Env,
     pub(crate) config: Arc<Config>,
     pub(crate) sequencer: SequencerHandle,
     pub(crate) agents: watch::Receiver<Arc<[AgentInfo]>>,
-    /// Where sessions' agents work.
+    /// The folders in which sessions' agents work.
     pub(crate) active_folders: Arc<ActiveFolders>,
     pub(crate) hooks: Hooks,
-    /// The host, for what hooks do.
+    /// The host, for the actions of hooks.
     pub(crate) host: Weak<HostInner>,
     pub(crate) copies: ActiveCopies,
-    /// Sessions of which an earlier host left temporary files.
+    /// Sessions whose temporary files an earlier host left.
     pub(crate) left: Arc<HashSet<SessionId>>,
-    /// What becomes of the session's own.
+    /// The fate of the session's own temporary files.
     pub(crate) temp_files: TempFate,
-    /// Those that it has from before its task rested.
+    /// The temporary files from before the session was evicted.
     pub(crate) spills: Option<SessionSpills>,
 }
 
-/// How a session's task begins.
+/// The start of a session's task.
 pub(crate) enum SessionStart {
-    /// The session is new; the task waits until it stands in state. Its chats may begin with what others have.
+    /// The session is new; the task waits until it is in the state. Its chats may be forks.
     New { begun: oneshot::Receiver<()>, fork_origins: Vec<ForkOrigin> },
-    /// The session was there before its task; everything of it up to a number is in it. Its agents were heard up to
-    /// these marks.
+    /// The session existed before its task; everything of it up to a sequence number is in it.
+    /// The frames of its agents are processed up to these cursors.
     Known { seq: u64, marks: HashMap<ChatId, FrameCursor> },
 }
 
@@ -243,44 +245,44 @@ pub(crate) fn start(
 
 struct SessionTask {
     session_context: SessionContext,
-    /// The store that the session lies in.
+    /// The session's store.
     fs: Arc<dyn SessionFs>,
-    /// The store that it lay in before, until its folder there is removed.
+    /// Its former store, until its folder there is removed.
     left: Option<Arc<dyn SessionFs>>,
     /// The session with everything accepted so far.
     tip: Session,
     agent: Arc<dyn Agent>,
-    /// Its own inbox, for what comes back from the agent's start. Weak, so that the task ends with its last handle.
+    /// Its own inbox, for the result of the agent's start. Weak, so that the task ends with its last handle.
     inbox_sender: mpsc::WeakSender<ToSession>,
     inbox: mpsc::Receiver<ToSession>,
     report_sender: mpsc::Sender<Report>,
     reports: mpsc::Receiver<Report>,
-    /// The last publication of the agent's reports, until it is done. Meanwhile no more are taken: an agent runs no
-    /// faster than what it says can be stored.
+    /// The last publication of the agent's reports, until it is done.
+    /// No more are accepted meanwhile: an agent is no faster than its reports can be stored.
     outstanding: Option<oneshot::Receiver<Result<u64, JournalWriteError>>>,
-    /// Where the agent works, a place for each chat.
+    /// The agent connection of each chat.
     chat_agents: HashMap<ChatId, ChatAgent>,
-    /// Where the answers go that nobody has given yet, by chat and request.
+    /// The receivers of pending answers, by chat and request.
     answer_slots: HashMap<(ChatId, RequestId), AnswerSlot>,
-    /// Turns from before the host's start that go on when the agent is back, and where they stood.
+    /// Turns from before the host's start that continue when the agent is back, with their progress.
     resumed: HashMap<TurnId, Resumption>,
-    /// Up to where agents are heard by what is being published.
+    /// The frame cursors that are being published.
     unstored: HashMap<ChatId, FrameCursor>,
-    /// Rings when a running turn may have been silent for too long.
+    /// Fires when a running turn may have been silent for too long.
     silence: Option<Task>,
     stopping: Option<StopState>,
     logs: HashMap<ChatId, ChatLog>,
-    /// Chats whose logs are being made.
+    /// Chats whose logs are being copied.
     log_copy: HashMap<ChatId, LogCopy>,
-    /// Where output goes that is too large for its agents.
+    /// The files for output that is too large for its agents.
     spills: SessionSpills,
-    /// The number of the last event that is published.
+    /// The sequence number of the last published event.
     last_seq: u64,
     /// Something happened that belongs into the session's folder.
     folder_due: bool,
-    /// What waits for the provider that keeps the session, where one does.
+    /// The changes that wait for the session's storage client, if it has one.
     unsaved_changes: Option<UnsavedChanges>,
-    /// The number of the last thing that was undertaken.
+    /// The number of the last tree operation.
     last_operation: u64,
     kept: workspace::WorkspaceState,
     checkout_scan: CheckoutScan,
@@ -299,20 +301,20 @@ enum AnswerSender {
     Result(oneshot::Sender<ToolResult>),
 }
 
-/// An agent's place for one chat.
+/// The agent connection of one chat.
 #[derive(Default)]
 struct ChatAgent {
     backend: AgentConnection,
     running: Option<RunningTurn>,
-    /// Told when the agent that was here before is gone.
+    /// Resolves when the former agent is gone.
     leaving: Option<oneshot::Receiver<()>>,
-    /// What takes its time with the chat's tree.
+    /// The running operation on the chat's tree.
     operation: Option<TreeOperation>,
-    /// The last turn filled the model's window: the conversation is to be compacted before the next one.
+    /// The last turn filled the model's window: the conversation is compacted before the next one.
     is_full: bool,
-    /// Settings that a person changed while the agent was opening. It is told when it is there.
+    /// Settings that were changed while the agent was opening. It gets them when it is ready.
     set_meanwhile: Extra,
-    /// How the agent calls a copy of its conversation that is made for this chat: its first opening waits for it.
+    /// The agent's id of the conversation copied for this chat: its first opening waits for it.
     inherits: Option<oneshot::Receiver<Option<String>>>,
 }
 
@@ -338,13 +340,13 @@ enum AgentConnection {
 struct RunningTurn {
     turn: TurnId,
     abort: AbortHandle,
-    /// When the agent last said something, or got something to do.
+    /// The time of the agent's last report, or of its last input.
     heard: Timestamp,
 }
 
 /// The host stops, and this session with it.
 struct StopState {
-    /// Told once, when no turn is running.
+    /// Resolved once, when no turn is running.
     done: Option<oneshot::Sender<()>>,
     grace: Option<Task>,
 }
@@ -418,7 +420,7 @@ impl SessionTask {
             ToSession::ClientAction(dispatch) => self.dispatch(dispatch).await?,
             ToSession::Do(command, done) => {
                 let result = self.carry_out(command).await?;
-                // Whoever asked may have gone meanwhile.
+                // The caller may have stopped waiting.
                 done.send(result).ok();
             }
             ToSession::Tree(chat, request, done) => {
@@ -458,7 +460,7 @@ impl SessionTask {
             ToSession::AgentOpened(chat, Ok(agent)) => {
                 // A chat that was removed meanwhile needs none.
                 let Some(state) = self.tip.chat(&chat) else { return Ok(Flow::On) };
-                // A turn may have been started meanwhile, or have waited since before the host was.
+                // A turn may have been started meanwhile, or wait since before the host's start.
                 let prompts = state.active.iter().map(|active| (chat.clone(), active.id.clone())).collect();
                 let chat_agent = self.chat_agent(&chat);
                 let set_meanwhile = std::mem::take(&mut chat_agent.set_meanwhile);
@@ -468,7 +470,7 @@ impl SessionTask {
                 }
                 self.chat_agent(&chat).backend = AgentConnection::Ready(agent);
                 let mut out = Outbox { prompts, ..Outbox::default() };
-                // An agent that was started again has nothing to announce.
+                // An agent that was restarted has nothing to announce.
                 if self.is_being_created(&chat) {
                     self.accept(Command::ReportSession(SessionEvent::Ready), &Actor::Host, &mut out).ok();
                     self.accept(Command::ReportSession(SessionEvent::Listed), &Actor::Host, &mut out).ok();
@@ -476,7 +478,7 @@ impl SessionTask {
                 self.send(out).await?;
             }
             ToSession::AgentOpened(chat, Err(error)) => {
-                // Where the session itself is fine, its agent may start at the next prompt.
+                // If the session itself is fine, its agent may start at the next prompt.
                 let chat_agent = self.chat_agent(&chat);
                 chat_agent.backend = AgentConnection::Closed;
                 chat_agent.set_meanwhile.clear();
@@ -496,7 +498,7 @@ impl SessionTask {
             ToSession::Evict => return Ok(self.rest().await),
             ToSession::Dispose(done) => {
                 self.dispose().await?;
-                // Whoever asked may have gone meanwhile.
+                // The caller may have stopped waiting.
                 done.send(()).ok();
                 return Ok(Flow::End);
             }
@@ -511,17 +513,17 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
-    /// Whether the session waits for this chat's agent to begin at all.
+    /// Says whether the session's creation waits for this chat's agent.
     fn is_being_created(&self, chat: &ChatId) -> bool {
         self.tip.lifecycle == Lifecycle::Creating && chat.as_str() == Session::MAIN_CHAT
     }
 
-    /// What of a turn outlasts the host. Of a session that no journal has, nothing does.
+    /// The part of a turn that survives the host. Nothing does in a session without a journal.
     fn turn_survival(&self) -> TurnSurvival {
         if self.unsaved_changes.is_some() { TurnSurvival::Nothing } else { self.agent.turn_survival() }
     }
 
-    /// The store that the session lies in.
+    /// The session's store.
     fn fs(&self) -> Arc<dyn SessionFs> {
         self.fs.clone()
     }
@@ -547,7 +549,7 @@ impl SessionTask {
         self.session_context.sequencer.tell(ToSequencer::SendDirect((dispatch.answer)(reply))).await
     }
 
-    /// A command that somebody waits for. A chat that goes takes its turn with it.
+    /// Carries out a command. A removed chat's turn ends with it.
     async fn carry_out(&mut self, command: Command) -> Result<Result<(), CommandError>, HostStopped> {
         if let Command::RemoveChat(chat) = &command
             && chat.as_str() != Session::MAIN_CHAT
@@ -582,7 +584,7 @@ impl SessionTask {
         self.scan_checkout();
     }
 
-    /// Cancels what runs in a chat, forgets what waits there, and lets its agent go.
+    /// Cancels the turn of a chat, drops its queued messages, and stops its agent.
     async fn close_chat(&mut self, chat: &ChatId) -> Result<(), HostStopped> {
         let mut out = Outbox::default();
         let Some(state) = self.tip.chat(chat) else { return Ok(()) };
@@ -604,7 +606,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Lets an agent go. What is given comes to an end when it is gone.
+    /// Stops an agent. The receiver resolves when it is gone.
     fn close_chat_agent(&self, chat_agent: ChatAgent) -> Option<oneshot::Receiver<()>> {
         if let Some(operation) = &chat_agent.operation {
             operation.cancel_silently();
@@ -615,7 +617,7 @@ impl SessionTask {
                 let (gone, leaving) = oneshot::channel();
                 self.session_context.env.spawn.spawn(Box::pin(async move {
                     agent.close(CloseReason::Removed).await;
-                    // Nobody need wait for it.
+                    // The receiver may be dropped.
                     gone.send(()).ok();
                 }));
                 return Some(leaving);
@@ -625,7 +627,7 @@ impl SessionTask {
         None
     }
 
-    /// Ends what waits for a client that is gone, and takes it off the list of those who take part.
+    /// Ends pending requests to a client that is gone, and removes it from the participants.
     async fn client_gone(&mut self, client: ClientId) -> Result<(), HostStopped> {
         let mut out = Outbox::default();
         let mut calls = Vec::new();
@@ -654,7 +656,7 @@ impl SessionTask {
         self.send(out).await
     }
 
-    /// Cancels what runs, lets the agent go, and takes the session out of state.
+    /// Cancels turns, stops the agents, and removes the session from the state.
     async fn dispose(&mut self) -> Result<(), HostStopped> {
         let mut out = Outbox::default();
         if self.unsaved_changes.is_some() {
@@ -671,7 +673,7 @@ impl SessionTask {
         self.accept(Command::ReportSession(SessionEvent::Removed), &Actor::Host, &mut out).ok();
         out.prompts.clear();
         let publication = out.publication(None, WriteFailurePolicy::Hold, self.trace());
-        // What is held is never refused.
+        // Changes that may be held are never refused.
         let published = self.session_context.sequencer.publish_now(publication).await?;
         self.last_seq = published.unwrap_or(self.last_seq);
         self.act(out);
@@ -682,7 +684,7 @@ impl SessionTask {
             true => self.save_at_end().await,
             false => self.write_folder(Disposition::Disposed).await,
         }
-        // Nothing is to be said of it any more.
+        // Nothing of it is written any more.
         self.folder_due = false;
         self.session_context.active_folders.leave(&self.tip.id);
         let chat_agents = std::mem::take(&mut self.chat_agents);
@@ -690,20 +692,21 @@ impl SessionTask {
             chat_agents.into_values().filter_map(|chat_agent| self.close_chat_agent(chat_agent)).collect();
         let spills = self.spills.clone();
         self.session_context.env.spawn.spawn(Box::pin(async move {
-            // What still runs for an agent may still write.
+            // Remaining processes of an agent may still write.
             futures_util::future::join_all(leaving).await;
             spills.remove().await;
         }));
         Ok(())
     }
 
-    /// Brings the session's folder up to date: the log, then what is beside it. What is in the journal is safe already,
-    /// so a failure costs nothing but the journal's room.
+    /// Brings the session's folder up to date: the log, then the files beside it.
+    ///
+    /// Events in the journal are safe already, so a failure costs nothing but the journal's space.
     async fn write_folder(&mut self, fate: Disposition) {
         let fs = self.fs();
         let written = async {
             let mut extents = LogExtents::new();
-            // One whose log could not be made has none.
+            // A chat whose log could not be copied has none.
             for chat in self.tip.chats.iter().filter(|chat| !self.log_copy.contains_key(&chat.id)) {
                 let log = self.logs.entry(chat.id.clone());
                 let log = log.or_insert_with(|| ChatLog::new(fs.clone(), &self.tip.id, chat.id.clone()));
@@ -734,8 +737,10 @@ impl SessionTask {
         }
     }
 
-    /// Tells a host that stops when nothing runs that would end with it, and the folder is written; past the grace,
-    /// whether it is or not. Agents are let go before.
+    /// Reports to a stopping host when nothing runs that would end with it, and the folder is written; after the grace
+    /// period in any case.
+    ///
+    /// Agents are released before.
     fn stop_when_idle(&mut self) {
         let active = self.active_turns();
         let idle = active.is_empty();
@@ -749,7 +754,7 @@ impl SessionTask {
             && let Some(done) = stopping.done.take()
         {
             if self.turn_survival() != TurnSurvival::Running {
-                // Nothing more may be reported of turns that are kept: the next host goes on from here.
+                // Nothing more may be reported of turns that survive: the next host continues from here.
                 for chat_agent in self.chat_agents.values() {
                     chat_agent.running.iter().for_each(|running| running.abort.abort());
                     if let AgentConnection::Opening(opening) = &chat_agent.backend {
@@ -760,14 +765,14 @@ impl SessionTask {
             let agents: Vec<_> = self.chat_agents.values().filter_map(ChatAgent::agent).collect();
             let patience = self.session_context.env.clock.sleep(self.session_context.config.limits.stop_grace);
             let removal = self.session_context.env.clock.sleep(2 * self.session_context.config.limits.stop_grace);
-            // An agent that works on may still need them.
+            // An agent that survives may still need them.
             let spills = idle.then(|| self.spills.clone());
             self.session_context.env.spawn.spawn(Box::pin(async move {
                 let let_go =
                     futures_util::future::join_all(agents.iter().map(|agent| agent.close(CloseReason::Detached)));
                 futures_util::future::select(Box::pin(let_go), patience).await;
                 if let Some(spills) = spills {
-                    // Where they lie with somebody who does not answer, they stay.
+                    // At a storage client that does not answer, they stay.
                     futures_util::future::select(Box::pin(spills.remove()), removal).await;
                 }
                 done.send(()).ok();
@@ -776,7 +781,7 @@ impl SessionTask {
     }
 }
 
-/// Waits for an alarm that may not be set.
+/// Waits for a timer that may not be set.
 async fn ring(alarm: Option<&mut Task>) {
     match alarm {
         Some(alarm) => alarm.await,

@@ -1,4 +1,4 @@
-//! What a session's task makes happen: it is checked against the tip, published in one piece, and the agent is told.
+//! The events of a session's task: checked against the tip, published in one piece, then passed to the agent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,19 +12,18 @@ use super::{AgentConnection, AnswerSender, ChatAgent, ChatLog, SessionTask, ToSe
 use crate::host::Host;
 use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
 
-/// What a step of the task makes happen, gathered so that it is published in one piece, and what the agent is told of
-/// it afterwards.
+/// The events of one step of the task, published in one piece, and their consequences for the agent.
 #[derive(Default)]
 pub(super) struct Outbox {
     pub(super) events: Vec<Event>,
     pub(super) finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
     pub(super) ended: Vec<EndedTurn>,
     pub(super) decided: Vec<((ChatId, RequestId), RequestAnswer)>,
-    /// Turns that the agent is to begin.
+    /// Turns that the agent is to start.
     pub(super) prompts: Vec<(ChatId, TurnId)>,
-    /// Settings that a person has changed.
+    /// Settings that the user has changed.
     pub(super) settings: Extra,
-    /// Up to where agents are heard by this.
+    /// The frame cursors of agents after this step.
     pub(super) marks: HashMap<ChatId, FrameCursor>,
 }
 
@@ -35,19 +34,19 @@ pub(super) struct EndedTurn {
     pub(super) by_agent: bool,
 }
 
-/// What somebody answered.
+/// An answer to a pending request.
 pub(super) enum RequestAnswer {
     Permission(Verdict),
     Question(InputResponse),
     Result(ToolResult),
 }
 
-/// Why a session did not do what was asked of it.
+/// The reason why a session did not carry out a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// It might be done later: the host stops, or cannot store it now.
+    /// It might be possible later: the host stops, or cannot store it now.
     #[error("{0}")]
     Unavailable(String),
     #[error("the session is gone")]
@@ -60,7 +59,7 @@ impl From<HostStopped> for CommandError {
     }
 }
 
-/// What became of a command that is allowed.
+/// The outcome of a command that is allowed.
 pub(super) enum CommandOutcome {
     Happened,
     NoChange,
@@ -87,8 +86,10 @@ impl Outbox {
 }
 
 impl SessionTask {
-    /// Does what a client wants. It has not happened while it cannot be stored: the session is put back then. Finished
-    /// turns are shared, so keeping it costs the running one.
+    /// Carries out a client's command. If it cannot be stored, the session is restored and the command has not
+    /// happened.
+    ///
+    /// Finished turns are shared, so a copy to restore from only costs the running one.
     pub(super) async fn attempt(
         &mut self,
         mut command: Command,
@@ -106,7 +107,7 @@ impl SessionTask {
         if self.stopping.as_ref().is_some_and(|stopping| starts || self.takes_no_answers(stopping)) {
             return Ok(Err(HostStopped.into()));
         }
-        // What is being saved is waited for, but by nobody who only wants an end, or gives an answer.
+        // A running save is waited for, except by commands that only end something or give an answer.
         if !matches!(command, Command::CancelTurn { .. } | Command::ResolvePermission { .. }) {
             self.settle().await?;
         }
@@ -162,18 +163,19 @@ impl SessionTask {
         }
     }
 
-    /// The turn of the same id as one that a command would begin, where that is so old that only a log has it. Turns that
-    /// are in memory are checked with the command itself.
+    /// The turn with the same id as one that a command would start, if only a log has it.
+    ///
+    /// Turns in memory are checked with the command itself.
     async fn older_turn(&mut self, command: &Command) -> Option<TurnId> {
         let turn = match command {
             Command::StartTurn { turn, .. } => turn.clone(),
-            // A message that waits becomes a turn of its own id.
+            // A queued message becomes a turn of its own id.
             Command::Enqueue { message, .. } | Command::SetSteering { message, .. } => {
                 TurnId::from(message.id.as_str())
             }
             _ => return None,
         };
-        // What a fork began with is still being copied: nobody waits for that.
+        // A fork's log may still be copied: nobody waits for that.
         let has_more = |chat: &&Chat| chat.has_older_turns && !self.log_copy.contains_key(&chat.id);
         let chats: Vec<ChatId> = self.tip.chats.iter().filter(has_more).map(|chat| chat.id.clone()).collect();
         for chat in chats {
@@ -183,7 +185,7 @@ impl SessionTask {
                 Ok(true) => return Some(turn),
                 Ok(false) => {}
                 Err(error) => {
-                    // The turn goes on all the same: what it says is not lost by an id that is there twice.
+                    // The turn continues all the same: a duplicate id loses nothing of it.
                     tracing::warn!(session = %self.tip.id, %chat, %error, "the ids of older turns cannot be read");
                 }
             }
@@ -191,7 +193,7 @@ impl SessionTask {
         None
     }
 
-    /// Whether a command would be accepted now.
+    /// Says whether a command would be accepted now.
     pub(super) fn check(&self, command: Command, who: &Actor) -> Result<(), Rejection> {
         let agents = self.session_context.agents.borrow().clone();
         let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
@@ -199,12 +201,12 @@ impl SessionTask {
         validate(tip, command, who, self.session_context.env.clock.now()).map(|_| ())
     }
 
-    /// What becomes of queued messages when a turn ends: a host that stops leaves them to the next one.
+    /// The handling of queued messages when a turn ends: a stopping host leaves them to the next one.
     fn queue_policy(&self) -> QueuePolicy {
         if self.stopping.is_some() { QueuePolicy::Hold } else { QueuePolicy::Start }
     }
 
-    /// Checks a command against the tip; what it makes happen goes to the outbox.
+    /// Checks a command against the tip; its events go to the outbox.
     pub(super) fn accept(&mut self, command: Command, who: &Actor, out: &mut Outbox) -> Result<(), Rejection> {
         let agents = self.session_context.agents.borrow().clone();
         let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
@@ -233,7 +235,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Notes whether a turn runs in the session's folders, and has those sessions look again whom that concerns.
+    /// Notes whether a turn runs in the session's folders, and notifies the sessions that this concerns.
     pub(super) fn note_active_folder(&self) {
         let runs = self.agent.edits_files() && self.tip.chats.iter().any(|chat| chat.active.is_some());
         let active_folders = &self.session_context.active_folders;
@@ -243,14 +245,14 @@ impl SessionTask {
             let host = Host(host);
             for session in concerned {
                 if let Some(handle) = host.open_session(&session) {
-                    // A session that ends at this moment has nobody to warn.
+                    // A session that ends at this moment needs no warning.
                     handle.inbox.send(ToSession::ActiveFoldersChanged).await.ok();
                 }
             }
         }));
     }
 
-    /// Says which other sessions run in the session's folders, where that has changed.
+    /// Reports the other sessions that run in the session's folders, if they have changed.
     pub(super) fn warn_of_collisions(&mut self, out: &mut Outbox) {
         let others = self.tip.details.warnings.iter().filter(|words| !is_collision(words));
         let warnings: Vec<String> =
@@ -261,7 +263,7 @@ impl SessionTask {
         }
     }
 
-    /// Notes what an accepted event means for the agent. It is told when the event is written.
+    /// Notes the consequences of an accepted event for the agent, which gets them when the event is written.
     fn note(&mut self, chat: &ChatId, event: &ChatEvent, who: &Actor, out: &mut Outbox) {
         let mut decided = |request: &str, answer| out.decided.push(((chat.clone(), request.into()), answer));
         match event {
@@ -269,7 +271,7 @@ impl SessionTask {
             ChatEvent::ToolCallConfirmed { request, verdict, .. } => {
                 decided(request.as_str(), RequestAnswer::Permission(verdict.clone()));
             }
-            // Whoever waits for it waits for a client's call.
+            // Its receiver waits for a client's call.
             ChatEvent::ToolCallCompleted { call, result, .. } => {
                 decided(call.as_str(), RequestAnswer::Result(result.clone()));
             }
@@ -306,8 +308,9 @@ impl SessionTask {
         }
     }
 
-    /// Publishes what happened by itself, then tells the agent. It happened whether it can be written or not, so it is
-    /// held where it cannot.
+    /// Publishes events that happened by themselves, then informs the agent.
+    ///
+    /// They happened even if they cannot be written, so they are held then.
     pub(super) async fn send(&mut self, mut out: Outbox) -> Result<(), HostStopped> {
         if self.unsaved_changes.is_some() {
             return self.send_client_stored(out, None).await;
@@ -332,18 +335,18 @@ impl SessionTask {
         }
     }
 
-    /// The agent's last reports are published.
+    /// Notes that the agent's last reports are published.
     pub(super) fn published(&mut self, seq: Option<u64>) {
         self.outstanding = None;
-        // What a sequencer that ended did not get to write is kept by the agents for the next host.
+        // Agents keep reports that an ended sequencer did not write, for the next host.
         if let Some(seq) = seq {
             self.stored();
-            // A client's action may have been published behind it meanwhile.
+            // A client's action may have been published after it meanwhile.
             self.last_seq = self.last_seq.max(seq);
         }
     }
 
-    /// What was published is stored: agents need not keep it any longer.
+    /// Tells agents that published reports are stored and need not be kept any longer.
     pub(super) fn stored(&mut self) {
         for (chat, mark) in std::mem::take(&mut self.unstored) {
             if let Some(ChatAgent { backend: AgentConnection::Ready(agent), .. }) = self.chat_agents.get(&chat) {
@@ -352,7 +355,7 @@ impl SessionTask {
         }
     }
 
-    /// Tells the agent what concerns it.
+    /// Passes the consequences of a step to the agent.
     pub(super) fn act(&mut self, out: Outbox) {
         self.folder_due = true;
         if !(out.prompts.is_empty() && out.ended.is_empty()) {
@@ -363,7 +366,7 @@ impl SessionTask {
         }
         for (request, answer) in out.decided {
             let Some(answer_slots) = self.answer_slots.remove(&request) else { continue };
-            // The agent may have given up on it.
+            // The agent may have stopped waiting.
             match (answer_slots.answer, answer) {
                 (AnswerSender::Permission(waiting), RequestAnswer::Permission(decision)) => {
                     waiting.send(decision).ok();
@@ -388,10 +391,10 @@ impl SessionTask {
     }
 }
 
-/// Waits for a publication that may not be under way, and gives its number.
+/// Waits for a publication, if there is one, and returns its sequence number.
 pub(super) async fn done(publication: Option<&mut oneshot::Receiver<Result<u64, JournalWriteError>>>) -> Option<u64> {
     match publication {
-        // What is held is never refused, and a sequencer that ended is noticed elsewhere.
+        // Changes that may be held are never refused, and a sequencer that ended is noticed elsewhere.
         Some(publication) => publication.await.ok()?.ok(),
         None => std::future::pending().await,
     }

@@ -1,7 +1,7 @@
-//! Messages that are too large for a conversation: what was pasted or attached goes to files of the session, and the
-//! message refers to them.
+//! Messages that are too large for a conversation: large pastes and attachments go to files of the session.
 //!
-//! It happens before the message is an event, so that everybody sees the same one: clients, log and agent.
+//! The message refers to them. It happens before the message is an event, so that clients, log and agent see the same
+//! one.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use super::SessionTask;
 use super::spills::SessionSpills;
 use crate::store::paths;
 
-/// How much of a text stays in its message.
+/// The beginning of a text that stays in its message, in bytes.
 const INLINE_BYTES: usize = 2 << 10;
 
-/// Why a message could not be made smaller.
+/// The reason why a message could not be made smaller.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PasteError {
     #[error("the message carries something that is too large for the conversation, and {0}")]
@@ -49,7 +49,7 @@ struct PasteFile {
     path: String,
 }
 
-/// Where the files go.
+/// The destination of the files.
 struct PasteTarget {
     store: Arc<dyn SessionFs>,
     session: SessionId,
@@ -58,8 +58,9 @@ struct PasteTarget {
 }
 
 impl SessionTask {
-    /// Puts what is too large in a command's message into files, and references in its place. Nothing is written for a
-    /// command that would be refused.
+    /// Moves large parts of a command's message into files, with references in their place.
+    ///
+    /// Nothing is written for a command that would be refused.
     pub(super) async fn store_pastes(&mut self, command: &mut Command, who: &Actor) -> Result<Pastes, PasteError> {
         let limit = self.session_context.config.limits.spill_bytes;
         let Some(message) = message_of(command) else { return Ok(Pastes::default()) };
@@ -80,7 +81,7 @@ impl SessionTask {
         }
     }
 
-    /// Removes what was made for a message that did not come to be.
+    /// Removes the files of a message that was not published.
     pub(super) async fn forget(&mut self, pastes: Pastes) {
         self.clipboard().remove(pastes).await;
     }
@@ -143,12 +144,13 @@ impl PasteTarget {
     }
 }
 
-/// The message as an agent gets it: a picture that was too large for the conversation is shown to it all the same, since
-/// a model sees nothing of a picture that it is only told of.
+/// The message for an agent, with pictures that were too large for the conversation.
+///
+/// A model sees nothing of a picture that is only mentioned.
 pub(super) async fn with_pictures(mut message: Message, spills: &SessionSpills, most: usize) -> Message {
     for picture in embedded::image_references(&message) {
         let Ok(path) = local_path(&picture.uri) else { continue };
-        // One that is larger did not come with a message.
+        // A larger one did not come with a message.
         if let Some(Ok(bytes)) = spills.read(&path, most.saturating_add(1)).await
             && bytes.len() <= most
         {
@@ -166,14 +168,14 @@ fn message_of(command: &mut Command) -> Option<&mut Message> {
     }
 }
 
-/// How a text begins, and where the whole of it is.
+/// The beginning of a text, and the location of all of it.
 fn paste_reference(text: &str, path: &str) -> String {
     let end = (0..=INLINE_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let (beginning, size) = (&text[..end], text.len());
     format!("{beginning}\n\n[This is the beginning of a text of {size} bytes. All of it is in the file {path}.]")
 }
 
-/// What the name of a file ends with: as its client calls it, or by what it is.
+/// The extension of a file: its client's, or one for its type.
 fn extension(label: &str, content_type: Option<&str>) -> String {
     let named = label.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     let plain = |extension: &String| {

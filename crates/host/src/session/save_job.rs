@@ -1,4 +1,4 @@
-//! One save of a session to its provider.
+//! One save of a session to its storage client.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::store::paths;
 use crate::store::register::ClientStorageRegister;
 use crate::store::session_file::{self, Disposition};
 
-/// What of a session must be saved before an event is told.
+/// The parts of a session that must be saved before an event is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SaveRequirement {
     log: bool,
@@ -33,7 +33,7 @@ impl SaveRequirement {
         Self { log: self.log || other.log, file: self.file || other.file }
     }
 
-    /// What an event needs. What only streams, or is of no use to anybody who comes later, needs nothing.
+    /// The requirement of an event. Events that only stream, or are useless later, need nothing.
     pub(super) fn of(event: &Event) -> Option<Self> {
         match &event.change {
             Change::Root(_) => None,
@@ -103,46 +103,46 @@ impl SaveRequirement {
     }
 }
 
-/// A session on its way to its provider.
+/// A session to be saved by its storage client.
 pub(super) struct SaveRequest {
     pub(super) fs: Arc<dyn SessionFs>,
     pub(super) session: Session,
     pub(super) seq: u64,
     pub(super) need: SaveRequirement,
     pub(super) logs: HashMap<ChatId, ChatLog>,
-    /// Chats whose logs are being made.
+    /// Chats whose logs are being copied.
     pub(super) unmade: HashSet<ChatId>,
     pub(super) permissions: Vec<(ChatId, LoggedVerdict)>,
-    /// How many turns have ended that the register does not count.
+    /// The ended turns that the register does not count yet.
     pub(super) ended: u64,
-    /// Whether the last save failed: the provider may have done what it was asked all the same, or may still do it.
+    /// The last save failed: the storage client may have done it all the same, or may still do it.
     pub(super) is_unsure: bool,
     pub(super) manifest: Option<ManifestUpdate>,
     pub(super) register: ClientStorageRegister,
 }
 
-/// What the manifest should say, and what it was last made to say.
+/// The wanted manifest, and the one that was last written.
 pub(super) struct ManifestUpdate {
     pub(super) facts: ManifestFacts,
     pub(super) written: Option<ManifestFacts>,
 }
 
-/// What came of it.
+/// The result of a save.
 pub(super) struct SaveOutcome {
     pub(super) logs: HashMap<ChatId, ChatLog>,
-    /// How many entries beside turns each chat had, which the logs have now.
+    /// The number of entries outside turns of each chat that the logs have now.
     pub(super) entries: Vec<(ChatId, usize)>,
-    /// What the manifest says now.
+    /// The manifest that is written now.
     pub(super) manifest: Option<ManifestFacts>,
     pub(super) result: Result<(), SaveError>,
 }
 
-/// Why a session could not be saved.
+/// The reason why a session could not be saved.
 #[derive(Debug)]
 pub(super) struct SaveError {
     /// For clients.
     pub(super) reason: String,
-    /// For this host's own log, which must not say what the session is about.
+    /// For this host's own log, which must not contain what the session is about.
     pub(super) code: &'static str,
 }
 
@@ -198,7 +198,7 @@ impl SaveRequest {
         Ok(())
     }
 
-    /// Waits until the provider has answered what was sent before: what was taken for lost may still arrive.
+    /// Waits until the storage client has answered earlier calls: a call that seemed lost may still arrive.
     async fn settled(&self, path: &str) -> Result<(), FsError> {
         match self.fs.sync(path).await {
             Err(FsError::NotFound { .. }) => Ok(()),
@@ -206,7 +206,7 @@ impl SaveRequest {
         }
     }
 
-    /// A failure costs nothing but the manifest: it is tried again with the next change.
+    /// Saves the manifest. A failure costs nothing else: it is retried with the next change.
     async fn save_manifest(&mut self) -> Option<ManifestFacts> {
         let ManifestUpdate { facts, written } = self.manifest.take()?;
         if written.as_ref() == Some(&facts) {

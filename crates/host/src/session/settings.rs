@@ -1,6 +1,6 @@
 //! Model, thinking level and mode of a session, as its logs have them.
 //!
-//! A log says them along each branch, so that a branch that is left and gone to again has the model that it had.
+//! A log has them along each branch, so that going back to a branch restores its model.
 
 use grove_core::*;
 use grove_fs::SessionFs;
@@ -8,14 +8,14 @@ use grove_tree::settings::{BranchModel, BranchSettings, names_models, settings_t
 use grove_tree::{EntryNo, LogError, LogIndex};
 use serde_json::Value;
 
-/// How agents call the setting for how much a model thinks, in the order in which they are looked for.
+/// The agents' names for the setting of the thinking level, in the order in which they are tried.
 pub(crate) const THINKING_SETTINGS: [&str; 5] =
     ["reasoning_effort", "reasoningEffort", "effort", "thought_level", "thinking"];
-/// How agents call the setting for the mode, and for the model.
+/// The agents' names for the settings of the mode and of the model.
 const MODE_SETTING: &str = "mode";
 const MODEL_SETTING: &str = "model";
 
-/// What a session goes on with now.
+/// The current settings of a session.
 pub(super) fn current(session: &Session) -> BranchSettings {
     let model = session.model.as_ref().map(ToString::to_string).or_else(|| value(session, MODEL_SETTING));
     let provider = Some(session.provider.to_string());

@@ -1,7 +1,8 @@
-//! Output that is too large for a session's agent: it goes to temporary files of the session, which the agent can search.
+//! Output that is too large for a session's agent: it goes to temporary files of the session, which the agent can
+//! search.
 //!
-//! They lie in the store's folder for temporary files, in a folder that is named after the session, so that a host can
-//! tell what an earlier one left behind. Clients see nothing of them: what they are shown is kept as it always is.
+//! They are in the store's folder for temporary files, in a folder named after the session, so that a host can tell
+//! which ones an earlier host left. Clients do not see them: output for clients is stored as usual.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,16 +20,16 @@ use grove_wire::ahp::embedded;
 use crate::config::Config;
 use crate::store::paths;
 
-/// What agents are told to search a file with. Each has something that goes by this name.
+/// The search tool that agents are told to use. Each has one of this name.
 const TOOL: &str = "grep";
-/// What the folder of a session begins with in which files go at its end,
+/// The prefix of a session's folder whose files are removed at its end.
 const TEMPORARY_PREFIX: &str = "session-";
-/// and of one in which they are kept.
+/// The prefix of a session's folder whose files are kept.
 const KEPT_PREFIX: &str = "kept-";
-/// Where a session that lies apart from others has its own.
+/// The folder for temporary files of a session with its own file system.
 const TEMP: &str = "temp";
 
-/// The temporary files of one session. Clones are the same ones.
+/// The temporary files of one session. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionSpills(Arc<SpillsInner>);
 
@@ -38,12 +39,12 @@ struct SpillsInner {
     store: Arc<dyn SessionFs>,
     fate: TempFilePolicy,
     limits: SpillLimits,
-    /// There are none before the first is needed.
+    /// Created when the first file is needed.
     files: OnceLock<TempFiles>,
     left: LeftoverSpills,
 }
 
-/// Whether an earlier host left some of the session.
+/// Says whether an earlier host left some of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeftoverSpills {
     Some,
@@ -62,7 +63,7 @@ impl SessionSpills {
         Self(Arc::new(SpillsInner { session, store, fate, limits, files: OnceLock::new(), left }))
     }
 
-    /// A result as the agent gets it.
+    /// A result in the form that the agent gets.
     pub(crate) async fn fitting(self, mut result: ToolResult) -> ToolResult {
         if let Some(output) = &result.output
             && output.len() > self.0.limits.inline
@@ -75,13 +76,14 @@ impl SessionSpills {
         result
     }
 
-    /// Whether there are any.
+    /// Says whether there are any.
     pub(crate) fn are_there(&self) -> bool {
         self.0.files.get().is_some()
     }
 
-    /// Removes them all, unless they are to be kept: nobody is told of them any more. What an earlier host left of this
-    /// session goes as well.
+    /// Removes all of them, unless they are kept: no agent needs them any more.
+    ///
+    /// Files that an earlier host left of this session are removed as well.
     pub(crate) async fn remove(&self) {
         if let Some(files) = self.0.files.get() {
             for error in files.remove().await {
@@ -124,7 +126,7 @@ impl SpillStore for SessionSpills {
     fn begin(&self) -> Box<dyn SpillWriter> {
         match self.files() {
             Some(files) => Box::new(SessionSpillWriter(Spill::new(files, self.0.limits))),
-            // What agents are given then is bounded as well, and says so.
+            // The output for agents is bounded then as well, and says so.
             None => ().begin(),
         }
     }
@@ -147,7 +149,7 @@ impl SpillStore for SessionSpills {
     }
 }
 
-/// A file of a session that lies apart from others, by the name that an agent was told: a pasted one, or a temporary one.
+/// A file of a session with its own file system, by the name that an agent was told: pasted or temporary.
 async fn read_own(store: &dyn SessionFs, path: &str, most: usize) -> Option<Result<Vec<u8>, String>> {
     let root = store.location("").ok()?;
     let inside = path.strip_prefix(&root)?.strip_prefix(['/', '\\'])?.replace('\\', "/");
@@ -172,8 +174,10 @@ impl SpillWriter for SessionSpillWriter {
     }
 }
 
-/// Removes what earlier hosts left behind in a store, but for sessions in the middle of something: their agents may
-/// still need it. Gives those of which something is left.
+/// Removes files that earlier hosts left in a store, except those of sessions with unfinished work: their agents may
+/// need them.
+///
+/// Returns the sessions with files left.
 pub(crate) async fn sweep(store: &dyn SessionFs, busy: &HashSet<SessionId>) -> HashSet<SessionId> {
     let mut spared = HashSet::new();
     for left in left(store).await {

@@ -1,7 +1,7 @@
-//! A chat's tree: looking at it, moving in it, and naming what is in it.
+//! A chat's tree: reading it, navigating it, and labelling its entries.
 //!
-//! What a request means is decided by `grove_tree`, on the log as it is on the disk. What changes is an event like any
-//! other: it is in the journal when somebody hears of it, and in the log behind that.
+//! `grove_tree` decides what a request means, on the log as it is on the disk. A change is an event like any other: it
+//! is in the journal when it is published, and later in the log.
 
 mod navigation;
 mod operation;
@@ -34,7 +34,7 @@ pub(crate) use operation::TreeOutcome;
 use summarize::{CompactionOutcome, MergeOutcome};
 use tokio::sync::oneshot;
 
-/// What can be asked of a chat's tree.
+/// A request about a chat's tree.
 #[derive(Debug)]
 pub(crate) enum TreeRequest {
     Rows {
@@ -43,7 +43,7 @@ pub(crate) enum TreeRequest {
         after: Option<Cursor>,
         limit: usize,
     },
-    /// The log's lines behind a number of them.
+    /// The log's lines after the first so many.
     Entries {
         after: usize,
         limit: usize,
@@ -53,12 +53,12 @@ pub(crate) enum TreeRequest {
         target: Option<String>,
         navigate_options: NavigateOptions,
     },
-    /// Names an entry, or takes its name away.
+    /// Sets or removes the label of an entry.
     Label {
         target: String,
         label: Option<String>,
     },
-    /// Prepares a new session: with what was said before a message of the user, or with everything.
+    /// Prepares a fork: the conversation before a user message, or everything.
     PlanFork {
         before: Option<String>,
     },
@@ -67,22 +67,22 @@ pub(crate) enum TreeRequest {
         from: String,
         instructions: Option<String>,
     },
-    /// Puts a summary in place of what is older.
+    /// Replaces older entries by a summary.
     Compact {
         instructions: Option<String>,
-        /// How many tokens of the newest are kept as they are; without it, as many as is configured.
+        /// The number of newest tokens that are not summarized; by default the configured one.
         keep: Option<u64>,
     },
-    /// Gives up what is being summarized.
+    /// Cancels a running summary.
     Abort,
-    /// Which message of the user begins a turn.
+    /// Finds the user message that begins a turn.
     BeginningOf(TurnId),
 }
 
-/// What a person wants of a way through the tree.
+/// The options of a navigation.
 pub(crate) use grove_tree::navigate::NavigateOptions;
 
-/// What comes of it.
+/// The answer to a request.
 #[derive(Debug)]
 pub(crate) enum TreeAnswer {
     Rows(RowPage),
@@ -96,53 +96,53 @@ pub(crate) enum TreeAnswer {
     PlanFork(Box<ForkPlan>),
 }
 
-/// What a new session is made of.
+/// The contents of a new session that is forked.
 #[derive(Debug)]
 pub(crate) struct ForkPlan {
-    /// The session as it is, but for its id.
+    /// The session as it is, except for its id.
     pub(crate) like: NewSession,
     pub(crate) title: SessionTitle,
-    /// What its main chat begins with.
+    /// The start of its main chat.
     pub(crate) main: ForkedChat,
-    /// What its other chats begin with. With a part of a chat no others go.
+    /// The start of its other chats. A fork of a part of a chat has no others.
     pub(crate) others: Vec<ForkedChat>,
-    /// Keeps what it comes from where it is.
+    /// Keeps the source where it is.
     pub(crate) _hold: CopyGuard,
     pub(crate) prefill: Option<Prefill>,
 }
 
-/// What a chat of a new session is made of.
+/// The contents of a forked chat.
 #[derive(Debug)]
 pub(crate) struct ForkedChat {
     pub(crate) title: String,
     pub(crate) is_read: bool,
     pub(crate) is_archived: bool,
-    /// Where it comes from, and what of that goes with it.
+    /// Its source, and the part of it that is forked.
     pub(crate) origin: ChatOrigin,
-    /// The log that it comes from, as it is now.
+    /// The source's log, as of now.
     pub(crate) index: Option<Arc<LogIndex>>,
     /// The newest turns that it shows, and whether there are older ones.
     pub(crate) turns: Vec<Arc<Turn>>,
     pub(crate) older: bool,
-    /// How the agent calls its own copy of the conversation, where all of it goes with the new session.
+    /// The agent's id of its own copy of the conversation, if all of it is forked.
     pub(crate) inherits: Option<oneshot::Receiver<Option<String>>>,
 }
 
-/// Where a chat is cut.
+/// The position at which a chat is forked.
 struct ForkPoint {
     leaf: Option<EntryNo>,
     extent: LogScope,
     until: Option<Timestamp>,
 }
 
-/// Where one is after going somewhere.
+/// The result of a navigation.
 #[derive(Debug)]
 pub(crate) struct NavigateOutcome {
     pub(crate) moved: bool,
     pub(crate) leaf: Option<String>,
-    /// What is put into the prompt, ready to be changed and sent again.
+    /// The text for the prompt, ready to be edited and sent again.
     pub(crate) prefill: Option<Prefill>,
-    /// The entry with the summary of what was left.
+    /// The entry with the summary of the abandoned branch.
     pub(crate) summary_entry: Option<String>,
 }
 
@@ -150,13 +150,13 @@ pub(crate) struct NavigateOutcome {
 #[derive(Debug)]
 pub(crate) struct Entries {
     pub(crate) lines: Vec<Box<RawValue>>,
-    /// How many came before the next one.
+    /// The number of lines before the next one.
     pub(crate) next: usize,
     pub(crate) more: bool,
     pub(crate) leaf: Option<String>,
 }
 
-/// Why a tree could not be looked at, or not be changed.
+/// The reason why a tree could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TreeError {
     #[error("the session has no chat {0}")]
@@ -218,8 +218,9 @@ pub(crate) enum TreeError {
 }
 
 impl SessionTask {
-    /// Does what is asked of a chat's tree, and answers; what takes its time is answered later. Where the answer is an
-    /// error nothing has changed.
+    /// Carries out a request about a chat's tree, and answers; long operations are answered later.
+    ///
+    /// If the answer is an error, nothing has changed.
     pub(super) async fn tree(
         &mut self,
         chat: &ChatId,
@@ -267,7 +268,7 @@ impl SessionTask {
             return Err(TreeError::UnknownChat(chat.clone()));
         }
         self.copied(chat).await?;
-        // Whoever saves has the log meanwhile. A sequencer that ended is noticed elsewhere.
+        // A running save has the log meanwhile. A sequencer that ended is noticed elsewhere.
         self.settle().await.ok();
         let (fs, session) = (self.fs(), self.tip.id.clone());
         let log = self.logs.entry(chat.clone()).or_insert_with(|| super::ChatLog::new(fs, &session, chat.clone()));
@@ -302,7 +303,7 @@ impl SessionTask {
         })
     }
 
-    /// A message that is the first of all leaves nothing behind it: its session begins empty.
+    /// Plans a fork. One before the very first message starts empty.
     async fn cut(
         &mut self,
         chat: &ChatId,
@@ -390,31 +391,31 @@ impl SessionTask {
             index: seen.map(|seen| seen.index),
             turns: window.turns,
             older: window.older,
-            // A fork at a provider is a record until it is resumed.
+            // A fork at a storage client is a record until it is resumed.
             inherits: (extent == LogScope::All && self.unsaved_changes.is_none()).then(|| self.fork_agent(chat)),
         })
     }
 
-    /// A chat that is about another one stays so in a copy of its session: it shows no more than it did.
+    /// Keeps a side chat a side chat in a copy of its session: it shows no more than it did.
     fn kept_aside(&self, chat: &ChatId, mut cut: ForkedChat) -> ForkedChat {
         if let Some(state) = self.tip.chat(chat)
             && let Some(about) = state.origin.as_deref().filter(|origin| !origin.is_shown())
         {
             (cut.turns, cut.older) = (state.turns.clone(), state.has_older_turns);
             (cut.origin.kind, cut.origin.turn) = (about.kind.clone(), about.turn.clone());
-            // Behind it begins what it shows. Copies keep the ids of entries.
+            // The shown part starts after it. Copies keep the ids of entries.
             cut.origin.log.leaf.clone_from(&about.log.leaf);
         }
         cut
     }
 
-    /// How many turns clients are shown at once.
+    /// The number of turns that clients are shown at once.
     pub(super) fn window(&self) -> TurnLimit {
         let limits = &self.session_context.config.limits;
         TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 }
     }
 
-    /// Takes a plan's line among the entries to be written, if it fits the log.
+    /// Adds a plan's line to the entries to be written, if it fits the log.
     fn plan_into(
         &self,
         chat: &ChatId,
@@ -439,7 +440,7 @@ impl SessionTask {
             chat_agent.leaving = Some(leaving);
             self.session_context.env.spawn.spawn(Box::pin(async move {
                 agent.close(CloseReason::Replaced).await;
-                // Nobody may need another one.
+                // The receiver is gone unless another agent is needed.
                 left.send(()).ok();
             }));
         }
@@ -449,7 +450,7 @@ impl SessionTask {
     fn new_entry_id(&self, index: &LogIndex) -> String {
         loop {
             let mut bytes = [0; 4];
-            // Without randomness the ids would follow one another, which is as good: they must only differ.
+            // Without randomness the ids are consecutive, which is as good: they must only differ.
             if self.session_context.env.random.fill(&mut bytes).is_err() {
                 bytes = u32::try_from(index.len()).unwrap_or(u32::MAX).to_be_bytes();
             }
@@ -461,7 +462,7 @@ impl SessionTask {
     }
 }
 
-/// The answer's way back. Whoever asked may have gone meanwhile.
+/// The sender of an answer. The caller may have stopped waiting.
 pub(crate) type TreeReply = oneshot::Sender<Result<TreeAnswer, TreeError>>;
 
 fn answered(done: TreeReply, answer: Result<TreeAnswer, TreeError>) -> Result<(), HostStopped> {
@@ -469,7 +470,7 @@ fn answered(done: TreeReply, answer: Result<TreeAnswer, TreeError>) -> Result<()
     Ok(())
 }
 
-/// When a message was said: by the host's clock, or where that is not known, by its own time.
+/// The time of a message: by the host's clock, or if that is unknown, by its own time.
 async fn begun_at(seen: &LogSnapshot, message: &str) -> Result<Option<Timestamp>, TreeError> {
     let Some(entry) = seen.index.find(message) else { return Ok(None) };
     let begun = turns::turn_started_at(seen.fs.as_ref(), &seen.path, &seen.index, entry).await?;
@@ -477,10 +478,10 @@ async fn begun_at(seen: &LogSnapshot, message: &str) -> Result<Option<Timestamp>
     Ok(begun.or_else(own_time))
 }
 
-/// How many bytes of entries are given at once, unless one alone has more.
+/// The bytes of entries that are sent at once, unless one alone has more.
 const ENTRIES_BYTES: usize = 4 << 20;
 
-/// The lines of a log behind a number of them, at most so many.
+/// The lines of a log after the first so many, up to a limit.
 async fn entries(seen: Option<LogSnapshot>, after: usize, limit: usize) -> Result<Entries, TreeError> {
     let Some(seen) = seen else { return Ok(Entries { lines: Vec::new(), next: 0, more: false, leaf: None }) };
     let mut bytes = 0;
@@ -500,7 +501,7 @@ async fn entries(seen: Option<LogSnapshot>, after: usize, limit: usize) -> Resul
     Ok(Entries { lines, next, more: next < seen.index.len(), leaf: leaf_of(&seen.index) })
 }
 
-/// A line as it is; bytes that are no text are replaced.
+/// A line as it is; invalid UTF-8 is replaced.
 fn raw(line: &[u8]) -> Option<Box<RawValue>> {
     RawValue::from_string(String::from_utf8_lossy(line).into_owned()).ok()
 }
@@ -510,7 +511,7 @@ fn leaf_of(index: &LogIndex) -> Option<String> {
 }
 
 impl LogSnapshot {
-    /// Looks at the log on a thread where waiting for its bytes holds up nobody.
+    /// Reads the log on a thread where waiting for its bytes holds up nobody.
     pub(crate) async fn with<T: Send + 'static>(
         &self,
         look: impl FnOnce(&LogIndex, &LogBytes) -> Result<T, TreeError> + Send + 'static,
@@ -531,7 +532,7 @@ impl LogSnapshot {
     }
 }
 
-/// A log's bytes, read when they are wanted.
+/// A log's bytes, read on demand.
 pub(crate) struct LogBytes {
     fs: Arc<dyn grove_fs::SessionFs>,
     path: String,

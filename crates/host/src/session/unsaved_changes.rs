@@ -1,12 +1,13 @@
-//! A session whose storage is a provider's: what must be there before it counts, and what is held while it cannot be.
+//! Client-stored sessions: the changes that must be saved before they count, and those that are held meanwhile.
 //!
-//! No journal has such a session, so what clients see must not be ahead of what the provider has, where that matters: a turn
-//! that is over is in the log before anybody hears that it is; an agent learns of a verdict when the log has it, and
-//! begins a turn when `session.json` has its message. Text that streams is told at once.
+//! No journal has such a session, so clients must not see changes ahead of the storage client if that matters: a
+//! finished turn is in the log before anybody hears that it has ended; an agent learns of a decision when the log has
+//! it, and starts a turn when `session.json` has its message. Streamed text is sent at once.
 //!
-//! What the provider does not take is held in its order, with everything behind it, and tried again. Meanwhile nothing new
-//! is taken: no report of an agent and no change by a client, but that a turn is cancelled. So what is held is what one
-//! step of the task made happen, and the ends of turns. Clients are told why ([`SessionDetails::unsaved`]).
+//! Changes that the storage client does not accept are held in order, with everything after them, and retried.
+//! Meanwhile nothing new is accepted: no report of an agent and no change by a client, except cancelling a turn. So the
+//! held changes are those of one step of the task, and the ends of turns. Clients see the reason
+//! ([`SessionDetails::unsaved`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -21,64 +22,64 @@ use super::{CommandOutcome, Outbox, SessionTask, WorkspaceRequest};
 use crate::env::Task;
 use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, Publication, ToSequencer, WriteFailurePolicy};
 
-/// How long until a save that failed is tried again,
+/// The delay before a failed save is retried first.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(100);
-/// and one that failed again.
+/// The delay before a failed save is retried again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// How many characters of a reason are told.
+/// The characters of a reason that are published.
 const REASON: usize = 1_000;
 
-/// What a session's task holds for its provider.
+/// The changes that a session's task holds for its storage client.
 #[derive(Default)]
 pub(super) struct UnsavedChanges {
-    /// What happened and is not told yet, oldest first.
+    /// Events that happened and are not published yet, oldest first.
     held: VecDeque<UnsavedBatch>,
     save_job: Option<SaveJob>,
-    /// Rings when it is to be tried again.
+    /// Fires when a save is to be retried.
     again: Option<Task>,
-    /// How often it has failed since it last worked.
+    /// The failures since the last success.
     failures: u32,
 }
 
-/// What one step of the task made happen, from the first event on that must be saved before it is told.
+/// The events of one step of the task, from the first one on that must be saved before it is published.
 struct UnsavedBatch {
     out: Outbox,
     origin: Option<ActionOrigin>,
     permissions: Vec<(ChatId, LoggedVerdict)>,
 }
 
-/// A save that is under way.
+/// A running save.
 struct SaveJob {
     work: BoxFuture<'static, SaveOutcome>,
-    /// How many batches it is for.
+    /// The number of batches that it covers.
     batches: usize,
     extent: SaveScope,
 }
 
-/// How much of a session is saved.
+/// The part of a session that is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SaveScope {
-    /// What must be there before something is told.
+    /// The files that must be saved before an event is published.
     Needed,
-    /// Everything, the session being at rest.
+    /// Everything, while no turn runs.
     Folder,
 }
 
-/// Something to go on with.
+/// The next step of saving.
 pub(super) enum SaveStep {
     SaveOutcome(Box<SaveOutcome>),
     Again,
 }
 
-/// Whether a provider is there.
+/// Says whether a storage client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StorageClientPresence {
     Away,
     Back,
 }
 
-/// Waits for what comes next, where a session is entrusted at all.
+/// Waits for the next step, if the session is client-stored at all.
 pub(super) async fn next(unsaved_changes: Option<&mut UnsavedChanges>) -> SaveStep {
     let Some(unsaved_changes) = unsaved_changes else { return std::future::pending().await };
     if let Some(save_job) = &mut unsaved_changes.save_job {
@@ -92,44 +93,44 @@ pub(super) async fn next(unsaved_changes: Option<&mut UnsavedChanges>) -> SaveSt
 }
 
 impl SessionTask {
-    /// What of the session is on this machine's disk.
+    /// The part of the session that is on this machine's disk.
     pub(super) fn trace(&self) -> JournalScope {
         if self.unsaved_changes.is_some() { JournalScope::NumbersOnly } else { JournalScope::AllEvents }
     }
 
-    /// Whether agents' reports are taken.
+    /// Says whether agents' reports are accepted.
     pub(super) fn takes_reports(&self) -> bool {
         self.unsaved_changes
             .as_ref()
             .is_none_or(|unsaved_changes| unsaved_changes.held.is_empty() && self.tip.details.unsaved.is_none())
     }
 
-    /// Whether nothing is held, and nothing under way.
+    /// Says whether nothing is held, and no save is running.
     pub(super) fn holds_nothing(&self) -> bool {
         self.unsaved_changes
             .as_ref()
             .is_none_or(|unsaved_changes| unsaved_changes.held.is_empty() && unsaved_changes.save_job.is_none())
     }
 
-    /// Whether nobody is there to take what is held. A host that stops waits for no provider.
+    /// Says whether the storage client is gone. A stopping host does not wait for it.
     pub(super) fn is_abandoned(&self) -> bool {
         let store = self.session_context.env.stores.client_storage(&self.tip.store);
         store.is_some_and(|store| !store.line.is_connected())
     }
 
-    /// Why a command is refused while the session's storage takes nothing.
+    /// The reason why a command is refused while the session cannot be saved.
     pub(super) fn refused_while_unsaved(&self, command: &Command) -> Option<String> {
         let is_refused = self.unsaved_changes.is_some() && !matches!(command, Command::CancelTurn { .. });
         self.tip.details.unsaved.as_ref().filter(|_| is_refused).map(|reason| unsaved(reason))
     }
 
-    /// The same for what is asked of the workspace.
+    /// The reason why a workspace request is refused while the session cannot be saved.
     pub(super) fn workspace_is_refused(&self, request: &WorkspaceRequest) -> Option<String> {
         let reason = self.tip.details.unsaved.as_ref().filter(|_| self.unsaved_changes.is_some())?;
         WorkspaceChange::of(request).map(|_| unsaved(reason))
     }
 
-    /// Publishes what happened by itself, behind what is held, then tells the agent.
+    /// Publishes events that happened by themselves, after held ones, then informs the agent.
     pub(super) async fn send_client_stored(
         &mut self,
         mut out: Outbox,
@@ -163,9 +164,11 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Does what a client wants. What must be in `session.json` is put there first, and has not happened where it cannot be:
-    /// then the error says why. What goes to the log has happened, and is held where it cannot be written: a provider that
-    /// failed may have it all the same. The end of a turn and a verdict are not even waited for.
+    /// Carries out a client's command.
+    ///
+    /// A change of `session.json` is saved first, and has not happened if that fails: then the error gives the reason.
+    /// A change of the log has happened, and is held if it cannot be written: a storage client that failed may have it
+    /// all the same. The end of a turn and a decision are not even waited for.
     pub(super) async fn attempt_client_stored(
         &mut self,
         mut out: Outbox,
@@ -193,7 +196,7 @@ impl SessionTask {
             }
         }
         let publication = out.publication(origin, WriteFailurePolicy::Hold, JournalScope::NumbersOnly);
-        // What is held is never refused.
+        // Changes that may be held are never refused.
         if let Ok(seq) = self.session_context.sequencer.publish_now(publication).await? {
             self.last_seq = seq;
         }
@@ -211,7 +214,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// The verdicts among events, as the log keeps them.
+    /// The decisions among events, as the log has them.
     fn permissions(&self, events: &[Event]) -> Vec<(ChatId, LoggedVerdict)> {
         let verdicts = events.iter().filter_map(|event| match &event.change {
             Change::Chat(_, chat, ChatEvent::ToolCallConfirmed { turn, call, request, verdict }) => {
@@ -244,7 +247,7 @@ impl SessionTask {
             seq: self.last_seq,
             need,
             logs: std::mem::take(&mut self.logs),
-            // Those that are being made are not to be written to.
+            // Logs that are being copied must not be written to.
             unmade: self.log_copy.keys().cloned().collect(),
             permissions,
             ended,
@@ -254,7 +257,7 @@ impl SessionTask {
         }
     }
 
-    /// Begins to save what is held, where nothing is being saved.
+    /// Starts to save held changes, unless a save is running.
     fn begin_save(&mut self, extent: SaveScope) {
         let Some(unsaved_changes) =
             self.unsaved_changes.as_mut().filter(|unsaved_changes| unsaved_changes.save_job.is_none())
@@ -281,7 +284,7 @@ impl SessionTask {
         }
     }
 
-    /// Brings everything that belongs to the session to its storage, where it is at rest.
+    /// Saves everything of the session, if no turn runs.
     pub(super) async fn save_folder(&mut self) {
         let waits = self.unsaved_changes.as_ref().is_some_and(|unsaved_changes| unsaved_changes.again.is_some());
         if !self.holds_nothing() || waits || self.tip.details.unsaved.is_some() {
@@ -293,7 +296,7 @@ impl SessionTask {
         self.begin_save(SaveScope::Folder);
     }
 
-    /// Goes on with what was saved, or could not be.
+    /// Continues after a save, successful or not.
     pub(super) async fn go_on(&mut self, next: SaveStep) -> Result<(), HostStopped> {
         match next {
             SaveStep::SaveOutcome(saved) => self.saved(*saved).await,
@@ -344,7 +347,7 @@ impl SessionTask {
                 self.take_logs(saved.logs);
                 self.folder_due |= extent == SaveScope::Folder;
                 if self.tip.details.unsaved.is_none() {
-                    // Its reason is the provider's, and may say what is not ours to keep.
+                    // The reason comes from the storage client, and may contain data that is not ours to keep.
                     let (session, code) = (&self.tip.id, failed.code);
                     tracing::warn!(%session, code, "an entrusted session cannot be saved; it will be tried again");
                 }
@@ -354,11 +357,11 @@ impl SessionTask {
     }
 
     fn take_logs(&mut self, logs: HashMap<ChatId, ChatLog>) {
-        // Nobody has looked at one meanwhile: whoever does waits for the save.
+        // No log was opened meanwhile: readers wait for the save.
         self.logs.extend(logs.into_iter().filter(|(chat, _)| self.tip.chat(chat).is_some()));
     }
 
-    /// These are in the logs: they need not be kept beside the chats any longer.
+    /// Drops entries that are in the logs now from the chats.
     async fn entries_saved(&mut self, saved: &[(ChatId, usize)]) {
         let is_all = |chat: &Chat| {
             let known = saved.iter().find(|(id, _)| *id == chat.id);
@@ -375,9 +378,9 @@ impl SessionTask {
         client_storage.is_some_and(|client_storage| client_storage.line.is_connected())
     }
 
-    /// Tells clients why nothing can be saved, or that it can. It goes past what is held, which it is about.
+    /// Publishes the reason why nothing can be saved, or that it can. It overtakes held changes, which it is about.
     async fn set_unsaved(&mut self, reason: Option<String>) -> Result<(), HostStopped> {
-        // The words are a provider's.
+        // The text is the storage client's.
         let reason = reason.map(|reason| reason.chars().take(REASON).collect::<String>());
         if self.tip.details.unsaved == reason {
             return Ok(());
@@ -388,7 +391,7 @@ impl SessionTask {
         self.tell_all(&mut out, None).await
     }
 
-    /// The provider has gone, or has come back.
+    /// Handles the disconnect or the return of the storage client.
     pub(super) async fn provider_is(&mut self, presence: StorageClientPresence) -> Result<(), HostStopped> {
         let Some(unsaved_changes) = &mut self.unsaved_changes else { return Ok(()) };
         match presence {
@@ -407,7 +410,7 @@ impl SessionTask {
         }
     }
 
-    /// Waits for the save that is under way, and for those that follow it while they succeed.
+    /// Waits for the running save, and for those that follow it while they succeed.
     pub(super) async fn settle(&mut self) -> Result<(), HostStopped> {
         while let Some(UnsavedChanges { save_job: Some(save_job), .. }) = &mut self.unsaved_changes {
             let saved = (&mut save_job.work).await;
@@ -416,7 +419,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Tries once more to save what is held, for as long as a host that stops waits for anything; then gives it up.
+    /// Tries once more to save held changes, within the grace period of a stopping host; then gives them up.
     pub(super) async fn last_try(&mut self) {
         if self.unsaved_changes.is_none() {
             return;
@@ -442,7 +445,7 @@ impl SessionTask {
         }
     }
 
-    /// Saves a session that is gone, once: its turns were ended for it.
+    /// Saves a disposed session, once: its turns have just ended.
     pub(super) async fn save_at_end(&mut self) {
         let patience = self.session_context.env.clock.sleep(self.session_context.config.limits.stop_grace);
         let save = self.save(SaveRequirement::ALL, Vec::new(), 0);
@@ -456,7 +459,7 @@ impl SessionTask {
         }
     }
 
-    /// Publishes what is held though it could not be saved: the session ends.
+    /// Publishes held changes that could not be saved: the session ends.
     pub(super) async fn let_go(&mut self) -> Result<(), HostStopped> {
         let held = self.unsaved_changes.as_mut().map(|unsaved_changes| {
             (unsaved_changes.save_job, unsaved_changes.again) = (None, None);

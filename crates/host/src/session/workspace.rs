@@ -1,8 +1,8 @@
-//! What a session has beside its conversation: its manifest, plan, files and checkpoints.
+//! The workspace of a session: its manifest, plan, files and checkpoints.
 //!
-//! What clients do with it is done beside the session's task, one thing after the other ([`request_queue`]): a slow store holds up
-//! nobody but them. The task itself writes the manifest and lists checkpoints, and tells everybody when something has
-//! changed. So each file has one writer.
+//! Clients' requests are handled outside the session's task, one after another ([`request_queue`]): a slow store holds
+//! up only them. The task itself writes the manifest and lists checkpoints, and publishes changes. So each file has one
+//! writer.
 
 mod checkpoints;
 mod manifest;
@@ -22,12 +22,12 @@ use crate::store::paths;
 pub(crate) use checkpoints::scan_workspace;
 pub(super) use manifest::{ManifestFacts, put as put_manifest};
 
-/// What can be asked of a session's workspace.
+/// A request to a session's workspace.
 #[derive(Clone, Debug)]
 pub(crate) enum WorkspaceRequest {
     Manifest,
     Plan,
-    /// Writes the plan, or takes it away.
+    /// Writes the plan, or deletes it.
     SetPlan(Option<String>),
     Files(FilesFolder),
     ReadFile {
@@ -50,12 +50,12 @@ pub(crate) enum WorkspaceRequest {
     Todos,
 }
 
-/// What comes of it.
+/// The answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum WorkspaceAnswer {
     Manifest {
         manifest: Box<Manifest>,
-        /// The session's folder, as it is spelled where it lies.
+        /// The session's folder, as its store spells it.
         path: String,
     },
     Plan(Option<String>),
@@ -67,14 +67,14 @@ pub(crate) enum WorkspaceAnswer {
     Written {
         size: u64,
     },
-    /// Whether the plan changed, or a file was there.
+    /// Says whether the plan changed, or a file existed.
     Changed(bool),
     Checkpoints(Vec<Checkpoint>),
     Checkpoint(String),
     Todos(Vec<Todo>),
 }
 
-/// Why a workspace did not give or take something.
+/// The reason why a workspace request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceRequestError {
     #[error(transparent)]
@@ -95,7 +95,7 @@ impl From<FsError> for WorkspaceRequestError {
     }
 }
 
-/// What was changed, for those who keep some of it.
+/// A change of the workspace, for clients that cache parts of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkspaceChange {
     PlanWritten,
@@ -104,7 +104,7 @@ pub(crate) enum WorkspaceChange {
 }
 
 impl WorkspaceChange {
-    /// What a request changes when it is done.
+    /// The change that a request makes.
     pub(super) fn of(request: &WorkspaceRequest) -> Option<Self> {
         match request {
             WorkspaceRequest::SetPlan(Some(_)) => Some(WorkspaceChange::PlanWritten),
@@ -121,10 +121,10 @@ impl WorkspaceChange {
     }
 }
 
-/// The answer's way back. Whoever asked may have gone meanwhile.
+/// The sender of an answer. The caller may have stopped waiting.
 pub(crate) type WorkspaceReply = oneshot::Sender<Result<WorkspaceAnswer, WorkspaceRequestError>>;
 
-/// Something that was done beside the task, of which others are to hear before it is answered.
+/// A change that was made outside the task, to be published before it is answered.
 #[derive(Debug)]
 pub(crate) struct WorkspaceUpdate {
     change: WorkspaceChange,
@@ -132,47 +132,47 @@ pub(crate) struct WorkspaceUpdate {
     done: WorkspaceReply,
 }
 
-/// What a session's task keeps of its workspace.
+/// The workspace state of a session's task.
 #[derive(Debug, Default)]
 pub(super) struct WorkspaceState {
-    /// Where requests are done, once there was one.
+    /// The queue of requests, created with the first one.
     request_queue: Option<RequestQueue>,
-    /// What the manifest was last made to say.
+    /// The manifest that was last written.
     written: Option<ManifestFacts>,
-    /// Whether a person gave the session's name, where that was seen.
+    /// Says whether the user gave the session's name, if that is known.
     named_by_person: Option<bool>,
-    /// How many forks were made that the manifest does not count yet.
+    /// The number of forks that the manifest does not count yet.
     new_forks: u64,
-    /// Whether the list of checkpoints was compared with the log since the task began.
+    /// Says whether the list of checkpoints was compared with the log since the task started.
     is_listed: bool,
 }
 
-/// Where requests are done.
+/// The queue of requests.
 #[derive(Debug)]
 struct RequestQueue {
     jobs: mpsc::Sender<WorkspaceJob>,
-    /// Told when all of them are done.
+    /// Resolves when all of them are done.
     ended: oneshot::Receiver<()>,
 }
 
 impl WorkspaceState {
-    /// Whether the folder says everything that the task knows of it.
+    /// Says whether the folder has everything that the task knows about it.
     pub(super) fn is_settled(&self) -> bool {
         self.new_forks == 0
     }
 }
 
 impl SessionTask {
-    /// Waits until nothing is done with the workspace any more.
+    /// Waits until all workspace requests are done.
     pub(super) async fn finish_workspace(&mut self) {
         if let Some(RequestQueue { jobs, ended }) = self.kept.request_queue.take() {
             drop(jobs);
-            // It ends without a word where it broke down.
+            // It ends without a message if it panicked.
             ended.await.ok();
         }
     }
 
-    /// Has something done with the workspace. It is answered when it is done, and when others have heard of it.
+    /// Queues a workspace request. It is answered when it is done and published.
     pub(super) async fn workspace(
         &mut self,
         request: WorkspaceRequest,
@@ -201,8 +201,9 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Has the plan noted as it is now, at the beginning and the end of a turn: agents and people write it themselves. A
-    /// lane that is full looks at the next turn.
+    /// Records the plan's current version, at the start and the end of a turn: agents and users write it themselves.
+    ///
+    /// If the queue is full, the next turn does it.
     pub(super) fn note_plan(&mut self) {
         // A fork has none before it is copied.
         if !self.log_copy.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
@@ -211,14 +212,14 @@ impl SessionTask {
         }
     }
 
-    /// Puts the agent's plan on the session's todo list. Where the lane is full, the next plan is put there.
+    /// Writes the agent's plan to the session's todo list. If the queue is full, the next plan is written.
     pub(super) fn write_todos(&mut self, entries: Vec<PlanEntry>) {
         if !self.log_copy.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
             self.request_queue().try_send(WorkspaceJob::SetTodos(entries)).ok();
         }
     }
 
-    /// Tells others of a change that was made beside the task, then whoever made it.
+    /// Publishes a change that was made outside the task, then answers its request.
     pub(super) async fn apply_workspace_update(
         &mut self,
         apply_workspace_update: WorkspaceUpdate,
@@ -229,16 +230,16 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Tells others of a change.
+    /// Publishes a change.
     pub(super) async fn workspace_changed(&mut self, change: WorkspaceChange) -> Result<(), HostStopped> {
         let workspace = self.workspace_after(change);
         self.publish_workspace(workspace).await
     }
 
-    /// What is told of the workspace after a change.
+    /// The workspace details after a change.
     fn workspace_after(&self, change: WorkspaceChange) -> WorkspaceDetails {
         let mut workspace = self.tip.details.workspace.unwrap_or_default();
-        // Two changes within a millisecond are two.
+        // Two changes within a millisecond get different times.
         let now = self.session_context.env.clock.now();
         let behind =
             |last: Option<Timestamp>| Some(last.map_or(now, |last| now.max(Timestamp(last.0.saturating_add(1)))));
@@ -250,7 +251,7 @@ impl SessionTask {
         workspace
     }
 
-    /// Tells others that there are new files, together with what is told already.
+    /// Publishes that there are new files, together with the current details.
     pub(super) fn files_came(&mut self, out: &mut Outbox) {
         let workspace = Some(self.workspace_after(WorkspaceChange::Files));
         let details = SessionDetails { workspace, ..self.tip.details.clone() };
@@ -258,7 +259,7 @@ impl SessionTask {
         self.accept(command, &Actor::Host, out).ok();
     }
 
-    /// What a new session has from the one that it comes from.
+    /// Publishes the workspace that a fork has from its origin.
     pub(super) async fn scan_workspace(&mut self, found: WorkspaceDetails) -> Result<(), HostStopped> {
         self.publish_workspace(found).await
     }
@@ -271,7 +272,7 @@ impl SessionTask {
         let details = SessionDetails { workspace, ..self.tip.details.clone() };
         let command = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
         if let Err(error) = self.attempt(command, &Actor::Host, None).await? {
-            // It has happened all the same; others hear of it with the next change.
+            // It has happened all the same; it is published with the next change.
             tracing::warn!(session = %self.tip.id, %error, "clients were not told of a change in the workspace");
         }
         Ok(())

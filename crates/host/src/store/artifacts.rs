@@ -1,7 +1,7 @@
-//! What goes with a fork beside its log: manifest, plan, checkpoints, files, research, database.
+//! The artifacts that a fork copies beside its log: manifest, plan, checkpoints, files, research, database.
 //!
-//! Everything can be cut off and run again: what is finished is noted in the new folder until the fork's log is there,
-//! which comes last.
+//! Every step can be interrupted and run again: finished steps are noted in the new folder until the fork's log is
+//! there, which comes last.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
@@ -17,19 +17,19 @@ use grove_fs::{FsError, SessionFs};
 
 use super::checkpoints::LoggedCheckpoints;
 
-/// Who a fork is.
+/// The identity of a fork.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewFork<'a> {
     pub(crate) id: &'a SessionId,
     pub(crate) title: &'a str,
     pub(crate) at: Timestamp,
-    /// The moment of which it is, if that is before the present.
+    /// The moment at which it is forked, if that is before the present.
     pub(crate) until: Option<Timestamp>,
     /// The checkpoints that its log names, and those that only its source's does.
     pub(crate) named: &'a LoggedCheckpoints,
 }
 
-/// Copies what a session has beside its log into the folder of a fork, or finishes that.
+/// Copies a session's artifacts into the folder of a fork, or completes that.
 pub(crate) async fn copy(
     from: &dyn SessionFs,
     from_folder: &str,
@@ -37,7 +37,7 @@ pub(crate) async fn copy(
     to_folder: &str,
     fork: &NewFork<'_>,
 ) -> Result<CopyReport, CopyError> {
-    // A session in which nothing has come to rest has no folder yet.
+    // A session that was never written has no folder yet.
     if !from.exists(from_folder).await? {
         return Ok(CopyReport::default());
     }
@@ -65,7 +65,7 @@ pub(crate) async fn copy(
         purpose,
     };
     let copied = copying.run(&mut KeepAllLines).await?;
-    // The source may be on another branch by now than the one that goes with the fork.
+    // The source may be on another branch by now than the forked one.
     if !fork.named.is_empty() {
         let failed = |error| CopyError::Workspace { path: to_folder.to_owned(), error };
         let workspace = Workspace::of(to, Some(to_folder)).map_err(failed)?;
@@ -75,9 +75,9 @@ pub(crate) async fn copy(
     Ok(copied)
 }
 
-/// What the plan was. A history that cannot be read is as good as none.
+/// The plan at an earlier time. An unreadable history counts as none.
 async fn plan_then(from: &dyn SessionFs, folder: &str, until: Timestamp) -> Result<PlanAtTime, FsError> {
-    // As in every copy, a link leads nowhere.
+    // As in every copy, links are not followed.
     let from = from.without_links();
     let plan = async { Workspace::of(from.as_ref(), Some(folder))?.plan_at(until.0).await };
     match plan.await {
@@ -87,16 +87,16 @@ async fn plan_then(from: &dyn SessionFs, folder: &str, until: Timestamp) -> Resu
     }
 }
 
-/// The fork is whole: what was noted about its copy is not needed any more.
+/// Removes the note about the copy of a complete fork.
 pub(crate) async fn settle(to: &dyn SessionFs, to_folder: &str) -> Result<(), FsError> {
     match copy::settle(to, to_folder).await {
         Err(CopyError::Fs(error)) => Err(error),
-        // A copy that was given up stays as far as it came.
+        // A cancelled copy stays as far as it came.
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// The name that a person gave the fork. One that it has from its source, as it is or as a fork's, is none.
+/// The name that the user gave the fork. One derived from its source does not count.
 async fn given_name(from: &dyn SessionFs, folder: &str, title: &str) -> Option<String> {
     let manifest = Workspace::of(from, Some(folder)).ok()?.manifest().await.ok().flatten();
     let name =
@@ -105,7 +105,7 @@ async fn given_name(from: &dyn SessionFs, folder: &str, title: &str) -> Option<S
     Some(title.to_owned()).filter(|_| is_given)
 }
 
-/// The host's clock as a manifest has it.
+/// The host's clock in the form of a manifest.
 pub(crate) fn moment(at: Timestamp) -> jiff::Timestamp {
     let millis = i64::try_from(at.0).ok();
     millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).unwrap_or(jiff::Timestamp::MAX)

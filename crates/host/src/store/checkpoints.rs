@@ -5,13 +5,13 @@ use grove_fs::workspace::Checkpoint;
 use grove_tree::{EntryNo, EntryType, LogError, LogIndex, store};
 use serde::Deserialize;
 
-/// The title of a checkpoint has at most so many characters.
+/// The longest title of a checkpoint.
 const MAX_TITLE_CHARS: usize = 80;
 
-/// What a log names.
+/// The checkpoints that a log names.
 #[derive(Debug, Default)]
 pub(crate) struct LoggedCheckpoints {
-    /// By compactions on the way to the leaf, in that order.
+    /// By compactions on the path to the leaf, in that order.
     pub(crate) on_branch: Vec<Checkpoint>,
     /// The numbers of the others.
     pub(crate) elsewhere: Vec<u32>,
@@ -22,13 +22,13 @@ impl LoggedCheckpoints {
         self.on_branch.is_empty() && self.elsewhere.is_empty()
     }
 
-    /// The highest number on the way to the leaf; 0 where there is none.
+    /// The highest number on the path to the leaf; 0 if there is none.
     pub(crate) fn last(&self) -> u32 {
         self.on_branch.iter().map(|checkpoint| checkpoint.number).max().unwrap_or(0)
     }
 }
 
-/// Reads the compactions of a log, one after the other.
+/// Reads the compactions of a log, one after another.
 pub(crate) async fn named(
     fs: &dyn SessionFs,
     log: &str,
@@ -62,7 +62,7 @@ pub(crate) fn compactions(index: &LogIndex) -> impl Iterator<Item = EntryNo> + '
     index.entries().filter(|entry| index.kind(*entry) == EntryType::Compaction)
 }
 
-/// The title of a checkpoint: what its summary begins with.
+/// The title of a checkpoint: the beginning of its summary.
 pub(crate) fn title_of(summary: &str) -> String {
     let words = |line: &str| line.trim_start_matches(['#', '*', '-', '>', ' ', '\t']).trim().to_owned();
     let first = summary.lines().map(words).find(|line| !line.is_empty()).unwrap_or_default();

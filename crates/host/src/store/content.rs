@@ -8,7 +8,7 @@ use grove_fs::{Backend, FsError, SessionFs};
 
 use super::paths;
 
-/// Keeps a body. What is there already is the same, since it is named by its hash.
+/// Stores a body. An existing file is the same, since it is named by its hash.
 pub(crate) async fn put(
     fs: &dyn SessionFs,
     session: &SessionId,
@@ -20,18 +20,18 @@ pub(crate) async fn put(
         return Ok(());
     }
     match fs.write_file(&path, bytes).await {
-        // A provider may take text alone.
+        // A storage client may accept text alone.
         Err(FsError::NotText { .. }) => fs.write_file(&as_text(&path), STANDARD.encode(bytes).as_bytes()).await,
         written => written,
     }
 }
 
-/// Where a body lies as text, in a store that takes no bytes.
+/// The path of a body as text, in a store that accepts no bytes.
 fn as_text(path: &str) -> String {
     format!("{path}.base64")
 }
 
-/// Copies the bodies of a session into the folder of another, which comes from it.
+/// Copies the bodies of a session into the folder of its fork.
 pub(crate) async fn copy_all(
     (from, source): (&dyn SessionFs, &SessionId),
     (to, target): (&dyn SessionFs, &SessionId),

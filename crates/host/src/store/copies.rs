@@ -1,11 +1,11 @@
-//! Which sessions' folders are still being copied from, and into which.
+//! The running copies out of sessions' folders, and into which.
 
 use std::sync::Arc;
 
 use grove_core::SessionId;
 use tokio::sync::watch;
 
-/// The copies that are under way. Clones are the same list.
+/// The running copies. Clones share the list.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveCopies(Arc<watch::Sender<ActiveCopyList>>);
 
@@ -19,11 +19,11 @@ struct ActiveCopyList {
 struct ActiveCopy {
     number: u64,
     from: SessionId,
-    /// Without one it is not known yet.
+    /// `None` while it is unknown.
     to: Option<SessionId>,
 }
 
-/// While this is kept, the folder that is copied from stays where it is, and whoever wants what is copied waits.
+/// While this is held, the source's folder stays where it is, and users of the copy wait.
 #[derive(Debug)]
 pub(crate) struct CopyGuard {
     copies: ActiveCopies,
@@ -59,7 +59,7 @@ impl ActiveCopies {
 
     async fn none(&self, is_meant: impl Fn(&ActiveCopy) -> bool) {
         let mut list = self.0.subscribe();
-        // The list is here, so it cannot go while we wait.
+        // The sender is here, so it cannot be dropped while we wait.
         list.wait_for(|list| !list.under_way.iter().any(&is_meant)).await.ok();
     }
 }

@@ -1,8 +1,8 @@
-//! The log that a chat begins with, made from another one's.
+//! The log of a forked chat, copied from another one.
 //!
-//! It is written under another name and then given its own, so it is there whole or not at all: a host that was killed
-//! on the way begins anew. Bodies that are kept by reference come first, each whole or not at all, and where a session is
-//! made of another, what that one has beside its log.
+//! It is written under another name and then renamed, so it is there whole or not at all: after a kill the copy starts
+//! again. Bodies that are stored by reference come first, each whole or not at all, and for a forked session its
+//! artifacts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,23 +23,23 @@ use super::stores::Stores;
 use super::{content, info, pastes, paths};
 use crate::session::{LogSnapshot, TreeError};
 
-/// How much is written at once.
+/// The size of one write.
 const CHUNK: usize = 256 << 10;
 
-/// A log that is to be made.
+/// A log to be copied.
 #[derive(Debug)]
 pub(crate) struct CopyJob {
-    /// Where the log lies that it comes from.
+    /// The store of the source.
     pub(crate) from: Arc<dyn SessionFs>,
-    /// Where it is to lie.
+    /// The store of the copy.
     pub(crate) to: Arc<dyn SessionFs>,
     pub(crate) origin: Arc<ChatOrigin>,
-    /// The log that it comes from, where it was looked at when it was cut. It is let go with the first try, since the log
-    /// that it is of may want to go on.
+    /// The index of the source's log, if it was read when the fork was planned.
+    /// It is dropped with the first attempt, since the log that it belongs to may need to continue.
     pub(crate) index: Option<Arc<LogIndex>>,
     pub(crate) session: SessionId,
     pub(crate) chat: ChatId,
-    /// How the new session is called.
+    /// The title of the new session.
     pub(crate) title: String,
     pub(crate) at: Timestamp,
     pub(crate) cwd: String,
@@ -65,21 +65,21 @@ pub(crate) enum ForkNote {
 /// A log as it will be.
 struct LogCopyPlan {
     log: NewLog,
-    /// Its index, where that is known without reading it.
+    /// Its index, if that is known without reading it.
     index: Option<LogIndex>,
-    /// The index of the log that it is cut from, while something of that must be changed line by line.
+    /// The index of the source's log, if some of its lines must be changed.
     cut_from: Option<Arc<LogIndex>>,
-    /// The checkpoints that go with it.
+    /// The checkpoints that are copied.
     named: LoggedCheckpoints,
-    /// What names files in the folder of the session that it is cut from.
+    /// The references to files in the source's folder.
     naming: FileReferences,
 }
 
-/// Where entries stand in a log that name files in their session's folder, in the log's order.
+/// The positions of entries in a log that name files in their session's folder, in order.
 #[derive(Default)]
 struct FileReferences {
     compactions: Vec<(u64, usize)>,
-    /// What people said: pasted files are named there.
+    /// User messages: they name pasted files.
     messages: Vec<(u64, usize)>,
 }
 
@@ -93,7 +93,7 @@ impl FileReferences {
         }
     }
 
-    /// Whether a place in the log is in what somebody said.
+    /// Says whether a position in the log is in a user message.
     fn is_said(&self, at: u64) -> bool {
         let behind = self.messages.partition_point(|(line, _)| *line <= at);
         let last = behind.checked_sub(1).and_then(|before| self.messages.get(before));
@@ -101,15 +101,16 @@ impl FileReferences {
     }
 }
 
-/// Where files lie that a log names.
+/// The new paths of files that a log names.
 struct MovedFiles {
     checkpoints: PathRewrite,
     pastes: PastePathRewriter,
 }
 
 impl CopyJob {
-    /// Makes the log, where it is not there, and before it what else goes with a session. Gives the log's index where that
-    /// is known without reading it.
+    /// Copies the log, unless it is there, and before it the artifacts of a session.
+    ///
+    /// Returns the log's index if that is known without reading it.
     pub(crate) async fn run(&mut self) -> Result<Option<LogIndex>, CopyError> {
         let to = self.to.clone();
         let fs = to.as_ref();
@@ -119,7 +120,7 @@ impl CopyJob {
         }
         let planned = self.plan().await?;
         let mut info = None;
-        // What stands beside the logs comes with the main chat's.
+        // The files beside the logs come with the main chat's.
         let is_session = self.origin.session != self.session && self.chat.as_str() == Session::MAIN_CHAT;
         if is_session {
             content::copy_all((self.from.as_ref(), &self.origin.session), (fs, &self.session)).await?;
@@ -134,7 +135,7 @@ impl CopyJob {
         fs.sync(&unfinished).await?;
         fs.rename(&unfinished, &path).await?;
         if is_session && let Err(error) = artifacts::settle(fs, &paths::folder(&self.session)).await {
-            // It is tried again when the session is opened.
+            // It is retried when the session is opened.
             tracing::debug!(session = %self.session, %error, "the note of a copy stays");
         }
         Ok(index)
@@ -175,7 +176,7 @@ impl CopyJob {
         }
     }
 
-    /// What is in the part of the log that is meant.
+    /// The index of the part of the log that is forked.
     async fn index(&mut self) -> Result<Arc<LogIndex>, LogError> {
         match self.index.take() {
             Some(index) if index.log_length() == self.origin.log.boundary => Ok(index),
@@ -205,7 +206,7 @@ impl CopyJob {
             naming = FileReferences::of(&index);
         }
         let Some(leaf) = leaf.filter(|_| extent == LogScope::Branch) else {
-            // What is copied line by line needs no index, and the one that is changed elsewhere need not be kept twice.
+            // Lines that are copied unchanged need no index, and one that is changed elsewhere need not be kept twice.
             let (log, new) = (fork_log(&index, &header), fork_index(&index, &header));
             return Ok(LogCopyPlan { log, index: new, cut_from: None, named, naming });
         };
@@ -222,7 +223,7 @@ impl CopyJob {
         Ok(LogCopyPlan { log: log.await?, index: None, cut_from: Some(index), named, naming })
     }
 
-    /// Writes the log, and behind it what it tells of itself.
+    /// Writes the log, followed by the entries about the fork.
     async fn write(
         &self,
         planned: LogCopyPlan,
@@ -231,10 +232,10 @@ impl CopyJob {
     ) -> Result<Option<LogIndex>, CopyError> {
         let mut index = planned.index;
         let resized = self.write_pieces(&planned.log, planned.cut_from.as_deref(), &planned.naming, to).await?;
-        // Lines that became longer have put the others elsewhere.
+        // Lines of another length have moved the later ones.
         index.take_if(|_| resized);
         if let Some(mut line) = info {
-            // What the index refuses is not written: the fork is whole without it.
+            // A line that the index refuses is not written: the fork is complete without it.
             if let Some(Err(refused)) = index.as_mut().map(|index| index.append(&line)) {
                 tracing::warn!(session = %self.session, %refused, "a fork's log does not say where it comes from");
                 return Ok(index);
@@ -245,7 +246,7 @@ impl CopyJob {
         Ok(index)
     }
 
-    /// Gives whether any line has another length than in the log that it comes from.
+    /// Returns whether any line has another length than in the source.
     async fn write_pieces(
         &self,
         log: &NewLog,
@@ -262,7 +263,7 @@ impl CopyJob {
             match piece {
                 LogChunk::Lines(lines) => ready.extend_from_slice(lines),
                 LogChunk::Changed { entry, change } => {
-                    // Only what is planned on an index changes anything.
+                    // Only changes that are planned on an index apply.
                     let Some(index) = cut_from else { continue };
                     for line in store::read_lines(source, &from, index, &[*entry]).await? {
                         let line = change.apply(index, &line);
@@ -295,8 +296,9 @@ impl CopyJob {
         Ok(resized)
     }
 
-    /// Copies whole lines of the old log as they are, but for the pasted files that they name. Gives whether they have
-    /// another length now.
+    /// Copies whole lines of the source unchanged, except for the paths of pasted files.
+    ///
+    /// Returns whether they have another length now.
     async fn copy_range(
         &self,
         lines: Range<u64>,
@@ -323,7 +325,7 @@ impl CopyJob {
         Ok(resized)
     }
 
-    /// Where files of the session that it comes from lie now.
+    /// The new paths of the source's files.
     fn moved(&self) -> MovedFiles {
         let (source, fork) = (&self.origin.session, &self.session);
         MovedFiles {
@@ -345,7 +347,7 @@ fn shorter(path: &str) -> FsError {
     FsError::Other { path: path.to_owned(), reason }
 }
 
-/// Writes what is ready, where it is worth it.
+/// Writes buffered bytes, if there are enough.
 async fn put(fs: &dyn SessionFs, to: &str, ready: &mut Vec<u8>, least: usize) -> Result<(), FsError> {
     if ready.len() >= least {
         fs.append_file(to, ready).await?;
@@ -354,12 +356,12 @@ async fn put(fs: &dyn SessionFs, to: &str, ready: &mut Vec<u8>, least: usize) ->
     Ok(())
 }
 
-/// The part of a log that a chat began with.
+/// The part of a log that a chat was forked from.
 async fn index_of(fs: &dyn SessionFs, origin: &ChatOrigin) -> Result<LogIndex, LogError> {
     store::index_below(fs, &paths::log(&origin.session, &origin.chat), origin.log.boundary).await
 }
 
-/// The newest turns that a chat began with: from its own log, where that is made, else from the one that it comes from.
+/// The newest inherited turns of a chat: from its own log if that is copied, else from its source's.
 pub(crate) async fn inherited(
     stores: &Stores,
     fs: &dyn SessionFs,
@@ -373,7 +375,7 @@ pub(crate) async fn inherited(
     if fs.exists(&own).await? {
         let side_path = paths::side_index(session, chat);
         let index = store::open_log_with_side_index(fs, &own, &side_path, &mut String::new).await?.index;
-        // A label is made anew, under another id.
+        // A label is copied under a new id.
         if let Some(leaf) = index.find(leaf) {
             return Ok(turns::newest_turns_at(fs, &own, &index, Some(leaf), limit).await?);
         }

@@ -1,4 +1,4 @@
-//! What a log tells of a fork: an entry of Grove's own in the new log, and one in that which it comes from.
+//! Entries about a fork: one of Grove's own in the new log, and one in its source's.
 
 use grove_core::{ChatOrigin, LogScope, SessionId};
 use grove_fs::copy::CopyReport;
@@ -8,15 +8,15 @@ use sha2::{Digest, Sha256};
 
 use crate::session::ForkNotice;
 
-/// Of more files the first are named.
+/// The files that are named; of more, the first.
 const MAX_NAMED_FILES: usize = 100;
 
-/// The id of such an entry. It follows from the new session's, so that what is done again after a crash is told once.
+/// The id of such an entry. It is derived from the new session's, so that a retry after a crash adds it once.
 pub(crate) fn id_of(direction: &str, fork: &SessionId) -> String {
     hex::encode(&Sha256::digest(format!("fork {direction} {fork}"))[..4])
 }
 
-/// The line in the new session's log. `copied` is what became of what stands beside the log.
+/// The line in the new session's log. `copied` is the result of copying the artifacts.
 pub(crate) fn forked_from(stamp: Stamp<'_>, origin: &ChatOrigin, copied: &Result<CopyReport, String>) -> Vec<u8> {
     let mut data = json!({
         "infoType": "fork",
@@ -39,7 +39,7 @@ pub(crate) fn forked_from(stamp: Stamp<'_>, origin: &ChatOrigin, copied: &Result
     entries::info(stamp, &data)
 }
 
-/// The line in the log that it comes from.
+/// The line in the source's log.
 pub(crate) fn fork_notice(stamp: Stamp<'_>, fork: &ForkNotice) -> Vec<u8> {
     let mut into = json!({"session": fork.session, "title": fork.title});
     if let Some(until) = &fork.until {
@@ -49,7 +49,7 @@ pub(crate) fn fork_notice(stamp: Stamp<'_>, fork: &ForkNotice) -> Vec<u8> {
     entries::info(stamp, &json!({"infoType": "fork", "message": message, "into": into}))
 }
 
-/// How a line of the log that a fork comes from says that the fork is called.
+/// The fork's title according to a line of its source's log.
 pub(crate) fn title_of(line: &[u8]) -> Option<String> {
     let line: serde_json::Value = serde_json::from_slice(line).ok()?;
     line.pointer("/data/into/title")?.as_str().map(str::to_owned)

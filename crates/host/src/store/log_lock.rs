@@ -1,12 +1,12 @@
 //! The lock of a log.
 //!
-//! Appending, mending and replacing a log take several steps, and so does reading it: what is read first says where the
-//! rest lies. Whoever does either holds the lock of the log's key meanwhile. A session's task is the only one that writes
-//! to its logs, so between writers the lock changes nothing; it keeps a reader from looking at a log whose torn end is
-//! being cut off, or whose older form is being replaced. A log that was read keeps what was read of it: what is behind
-//! an index that somebody holds ([`crate::session::LogSnapshot`]) is only appended to, and needs no lock.
+//! Appending to, repairing and replacing a log take several steps, and so does reading it: the first read gives the
+//! position of the rest. Readers and writers hold the lock of the log's key meanwhile. Only a session's task writes to
+//! its logs, so between writers the lock changes nothing; it keeps a reader from a log whose torn end is being cut off,
+//! or whose older form is being replaced. An index that is held ([`crate::session::LogSnapshot`]) needs no lock: the
+//! bytes behind it are only appended to.
 //!
-//! A key names one file of one store, whoever asks for it, so one set of locks serves all hosts of a process; two stores
+//! A key names one file of one store, for every user, so one set of locks serves all hosts of a process; two stores
 //! with the same path do not wait for each other.
 
 use std::sync::LazyLock;

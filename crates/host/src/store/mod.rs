@@ -1,4 +1,4 @@
-//! What lies in a session's folder, and where.
+//! The files of a session's folder, and the stores of these folders.
 
 pub(crate) mod artifacts;
 pub(crate) mod checkpoints;

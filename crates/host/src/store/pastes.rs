@@ -10,8 +10,9 @@ use grove_work::file_uri;
 
 use super::paths;
 
-/// Where the pasted files of a session lie, and where those of its fork do. Messages name them by path and by URI. Where
-/// a store cannot spell paths, nobody was told one, and nothing is replaced.
+/// The paths of the pasted files of a session, and those of its fork. Messages name them by path and by URI.
+///
+/// A store that cannot spell paths has told nobody one, so nothing is replaced.
 pub(crate) fn moved(
     (from, source): (&dyn SessionFs, &SessionId),
     (to, fork): (&dyn SessionFs, &SessionId),
@@ -23,7 +24,7 @@ pub(crate) fn moved(
     }
 }
 
-/// As attachments spell it: what is no path of this kind of system stays as it is.
+/// A path as attachments spell it; other systems' paths stay as they are.
 fn uri(path: &str) -> String {
     if path.starts_with('/') { file_uri(path.as_ref()) } else { path.to_owned() }
 }
@@ -34,9 +35,9 @@ pub(crate) fn in_turn(moved: &PastePathRewriter, turn: &Turn) -> Option<Arc<Turn
     Some(Arc::new(Turn { message, encodings: EncodingCache::default(), ..turn.clone() }))
 }
 
-/// The same for a message. It is looked at as the log has it, so that both say the same.
+/// The message with the fork's files. It is compared as the log has it, so that both are the same.
 pub(crate) fn in_message(moved: &PastePathRewriter, message: &Message) -> Option<Message> {
-    // Most messages name nothing, and need not be written out.
+    // Most messages name no file, and need not be serialized.
     if message.attachments.is_empty() && message.extra.is_none() && !message.text.contains(PASTE) {
         return None;
     }

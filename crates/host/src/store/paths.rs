@@ -1,12 +1,13 @@
-//! The only place that knows where things of a session lie. Paths are relative to the folder of all sessions, but for
-//! [`root`], which is that folder.
+//! The only place that knows the paths in a session's folder.
+//!
+//! Paths are relative to the folder of all sessions, except for [`root`], which is that folder.
 
 use std::path::{Path, PathBuf};
 
 use grove_core::{ChatId, ContentId, Session, SessionId};
 use grove_fs::workspace::FilesFolder;
 
-/// The folder of all sessions that the local store keeps, in a host's data folder.
+/// The folder of all sessions in the local store, in a host's data folder.
 pub fn root(data_folder: &Path) -> PathBuf {
     data_folder.join("session-state")
 }
@@ -16,17 +17,17 @@ pub fn folder(session: &SessionId) -> String {
     session.to_string()
 }
 
-/// Where the folder of a disposed session goes when a new one takes its id. No session's id has a `~`.
+/// The new name of a disposed session's folder when a new session takes its id. No session's id has a `~`.
 pub(crate) fn disposed_folder(session: &SessionId, number: u32) -> String {
     format!("{session}~{number}")
 }
 
-/// Whether a name is of a folder that was set aside.
+/// Says whether a name is that of a renamed folder.
 pub(crate) fn is_disposed_folder(name: &str) -> bool {
     name.contains('~')
 }
 
-/// Where the folder of a chat that was taken away goes when a new one takes its id.
+/// The new name of a deleted chat's folder when a new chat takes its id.
 pub(crate) fn disposed_chat_folder(session: &SessionId, chat: &ChatId, number: u32) -> String {
     format!("{}~{number}", chat_folder(session, chat))
 }
@@ -39,24 +40,24 @@ pub(crate) fn chat_folder(session: &SessionId, chat: &ChatId) -> String {
     }
 }
 
-/// Where the folder of a session goes that lies elsewhere now, until it is removed.
+/// The name of a moved session's old folder, until it is removed.
 pub(crate) fn moved_away(session: &SessionId) -> String {
     format!("{session}{MOVED_AWAY}")
 }
 
-/// Whether a name is of such a folder.
+/// Says whether a name is that of such a folder.
 pub(crate) fn is_moved_away(name: &str) -> bool {
     name.ends_with(MOVED_AWAY)
 }
 
 const MOVED_AWAY: &str = "~moved";
 
-/// Where the files of a session lie that is being taken in.
+/// The folder of a session that is being imported.
 pub(crate) fn staged(session: &SessionId) -> String {
     format!("{session}{STAGED}")
 }
 
-/// Whether a name is of such a folder.
+/// Says whether a name is that of such a folder.
 pub(crate) fn is_staged(name: &str) -> bool {
     name.ends_with(STAGED)
 }
@@ -73,32 +74,32 @@ pub(crate) fn side_index(session: &SessionId, chat: &ChatId) -> String {
     format!("{}/events.idx", chat_folder(session, chat))
 }
 
-/// What is known of a session beside its conversation.
+/// The session's file: its data beside the conversation.
 pub(crate) fn session_file(session: &SessionId) -> String {
     session_file_in(&folder(session))
 }
 
-/// The same in a folder that is not a session's yet.
+/// The session's file in a folder that is not a session's yet.
 pub(crate) fn session_file_in(folder: &str) -> String {
     format!("{folder}/session.json")
 }
 
-/// Where the files of a session lie.
+/// The folder of a session's files.
 pub(crate) fn shelf(session: &SessionId, shelf: FilesFolder) -> String {
     format!("{}/{}", folder(session), shelf.folder())
 }
 
-/// Where summaries of compactions lie.
+/// The folder of compactions' summaries.
 pub(crate) fn checkpoints(session: &SessionId) -> String {
     format!("{}/checkpoints", folder(session))
 }
 
-/// The bodies that are kept by reference.
+/// The folder of bodies that are stored by reference.
 pub(crate) fn contents(session: &SessionId) -> String {
     format!("{}/content", folder(session))
 }
 
-/// One of them.
+/// The path of one body.
 pub(crate) fn content(session: &SessionId, content: &ContentId) -> String {
     format!("{}/{content}", contents(session))
 }

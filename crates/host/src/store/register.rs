@@ -1,9 +1,8 @@
-//! What this machine's disk has of sessions whose storage is somebody else's: ids, times and counters.
+//! The register of client-stored sessions on this machine's disk: ids, times and counters.
 //!
-//! A provider cannot say which sessions it keeps, so lists, the last id and forks that are not written yet are answered
-//! from here. One line a record, appended; a later one about the same session replaces what it names. When it is opened the
-//! file is written anew without what is no longer true. A line that cannot be read is left out: a host that was killed
-//! leaves half of one.
+//! A storage client cannot list its sessions, so lists, the last id and unwritten forks are answered from here. Each
+//! record is a line, appended; a later one about the same session replaces its members. When the file is opened it is
+//! rewritten without outdated lines. A line that cannot be read is left out: a killed host leaves half of one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,11 +12,11 @@ use grove_fs::{FsError, SessionFs};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex as AsyncMutex;
 
-/// The most sessions that are remembered. Past it those longest untouched are forgotten when the file is opened.
+/// The most sessions that are remembered. Past it the longest untouched are forgotten when the file is opened.
 const MAX_REGISTERED: usize = 100_000;
 /// The longest line that is read.
 const MAX_LINE_BYTES: usize = 4 << 10;
-/// The largest file that is read: what that many sessions can come to, several times over.
+/// The largest file that is read: several times the size of that many sessions.
 const MAX_FILE_BYTES: usize = 256 << 20;
 
 /// One session of a store.
@@ -26,9 +25,9 @@ pub struct ClientStorageRow {
     pub id: SessionId,
     pub created: Timestamp,
     pub modified: Timestamp,
-    /// How many turns have ended in it.
+    /// The number of turns that have ended in it.
     pub turns: u64,
-    /// The session that it comes from, where it was forked.
+    /// The session that it was forked from, if it was.
     pub forked_from: Option<SessionId>,
 }
 
@@ -38,17 +37,17 @@ pub struct ClientStorageRow {
 pub(crate) struct ForkRecord {
     pub(crate) source: SessionId,
     pub(crate) at: Timestamp,
-    /// How much of the source's log goes with it, in bytes.
+    /// The part of the source's log that is forked, in bytes.
     pub(crate) boundary: u64,
-    /// The entry at which it ends.
+    /// The last entry of the fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) leaf: Option<String>,
-    /// When the entry was made before which it ends, if it ends before another one.
+    /// The time of the entry before which it ends, if it ends before another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) branch: bool,
-    /// Whether its files are at the provider by now.
+    /// Says whether the storage client has its files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) written: bool,
 }
@@ -74,7 +73,7 @@ struct RegisterLine {
     turns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fork: Option<ForkRecord>,
-    /// Nothing is to be known of it any more.
+    /// The session is deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     gone: bool,
 }
@@ -86,7 +85,7 @@ impl RegisterLine {
     }
 }
 
-/// What is known of a session.
+/// The register's facts about a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RegisterEntry {
     created: Timestamp,
@@ -97,7 +96,7 @@ struct RegisterEntry {
 
 type RegisterRows = BTreeMap<(StoreName, SessionId), RegisterEntry>;
 
-/// The register of a host. Clones are the same one.
+/// The register of a host. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ClientStorageRegister(Arc<RegisterInner>);
 
@@ -107,7 +106,7 @@ struct RegisterInner {
     /// The damage that was found when it was opened, in words.
     damage: Vec<String>,
     file: Option<RegisterFile>,
-    /// Lines are written in the order in which they came to be.
+    /// Lines are written in the order of the changes.
     writing: AsyncMutex<()>,
 }
 
@@ -118,7 +117,7 @@ struct RegisterFile {
 }
 
 impl Default for ClientStorageRegister {
-    /// One that is gone with the host.
+    /// A register that is gone with the host.
     fn default() -> Self {
         let damage = Vec::new();
         Self(Arc::new(RegisterInner { rows: Mutex::default(), damage, file: None, writing: AsyncMutex::default() }))
@@ -126,7 +125,7 @@ impl Default for ClientStorageRegister {
 }
 
 impl ClientStorageRegister {
-    /// The register in a file, which is made with the first session. It is written anew where that makes it smaller.
+    /// The register in a file, which is created with the first session. It is rewritten if that makes it smaller.
     pub async fn open(fs: Arc<dyn SessionFs>, path: &str) -> Result<Self, FsError> {
         let bytes = match fs.read_range(path, 0, MAX_FILE_BYTES).await {
             Err(FsError::NotFound { .. }) => Vec::new(),
@@ -151,7 +150,7 @@ impl ClientStorageRegister {
         &self.0.damage
     }
 
-    /// The sessions of a store, the one that was touched last first.
+    /// The sessions of a store, last touched first.
     pub(crate) fn rows(&self, store: &StoreName) -> Vec<ClientStorageRow> {
         let rows = self.known();
         let mine = rows.iter().filter(|((of, _), _)| of == store);
@@ -203,7 +202,7 @@ impl ClientStorageRegister {
         .await
     }
 
-    /// A fork's files are at the provider, with this many turns.
+    /// Notes that the storage client has a fork's files, with this many turns.
     pub(crate) async fn fork_written(&self, store: &StoreName, id: &SessionId, turns: u64) -> Result<(), FsError> {
         self.change(store, id, |known| {
             if let Some(known) = known {
@@ -221,7 +220,7 @@ impl ClientStorageRegister {
         self.change(store, id, |known| *known = None).await
     }
 
-    /// Changes what is known of a session, and writes that down.
+    /// Changes the facts about a session, and writes them.
     async fn change(
         &self,
         store: &StoreName,

@@ -1,7 +1,7 @@
-//! `session.json`: what is known of a session beside its conversation.
+//! `session.json`: the data of a session beside its conversation.
 //!
-//! It is replaced as a whole, and only while no turn is running: log and file together are then the session as it was at
-//! the number that the file names, and the journal is needed for nothing up to there.
+//! It is replaced as a whole, and only while no turn is running: log and file together are then the session as of the
+//! sequence number in the file, and the journal is needed for nothing up to there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::config::Limits;
 use crate::sequencer::Names;
 use crate::session::{is_collision, moved_message, read_checkout};
 
-/// The version of this file's form.
+/// The version of this file's format.
 const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionFile {
     version: u32,
-    /// Everything up to this number is in here or in the log.
+    /// Everything up to this sequence number is in here or in the log.
     pub(crate) seq: u64,
-    /// Taken off the list; the folder stays.
+    /// Not listed any more; the folder stays.
     pub(crate) disposed: bool,
-    /// Whether the last turn ended in error, which lists show.
+    /// Says whether the last turn ended in error, which lists show.
     pub(crate) failed: bool,
     id: SessionId,
     uri: SessionUri,
@@ -39,7 +39,7 @@ pub(crate) struct SessionFile {
     backend: StoreName,
     provider: ProviderId,
     title: String,
-    /// The title's origin. Older files do not say it: their titles are kept as if a person had given them.
+    /// The title's origin. Older files lack it: their titles are kept as if the user had given them.
     #[serde(default = "given_by_person")]
     title_source: TitleSource,
     lifecycle: Lifecycle,
@@ -59,7 +59,7 @@ pub(crate) struct SessionFile {
     active_clients: Vec<ActiveClient>,
     /// The main chat.
     chat: ChatFile,
-    /// The other chats, in their order.
+    /// The other chats, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     chats: Vec<ChatFile>,
     /// Times that were replaced when it was read, since no clock shows them.
@@ -79,12 +79,12 @@ struct ChatFile {
     is_read: bool,
     #[serde(default)]
     is_archived: bool,
-    /// Whether its last turn ended in error, which lists show.
+    /// Says whether its last turn ended in error, which lists show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     failed: bool,
     #[serde(deserialize_with = "stored_chat_title")]
     title: String,
-    /// Where it comes from, if it began with what another one had.
+    /// Its origin, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<Arc<ChatOrigin>>,
     steering: Option<PendingMessage>,
@@ -97,13 +97,13 @@ struct ChatFile {
     modified_at: Timestamp,
     #[serde(default)]
     touched_at: Timestamp,
-    /// Whether the log had turns: a log that is missing is then a loss.
+    /// Says whether the log had turns: a missing log is then a loss.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_turns: bool,
-    /// What the log was when this was written.
+    /// The log's extent when this was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogExtent>,
-    /// The turn that was running, of a session that no journal has.
+    /// The turn that was running, in a session without a journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     begun: Option<StartedTurn>,
 }
@@ -113,7 +113,7 @@ struct ChatFile {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LogExtent {
     pub(crate) bytes: u64,
-    /// How many turns end in these bytes, on whatever branch.
+    /// The number of turns that end in these bytes, on any branch.
     pub(crate) turns: u64,
     /// The checksum of these bytes.
     pub(crate) crc32: u32,
@@ -125,7 +125,7 @@ pub(crate) struct LogExtent {
 /// The extents of a session's logs.
 pub(crate) type LogExtents = HashMap<ChatId, LogExtent>;
 
-/// What a session's file says of a chat's log.
+/// A session file's facts about a chat's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExpectedLog {
     pub(crate) chat: ChatId,
@@ -135,7 +135,7 @@ pub(crate) struct ExpectedLog {
     pub(crate) origin: Option<Arc<ChatOrigin>>,
 }
 
-/// A turn that began and is not in the log.
+/// A turn that started and is not in the log.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StartedTurn {
@@ -204,14 +204,14 @@ impl ChatFile {
     }
 }
 
-/// Whether a session goes on being listed.
+/// Says whether a session stays listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
     Kept,
     Disposed,
 }
 
-/// Why a session cannot be read from its folder.
+/// The reason why a session cannot be read from its folder.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     #[error(transparent)]
@@ -229,18 +229,18 @@ pub(crate) enum LoadError {
 }
 
 impl SessionFile {
-    /// A session as it is now, no turn of it running. `None` while one is.
+    /// The file of a session. `None` while a turn runs.
     fn of(session: &Session, seq: u64, fate: Disposition) -> Option<Self> {
         let is_at_rest = session.chats.iter().all(|chat| chat.active.is_none());
         if is_at_rest { Self::with_running_turns(session, seq, fate) } else { None }
     }
 
-    /// What lists need of a session, no turn of it running.
+    /// The file of a session for lists. `None` while a turn runs.
     pub(crate) fn at_rest(session: &Session) -> Option<Self> {
         Self::of(session, 0, Disposition::Kept)
     }
 
-    /// The same, whatever runs in it. What has arrived of a turn that runs is not in it.
+    /// The file of a session, even while a turn runs. The parts of a running turn are not included.
     fn with_running_turns(session: &Session, seq: u64, fate: Disposition) -> Option<Self> {
         let (main, others) = session.chats.split_first()?;
         Some(Self {
@@ -308,7 +308,7 @@ impl SessionFile {
         })
     }
 
-    /// The same with what the chats' logs are.
+    /// Sets the extents of the chats' logs.
     fn with_logs(mut self, logs: &LogExtents) -> Self {
         for chat in std::iter::once(&mut self.chat).chain(&mut self.chats) {
             chat.log = logs.get(&chat.id).cloned();
@@ -317,7 +317,7 @@ impl SessionFile {
         self
     }
 
-    /// The same after a log turned out to be less than it was.
+    /// Sets the extent of a log that turned out to be shorter.
     pub(crate) fn with_log_as_found(mut self, id: &ChatId, found: Option<LogExtent>) -> Self {
         for chat in std::iter::once(&mut self.chat).chain(&mut self.chats).filter(|chat| chat.id == *id) {
             chat.has_turns = found.as_ref().is_some_and(|log| log.turns > 0);
@@ -369,14 +369,14 @@ impl SessionFile {
         let none = none.collect();
         let failed: Vec<bool> = std::iter::once(&self.chat).chain(&self.chats).map(|chat| chat.failed).collect();
         let mut session = self.session(none);
-        // Without its turns a chat cannot tell.
+        // A chat without its turns does not know it.
         for (row, _) in session.catalogue.iter_mut().zip(failed).filter(|(_, failed)| *failed) {
             row.status = ChatStatus::Error;
         }
         session
     }
 
-    /// Whether messages wait for their turn while nothing runs: a host that stopped left them so.
+    /// Says whether messages are queued while no turn runs: a stopped host left them so.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.disposed
             && std::iter::once(&self.chat)
@@ -384,7 +384,7 @@ impl SessionFile {
                 .any(|chat| chat.steering.is_some() || !chat.queued.is_empty())
     }
 
-    /// How the session and its chats are called.
+    /// The names of the session and its chats.
     pub(crate) fn names(&self) -> Arc<Names> {
         let mut ahp = uri::SessionUris::new(&self.provider, &self.id);
         for chat in &self.chats {
@@ -397,7 +397,7 @@ impl SessionFile {
         std::iter::once(&self.chat).chain(&self.chats)
     }
 
-    /// The session with these turns, for each chat.
+    /// The session with these turns for each chat.
     fn session(self, turns: Vec<LoggedTurns>) -> Session {
         let new = NewSession {
             id: self.id,
@@ -436,14 +436,14 @@ impl SessionFile {
     }
 }
 
-/// What is known of a session beyond the moment. That another one runs in its folder is not.
+/// The details that outlast the moment: without warnings about sessions that run in the same folder.
 fn lasting(details: &SessionDetails) -> SessionDetails {
     let mut details = SessionDetails { unsaved: None, ..details.clone() };
     details.warnings.retain(|words| !is_collision(words));
     details
 }
 
-/// Writes the file, where no turn is running. Gives whether it did.
+/// Writes the file, unless a turn is running. Returns whether it did.
 pub(crate) async fn write(
     fs: &dyn SessionFs,
     session: &Session,
@@ -457,7 +457,7 @@ pub(crate) async fn write(
     }
 }
 
-/// Writes the file, whatever runs.
+/// Writes the file, even while a turn runs.
 pub(crate) async fn write_any(
     fs: &dyn SessionFs,
     session: &Session,
@@ -466,12 +466,12 @@ pub(crate) async fn write_any(
 ) -> Result<(), FsError> {
     match SessionFile::with_running_turns(session, seq, fate) {
         Some(file) => save(fs, &file).await,
-        // A session has its main chat.
+        // Every session has its main chat.
         None => Ok(()),
     }
 }
 
-/// Writes the file of a session into the folder in which it is staged. It becomes one when that gets its own name.
+/// Writes the file of a session into its staging folder. It becomes a session when that is renamed.
 pub(crate) async fn write_staged(
     fs: &dyn SessionFs,
     staging: &str,
@@ -499,8 +499,10 @@ async fn save_at(fs: &dyn SessionFs, path: String, file: &SessionFile) -> Result
 }
 
 impl SessionFile {
-    /// What of a session may go to another host or come from one. What was allowed here, the folders of this machine, and
-    /// what an agent or a client keeps here stay. So does what changes by looking: the same session gives the same file.
+    /// The file for another host, or from one.
+    ///
+    /// It lacks this host's permissions, the folders of this machine, and the data that an agent or a client keeps
+    /// here. It also lacks everything that reading changes: the same session gives the same file.
     fn portable(self) -> Self {
         let here = |chat: ChatFile| ChatFile {
             agent_session: None,
@@ -526,19 +528,19 @@ impl SessionFile {
         }
     }
 
-    /// The same without what a storage that others may write must not decide: what may happen without a question.
+    /// Removes the permissions, which a storage that others may write must not decide.
     pub(crate) fn without_permissions(self) -> Self {
         let config = self.config.map(SessionConfig::without_mode);
         Self { details: self.details.without_permissions(), config, ..self }
     }
 }
 
-/// The bytes of the file as another host is given them.
+/// The bytes of the file for another host.
 pub(crate) async fn read_portable(fs: &dyn SessionFs, session: &SessionId) -> Result<Vec<u8>, LoadError> {
     Ok(serde_json::to_vec_pretty(&read(fs, session).await?.portable())?)
 }
 
-/// Reads the file that another host wrote, in the folder in which its session is staged, and makes it one of this host.
+/// Reads another host's file in the folder in which its session is staged, and adapts it to this host.
 pub(crate) async fn adopt_staged(
     fs: &dyn SessionFs,
     staging: &str,
@@ -555,12 +557,12 @@ pub(crate) async fn adopt_staged(
     // host left in, it allows nothing here, and no folder is used that nobody named here.
     let file = file.with_plausible_times().portable();
     let folders = new.working_directories.clone();
-    // What was checked out is known of this machine's folders alone; a pull request is everybody's.
+    // The checkout is that of this machine's folder; a pull request is valid everywhere.
     let seen = read_checkout(folders.first().map(String::as_str)).await.unwrap_or_default();
     let checkout = Checkout { own_pull_request: file.checkout.own_pull_request, ..seen };
     let mut details = SessionDetails { moved_from: Some(from), ..file.details };
     if let Some(left) = details.moved_to.take() {
-        // It is here again.
+        // The session is back here.
         details.warnings.retain(|words| *words != moved_message(&left));
     }
     let file = SessionFile {
@@ -580,7 +582,7 @@ pub(crate) async fn adopt_staged(
     Ok(file)
 }
 
-/// Makes room for a new session: the folder of a disposed one of the same id is given another name.
+/// Renames the folder of a disposed session whose id a new one takes.
 pub(crate) async fn make_room(fs: &dyn SessionFs, session: &SessionId) -> Result<(), FsError> {
     let folder = paths::folder(session);
     if !fs.exists(&folder).await? {
@@ -593,7 +595,7 @@ pub(crate) async fn make_room(fs: &dyn SessionFs, session: &SessionId) -> Result
     fs.rename(&folder, &paths::disposed_folder(session, number)).await
 }
 
-/// Makes room for a new chat: the folder of one that was taken away is given another name.
+/// Renames the folder of a deleted chat whose id a new one takes.
 pub(crate) async fn make_room_for_chat(fs: &dyn SessionFs, session: &SessionId, chat: &ChatId) -> Result<(), FsError> {
     let folder = paths::chat_folder(session, chat);
     if !fs.exists(&folder).await? {
@@ -606,7 +608,7 @@ pub(crate) async fn make_room_for_chat(fs: &dyn SessionFs, session: &SessionId, 
     fs.rename(&folder, &paths::disposed_chat_folder(session, chat, number)).await
 }
 
-/// Takes a session off the list, whatever else its file says.
+/// Marks a session as disposed, and leaves the rest of its file.
 pub(crate) async fn mark_disposed(fs: &dyn SessionFs, session: &SessionId, seq: u64) -> Result<(), FsError> {
     let file = read(fs, session)
         .await
@@ -637,7 +639,7 @@ pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limits: &L
     Ok(file.session(turns))
 }
 
-/// The same, with a chat whose log had turns and has none any more.
+/// The session with its newest turns, and the first chat whose log had turns and has none any more.
 pub(crate) async fn with_turns(
     file: SessionFile,
     fs: &dyn SessionFs,
@@ -647,7 +649,7 @@ pub(crate) async fn with_turns(
     let session = load_turns(file, fs, limits).await?;
     let shows_none = |id: &&ChatId| session.chat(id).is_some_and(|chat| chat.turns.is_empty() && !chat.has_older_turns);
     for chat in had.iter().filter(shows_none) {
-        // Somebody else may have put the leaf elsewhere: that is no loss.
+        // Another program may have moved the leaf: that is no loss.
         let path = paths::log(&session.id, chat);
         let is_lost = !fs.exists(&path).await? || store::open_log(fs, &path, &mut String::new).await?.index.is_empty();
         if is_lost {
@@ -686,13 +688,13 @@ pub(crate) async fn read_turns(
     Ok(turns::newest_turns_in(fs, &path, &index, stretch.above(floor(origin, &index)), limit).await?)
 }
 
-/// The entry behind which begins what a chat shows, where it does not begin with the first one.
+/// The entry after which the shown part of a chat starts, if that is not the first one.
 pub(crate) fn floor(origin: Option<&ChatOrigin>, index: &LogIndex) -> Option<EntryNo> {
     let origin = origin.filter(|origin| !origin.is_shown())?;
     index.find(origin.log.leaf.as_deref()?)
 }
 
-/// Makes the file of a session of which only the main chat's log is left, and writes it.
+/// Rebuilds and writes the file of a session of which only the main chat's log is left.
 pub(crate) async fn rebuild(
     fs: &dyn SessionFs,
     id: &SessionId,
@@ -729,14 +731,14 @@ pub(crate) async fn rebuild(
     Ok(file)
 }
 
-/// The agent that gave the newest answer in a log. One that another program wrote may name none that this host has.
+/// The agent that gave the newest answer in a log. Another program's log may name one that this host lacks.
 async fn provider_in(fs: &dyn SessionFs, path: &str, index: &LogIndex) -> Result<ProviderId, LoadError> {
     let mut answers = index.entries().filter(|entry| index.role(*entry) == Some(Role::Assistant));
     let newest: Vec<EntryNo> = answers.next_back().into_iter().collect();
     let lines = store::read_lines(fs, path, index, &newest).await?;
     let line = lines.first().and_then(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     let name = line.as_ref().and_then(|line| line["message"]["provider"].as_str());
-    // What is fit for a URI's scheme cannot lead anywhere else.
+    // A name that is valid as a URI's scheme cannot lead out of the folder.
     let is_scheme = |name: &&str| {
         name.starts_with(|first: char| first.is_ascii_lowercase())
             && name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-')
@@ -797,7 +799,7 @@ mod tests {
         for secret in ["allowAll", "rm -rf", "/there/only", "bypassPermissions"] {
             assert!(!text.contains(secret), "{secret} in {text}");
         }
-        // A host that hands over more than it should changes nothing.
+        // A host that hands over too much changes nothing.
         write_staged(&fs, "s~import", &session, 1, Disposition::Kept).await.unwrap();
         let here = new(vec!["/here".into()]);
         let adopted = adopt_staged(&fs, "s~import", &here, 2, RemoteSession::default()).await.unwrap();

@@ -1,13 +1,13 @@
-//! A session's folder on its way to another store.
+//! The move of a session's folder to another store.
 //!
-//! 1. Everything is copied, and compared byte for byte. The copy bears the note of `grove_fs::copy`, and its
+//! 1. Everything is copied, and compared byte for byte. The copy has the note of `grove_fs::copy`, and its
 //!    `session.json` names the old store: it is no session yet.
-//! 2. The journal says that the session has moved. This is the moment at which it has.
+//! 2. The journal records that the session has moved. From this moment on it has.
 //! 3. `session.json` is written in the new store, with its name.
-//! 4. The old folder gets a name that no session has, the copy's note goes, and what has that name is removed.
+//! 4. The old folder is renamed to a name that no session has, the copy's note is removed, then the renamed folder.
 //!
-//! A host that was killed before 2 finds the note and removes the copy; one that was killed behind it does 3 and 4 at the
-//! next start ([`super::store_scan`]). So there is one session at any moment, the old one or the new one.
+//! A host that was killed before step 2 finds the note and removes the copy; one that was killed after it does steps 3
+//! and 4 at the next start ([`super::store_scan`]). So there is one session at any moment, the old one or the new one.
 
 use grove_core::SessionId;
 use grove_fs::copy::{self, Comparison, CopyError, CopyPurpose, Difference, FolderCopy, KeepAllLines, SessionFolder};
@@ -15,7 +15,7 @@ use grove_fs::{FsError, Removal, SessionFs};
 
 use super::{paths, session_file};
 
-/// A session's folder that goes from one store to another.
+/// The move of a session's folder from one store to another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Move<'a> {
     pub(crate) session: &'a SessionId,
@@ -23,14 +23,14 @@ pub(crate) struct Move<'a> {
     pub(crate) to: &'a dyn SessionFs,
 }
 
-/// What was copied and compared.
+/// The numbers of files and bytes that were copied and compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VerifiedCopy {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
 }
 
-/// Why a session does not go to another store. It stays where it is.
+/// The reason why a session does not move to another store. It stays in its own.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MoveError {
     #[error(transparent)]
@@ -44,12 +44,13 @@ pub(crate) enum MoveError {
 }
 
 impl Move<'_> {
-    /// Copies everything, and looks whether the copy is the same. Nobody may write to the folder meanwhile; a database
-    /// in it is a file like any other then.
+    /// Copies everything, and compares the copy.
+    ///
+    /// Nobody may write to the folder meanwhile; a database in it is then a file like any other.
     pub(crate) async fn copy(&self) -> Result<VerifiedCopy, MoveError> {
         let folder = paths::folder(self.session);
         if copy::is_move(self.to, &folder).await? {
-            // It was given up once, and the session has changed since.
+            // An earlier copy was given up, and the session has changed since.
             discard(self.to, self.session).await?;
         } else {
             session_file::make_room(self.to, self.session).await?;
@@ -66,16 +67,17 @@ impl Move<'_> {
         }
     }
 
-    /// Removes the old folder, once the new one's `session.json` says that it is the session. It may be done again.
+    /// Removes the old folder, once the new one's `session.json` names its store. It may be repeated.
     pub(crate) async fn finish(&self) -> Result<(), MoveError> {
-        // The note goes last: as long as it is there, a folder of the same session elsewhere is known to be the old one.
+        // The note is removed last: until then, a folder of the same session in another store is known to be the old
+        // one.
         rename_for_removal(self.from, self.session).await?;
         copy::settle(self.to, &paths::folder(self.session)).await?;
         Ok(remove_renamed(self.from, &paths::moved_away(self.session)).await?)
     }
 }
 
-/// Removes a session's folder. It is put away first, so that nobody ever finds half of it.
+/// Removes a session's folder. It is renamed first, so that nobody ever finds half of it.
 pub(crate) async fn discard(fs: &dyn SessionFs, session: &SessionId) -> Result<(), FsError> {
     rename_for_removal(fs, session).await?;
     remove_renamed(fs, &paths::moved_away(session)).await
@@ -90,7 +92,7 @@ async fn rename_for_removal(fs: &dyn SessionFs, session: &SessionId) -> Result<(
     fs.rename(&folder, &away).await
 }
 
-/// Removes a folder that was put away.
+/// Removes a renamed folder.
 pub(crate) async fn remove_renamed(fs: &dyn SessionFs, name: &str) -> Result<(), FsError> {
     match fs.rm(name, Removal::Everything).await {
         Ok(()) | Err(FsError::NotFound { .. }) => Ok(()),

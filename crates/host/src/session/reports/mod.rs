@@ -1,18 +1,18 @@
-//! What an agent reports, as events of the session: the one place where the two vocabularies meet.
+//! Translation of an agent's reports into events of the session.
 //!
-//! | the agent says | the session sees |
+//! | report of the agent | events of the session |
 //! |---|---|
-//! | text, reasoning | a part where none is open, and a delta |
+//! | text, reasoning | a part if none is open, and a delta |
 //! | a tool call starts | the call, its input still to come |
-//! | a tool call is ready | ready and running; or ready, then gated by a question |
+//! | a tool call is ready | ready and running; or ready, then gated by a permission request |
 //! | a tool call completed | completed; a large output is stored first and named by a content part |
-//! | something is new of a tool call | whatever of these is new: see `tool` |
+//! | an update of a tool call | each of these that is new: see `tool` |
 //! | a body | a whole text part; a large or binary one is stored and named by a content part |
 //! | a plan, a notice | a part |
-//! | usage | what is known of it by now |
-//! | a title, commands, settings, its name for the chat | the same, where it is different |
+//! | usage | the usage known so far |
+//! | a title, commands, settings, its id of the chat | the same, if it has changed |
 //! | a question | the same |
-//! | it has ended | the turn completed, or failed |
+//! | the end | the turn completed, or failed |
 
 mod tool;
 
@@ -23,10 +23,10 @@ use sha2::{Digest, Sha256};
 
 use crate::config::Limits;
 
-/// How many commands of an agent are shown; those behind them are left out.
+/// The commands of an agent that are shown; further ones are left out.
 const MAX_COMMANDS: usize = 1_000;
 
-/// An agent's report in the session's words.
+/// An agent's report as events of the session.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReportTranslation {
     /// Bodies to be stored before anything names them.
@@ -34,7 +34,7 @@ pub(crate) struct ReportTranslation {
     pub(crate) commands: Vec<Command>,
 }
 
-/// Where a report is heard: the session with everything reported so far, and one of its chats.
+/// The context of a report: the session with everything reported so far, and one of its chats.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReportContext<'a> {
     pub(crate) session: &'a Session,
@@ -42,7 +42,7 @@ pub(crate) struct ReportContext<'a> {
     pub(crate) limits: &'a Limits,
 }
 
-/// Translates what happened in the running turn.
+/// Translates a report about the running turn.
 pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: ReportContext<'_>) -> ReportTranslation {
     let turn = active.id.clone();
     let limits = place.limits;
@@ -142,12 +142,12 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Report
     out.translated
 }
 
-/// Translates what holds for the session, whatever runs in it. What belongs into a turn is nothing here.
+/// Translates a report about the session as a whole. Reports about a turn give nothing here.
 pub(crate) fn of_session(event: &mut AgentEvent, place: ReportContext<'_>) -> ReportTranslation {
     let ReportContext { session, chat, .. } = place;
     let mut out = ReportTranslator::at(place);
     match event {
-        // The main chat goes by its session's name; the others have no other way to be called.
+        // The main chat has its session's name; the others have only their own.
         AgentEvent::Title(title) if chat.id.as_str() == Session::MAIN_CHAT => {
             out.session(SessionEvent::TitleChanged(SessionTitle::new(title, TitleSource::Agent)));
         }
@@ -175,7 +175,7 @@ pub(crate) fn of_session(event: &mut AgentEvent, place: ReportContext<'_>) -> Re
     out.translated
 }
 
-/// A translation in the making.
+/// A translation in progress.
 struct ReportTranslator<'a> {
     place: ReportContext<'a>,
     translated: ReportTranslation,
@@ -202,7 +202,7 @@ impl<'a> ReportTranslator<'a> {
         self.chat(ChatEvent::PartAdded { turn: turn.clone(), part });
     }
 
-    /// Has a body stored, and gives its name.
+    /// Adds a body to be stored, and returns its reference.
     fn content(&mut self, bytes: Bytes, mime_type: Option<String>) -> ContentRef {
         let id = ContentId::from(hex::encode(Sha256::digest(&bytes)));
         let content = ContentRef { id: id.clone(), size: bytes.len() as u64, mime_type };
@@ -215,7 +215,7 @@ impl<'a> ReportTranslator<'a> {
         self.part(turn, Part::Content(content));
     }
 
-    /// A result whose output is no longer than what the state may hold: the whole is stored.
+    /// Bounds a result's output to what the state may hold: the whole is stored.
     fn bounded(&mut self, turn: &TurnId, mut result: ToolResult) -> ToolResult {
         let limits = self.place.limits;
         if let Some(output) = result.output.take_if(|output| output.len() > limits.inline_bytes) {
@@ -226,7 +226,7 @@ impl<'a> ReportTranslator<'a> {
     }
 }
 
-/// Parts are numbered by their place in the turn.
+/// Parts are numbered by their position in the turn.
 fn next_part_id(active: &ActiveTurn) -> PartId {
     format!("part-{}", active.parts().len()).into()
 }
@@ -242,7 +242,7 @@ mod tests {
 
     pub(super) const TURN: &str = "t";
 
-    /// A session in whose turn this has been.
+    /// A session with these events in its turn.
     pub(super) fn session_with(events: Vec<ChatEvent>) -> Session {
         let new = NewSession {
             id: "s".into(),
@@ -263,7 +263,7 @@ mod tests {
         session
     }
 
-    /// What a report comes to, in short.
+    /// The translation of a report, in short.
     pub(super) fn names(event: AgentEvent, session: &Session) -> String {
         let report = translated(event, session);
         let events = report.commands.iter().map(|command| match command {

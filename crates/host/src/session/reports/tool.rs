@@ -1,8 +1,8 @@
-//! What is new of a tool call, merged into what is known of it.
+//! Updates of tool calls, merged into the known call.
 //!
-//! Agents tell of their calls in any order: some ask for leave before they say that there is a call, some begin with a
-//! call that lacks its command, some never say more than what changed. So every update is looked at beside the call as
-//! it stands, and becomes the steps that lead from there to what it says. What comes too late changes nothing.
+//! Agents report their calls in any order: some request permission before they report the call, some start with a call
+//! without its command, some only send changes. So every update is compared with the current call, and becomes the
+//! steps that lead from there to the reported state. Late updates change nothing.
 
 use bytes::Bytes;
 use grove_agents::{AccumulatedOutput, ToolOutputPart, ToolStage, ToolUpdate};
@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use super::ReportTranslator;
 
-/// Where the words of a call wait that has not begun to run.
+/// The member that holds the title of a call that has not started to run.
 const TITLE: &str = "title";
-/// How deep members of objects are merged one by one; below, the newer takes the place of the older.
+/// The depth to which objects are merged member by member; below, the newer value replaces the older.
 const MERGED_DEPTH: usize = 8;
-/// How long the lines of an edit are compared; past it, the count is rough.
+/// The time for comparing the lines of an edit; past it, the count is rough.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(100);
 
 pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut ReportTranslator<'_>) {
@@ -31,7 +31,7 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
     let ran = match known.map(|call| &call.status) {
         None | Some(ToolCallStatus::Streaming) => {
             let extra = call.extra.clone();
-            // What is new of a call that is there already would be lost if it were not told of now.
+            // An update of an existing call would be lost if it were not reported now.
             let adds =
                 known.is_some_and(|known| call.extra != known.extra || title.is_some() && title != waiting_title);
             let says_more = adds
@@ -41,7 +41,7 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
                 || update.input.is_some()
                 || !matches!(update.stage, None | Some(ToolStage::Pending));
             if known.is_none() {
-                // A call that is only there yet is told of when it says what it does.
+                // A call without content is reported when it says what it does.
                 let waiting = title.clone().filter(|_| !says_more);
                 let extra = with_title(extra.clone(), waiting);
                 out.chat(ChatEvent::ToolCallStarted {
@@ -82,7 +82,7 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
                 StartedCall { title: said, restated: false }
             }
         }
-        // The agent does not wait for an answer any longer: the call goes on, or comes to nothing.
+        // The agent does not wait for an answer any longer: the call continues, or is dropped.
         Some(ToolCallStatus::PendingConfirmation(pending)) => {
             let verdict = match update.stage {
                 Some(ToolStage::Completed) => Verdict { by: ConfirmationReason::Setting, ..Decision::Approved.into() },
@@ -116,14 +116,14 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
     go_on(update, turn, &call, known, ran, out);
 }
 
-/// A call that runs, or has just been asked about.
+/// A call that runs, or is waiting for permission.
 struct StartedCall {
     title: String,
-    /// What it has put out has to be said again.
+    /// Its output so far must be repeated.
     restated: bool,
 }
 
-/// What a call puts out, and how it ends.
+/// Translates a call's output and its end.
 fn go_on(
     update: &mut ToolUpdate,
     turn: &TurnId,
@@ -135,7 +135,7 @@ fn go_on(
     let success = match update.stage {
         Some(ToolStage::Completed) => true,
         Some(ToolStage::Failed) => false,
-        // A call that is asked about puts nothing out yet.
+        // A call that waits for permission has no output yet.
         Some(ToolStage::Pending | ToolStage::Running) | None if update.permission.is_some() => return,
         Some(ToolStage::Pending | ToolStage::Running) | None => {
             let before = known.and_then(|call| call.output.as_ref());
@@ -157,7 +157,7 @@ fn go_on(
             let attached = attach(gave.pieces, out);
             (Some(gave.text).filter(|text| !text.is_empty()), attached)
         }
-        // What the update does not mention stays: a diff, above all, does not go because a result came.
+        // Output that the update does not mention stays: above all a diff is not removed by a result.
         None => {
             let before = known.and_then(|call| call.output.clone());
             let before = before.unwrap_or(ToolOutput { text: String::new(), pieces: None, attached: Vec::new() });
@@ -179,7 +179,7 @@ fn go_on(
     out.chat(ChatEvent::ToolCallCompleted { turn: turn.clone(), call: call.id.clone(), result, run: None });
 }
 
-/// Whether a call shows edits or bytes, which a text cannot stand for.
+/// Says whether a call shows edits or bytes, which a text cannot replace.
 fn shows_more_than_text(output: &ToolOutput) -> bool {
     !output.attached.is_empty()
 }
@@ -222,7 +222,7 @@ fn ask(
     out: &mut ReportTranslator<'_>,
 ) {
     if let Some(asked) = &mut update.permission {
-        // Whoever is asked sees what would change.
+        // The permission request shows the edits.
         let pieces = update.output.take().map(|gave| gave.pieces).unwrap_or_default();
         asked.request.edits = attach(pieces, out).into_iter().filter_map(edit).collect();
         let gated = ToolCallGate {
@@ -235,7 +235,7 @@ fn ask(
     }
 }
 
-/// What a running call has put out: its end, which is what a person looks at while it grows.
+/// The output of a running call: its end, which is the interesting part while it grows.
 fn running_output(gave: AccumulatedOutput, out: &mut ReportTranslator<'_>) -> ToolOutput {
     let most = out.place.limits.preview_bytes;
     let text = match gave.text.len() > most {
@@ -267,7 +267,7 @@ fn edit(attached: ToolAttachment) -> Option<FileChange> {
     }
 }
 
-/// How many lines came and how many went.
+/// The numbers of added and of removed lines.
 fn compare(before: Option<&str>, after: Option<&str>) -> (u64, u64) {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(before, after);
@@ -278,7 +278,7 @@ fn compare(before: Option<&str>, after: Option<&str>) -> (u64, u64) {
     })
 }
 
-/// What is said of a call, with what was said before: members of objects are said one by one.
+/// Merges new metadata of a call into the known ones, member by member.
 fn merged(known: Option<&Extra>, said: Option<Extra>) -> Option<Extra> {
     let Some(said) = said else { return known.cloned() };
     let mut merged = known.cloned().unwrap_or_default();
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// The call after these updates, and after an answer wherever one is wanted.
+    /// The call after these updates, with an answer to each permission request.
     fn after(updates: Vec<ToolUpdate>) -> ToolCall {
         let mut session = session_with(vec![]);
         for update in updates {

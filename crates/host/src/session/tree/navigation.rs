@@ -1,4 +1,4 @@
-//! Going elsewhere in a chat's tree: hooks are asked, what is left is summarized where that is wanted, then the leaf moves.
+//! Navigation in a chat's tree: asks hooks, summarizes the abandoned branch if requested, then moves the leaf.
 
 use std::sync::Arc;
 
@@ -22,38 +22,38 @@ use crate::sequencer::{ActionOrigin as Action, HostStopped};
 use crate::session::settings::restored_at;
 use crate::session::{CommandOutcome, SessionTask};
 
-/// A way through the tree that nobody forbids.
+/// A navigation that no hook forbids.
 pub(super) struct PreparedNavigation {
     preparation: TreePreparation,
     summary: Option<GeneratedSummary>,
     landing: LandingMode,
-    /// Whose action it is, where it is one.
+    /// The client's action that requested it, if any.
     origin: Option<Action>,
 }
 
-/// Where one lands.
+/// The position at which a navigation ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LandingMode {
-    /// Who goes to a message takes it back.
+    /// Before a user message, which is returned for editing.
     BeforeMessages,
-    /// Behind the entry, whatever it is.
+    /// After the entry, whatever it is.
     Behind,
 }
 
-/// What was left, in few words.
+/// A summary of the abandoned branch.
 pub(super) struct GeneratedSummary {
     pub(super) text: String,
     pub(super) details: Option<Value>,
     pub(super) origin: entries::SummaryOrigin,
 }
 
-/// A move of the leaf that was prepared.
+/// A prepared move of the leaf.
 struct LeafMove {
     turns: Vec<Arc<Turn>>,
     older: bool,
     entries: Vec<LogEntry>,
     settings: RestoredSettings,
-    /// Whether the leaf goes elsewhere. One that stays where it is may still be named.
+    /// Says whether the leaf moves. An unmoved one may still be labelled.
     moves: bool,
     navigated: NavigateOutcome,
     summary_line: Option<Box<RawValue>>,
@@ -82,7 +82,7 @@ impl SessionTask {
         let preparation = match navigate::prepare(&seen.index, target.as_deref(), navigate_options) {
             Ok(Navigation::MoveTo(preparation)) => preparation,
             Ok(Navigation::AlreadyThere) => {
-                // Who is there already may still want to name the place.
+                // A navigation to the current position may still set a label.
                 let answer = match (target, label) {
                     (Some(target), Some(label)) => {
                         let labelled = self.label(chat, Some(seen), &target, Some(&label)).await?;
@@ -110,7 +110,7 @@ impl SessionTask {
         }
         let summarizer_context = self.summarizer_context(chat);
         let summarizer = match (preparation.user_wants_summary, self.agent.summarizer()) {
-            // A hook may give it.
+            // A hook may supply it.
             (true, None) if !asks => return answered(done, Err(summarizer_context.no_model())),
             (_, summarizer) => summarizer,
         };
@@ -123,7 +123,7 @@ impl SessionTask {
         self.start_operation(chat, beginning, work).await
     }
 
-    /// Puts the leaf behind an entry, or before the first one, as an action of a client. Gives whether it has moved.
+    /// Moves the leaf after an entry, or before the first one, for a client's action. Returns whether it has moved.
     pub(in crate::session) async fn move_leaf_behind(
         &mut self,
         chat: &ChatId,
@@ -140,7 +140,7 @@ impl SessionTask {
         if let Err(error) = self.require_no_operation(chat) {
             return Ok(Err(error));
         }
-        // An action is done or refused at once, and a hook may take its time.
+        // An action is applied or refused at once, and a hook may take long.
         if self.hooks(chat).are_any(HookKind::BeforeTree) {
             return Ok(Err(TreeError::MustAsk));
         }
@@ -188,7 +188,7 @@ impl SessionTask {
         }
     }
 
-    /// What is to be written, and what clients see then.
+    /// Prepares the entries to write, and the turns that clients see then.
     async fn prepare(&mut self, chat: &ChatId, prepared_navigation: PreparedNavigation) -> Result<LeafMove, TreeError> {
         let PreparedNavigation { preparation, summary, landing: lands, .. } = prepared_navigation;
         let seen = self.look(chat).await?.ok_or(TreeError::WentOn)?;
@@ -220,7 +220,7 @@ impl SessionTask {
         };
         let summary_entry = summary.is_some().then(|| id.clone());
         let summary_line = plan.line.as_deref().filter(|_| summary.is_some()).and_then(raw);
-        // Going to a message lands where it hangs from, and that may be the leaf already.
+        // Going to a message ends at its parent, which may already be the leaf.
         let moves = summary.is_some() || landing.leaf != seen.index.leaf();
         if moves {
             self.plan_into(chat, plan, &mut index, &mut entries)?;
@@ -231,7 +231,7 @@ impl SessionTask {
             let plan = tree_edit::label(&index, target, Some(label), new)?;
             self.plan_into(chat, plan, &mut index, &mut entries)?;
         }
-        // What is planned is in no file yet, and no turn is among it.
+        // Planned entries are in no file yet, and contain no turn.
         let shown = EntryRange::to(landing.leaf).above(self.floor(chat, &seen.index));
         let window = turns::newest_turns_in(seen.fs.as_ref(), &seen.path, &seen.index, shown, self.window()).await?;
         let settings = restored_at(&self.tip, seen.fs.as_ref(), &seen.path, &seen.index, landing.leaf).await?;
@@ -240,7 +240,7 @@ impl SessionTask {
         Ok(LeafMove { turns: window.turns, older: window.older, entries, settings, moves, navigated, summary_line })
     }
 
-    /// Tells hooks what has happened.
+    /// Notifies hooks of a change.
     pub(super) fn tell(&self, chat: &ChatId, event: HookEvent) {
         let hooks = self.hooks(chat);
         if hooks.are_any(event.kind()) {
@@ -249,7 +249,7 @@ impl SessionTask {
     }
 }
 
-/// Asks the hooks, and has what is left summarized where that is wanted and nobody gives it.
+/// Asks the hooks, and summarizes the abandoned branch if requested and no hook supplies the summary.
 async fn settle(
     mut preparation: TreePreparation,
     seen: &LogSnapshot,
@@ -280,7 +280,7 @@ async fn settle(
     Ok(PreparedNavigation { preparation, summary, landing: LandingMode::BeforeMessages, origin: None })
 }
 
-/// Nothing where nobody said anything there.
+/// Summarizes a branch; `None` if it contains no messages.
 async fn summary_of(
     seen: &LogSnapshot,
     left: &[EntryNo],
@@ -303,7 +303,7 @@ async fn summary_of(
     summarizer_context.summarize(summarizer, &summary_options, &messages).await.map(Some)
 }
 
-/// A way through the tree as hooks are told of it.
+/// The description of a navigation for hooks.
 async fn told(preparation: &TreePreparation, seen: &LogSnapshot) -> Result<hooks::TreePreparation, TreeError> {
     let entries = within(&seen.index, &preparation.entries_to_summarize);
     Ok(hooks::TreePreparation {

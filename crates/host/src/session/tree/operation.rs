@@ -1,5 +1,6 @@
-//! What takes its time: hooks are asked, a summary is made. The session goes on meanwhile, and nothing of it has changed
-//! until the end.
+//! Long operations on a tree: asking hooks, making a summary.
+//!
+//! The session continues meanwhile, and nothing of it has changed until the end.
 
 use std::future::Future;
 
@@ -14,42 +15,42 @@ use crate::hooks::ChatHooks;
 use crate::sequencer::HostStopped;
 use crate::session::{Outbox, SessionTask, ToSession};
 
-/// Something that is under way in a chat.
+/// A running operation in a chat.
 pub(in crate::session) struct TreeOperation {
-    /// Tells it from an earlier one whose end is still on its way.
+    /// Distinguishes it from an earlier one whose outcome is still on its way.
     number: u64,
     abort: AbortHandle,
     new_turn_policy: NewTurnPolicy,
-    /// Whether others are told what goes on.
+    /// Says whether clients see the activity.
     is_shown: bool,
-    /// Nobody waits for what the host does by itself.
+    /// None for operations of the host itself.
     done: Option<TreeReply>,
 }
 
-/// What becomes of a turn that begins meanwhile.
+/// The handling of a turn that starts meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewTurnPolicy {
     /// It waits.
     WaitForOperation,
-    /// It goes first, and the undertaking is given up.
+    /// It goes first, and the operation is aborted.
     AbortOperation,
 }
 
-/// How an undertaking begins.
+/// The start of an operation.
 pub(super) struct OperationStart {
     pub(super) new_turn_policy: NewTurnPolicy,
-    /// What others are told that goes on, where it may take long.
+    /// The activity that clients see, if it may take long.
     pub(super) shown: Option<&'static str>,
     pub(super) done: Option<TreeReply>,
 }
 
-/// The end of an undertaking.
+/// The end of an operation.
 pub(crate) struct TreeOutcome {
     number: u64,
     result: Result<PreparedOperation, TreeError>,
 }
 
-/// What was found, which is now to be done.
+/// The result of the asynchronous part, to be applied now.
 pub(super) enum PreparedOperation {
     Navigate(Box<PreparedNavigation>),
     Merge(Box<PreparedMerge>),
@@ -57,19 +58,19 @@ pub(super) enum PreparedOperation {
 }
 
 impl TreeOperation {
-    /// Ends it without a word.
+    /// Ends it without a report.
     pub(in crate::session) fn cancel_silently(&self) {
         self.abort.abort();
     }
 }
 
 impl SessionTask {
-    /// Those who want to know of this chat's tree.
+    /// The hooks for this chat's tree.
     pub(super) fn hooks(&self, chat: &ChatId) -> ChatHooks {
         self.session_context.hooks.at(self.session_context.host.clone(), self.tip.uri.clone(), chat.clone())
     }
 
-    /// Whether something can be undertaken.
+    /// Checks that an operation can start.
     pub(super) fn require_no_operation(&self, chat: &ChatId) -> Result<(), TreeError> {
         if self.chat_agents.get(chat).is_some_and(|chat_agent| chat_agent.operation.is_some()) {
             return Err(TreeError::Busy);
@@ -106,7 +107,7 @@ impl SessionTask {
         }
     }
 
-    /// What was undertaken has come to its end.
+    /// Applies the outcome of an operation.
     pub(in crate::session) async fn finish_operation(
         &mut self,
         chat: &ChatId,
@@ -129,7 +130,7 @@ impl SessionTask {
         self.conclude(chat, operation, answer).await
     }
 
-    /// Gives up what is under way, if anything is.
+    /// Aborts the running operation, if there is one.
     pub(in crate::session) async fn give_up(&mut self, chat: &ChatId, why: TreeError) -> Result<bool, HostStopped> {
         let Some(operation) = self.chat_agents.get_mut(chat).and_then(|chat_agent| chat_agent.operation.take()) else {
             return Ok(false);
@@ -139,13 +140,13 @@ impl SessionTask {
         Ok(true)
     }
 
-    /// A turn is to begin. Gives whether it may: what is under way gives way to it, or has it wait.
+    /// Says whether a turn may start now: the running operation is aborted for it, or makes it wait.
     pub(in crate::session) fn may_start_turn(&mut self, chat: &ChatId) -> bool {
         let chat_agent = self.chat_agent(chat);
         let gives_way = |operation: &mut TreeOperation| operation.new_turn_policy == NewTurnPolicy::AbortOperation;
         if let Some(operation) = chat_agent.operation.take_if(gives_way) {
             operation.abort.abort();
-            // What is shown of it goes when the agent speaks.
+            // The shown activity is replaced when the agent reports.
             if let Some(done) = operation.done {
                 done.send(Err(TreeError::TurnBegan)).ok();
             }
@@ -160,7 +161,7 @@ impl SessionTask {
         answer: Result<TreeAnswer, TreeError>,
     ) -> Result<(), HostStopped> {
         match (operation.done, answer) {
-            // Whoever asked may have gone meanwhile.
+            // The caller may have stopped waiting.
             (Some(done), answer) => {
                 done.send(answer).ok();
             }
@@ -177,18 +178,18 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Gives the agent the turn that waited for something that is over now.
+    /// Prompts the agent with the turn that waited for an operation.
     pub(super) fn prompt_waiting(&mut self, chat: &ChatId) {
         if let Some(turn) = self.tip.chat(chat).and_then(|chat| chat.active.as_ref()).map(|turn| turn.id.clone()) {
             self.prompt(chat, &turn);
         }
     }
 
-    /// Tells others what goes on.
+    /// Publishes the current activity.
     async fn show(&mut self, chat: &ChatId, words: Option<&str>) -> Result<(), HostStopped> {
         let event = ChatEvent::ActivityChanged(words.map(str::to_owned));
         let mut out = Outbox::default();
-        // A chat that is gone has nothing to show.
+        // A removed chat has nothing to show.
         self.accept(Command::Report { chat: chat.clone(), event }, &Actor::Host, &mut out).ok();
         self.send(out).await
     }

@@ -1,4 +1,4 @@
-//! Summaries at the leaf: what came of another branch, and what stands in place of the older part of this one.
+//! Summaries at the leaf: merges of another branch, and compactions of the older part of this one.
 
 use std::sync::Arc;
 
@@ -20,32 +20,32 @@ use crate::hooks::{ChatHooks, CompactPreparation, HookEvent, HookKind, HookMessa
 use crate::sequencer::HostStopped;
 use crate::session::SessionTask;
 
-/// How much of a conversation a summarizer is told, in bytes, where its window is not known.
+/// The part of a conversation that a summarizer gets, in bytes, if its window is unknown.
 const DEFAULT_TRANSCRIPT_BYTES: u64 = 256 << 10;
-/// A token is taken for so many bytes, and a summarizer's window filled to so many hundredths.
+/// The estimated bytes of a token, and the percentage of a summarizer's window that is filled.
 const BYTES_PER_TOKEN: u64 = 4;
 const WINDOW_PERCENT: u64 = 60;
-/// How many bytes of entries a hook is told. Of more, the newest.
+/// The bytes of entries that a hook gets. Of more, the newest.
 const HOOK_BYTES: usize = 16 << 20;
 
-/// How a summarizer of this session is asked.
+/// The data for asking a summarizer of this session.
 pub(super) struct SummarizerContext {
     agent: String,
     model: Option<ModelId>,
     working_directories: Vec<String>,
     settings: Extra,
-    /// How much it is told, in bytes.
+    /// The part of the conversation that it gets, in bytes.
     limit: usize,
 }
 
-/// A merge that is ready.
+/// A merge that is ready to be applied.
 pub(super) struct PreparedMerge {
     /// The leaf for which it was made.
     leaf: Option<String>,
     summary: GeneratedSummary,
 }
 
-/// A compaction that is ready.
+/// A compaction that is ready to be applied.
 pub(super) struct PreparedCompaction {
     leaf: Option<String>,
     summary: GeneratedSummary,
@@ -53,7 +53,7 @@ pub(super) struct PreparedCompaction {
     tokens_before: u64,
 }
 
-/// What came of another branch, brought here.
+/// The result of merging a summary of another branch into this one.
 #[derive(Debug)]
 pub(crate) struct MergeOutcome {
     pub(crate) entry: String,
@@ -61,7 +61,7 @@ pub(crate) struct MergeOutcome {
     pub(crate) leaf: Option<String>,
 }
 
-/// A conversation of which the older part is a summary now.
+/// The result of replacing the older part of a conversation by a summary.
 #[derive(Debug)]
 pub(crate) struct CompactionOutcome {
     pub(crate) entry: String,
@@ -108,7 +108,7 @@ impl SessionTask {
         }
     }
 
-    /// How full the model's window was at the last turn's end, as far as that is known.
+    /// The fill level of the model's window at the last turn's end, as far as it is known.
     fn context_use(&self, chat: &ChatId) -> Option<ContextUsage> {
         let usage = self.tip.chat(chat)?.turns.last()?.usage.as_ref()?;
         if let Some(said) = usage.context {
@@ -121,7 +121,7 @@ impl SessionTask {
         Some(ContextUsage { used: usage.input_tokens? + usage.output_tokens.unwrap_or(0), size })
     }
 
-    /// Whether the chat's conversation is too large for the model to go on with for long, and nobody else minds it.
+    /// Says whether the chat's conversation nearly fills the model's window, and the agent does not manage that itself.
     pub(in crate::session) fn is_full(&self, chat: &ChatId) -> bool {
         let share = self.session_context.config.compaction.at_percent;
         let is_full = |used: ContextUsage| used.used.saturating_mul(100) >= used.size.saturating_mul(u64::from(share));
@@ -131,7 +131,7 @@ impl SessionTask {
             && self.context_use(chat).is_some_and(is_full)
     }
 
-    /// Compacts the chats whose last turn filled the window. What waits there waits for it.
+    /// Compacts the chats whose last turn filled the window. Their queued turns wait for it.
     pub(in crate::session) async fn compact_full(&mut self) -> Result<(), HostStopped> {
         let full: Vec<ChatId> = self
             .chat_agents
@@ -149,7 +149,7 @@ impl SessionTask {
                 Ok(_) => {}
                 Err(error) => tracing::warn!(session = %self.tip.id, %error, "a conversation was not compacted"),
             }
-            // Where nothing was begun, the turn that waits must not wait for ever.
+            // If no operation was started, the waiting turn must not wait forever.
             if self.chat_agent(&chat).operation.is_none() {
                 self.prompt_waiting(&chat);
             }
@@ -165,7 +165,7 @@ impl SessionTask {
         keep: Option<u64>,
         done: Option<TreeReply>,
     ) -> Result<(), HostStopped> {
-        // What the host does by itself may be behind a turn that waits for it.
+        // The host's own operation may run while a turn waits for it.
         let free = match done {
             Some(_) => self.require_no_operation(chat),
             None => Ok(()),
@@ -308,7 +308,7 @@ impl SessionTask {
         }))
     }
 
-    /// Appends an entry at the leaf for which it was made, and has the agent told the conversation anew.
+    /// Appends an entry at the leaf for which it was made, and restarts the agent with the new conversation.
     async fn append_summary(
         &mut self,
         chat: &ChatId,
@@ -343,7 +343,7 @@ impl SessionTask {
     }
 }
 
-/// Plans a compaction, asks the hooks, and has the summary made where nobody gives it.
+/// Plans a compaction, asks the hooks, and has the summary made if no hook supplies it.
 async fn compacting(
     seen: &LogSnapshot,
     keep: u64,
@@ -402,7 +402,7 @@ async fn before_compact(
     })
 }
 
-/// The newest of some entries, as many as a hook is told.
+/// The newest of some entries, as many as a hook gets.
 pub(super) fn within<'a>(index: &LogIndex, entries: &'a [EntryNo]) -> &'a [EntryNo] {
     let mut bytes = 0;
     let fit = entries.iter().rev().take_while(|entry| {
@@ -412,7 +412,7 @@ pub(super) fn within<'a>(index: &LogIndex, entries: &'a [EntryNo]) -> &'a [Entry
     &entries[entries.len() - fit.count()..]
 }
 
-/// Messages as hooks are told of them: the newest, as many as fit.
+/// Messages for hooks: the newest, as many as fit.
 fn told(messages: &[ModelMessage]) -> Vec<HookMessage> {
     let mut bytes = 0;
     let mut told: Vec<_> = messages

@@ -1,7 +1,7 @@
 //! Checkpoints: the summary of each compaction, in a file of its own.
 //!
-//! Which of them are listed follows from the log: those whose compactions are on the way to the leaf. So a move back
-//! takes the later ones off the list, and going there again puts them back; their files stay.
+//! The log decides which of them are listed: those whose compactions are on the path to the leaf. So moving back
+//! removes the later ones from the list, and returning restores them; their files stay.
 
 use grove_core::*;
 use grove_fs::SessionFs;
@@ -22,7 +22,7 @@ pub(in crate::session) struct NewCheckpoint {
 }
 
 impl SessionTask {
-    /// Writes the checkpoint of a compaction. One that cannot be written is no reason not to compact.
+    /// Writes the checkpoint of a compaction. A failure does not prevent the compaction.
     pub(in crate::session) async fn add_checkpoint(&mut self, summary: &str) -> Option<NewCheckpoint> {
         let fs = self.fs();
         let folder = paths::folder(&self.tip.id);
@@ -45,7 +45,7 @@ impl SessionTask {
         }
     }
 
-    /// Takes back a checkpoint whose compaction did not come about.
+    /// Removes a checkpoint whose compaction failed.
     pub(in crate::session) async fn drop_checkpoint(&mut self, checkpoint: &NewCheckpoint) {
         let fs = self.fs();
         let folder = paths::folder(&self.tip.id);
@@ -61,7 +61,7 @@ impl SessionTask {
         }
     }
 
-    /// Lists the checkpoints whose compactions are on the way to a chat's leaf, and none of its others.
+    /// Lists the checkpoints whose compactions are on the path to a chat's leaf, and none of its others.
     pub(in crate::session) async fn relist_checkpoints(&mut self, chat: &ChatId) -> Result<(), HostStopped> {
         self.kept.is_listed = true;
         let fs = self.fs();
@@ -90,7 +90,7 @@ impl SessionTask {
         }
     }
 
-    /// What a host that was killed did not get to do, once.
+    /// Lists checkpoints once, in case a killed host did not get to it.
     pub(in crate::session) async fn relist_checkpoints_once(&mut self) -> Result<(), HostStopped> {
         let has_any = self.tip.details.workspace.is_some_and(|workspace| workspace.checkpoints > 0);
         if self.kept.is_listed || !has_any {
@@ -107,7 +107,7 @@ impl SessionTask {
 }
 
 impl NewCheckpoint {
-    /// What a compaction's entry carries, beside what is there already.
+    /// The details of a compaction's entry: the given ones, and the checkpoint.
     pub(in crate::session) fn added_to(&self, details: Option<Value>) -> Value {
         let mut details = match details {
             Some(Value::Object(details)) => details,
@@ -120,7 +120,7 @@ impl NewCheckpoint {
     }
 }
 
-/// What is in a workspace that was made elsewhere.
+/// Reads the workspace that was made by another program or host.
 pub(crate) async fn scan_workspace(fs: &dyn SessionFs, folder: &str) -> Result<WorkspaceDetails, WorkspaceError> {
     let workspace = Workspace::of(fs, Some(folder))?;
     let millis = |time: std::time::SystemTime| {

@@ -1,4 +1,4 @@
-//! `workspace.yaml`, kept true.
+//! Keeps `workspace.yaml` up to date.
 
 use grove_core::*;
 use grove_fs::SessionFs;
@@ -9,12 +9,12 @@ use crate::session::{SessionTask, read_checkout, save_job};
 use crate::store::artifacts::moment;
 use crate::store::paths;
 
-/// What the manifest says of a session.
+/// The facts about a session in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::session) struct ManifestFacts {
     id: String,
     cwd: Option<String>,
-    /// Without one the session has no name of its own.
+    /// `None` if the session has no name of its own.
     name: Option<String>,
     named_by_person: Option<bool>,
     new_forks: u64,
@@ -24,7 +24,7 @@ pub(in crate::session) struct ManifestFacts {
 }
 
 impl ManifestFacts {
-    /// The same with what is checked out at this moment. Looking there may take a while.
+    /// Adds the current checkout. Reading it may take a while.
     pub(super) async fn seen_now(mut self) -> Self {
         if let Some(seen) = read_checkout(self.cwd.as_deref()).await {
             self.checkout = seen;
@@ -33,7 +33,7 @@ impl ManifestFacts {
     }
 }
 
-/// A manifest that says what is so, and keeps what else it says.
+/// A manifest with the current facts, and all its other members.
 pub(super) fn updated(manifest: Option<Manifest>, facts: &ManifestFacts) -> Manifest {
     let mut manifest = manifest.unwrap_or_else(|| Manifest::new(&facts.id, facts.cwd.as_deref(), facts.created_at));
     let mut set = |field: Field, text: Option<&str>| match text {
@@ -59,7 +59,7 @@ pub(super) fn updated(manifest: Option<Manifest>, facts: &ManifestFacts) -> Mani
     manifest
 }
 
-/// Makes a manifest true, with the workspace where there is none yet.
+/// Updates a manifest, and creates the workspace if there is none yet.
 pub(in crate::session) async fn put(
     fs: &dyn SessionFs,
     folder: &str,
@@ -76,12 +76,12 @@ pub(in crate::session) async fn put(
 }
 
 impl SessionTask {
-    /// The manifest, for whoever writes it beside the task.
+    /// The manifest, to be written outside the task.
     pub(in crate::session) fn manifest_to_save(&self) -> save_job::ManifestUpdate {
         save_job::ManifestUpdate { facts: self.facts(), written: self.kept.written.clone() }
     }
 
-    /// It was written, and says this.
+    /// Notes the facts that were written.
     pub(in crate::session) fn manifest_saved(&mut self, facts: Option<ManifestFacts>) {
         if let Some(facts) = facts {
             self.kept.new_forks = self.kept.new_forks.saturating_sub(facts.new_forks);
@@ -89,7 +89,7 @@ impl SessionTask {
         }
     }
 
-    /// What the manifest should say.
+    /// The facts that the manifest should have.
     pub(super) fn facts(&self) -> ManifestFacts {
         let tip = &self.tip;
         let directory = tip.working_directories.first();
@@ -109,18 +109,19 @@ impl SessionTask {
         }
     }
 
-    /// Notes who gave the session its name.
+    /// Notes the source of the session's name.
     pub(in crate::session) fn named_by(&mut self, source: TitleSource) {
         self.kept.named_by_person = Some(source == TitleSource::Person);
     }
 
-    /// Notes that a session was made of this one.
+    /// Counts a fork of this session.
     pub(in crate::session) fn count_fork(&mut self) {
         self.kept.new_forks += 1;
     }
 
-    /// Makes the manifest true, with the workspace where there is none yet. A failure costs nothing but the manifest: it
-    /// is tried again with the next change.
+    /// Updates the manifest, and creates the workspace if there is none yet.
+    ///
+    /// A failure costs nothing but the manifest: it is retried with the next change.
     pub(in crate::session) async fn write_manifest(&mut self) {
         let facts = self.facts();
         if self.kept.written.as_ref() == Some(&facts) {

@@ -1,4 +1,4 @@
-//! Requests about a workspace, done one after the other.
+//! Workspace requests, handled one after another.
 
 use std::sync::Arc;
 
@@ -14,34 +14,35 @@ use super::{
 };
 use crate::session::ToSession;
 
-/// How many requests may wait. More are refused: the task must not wait for a store.
+/// The requests that may wait. More are refused: the task must not wait for a store.
 pub(super) const MAX_QUEUED_REQUESTS: usize = 64;
 
-/// Something to be done.
+/// A job of the queue.
 #[derive(Debug)]
 pub(super) enum WorkspaceJob {
     Answer(Box<QueuedRequest>),
-    /// Looks whether somebody has written the plan, and notes what it is.
+    /// Records the plan's version, if it was changed.
     NotePlan {
         now: Timestamp,
     },
-    /// Writes what the agent plans on the session's todo list.
+    /// Writes the agent's plan to the session's todo list.
     SetTodos(Vec<PlanEntry>),
 }
 
-/// Something that somebody waits for.
+/// A request that a caller waits for.
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
     pub(super) request: WorkspaceRequest,
-    /// What the session's manifest says when it is true.
+    /// The current facts for the session's manifest.
     pub(super) facts: ManifestFacts,
-    /// When it was asked.
+    /// The time of the request.
     pub(super) now: Timestamp,
     pub(super) done: WorkspaceReply,
 }
 
-/// The plan's versions, noted for forks of earlier moments. What cannot be noted is in the way of nothing: such a fork
-/// has the plan as it is then.
+/// The plan's versions, recorded for forks of earlier moments.
+///
+/// A failure to record one is ignored: such a fork gets the plan of a later time.
 struct PlanVersions<'a> {
     fs: &'a dyn SessionFs,
     folder: &'a str,
@@ -60,14 +61,14 @@ impl PlanVersions<'_> {
     }
 }
 
-/// Does what is asked until the session's task is gone.
+/// Handles jobs until the session's task is gone.
 pub(super) async fn serve(
     mut jobs: mpsc::Receiver<WorkspaceJob>,
     fs: Arc<dyn SessionFs>,
     folder: String,
     inbox: mpsc::WeakSender<ToSession>,
 ) {
-    // Agents write the plan, too: a link that leads elsewhere is none.
+    // Agents write the plan, too: a link to another place does not count as one.
     let without_links = fs.without_links();
     let mut plans = PlanVersions { fs: without_links.as_ref(), folder: &folder, watch: PlanTracker::default() };
     while let Some(job) = jobs.recv().await {
@@ -87,7 +88,7 @@ pub(super) async fn serve(
         let change = WorkspaceChange::of(&request);
         let sets_plan = matches!(request, WorkspaceRequest::SetPlan(_));
         if sets_plan {
-            // What is there may be somebody else's.
+            // The current one may be another program's.
             plans.note(PlanCheck::Perhaps, now).await;
         }
         let answer = answer(fs.as_ref(), &folder, request, facts).await;
@@ -104,7 +105,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Writes a plan on the todo list, where the store has tables.
+/// Writes a plan to the todo list, if the store has tables.
 async fn set_todos(fs: &dyn SessionFs, folder: &str, entries: &[PlanEntry]) -> Result<(), DatabaseError> {
     let Some(database) = fs.database(folder) else { return Ok(()) };
     let todos = entries.iter().map(|entry| {
@@ -138,7 +139,7 @@ async fn answer(
         WorkspaceRequest::SetPlan(None) => WorkspaceAnswer::Changed(workspace.delete_plan().await?),
         WorkspaceRequest::Files(shelf) => WorkspaceAnswer::Files(workspace.files(shelf).await?),
         WorkspaceRequest::ReadFile { shelf, name, offset, length } => {
-            // One more tells whether there is more.
+            // One more byte tells whether there is more.
             let mut bytes = workspace.read_file(shelf, &name, offset, length.saturating_add(1)).await?;
             let more = bytes.len() > length;
             bytes.truncate(length);
