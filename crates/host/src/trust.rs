@@ -1,15 +1,15 @@
-//! Folders that a person trusts: agents may begin to work there without anybody being asked first.
+//! Folders that the user trusts: agents may start to work there without asking first.
 
 use std::path::Path;
 
-/// Whoever keeps the list.
+/// The list of trusted folders.
 pub trait FolderTrust: Send + Sync {
-    /// Whether the folder, or one that it lies in, is trusted.
+    /// Says whether the folder, or one above it, is trusted.
     fn is_trusted(&self, folder: &Path) -> bool;
 
-    /// Trusts a folder from now on; the error says why it cannot be kept.
+    /// Trusts a folder from now on; the error says why that cannot be stored.
     fn trust(&self, folder: &Path) -> Result<(), String>;
 
-    /// Takes that back; the error says why it cannot be kept. A folder above it that is trusted stays so.
+    /// Revokes that; the error says why that cannot be stored. A trusted folder above it stays trusted.
     fn distrust(&self, folder: &Path) -> Result<(), String>;
 }

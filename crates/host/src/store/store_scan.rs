@@ -1,4 +1,4 @@
-//! Which sessions lie in which store, and finishing or undoing what was cut off between two of them.
+//! The scan of all stores for sessions, which completes or undoes interrupted moves between two of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,27 +12,27 @@ use super::stores::{StoreLifetime, Stores, check_reachable};
 use crate::config::Limits;
 use crate::journal::MAX_SEQ;
 
-/// The last move of a session that the journal tells of.
+/// The last move of a session in the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct JournaledMove {
     pub(crate) seq: u64,
     pub(crate) to: StoreName,
 }
 
-/// What the stores hold.
+/// The contents of the stores.
 #[derive(Debug, Default)]
 pub(crate) struct StoreScan {
     /// The file of each session, from the store that it belongs to.
     pub(crate) files: Vec<SessionFile>,
-    /// Sessions that went with the host, or that belong to a store which is not there any more.
+    /// Sessions that ended with the host, or that belong to a store which does not exist any more.
     pub(crate) gone: HashSet<SessionId>,
-    /// Sessions that belong to a store which cannot be reached: the journal keeps what it has of them.
+    /// Sessions of an unreachable store: the journal keeps what it has of them.
     pub(crate) held: HashSet<SessionId>,
-    /// Sessions whose last move led to a store that ended with the host, and which are back where they were.
+    /// Sessions whose last move led to a store that ended with the host, and which are in their old store again.
     pub(crate) stayed: HashSet<SessionId>,
     /// Folders of sessions that have a log and no file, each in its store.
     unnamed: Vec<(StoreName, SessionId)>,
-    /// What is wrong, in words.
+    /// Descriptions of damage.
     pub(crate) damage: Vec<String>,
 }
 
@@ -42,16 +42,16 @@ struct FoundFile {
     file: SessionFile,
 }
 
-/// What was found under one id.
+/// The files that were found under one id.
 #[derive(Default)]
 struct Candidates {
-    /// Files that were written for the store in which they lie.
+    /// Files that were written for the store in which they are.
     own: Vec<FoundFile>,
-    /// Files in folders that are copies under way.
+    /// Files in folders that are incomplete copies.
     copies: Vec<FoundFile>,
 }
 
-/// Looks into every store that is kept. Without the local one there is no host; any other costs its own sessions.
+/// Scans every store that outlives the host. Only the local one is required; another one costs its own sessions.
 pub(crate) async fn store_scan(
     stores: &Stores,
     moves: &HashMap<SessionId, JournaledMove>,
@@ -84,7 +84,7 @@ pub(crate) async fn store_scan(
     Ok(store_scan)
 }
 
-/// The names of what lies in a store.
+/// The names of the folders in a store.
 pub(crate) async fn list(name: &StoreName, fs: &dyn SessionFs) -> Result<Vec<String>, FsError> {
     check_reachable(name, fs).await?;
     match fs.readdir("").await {
@@ -103,14 +103,14 @@ impl StoreScan {
     ) {
         for name in names {
             if paths::is_moved_away(&name) {
-                // Somebody was killed while removing it.
+                // A host was killed while removing it.
                 if let Err(error) = store_move::remove_renamed(fs, &name).await {
                     self.damage.push(format!("{name}, which lies elsewhere by now, cannot be removed: {error}"));
                 }
                 continue;
             }
             if paths::is_staged(&name) {
-                // Whoever was putting a session there is gone with the host before.
+                // The import's connection ended with the earlier host.
                 if let Err(error) = store_move::remove_renamed(fs, &name).await {
                     self.damage.push(format!("{name}, which never became a session, cannot be removed: {error}"));
                 }
@@ -133,7 +133,7 @@ impl StoreScan {
                         "session {id} in the store {store} was written for the store {other}: it is left alone"
                     ));
                 }
-                // A session that has not come to rest yet is in the journal alone.
+                // A session that was never written is only in the journal.
                 Err(LoadError::Fs(FsError::NotFound { .. } | FsError::NotADirectory { .. })) => {
                     if is_copy(fs, &id).await || is_hardly_begun(fs, &id).await {
                         self.undo(fs, &id).await;
@@ -162,7 +162,7 @@ impl StoreScan {
         file
     }
 
-    /// Makes the files of sessions of which only the log is left. Of one that the journal creates, it tells the rest.
+    /// Rebuilds the files of sessions of which only the log is left. The journal completes those whose creation it has.
     pub(crate) async fn rebuild_files(
         &mut self,
         created: &HashMap<SessionId, Timestamp>,
@@ -190,7 +190,7 @@ impl StoreScan {
         }
     }
 
-    /// Takes the one file that is the session, and finishes or undoes the rest.
+    /// Chooses the one file that is the session, and completes or undoes the rest.
     async fn choose(&mut self, stores: &Stores, id: &SessionId, candidates: Candidates, moved: Option<&JournaledMove>) {
         let Candidates { mut own, mut copies } = candidates;
         own.sort_by_key(|found| found.file.seq);
@@ -213,7 +213,7 @@ impl StoreScan {
                         None => {}
                     }
                 }
-                // What was there is gone, but the old one is not.
+                // The new one is gone, but the old one is not.
                 Some(StoreLifetime::WithHost | StoreLifetime::ClientStorage) if chosen.is_some() => {
                     self.stayed.insert(id.clone());
                 }
@@ -230,7 +230,7 @@ impl StoreScan {
             }
             return;
         };
-        // One that was disposed may have had the same id once: its folder stays.
+        // A disposed session may have had the same id: its folder stays.
         own.retain(|other| !other.file.disposed);
         for other in &own {
             self.settle(stores, id, &chosen.store, other).await;
@@ -238,7 +238,7 @@ impl StoreScan {
         for copy in copies {
             self.undo_in(stores, &copy.store, id).await;
         }
-        // Its note may be all that was left to do.
+        // Removing its note may be all that was left to do.
         let may_be_copy = moved.is_some() || stores.kept().count() > 1;
         if let Ok(fs) = stores.get(&chosen.store)
             && (may_be_copy && own.is_empty())
@@ -250,7 +250,7 @@ impl StoreScan {
         self.files.push(chosen.file);
     }
 
-    /// A copy that the journal says is the session becomes it.
+    /// Makes a copy the session, if the journal says so.
     async fn take_over(&mut self, stores: &Stores, id: &SessionId, copy: FoundFile) -> Option<FoundFile> {
         let FoundFile { store, file } = copy;
         let file = file.in_store(store.clone());
@@ -266,7 +266,7 @@ impl StoreScan {
         Some(FoundFile { store, file })
     }
 
-    /// What lies elsewhere under the id of a session: what a move left behind goes, anything else stays.
+    /// Settles other folders of a session's id: a move's leftovers are removed, anything else stays.
     async fn settle(&mut self, stores: &Stores, id: &SessionId, chosen: &StoreName, other: &FoundFile) {
         let (Ok(to), Ok(from)) = (stores.get(chosen), stores.get(&other.store)) else { return };
         if is_copy(to.as_ref(), id).await {
@@ -287,7 +287,7 @@ impl StoreScan {
         self.gone.insert(id.clone());
     }
 
-    /// Where a session that the journal alone tells of was to lie: whether there is anything to make of it.
+    /// Decides about a session that is only in the journal, by its store.
     pub(crate) fn judge(&mut self, stores: &Stores, id: &SessionId, store: &StoreName) {
         match stores.lifetime(store) {
             Some(StoreLifetime::Kept) if stores.is_lost(store) => drop(self.held.insert(id.clone())),
@@ -295,13 +295,13 @@ impl StoreScan {
                 self.gone.remove(id);
                 self.held.remove(id);
             }
-            // No journal tells of what is a provider's.
+            // No journal has client-stored sessions.
             Some(StoreLifetime::WithHost | StoreLifetime::ClientStorage) => drop(self.gone.insert(id.clone())),
             None => self.belongs_elsewhere(id, store),
         }
     }
 
-    /// Whether nothing is made of what the journal tells of a session.
+    /// Says whether the journal's events of a session are skipped.
     pub(crate) fn is_left_out(&self, id: &SessionId) -> bool {
         self.gone.contains(id) || self.held.contains(id)
     }
@@ -320,13 +320,15 @@ impl StoreScan {
     }
 }
 
-/// Whether a folder is a copy of a session that was to go there. What cannot be told is none: it is left alone.
+/// Says whether a folder is a copy of a session that was to move there. In doubt it is not, and left alone.
 async fn is_copy(fs: &dyn SessionFs, id: &SessionId) -> bool {
     copy::is_move(fs, &paths::folder(id)).await.unwrap_or(false)
 }
 
-/// Whether a folder holds nothing, or only files that were to get another name. A copy that was cut off while its note was
-/// written leaves one, and nobody misses it: what the journal tells of a session needs no folder.
+/// Says whether a folder is empty, or only has files that were to be renamed.
+///
+/// A copy that was interrupted while its note was written leaves one. It can be removed: the journal's events of a
+/// session need no folder.
 async fn is_hardly_begun(fs: &dyn SessionFs, id: &SessionId) -> bool {
     let is_temporary = |name: &String| name.starts_with('.') && name.ends_with(".tmp");
     fs.readdir(&paths::folder(id)).await.is_ok_and(|names| names.iter().all(is_temporary))

@@ -1,7 +1,7 @@
-//! Where sessions can lie: stores, each under a name.
+//! The stores of sessions, each under a name.
 //!
-//! A session belongs to one of them from its creation on, and says in its folder which. Nothing else of the host knows
-//! more than one store at a time, but for recovery, which looks into all, and what goes from one to another.
+//! A session belongs to one of them from its creation on, and names it in its folder. Nothing else in the host knows
+//! more than one store at a time, except for recovery, which scans all, and moves from one to another.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,26 +17,26 @@ use super::session_file;
 /// The longest name of a store.
 const MAX_NAME: usize = 64;
 
-/// The stores of a host. Clones are the same stores.
+/// The stores of a host. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Stores(Arc<StoresInner>);
 
 #[derive(Debug)]
 struct StoresInner {
     named: BTreeMap<StoreName, StoreEntry>,
-    /// Stores that were there once and are not any more: their sessions are not listed, and it is told why.
+    /// Stores that existed once: their sessions are not listed, and requests for them are told why.
     retired: Vec<RetiredStore>,
     /// The store of sessions that name none.
     default: Mutex<StoreName>,
-    /// Stores that could not be looked into when the host started: what they hold is not known.
+    /// Stores that could not be read when the host started: their contents are unknown.
     out_of_reach: Mutex<BTreeMap<StoreName, String>>,
-    /// Stores at providers, which come while the host runs.
+    /// Stores of storage clients, which are added while the host runs.
     client_storage: Mutex<BTreeMap<StoreName, ClientStorage>>,
-    /// What is known here of the sessions in those.
+    /// The register of the sessions in those.
     register: ClientStorageRegister,
 }
 
-/// A store at a provider.
+/// The store of a storage client.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientStorage {
     pub(crate) fs: Arc<ClientStore>,
@@ -49,14 +49,14 @@ struct StoreEntry {
     lifetime: StoreLifetime,
 }
 
-/// How long what lies in a store is there.
+/// The lifetime of a store's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreLifetime {
-    /// It outlives the host.
+    /// They outlive the host.
     Kept,
-    /// It ends with the host.
+    /// They end with the host.
     WithHost,
-    /// It is a provider's, at the other end of a connection. Nothing of it is written anywhere else.
+    /// They are a storage client's, at the other end of a connection, and nowhere else.
     ClientStorage,
 }
 
@@ -67,7 +67,7 @@ pub struct RetiredStore {
     pub fs: Arc<dyn SessionFs>,
 }
 
-/// Why there is no such store.
+/// The reason why there is no such store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no store {name:?}: there are {known}; name one of them, or add [stores.{name}] to grove.toml")]
@@ -91,10 +91,10 @@ pub enum StoreError {
 }
 
 impl Stores {
-    /// The name of the store that every host has beside the local one. What lies there is gone with the host.
+    /// The name of the store that every host has beside the local one. Its contents are gone with the host.
     pub const MEMORY: &'static str = "memory";
 
-    /// The two stores that every host has: this one for what is kept, and memory.
+    /// The two stores that every host has: the local one, which outlives the host, and memory.
     pub fn new(local: Arc<dyn SessionFs>) -> Self {
         let local = StoreEntry { fs: local, lifetime: StoreLifetime::Kept };
         let memory = StoreEntry { fs: Arc::new(MemoryFs::default()), lifetime: StoreLifetime::WithHost };
@@ -109,13 +109,14 @@ impl Stores {
         }))
     }
 
-    /// The same stores, which remember in this register what is entrusted to providers. Without one that is forgotten
-    /// with the host.
+    /// Sets the register of client-stored sessions.
+    ///
+    /// Without one, these are forgotten with the host.
     pub fn with_register(self, register: ClientStorageRegister) -> Self {
         Self(Arc::new(StoresInner { register, ..self.parts() }))
     }
 
-    /// The same stores and one more.
+    /// Adds a store.
     pub fn with(self, name: &StoreName, fs: Arc<dyn SessionFs>) -> Result<Self, StoreError> {
         check_name(name)?;
         let mut named = self.0.named.clone();
@@ -125,12 +126,12 @@ impl Stores {
         }
     }
 
-    /// The same stores, with what is known of those that were there once.
+    /// Sets the stores that existed once.
     pub fn with_retired(self, retired: Vec<RetiredStore>) -> Self {
         Self(Arc::new(StoresInner { retired, ..self.parts() }))
     }
 
-    /// The same stores, of which this one has the sessions that name none.
+    /// Sets the store of sessions that name none.
     pub fn with_default(self, name: &StoreName) -> Result<Self, StoreError> {
         self.get(name)?;
         *self.default_mut() = name.clone();
@@ -148,8 +149,9 @@ impl Stores {
         }
     }
 
-    /// Adds the store of a provider, or puts it in the place of the one that had its name. The caller has seen that no
-    /// session is active there.
+    /// Adds the store of a storage client, or replaces the one of its name.
+    ///
+    /// The caller has checked that no session is active there.
     pub(crate) fn attach_storage_client(
         &self,
         name: &StoreName,
@@ -163,17 +165,17 @@ impl Stores {
         Ok(())
     }
 
-    /// Takes the store of a provider away.
+    /// Removes the store of a storage client.
     pub(crate) fn release(&self, name: &StoreName) {
         self.providers().remove(name);
     }
 
-    /// The store of a provider.
+    /// The store of a storage client.
     pub(crate) fn client_storage(&self, name: &StoreName) -> Option<ClientStorage> {
         self.providers().get(name).cloned()
     }
 
-    /// Where sessions of a provider work that were not told where, as the provider calls it.
+    /// The folder of a storage client's sessions that name none, as the client spells it.
     pub(crate) fn initial_cwd(&self, name: &StoreName) -> Option<String> {
         self.client_storage(name)?.fs.initial_cwd()
     }
@@ -196,14 +198,14 @@ impl Stores {
         }
     }
 
-    /// A store, which can be reached now.
+    /// A store, if it can be reached now.
     pub async fn reach(&self, name: &StoreName) -> Result<Arc<dyn SessionFs>, StoreError> {
         let fs = self.get(name)?;
         if self.client_storage(name).is_some_and(|client_storage| !client_storage.line.is_connected()) {
             return Err(StoreError::Away(name.clone()));
         }
         let out_of_reach = |reason: String| StoreError::OutOfReach { name: name.clone(), reason };
-        // What it held at the start is not known, so an id that seems free may be taken there.
+        // Its contents are unknown since the start, so an id that seems free may be in use there.
         if let Some(reason) = self.out_of_reach().get(name) {
             return Err(out_of_reach(format!("{reason} when the host started")));
         }
@@ -232,7 +234,7 @@ impl Stores {
         self.default_mut().clone()
     }
 
-    /// Has new sessions lie elsewhere, and gives where they lay before. The caller has seen that none is active.
+    /// Sets the store of new sessions, and returns the former one. The caller has checked that none is active.
     pub(crate) fn set_default(&self, name: &StoreName) -> Result<StoreName, StoreError> {
         self.get(name)?;
         if self.is_client_stored(name) {
@@ -241,18 +243,19 @@ impl Stores {
         Ok(std::mem::replace(&mut *self.default_mut(), name.clone()))
     }
 
-    /// Notes that a store could not be looked into when the host started.
+    /// Notes that a store could not be read when the host started.
     pub(crate) fn lost(&self, name: &StoreName, reason: String) {
         self.out_of_reach().insert(name.clone(), reason);
     }
 
-    /// Whether a store could be looked into when the host started.
+    /// Says whether a store could not be read when the host started.
     pub(crate) fn is_lost(&self, name: &StoreName) -> bool {
         self.out_of_reach().contains_key(name)
     }
 
-    /// The store that has this file: the one that is named, else any other that is kept. Something may have been moved
-    /// since it was named.
+    /// The store with this file: the named one, else any other that outlives the host.
+    ///
+    /// The session may have moved since the store was named.
     pub(crate) async fn find_holder(&self, name: &StoreName, path: &str) -> Result<Arc<dyn SessionFs>, StoreError> {
         let named = self.get(name);
         if let Ok(fs) = &named
@@ -268,13 +271,12 @@ impl Stores {
         named
     }
 
-    /// Whether there may be sessions of which nobody knows.
+    /// Says whether there may be unknown sessions.
     pub(crate) fn may_hide_sessions(&self) -> bool {
         !self.0.retired.is_empty() || !self.out_of_reach().is_empty()
     }
 
-    /// Why a session is not there of which nobody knows: it lies in a store that is not there any more, or that cannot
-    /// be looked into.
+    /// The reason why a session is missing: its store does not exist any more, or cannot be read.
     pub(crate) async fn why_missing(&self, session: &SessionId) -> Option<String> {
         for RetiredStore { name, fs } in &self.0.retired {
             if session_file::read(fs.as_ref(), session).await.is_ok_and(|file| !file.disposed) {
@@ -292,7 +294,7 @@ impl Stores {
         ))
     }
 
-    // Neither is left half-changed by anything that can panic, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves either half-changed, so a poisoned lock still guards valid data.
     fn default_mut(&self) -> MutexGuard<'_, StoreName> {
         self.0.default.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -306,7 +308,7 @@ impl Stores {
     }
 }
 
-/// Their names.
+/// The names of all stores.
 impl fmt::Display for Stores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.names().map(StoreName::as_str).collect();
@@ -314,7 +316,7 @@ impl fmt::Display for Stores {
     }
 }
 
-/// Whether a name is fit for a store: it stands in files and on command lines.
+/// Checks that a name is valid for a store: it is used in files and on command lines.
 fn check_name(name: &StoreName) -> Result<(), StoreError> {
     let text = name.as_str();
     let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -324,8 +326,9 @@ fn check_name(name: &StoreName) -> Result<(), StoreError> {
     }
 }
 
-/// Looks whether a store is there. The local one is made when it is first needed; any other must be there before, since
-/// a folder that is missing may be a disk that is not mounted, and what is written beside it would be lost to it.
+/// Checks that a store exists. The local one is created when it is first needed; any other must exist before.
+///
+/// A missing folder may be a disk that is not mounted, and files written in its place would be lost to it.
 pub(crate) async fn check_reachable(name: &StoreName, fs: &dyn SessionFs) -> Result<(), FsError> {
     match fs.stat("").await {
         Ok(stat) if stat.kind == FileKind::Folder => Ok(()),

@@ -1,4 +1,4 @@
-//! Whether what is on disk is what was written: for `grove check`. Nothing is changed.
+//! Verification of the data on disk, for `grove check`. Nothing is changed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::session_file::{self, ExpectedLog, LoadError, SessionFile};
 use super::{log_lock, paths};
 use crate::journal::{FileJournal, lacks_numbers};
 
-/// How much of a log is read at a time.
+/// The part of a log that is read at a time.
 const PIECE: usize = 1 << 20;
 
-/// Compares the journal, the sessions' files and their logs; gives what is wrong, in words.
+/// Compares the journal, the sessions' files and their logs; returns descriptions of the damage.
 pub async fn verify_all(journal: &Path, stores: &[Arc<dyn SessionFs>]) -> Vec<String> {
     let mut wrong = Vec::new();
-    // First, since a host that runs writes to the journal first.
+    // First, since a running host writes to the journal first.
     let mut files = Vec::new();
     for fs in stores {
         match fs.readdir("").await {
@@ -49,11 +49,11 @@ pub async fn verify_all(journal: &Path, stores: &[Arc<dyn SessionFs>]) -> Vec<St
     wrong
 }
 
-/// Compares the logs of a session with what its file says of them; gives what is wrong, in words.
+/// Compares the logs of a session with its file; returns descriptions of the damage.
 pub async fn verify_session(fs: &dyn SessionFs, session: &SessionId) -> Vec<String> {
     match session_file::read(fs, session).await {
         Ok(file) => verify_file(fs, &file).await,
-        // A session that has not come to rest yet is in the journal alone.
+        // A session that was never written is only in the journal.
         Err(LoadError::Fs(FsError::NotFound { .. })) => Vec::new(),
         Err(error) => vec![format!("session {session}: {error}")],
     }

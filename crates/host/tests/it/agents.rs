@@ -1,4 +1,4 @@
-//! Agents that come, go, change, break down, hang and talk too late.
+//! Agents that are added, removed or changed, crash, hang or report too late.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -133,7 +133,7 @@ async fn an_agent_that_hangs_ends_its_turn_in_error_after_the_silence_allowed() 
     assert!(turn.contains("agentSilent"), "{turn}");
     assert!(began.elapsed() >= silence && began.elapsed() < silence * 2, "{:?}", began.elapsed());
 
-    // Waiting for a person is not silence.
+    // Waiting for the user is not silence.
     let ask = json!([{"tool": {"name": "sh", "permission": "shell"}}, {"say": "done"}]);
     client.start_turn(&chat, "t2", &format!("script:{ask}")).await;
     let call = client.call_that(&chat, |call| matches!(call, ToolCallState::PendingConfirmation(_))).await;

@@ -1,4 +1,4 @@
-//! The Agent Host Protocol where time matters, or the host's bounds.
+//! Timing and limits of the Agent Host Protocol.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn complete(owner: &mut Client) {
     assert_eq!((turn.state, markdown(&turn.response_parts).as_str()), (TurnState::Complete, "look gave: a tree\n"));
 }
 
-/// The turn has gone on without the client that was to run its call.
+/// Checks that the turn has continued without the client that was to run its call.
 async fn given_up(other: &mut Client) {
     let turn = other.turn_end(CHAT, "t").await;
     let call = serde_json::to_value(&turn.response_parts[0]).unwrap()["toolCall"].clone();
@@ -129,7 +129,7 @@ async fn a_host_that_is_back_keeps_the_place_of_a_client_through_the_grace() {
     let (mut owner, mut other) = waiting_for_a_client(&host).await;
     host.kill_and_restart(Config::default()).await;
     assert_eq!(host.bring_back_ahp(&mut other).await, ReconnectOutcome::Replay { missing: vec![] });
-    // A call that ran when the host ended is cut off with its turn.
+    // A call that ran when the host ended is interrupted with its turn.
     assert_eq!(other.turn_end(CHAT, "t").await.state, TurnState::Error);
     pass(28).await;
     other.barrier().await;
@@ -241,7 +241,7 @@ async fn an_editor_that_takes_part_says_what_it_shows_and_others_are_not_asked()
     assert_eq!(host.host.document(&session, path).await, None);
 }
 
-/// What a host says in `initialize` of its own additions.
+/// The extensions that a host announces in `initialize`.
 async fn announced(host: &TestHost, name: &str) -> Vec<String> {
     let stream = Box::new(host.dial(1 << 16));
     let mut client = Client::over(stream, &TestHost::url(), name).await;

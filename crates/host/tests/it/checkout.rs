@@ -1,4 +1,4 @@
-//! What version control says of where a session works: in its row, told when it changes, and kept.
+//! The checkout of a session's folder: in its row, published when it changes, and stored.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const URI: &str = "scripted:/s";
 const ROOT: &str = "ahp-root://";
 const PULL: &str = "https://github.com/acme/site/pull";
 
-/// A repository with a remote that begins with `main`, on the branch `fix`.
+/// A repository with a remote that starts with `main`, on the branch `fix`.
 fn repository() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), ".git/config", "[remote \"origin\"]\n\turl = https://me:secret@github.com/acme/site.git\n");
@@ -40,7 +40,7 @@ async fn session_in(client: &mut Client, folder: &Path) -> String {
     client.follow(URI).await
 }
 
-/// What the row of a session says beside what the protocol has a place for.
+/// The members of a session's row beyond those of the protocol.
 async fn row(client: &mut Client, session: &str) -> Value {
     let list = client.ask("listSessions", json!({"channel": ROOT})).await.unwrap();
     let row = list["items"].as_array().unwrap().iter().find(|row| row["resource"] == session).cloned();
@@ -57,7 +57,7 @@ async fn until_row(client: &mut Client, session: &str, holds: impl Fn(&Value) ->
     found
 }
 
-/// Has a command of a turn put something out.
+/// Runs a turn with a command that has this output.
 async fn run(client: &mut Client, chat: &str, turn: &str, output: &str) {
     let tool = json!({"tool": {"name": "shell", "input": "gh pr create", "output": output, "permission": "shell"}});
     client.script(chat, turn, json!([tool])).await;
@@ -101,9 +101,9 @@ async fn a_branch_that_a_turn_switched_to_is_told_as_a_change_of_the_row() {
     let expected = row(&mut client, URI).await;
     assert_eq!((&expected["branch"], expected.get("baseBranchName")), (&json!("main"), None), "it is the base itself");
     assert_eq!(told(&other), [expected]);
-    // A turn that changes nothing of it tells nothing.
+    // A turn that does not change it publishes nothing.
     client.run_script(&chat, "t2", json!([{"say": "same"}])).await;
-    // Time stands still while somebody looks.
+    // The clock stands still during a scan.
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     other.barrier().await;
     assert_eq!(told(&other).len(), 1);
@@ -130,7 +130,7 @@ async fn a_pull_request_that_a_command_made_wins_over_the_branchs() {
     until_row(&mut client, URI, |row| row["pullRequestUrl"] == format!("{PULL}/8")).await;
     run(&mut client, &chat, "t2", &format!("{PULL}/9\n")).await;
     until_row(&mut client, URI, |row| row["pullRequestUrl"] == format!("{PULL}/9")).await;
-    // It came of this session, and not of what is made of it.
+    // It belongs to this session, and not to its forks.
     let forked = client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap();
     let fork = forked["session"].as_str().unwrap();
     let of_fork = until_row(&mut client, fork, |row| row.get("branch").is_some()).await;
@@ -148,7 +148,7 @@ async fn what_was_checked_out_is_known_after_a_restart_and_when_the_folder_is_go
     let before = until_row(&mut client, URI, |row| row.get("pullRequestUrl").is_some()).await;
     until_manifest(&host, "branch: fix").await;
     folder.close().unwrap();
-    // Once as the journal tells it, once as the folder does.
+    // Once from the journal, once from the folder.
     for _ in 0..2 {
         host.kill_and_restart(Config::default()).await;
         let mut client = host.ahp("b").await;

@@ -12,14 +12,14 @@ use crate::harness::TestHost;
 const URI: &str = "scripted:/s";
 const CHAT: &str = "ahp-chat://default/c2NyaXB0ZWQ6L3M";
 
-/// How a host ends.
+/// The ways in which a host ends.
 #[derive(Clone, Copy, Debug)]
 enum StopKind {
     CleanStop,
     Kill,
 }
 
-/// Ends a host, starts the next one, and brings the client back.
+/// Ends a host, starts the next one, and reconnects the client.
 async fn restart(host: &mut TestHost, client: &mut Client, end: StopKind) {
     if matches!(end, StopKind::CleanStop) {
         let begun = tokio::time::Instant::now();
@@ -32,7 +32,7 @@ async fn restart(host: &mut TestHost, client: &mut Client, end: StopKind) {
     client.must_agree_on_all().await;
 }
 
-/// Runs a turn until it waits, restarts the host twice, answers, and gives what the agent said in the end.
+/// Runs a turn until it waits, restarts the host twice, answers, and returns the agent's final answer.
 async fn survives(
     end: StopKind,
     steps: Value,

@@ -1,4 +1,4 @@
-//! Sessions that a provider keeps: what is told when, what is held, what is on this machine's disk.
+//! Client-stored sessions: what is published when, what is held, and what is on this machine's disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,14 +31,14 @@ fn wanted(uri: &str) -> CreateSession {
     }
 }
 
-/// A host with a provider that answers for session `s`.
+/// A host with a storage client that serves session `s`.
 async fn host_with(storage_client: &Arc<FaultyStorageClient>) -> TestHost {
     let host = TestHost::start(Config::default()).await;
     host.host.attach_storage_client(&lent(), storage_client::config(), storage_client.clone()).await.unwrap();
     host
 }
 
-/// One, with the session, and a client that looks at it.
+/// A host with a storage client, with the session, and a client that follows it.
 async fn begun() -> (TestHost, Arc<FaultyStorageClient>, Client, String) {
     let storage_client = FaultyStorageClient::new();
     storage_client.open("s");
@@ -66,14 +66,14 @@ fn count(log: &str, what: &str) -> usize {
     log.matches(what).count()
 }
 
-/// Has the provider work again. What it never answered has no answer when its connection is another one.
+/// Restores the storage client. Unanswered calls of the old connection never get an answer.
 async fn mended(host: &TestHost, storage_client: &Arc<FaultyStorageClient>) {
     storage_client.fail(Fault::None);
     host.host.provider_left(&lent()).await.unwrap();
     host.host.provider_returned(&lent(), storage_client.clone()).await.unwrap();
 }
 
-/// Waits until nothing has been asked of the provider for a while.
+/// Waits until the storage client has had no calls for a while.
 async fn quiet(storage_client: &FaultyStorageClient) {
     loop {
         let before = storage_client.asked().len();
@@ -162,7 +162,7 @@ async fn a_tool_runs_when_its_permission_is_in_the_log() {
         (&json!("t1"), &json!(id), &json!("make"), &json!("approved"))
     );
     assert!(record["data"]["at"].is_u64() && record["timestamp"].as_str().unwrap().ends_with('Z'));
-    // It is nobody's parent, and stands before what the tool put out.
+    // It is nobody's parent, and precedes the output of the tool.
     assert!(entries.iter().all(|entry| entry["parentId"] != record["id"]));
     assert!(entries[..at].iter().all(|entry| !entry.to_string().contains("it ran")));
     assert!(entries[at..].iter().any(|entry| entry.to_string().contains("it ran")));
@@ -189,7 +189,8 @@ async fn what_a_provider_does_not_take_is_held_told_and_written_once() {
         };
         assert!(reason.contains(expected), "{fault:?}: {reason}");
         assert!(client.chat(&chat).active_turn.is_some(), "{fault:?}: nobody is told of an end that is not kept");
-        // Meanwhile nothing new is taken, and the reason said. What was done all the same is found soon.
+        // Meanwhile nothing new is accepted, and the reason is published. An append that was done all the same is found
+        // soon.
         if fault != Fault::DoneButFailed {
             let refused = client.rejected(&chat, grove_testkit::ahp::turn_started("t2", "more")).await;
             assert!(refused.contains(expected), "{refused}");
@@ -280,7 +281,7 @@ async fn a_provider_that_goes_and_comes_back_gets_everything_in_its_order() {
     assert_eq!(said(&client, &chat), ["before", "onetwo"]);
     assert_eq!(count(&storage_client.log("s").await, "grove.turnEnd"), 2);
     client.run_script(&chat, "t2", json!([{"say": "after"}])).await;
-    // One without anything to be saved is free at once.
+    // A session without unsaved changes is free at once.
     quiet(&storage_client).await;
     host.host.provider_left(&lent()).await.unwrap();
     client.until(|client| unsaved(client).is_some()).await;
@@ -301,7 +302,7 @@ async fn a_session_without_a_handler_is_not_created_and_never_elsewhere() {
     assert_eq!(host.host.client_storage(&lent()), []);
     let refused = host.host.resume_client_stored(&lent(), &"s".into()).await.unwrap_err();
     assert!(matches!(refused, ResumeError::NoAnswer { .. }), "{refused}");
-    // The same id can be had when there is one, and not twice.
+    // The same id can be created once there is one, and not twice.
     storage_client.open("s");
     host.host.create_session(wanted(URI)).await.unwrap();
     let again = host.host.create_session(wanted(URI)).await.unwrap_err();
@@ -317,7 +318,7 @@ async fn a_session_without_a_handler_is_not_created_and_never_elsewhere() {
     assert!(refused.to_string().contains("already"), "{refused}");
 }
 
-/// Everything that this host's disk would have.
+/// Everything on this host's disk.
 async fn disk(host: &TestHost) -> Vec<u8> {
     async fn all(fs: &MemoryFs, folder: String, bytes: &mut Vec<u8>) {
         for entry in fs.readdir_with_types(&folder).await.unwrap() {
@@ -375,7 +376,7 @@ async fn a_session_is_resumed_with_its_conversation_after_a_kill_and_on_another_
     for round in 0..2 {
         match round {
             0 => host.kill_and_restart(Config::default()).await,
-            // One that has never heard of it.
+            // A host that has never heard of it.
             _ => host = TestHost::start(Config::default()).await,
         }
         host.host.attach_storage_client(&lent(), storage_client::config(), storage_client.clone()).await.unwrap();
@@ -458,7 +459,7 @@ async fn damage_at_the_provider_costs_what_is_damaged_or_is_told() {
                 let before = said(&client, &chat);
                 client.run_script(&chat, "t9", json!([{"say": "nine"}])).await;
                 quiet(&storage_client).await;
-                // Whatever was there, what comes now is read again.
+                // Whatever was there before, the current files are read again.
                 let again = host_with(&storage_client).await;
                 again.host.resume_client_stored(&lent(), &"s".into()).await.unwrap();
                 let mut late = again.ahp("late").await;
@@ -514,7 +515,7 @@ async fn a_fork_is_a_record_until_it_is_resumed_and_then_lies_under_its_own_id()
     assert_eq!(forked, ["s".into(), "s".into()]);
     host.kill_and_restart(Config::default()).await;
     host.host.attach_storage_client(&lent(), storage_client::config(), storage_client.clone()).await.unwrap();
-    // Neither the fork nor its source can be had where the provider does not answer for them.
+    // Neither the fork nor its source is available if the storage client does not serve them.
     let refused = host.host.resume_client_stored(&lent(), &whole).await.unwrap_err();
     assert!(matches!(refused, ResumeError::NoAnswer { .. }), "{refused}");
     storage_client.open(whole.as_str());
@@ -577,7 +578,7 @@ async fn a_slow_session_of_a_provider_does_not_hold_up_another() {
     client.script(&other, "t1", json!([{"say": "two"}])).await;
     client.turn_end(&chat, "t1").await;
     client.turn_end(&other, "t1").await;
-    // Each appends a header and a turn: twice five seconds, side by side.
+    // Each appends a header and a turn: twice five seconds, concurrently.
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
 }
 
@@ -628,7 +629,7 @@ async fn large_output_and_large_messages_lie_at_the_provider() {
     assert_eq!(files.read_file(&format!("state/files/{}", pasted[0])).await.unwrap().len(), 100_000);
     let turn = serde_json::to_value(&client.chat(&chat).turns[0]).unwrap().to_string();
     assert!(turn.contains(&format!("/state/files/{}", pasted[0])), "{turn}");
-    // What a client's tool gave, as its agent is told of it.
+    // The result of a client's tool, as its agent gets it.
     let active = json!({"clientId": "a", "tools": [{"name": "look"}]});
     client.dispatch(URI, json!({"type": "session/activeClientSet", "activeClient": active})).await;
     client.script(&chat, "t2", json!([{"clientTool": {"name": "look"}}])).await;
@@ -670,7 +671,7 @@ async fn a_host_that_stops_tries_once_more_and_gives_up() {
         assert!(start.elapsed() < Duration::from_secs(30), "{fault:?}: {:?}", start.elapsed());
         let ends = count(&storage_client.log("s").await, "grove.turnEnd");
         assert_eq!(ends, if fault == Fault::None { 2 } else { 1 }, "{fault:?}");
-        // What was taken is not lost: it is picked up where it was.
+        // Accepted changes are not lost: they are saved later.
         storage_client.fail(Fault::None);
         let again = host_with(&storage_client).await;
         again.host.resume_client_stored(&lent(), &"s".into()).await.unwrap();
@@ -718,7 +719,7 @@ async fn a_file_that_cannot_be_written_refuses_the_turn_that_needs_it() {
     client.must_agree(&chat).await;
 }
 
-/// One turn with a permission and one without, by a client that tries again what was refused.
+/// Runs one turn with a permission and one without, with a client that retries refused actions.
 async fn persistently(client: &mut Client, chat: &str) {
     let steps = json!([{"tool": {"name": "make", "output": "ok", "permission": "shell"}}, {"say": "done"}]);
     for (turn, steps) in [("t1", steps), ("t2", json!([{"say": "two"}]))] {
@@ -742,7 +743,7 @@ async fn persistently(client: &mut Client, chat: &str) {
     }
 }
 
-/// How many calls that takes, and the log that comes of it.
+/// The number of calls for that, and the resulting log.
 async fn undisturbed() -> (usize, String) {
     let (_host, storage_client, mut client, chat) = begun().await;
     quiet(&storage_client).await;
@@ -762,7 +763,7 @@ async fn a_host_that_is_killed_at_any_call_has_lost_nothing_that_a_client_saw() 
             let (mut host, storage_client, mut client, chat) = begun().await;
             quiet(&storage_client).await;
             storage_client.fail(Fault::Once(number, failure));
-            // It comes to its end where the call is one that nobody waits for.
+            // It completes if nobody waits for the failed call.
             tokio::time::timeout(Duration::from_secs(10), persistently(&mut client, &chat)).await.ok();
             let seen = said(&client, &chat);
             let taken = client.chat(&chat).active_turn.as_ref().map(|turn| turn.id.clone());
@@ -820,7 +821,7 @@ async fn a_body_of_bytes_is_kept_by_a_provider_that_takes_text_alone() {
     let uri = grove_testkit::ahp::contents(&client.chat(&chat).turns[0].response_parts)[0].uri.clone();
     let read = client.ask("resourceRead", json!({"channel": URI, "uri": uri})).await.unwrap();
     assert_eq!(read["data"], "/wAB");
-    // It goes with a fork.
+    // It is copied with a fork.
     let fork = host.host.fork_client_stored(&lent(), &"s".into(), None, None).await.unwrap();
     let files = storage_client.open(fork.as_str());
     host.host.resume_client_stored(&lent(), &fork).await.unwrap();
@@ -889,7 +890,7 @@ async fn a_session_goes_on_after_an_append_that_is_never_answered() {
         let start = Instant::now();
         client.until(|client| unsaved(client).is_some()).await;
         client.turn_end(&chat, "t1").await;
-        // The call's own time, and a retry.
+        // The call's own timeout, and a retry.
         assert!(start.elapsed() < Duration::from_secs(20), "{failure:?}: {:?}", start.elapsed());
         client.run_script(&chat, "t2", json!([{"say": "after"}])).await;
         let log = storage_client.log("s").await;
@@ -910,7 +911,7 @@ async fn the_first_turn_of_a_session_costs_few_calls_of_its_provider() {
     quiet(&storage_client).await;
     let asked: Vec<_> =
         storage_client.asked().iter().map(|asked| format!("{} {}", asked.method, asked.params["path"])).collect();
-    // It was 38 with the creation before, and 12 for each turn behind it.
+    // It was 38 with the creation before, and 12 for each later turn.
     assert!(first <= 28, "{first} with the creation: {:#?}", &asked[..first]);
     assert!(asked.len() - first <= 10, "the second: {:#?}", &asked[first..]);
     assert!(created < first);

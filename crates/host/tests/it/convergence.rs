@@ -1,5 +1,6 @@
-//! Laws 1 and 5: whatever clients do, in whatever order, and wherever their connections are cut, everyone converges;
-//! and numbers grow strictly (which the client checks at every action).
+//! Laws 1 and 5: everyone converges, whatever clients do, in any order, and wherever their connections break.
+//!
+//! Sequence numbers grow strictly (which the client checks at every action).
 
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::harness::TestHost;
 
-/// Two of version 1, and one of the Agent Host Protocol for each way of naming channels and for each of its versions.
+/// Two of version 1, and one of the Agent Host Protocol for each spelling of channels and each of its versions.
 const CLIENTS: usize = 4;
 const SESSIONS: usize = 2;
-/// Sessions rest as soon as they can.
+/// Sessions are evicted as soon as possible.
 const SESSION_IDLE: Duration = Duration::from_millis(5);
 
-/// Something that a client does.
+/// A step of a client.
 #[derive(Clone, Debug)]
 enum Step {
     Start {
@@ -35,48 +36,49 @@ enum Step {
         session: usize,
         approved: bool,
     },
-    /// Version 1 changes the model, to one that there is or not. Others change the title, or to what is not theirs.
+    /// Version 1 changes the model, to an existing one or not. Others change the title, or something that is not
+    /// theirs.
     Change {
         client: usize,
         session: usize,
         known: bool,
     },
-    /// A message that waits; version 1 has none.
+    /// Queues a message; version 1 has no queue.
     Enqueue {
         client: usize,
         session: usize,
         script: usize,
     },
-    /// Reads nothing for a while; the host goes on.
+    /// Reads nothing for a while; the host continues.
     Pass {
         ms: u64,
     },
-    /// The connection breaks, and what was under way is lost.
+    /// Breaks the connection; everything in flight is lost.
     Cut {
         client: usize,
     },
-    /// The client comes back, cut or not.
+    /// Reconnects the client, disconnected or not.
     Return {
         client: usize,
     },
-    /// The client compares itself with the host.
+    /// Compares the client with the host.
     Check {
         client: usize,
         session: usize,
     },
-    /// Somebody changes the session's tree: one of its entries is meant.
+    /// Changes the session's tree, at one of its entries.
     Garden {
         session: usize,
         work: TreeStep,
         entry: usize,
     },
-    /// The host is killed and started again.
+    /// Kills the host and starts it again.
     Restart,
-    /// Everybody goes, for so long that sessions with nothing to do rest.
+    /// Disconnects everybody for so long that idle sessions are evicted.
     Leave,
 }
 
-/// What is done to a tree.
+/// A change of a tree.
 #[derive(Clone, Copy, Debug)]
 enum TreeStep {
     Navigate { summarize: bool },
@@ -107,7 +109,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Steps among which the host is killed now and then, or left alone.
+/// Steps among which the host is sometimes killed, or left alone.
 fn step_or_kill() -> impl Strategy<Value = Step> {
     prop_oneof![12 => step(), 1 => Just(Step::Restart), 1 => Just(Step::Leave)]
 }
@@ -127,7 +129,7 @@ fn step_or_garden() -> impl Strategy<Value = Step> {
     prop_oneof![12 => step(), 6 => garden, 1 => Just(Step::Restart), 1 => Just(Step::Leave)]
 }
 
-/// What turns are made of: all end by themselves or wait for a person.
+/// The scripts of turns: all end by themselves or wait for the user.
 fn scripts() -> Vec<serde_json::Value> {
     vec![
         json!([{"say": "one two three four five", "chunks": 9, "delayMs": 3}]),
@@ -201,7 +203,7 @@ impl Either {
         };
     }
 
-    /// What this client takes for the active turn; it may be over.
+    /// The active turn according to this client; it may be over.
     fn active(&self, session: usize) -> Option<String> {
         match self {
             Either::V1(client) => client.session(&uri(session)).active_turn.as_ref().map(|turn| turn.id.clone()),
@@ -304,7 +306,7 @@ struct World {
     config: Config,
     host: TestHost,
     clients: Vec<(Either, bool)>,
-    /// Changes trees.
+    /// The client that changes trees.
     gardener: ahp::Client,
     turns: usize,
 }
@@ -384,8 +386,9 @@ impl World {
         }
     }
 
-    /// Changes a tree, or is refused. Nothing that was said is lost by it, and whoever speaks version 1 begins anew where
-    /// the leaf has moved.
+    /// Changes a tree, or is refused.
+    ///
+    /// It loses no message, and clients of version 1 reconnect if the leaf has moved.
     async fn garden(&mut self, session: usize, work: TreeStep, entry: usize) {
         let gardener = &mut self.gardener;
         let channel = uri(session);
@@ -432,13 +435,13 @@ impl World {
         *connected = true;
     }
 
-    /// Everybody is back, nothing runs any more, and all agree with the host and with one another.
+    /// Reconnects everybody, waits until nothing runs any more, and compares all with the host and with each other.
     async fn finish(mut self) {
         for client in 0..CLIENTS {
             self.bring_back(client).await;
         }
         for session in 0..SESSIONS {
-            // What waits becomes a turn when another ends.
+            // A queued message becomes a turn when another ends.
             loop {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let (first, _) = &mut self.clients[0];
@@ -482,33 +485,35 @@ proptest! {
         run(Limits::default(), steps);
     }
 
-    /// Law 1 where gaps are often larger than the replay, and snapshots hold two turns.
+    /// Law 1 with gaps often larger than the replay, and snapshots of two turns.
     #[test]
     fn clients_converge_by_snapshots(steps in prop::collection::vec(step(), 1..60)) {
         run(Limits { replay_actions: 20, snapshot_turns: 2, ..Limits::default() }, steps);
     }
 
-    /// Laws 1, 4 and 5 where the host is killed at any moment: what a client saw is there, numbers do not go back, and
-    /// everyone converges.
+    /// Laws 1, 4 and 5 with the host killed at any moment.
+    ///
+    /// Published events survive, sequence numbers do not go back, and everyone converges.
     #[test]
     fn clients_converge_through_kills_of_the_host(steps in prop::collection::vec(step_or_kill(), 1..60)) {
         run(Limits::default(), steps);
     }
 
-    /// The same where the journal keeps hardly anything, and sessions come back from their folders.
+    /// The same with a journal that keeps hardly anything, and sessions that are restored from their folders.
     #[test]
     fn clients_converge_through_kills_with_a_short_journal(steps in prop::collection::vec(step_or_kill(), 1..60)) {
         run(Limits { replay_actions: 5, ..Limits::default() }, steps);
     }
 
-    /// Laws 1, 3 and 4 where somebody goes elsewhere in the trees, names, summarizes and branches off at random, and the
-    /// host is killed now and then.
+    /// Laws 1, 3 and 4 with random navigation, labels, summaries and branches.
+    ///
+    /// The host is sometimes killed.
     #[test]
     fn clients_converge_while_trees_are_changed(steps in prop::collection::vec(step_or_garden(), 1..60)) {
         run(Limits { snapshot_turns: 3, ..Limits::default() }, steps);
     }
 
-    /// Law 1 where queues are so short that deltas are merged and connections dropped.
+    /// Law 1 with queues so short that deltas are merged and connections dropped.
     #[test]
     fn clients_converge_through_crowded_queues(steps in prop::collection::vec(step(), 1..60)) {
         run(Limits { queue_messages: 256, ..Limits::default() }, steps);

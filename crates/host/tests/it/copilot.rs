@@ -1,4 +1,4 @@
-//! Connections of Copilot SDKs: who is let in, and what an endpoint takes before that.
+//! Connections of Copilot SDKs: authentication, and the limits before it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +87,7 @@ impl Sdk {
         }
     }
 
-    /// The next message; none when the connection is closed.
+    /// The next message; `None` when the connection is closed.
     async fn receive(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
@@ -124,7 +124,7 @@ fn request(id: u64, method: &str, params: Value) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_web_page_cannot_drive_an_endpoint() {
     let host = SdkHost::start(Limits::default(), Some(SECRET)).await;
-    // What `fetch(..., {mode: "no-cors", method: "POST", body})` sends.
+    // The request of `fetch(..., {mode: "no-cors", method: "POST", body})`.
     let body = request(1, "connect", json!({"token": SECRET}));
     let mut page = host.sdk();
     let head = "POST / HTTP/1.1\r\nHost: 127.0.0.1:4141\r\nOrigin: http://evil.example\r\nContent-Type: text/plain";
@@ -186,7 +186,7 @@ async fn a_client_that_does_not_authenticate_in_five_seconds_is_closed() {
         assert_eq!(client.rest().await, Vec::<Value>::new());
         assert_eq!(since.elapsed().as_secs(), 5);
     }
-    // Nor does it help to ask all the time.
+    // Constant requests do not help either.
     let mut busy = host.sdk();
     let since = Instant::now();
     while since.elapsed() < Duration::from_secs(60) {
@@ -205,12 +205,12 @@ async fn a_client_that_does_not_authenticate_in_five_seconds_is_closed() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_is_not_authenticated_may_send_64_kib() {
     let host = SdkHost::start(Limits::default(), Some(SECRET)).await;
-    // One frame that is larger is refused by its head.
+    // A single larger frame is refused by its head.
     let mut client = host.sdk();
     client.stream.write_all(b"Content-Length: 65537\r\n\r\n").await.unwrap();
     let answers = client.rest().await;
     assert!(answers[0]["error"]["message"].as_str().unwrap().contains("65536"), "{answers:?}");
-    // Small ones count together, whether they are whole or not.
+    // Small ones count together, complete or not.
     let mut client = host.sdk();
     let text = request(1, "ping", json!({"message": "x".repeat(10_000)}));
     let (mut sent, since) = (0, Instant::now());
@@ -224,7 +224,7 @@ async fn a_client_that_is_not_authenticated_may_send_64_kib() {
     }
     let answered = client.rest().await.len();
     assert!(answered <= 8 && since.elapsed() < Duration::from_secs(1), "{answered} of {sent} bytes were answered");
-    // Behind the secret, in the same piece, the usual bound holds.
+    // After the secret, in the same piece, the usual bound applies.
     let mut client = host.sdk();
     let connect = request(1, "connect", json!({"token": SECRET}));
     let large = request(2, "ping", json!({"message": "x".repeat(200_000)}));

@@ -1,4 +1,4 @@
-//! Logs, files and journals that are less than they were: what can be restored is, and the rest is told.
+//! Truncated logs, files and journals: everything possible is restored, and the rest is reported.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ async fn turns(host: &TestHost) -> Vec<String> {
     client.session(URI).turns.iter().map(|turn| turn.id.clone()).collect()
 }
 
-/// Takes every event out of the journal, as if its segments had gone.
+/// Removes every event from the journal, as if its segments were deleted.
 fn let_events_go(host: &TestHost) {
     let mut bytes = host.journal.bytes.lock().unwrap();
     let is_event = |line: &&[u8]| {
@@ -130,7 +130,7 @@ async fn a_turn_that_a_power_cut_left_half_in_the_log_is_there_once_and_whole() 
     let mut host = host;
     let journal = host.journal.bytes.lock().unwrap().clone();
     for cut in (begins.unwrap()..=log.len()).step_by(41) {
-        // As if what came behind the last sync had not reached the disk.
+        // As if everything after the last sync had not reached the disk.
         host.sessions.write_file(FILE, &known).await.unwrap();
         host.sessions.write_file(LOG, &log[..cut]).await.unwrap();
         *host.journal.bytes.lock().unwrap() = journal.clone();
@@ -652,14 +652,14 @@ async fn a_journal_that_is_cleanly_cut_off_is_noticed() {
     written(&folder, 4..7).await;
     assert_eq!(found(&folder).await, Vec::<String>::new());
     written(&folder, 7..10).await;
-    // Whole lines are gone from the end of the newest segment.
+    // Whole lines are missing at the end of the newest segment.
     let newest = segments(&folder).pop().unwrap();
     let bytes = std::fs::read(&newest).unwrap();
     let keep = bytes.split_inclusive(|byte| *byte == b'\n').take(2).map(<[u8]>::len).sum::<usize>();
     std::fs::write(&newest, &bytes[..keep]).unwrap();
     let damage = found(&folder).await;
     assert!(damage.len() == 1 && damage[0].contains("what was written behind is lost"), "{damage:?}");
-    // From the end of an older one.
+    // At the end of an older one.
     written(&folder, 20..23).await;
     let older = segments(&folder).into_iter().find(|path| std::fs::metadata(path).unwrap().len() > 100).unwrap();
     let bytes = std::fs::read(&older).unwrap();

@@ -1,4 +1,4 @@
-//! What survives the host's end, and what happens while nothing can be stored.
+//! The data that survives the host's end, and the host's behaviour while nothing can be stored.
 
 use std::sync::atomic::Ordering;
 
@@ -80,7 +80,7 @@ async fn an_answer_given_right_after_the_restart_is_not_lost_before_the_agent_is
     client.until(|client| permission_of(client).is_some()).await;
     host.kill_and_restart(Config::default()).await;
     host.bring_back(&mut client).await;
-    // The agent takes a second to start again.
+    // The agent takes a second to restart.
     let request = permission_of(&client).unwrap();
     approve(&mut client, "t1", &request).await;
     client.until(|c| c.active(URI).tool_calls.values().all(|call| call.status == ToolCallStatus::Running)).await;
@@ -143,7 +143,7 @@ async fn a_session_is_loaded_with_its_newest_turns_and_older_ones_are_read_when_
     let all = client.session(URI).turns.clone();
     client.must_agree(URI).await;
     host.kill_and_restart(config()).await;
-    // Once more, so that the journal has nothing to say of it.
+    // Once more, so that the journal has no events of it.
     let mut settled = host.client("b").await;
     settled.subscribe(URI).await.unwrap();
     while !host.sessions.exists("s/session.json").await.unwrap() {
@@ -198,7 +198,7 @@ async fn a_sessions_file_names_a_number_that_never_goes_back() {
         client.run_script(URI, &format!("t{round}"), json!([{"say": "x"}])).await;
         host.kill_and_restart(Config::default()).await;
         host.bring_back(&mut client).await;
-        // Wakes the session's task, which looks after its folder.
+        // Wakes the session's task, which writes its folder.
         client.dispatch(json!({"type": "session/modelChanged", "session": URI, "model": "scripted"})).await;
         client.must_agree(URI).await;
         let file = host.sessions.read_file("s/session.json").await.unwrap();
@@ -258,7 +258,7 @@ async fn while_nothing_can_be_stored_actions_are_refused_and_an_agents_words_are
     client.must_agree("scripted:/idle").await;
 }
 
-/// What a journal says by itself.
+/// The state according to a journal alone.
 async fn recovered_from(bytes: &[u8]) -> RecoveredState {
     recover(JournalContents::from_bytes(bytes), &Env::in_memory().stores, &Limits::default()).await.unwrap()
 }

@@ -1,4 +1,4 @@
-//! Sessions that nobody looks at leave memory, and nobody notices.
+//! Idle sessions leave memory, and nobody notices.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ const URI: &str = "scripted:/s";
 const IDLE: Duration = Duration::from_secs(10);
 
 fn config() -> Config {
-    // Connections that say nothing stay, however long the test waits.
+    // Silent connections stay, however long the test waits.
     let limits = Limits { session_idle: IDLE, connection_silence: Duration::from_secs(100_000), ..Limits::default() };
     Config { limits, ..Config::default() }
 }
 
-/// Long enough for the agent to go, and then the session.
+/// Long enough for the agent to stop, and then for the session to be evicted.
 async fn a_while() {
     tokio::time::sleep(6 * IDLE).await;
 }
@@ -78,7 +78,7 @@ async fn a_session_that_somebody_looks_at_stays() {
     ahp.unsubscribe(&chat).await;
     a_while().await;
     assert_eq!(loaded(&host).await, (0, 1));
-    // A client that stayed connected dispatches without looking.
+    // A client that stayed connected dispatches without subscribing.
     ahp.script(&chat, "t2", json!([{"say": "unseen"}])).await;
     ahp.follow(URI).await;
     ahp.turn_end(&chat, "t2").await;

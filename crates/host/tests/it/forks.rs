@@ -1,4 +1,4 @@
-//! Sessions and chats that begin with what others have: the journal's record is what makes them, and the copy follows.
+//! Forked sessions and chats: the journal's record creates them, and the copy follows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ async fn a_fork_is_answered_and_used_before_its_log_is_copied() {
     assert!(host.sessions.read_file(&format!("{}/session.json", id_of(&forked))).await.is_err());
 
     host.gate.open();
-    // Who looks at its tree waits.
+    // Readers of its tree wait.
     let tree = client.ask("x-grove/tree", json!({"channel": forked})).await.unwrap();
     let text = tree["rows"].to_string();
     assert!(text.contains("two") && !text.contains("three"), "what the source said since is not in it: {text}");
@@ -85,7 +85,7 @@ async fn a_host_that_is_killed_anywhere_in_a_copy_makes_it_whole_at_the_next_sta
         client.run_script(&chat, "t2", json!([{"part": {"mimeType": "image/png", "base64": "/wAB"}}])).await;
         host.gate.close_behind(steps);
         let forked = fork(&mut client, URI).await;
-        // The source goes on, and so does the fork.
+        // The source continues, and so does the fork.
         say(&mut client, &chat, "t3", "three").await;
         let forked_chat = client.follow(&forked).await;
         if steps % 2 == 1 {
@@ -107,7 +107,7 @@ async fn a_host_that_is_killed_anywhere_in_a_copy_makes_it_whole_at_the_next_sta
         let left = host.sessions.readdir(id_of(&forked)).await.unwrap();
         assert!(!left.iter().any(|name| name.ends_with(".copy")), "{left:?}");
 
-        // And what is in its folder alone is the same.
+        // The folder alone gives the same.
         host.kill_and_restart(Config::default()).await;
         let mut last = host.ahp("last").await;
         let forked_chat = last.follow(&forked).await;
@@ -312,7 +312,7 @@ async fn a_side_chat_knows_what_it_is_about_and_shows_only_its_own() {
     }
     let mut late = host.ahp("last").await;
     late.subscribe(NEW).await.unwrap();
-    // Its beginning is behind what it is about.
+    // It starts after the inherited entries.
     late.dispatch(NEW, json!({"type": "chat/truncated"})).await;
     late.until(|client| said(client, NEW).is_empty()).await;
     say(&mut late, NEW, "t4", "four").await;
@@ -320,7 +320,7 @@ async fn a_side_chat_knows_what_it_is_about_and_shows_only_its_own() {
     assert_eq!(rows["rows"].as_array().unwrap().iter().filter(|row| row["parent"].is_null()).count(), 1, "{rows}");
 }
 
-/// An agent that says what it was told of what was before.
+/// An agent that repeats the earlier conversation that it was told.
 struct HistoryEchoAgent;
 
 #[async_trait]
@@ -450,7 +450,7 @@ async fn a_client_that_truncates_moves_the_leaf_and_nothing_is_lost() {
     assert_eq!(said(&client, &chat), ["one", "four"]);
     assert_eq!(total(client.ask("x-grove/tree", json!({"channel": URI})).await.unwrap()), 8);
 
-    // The newest turn is where one is; a turn that is on no way to the leaf is unknown.
+    // The newest turn is the current position; a turn that is not on the path to the leaf is unknown.
     client.dispatch(&chat, truncated("t4")).await;
     client.must_agree(&chat).await;
     let refused = client.rejected(&chat, truncated("t3")).await;
@@ -461,7 +461,7 @@ async fn a_client_that_truncates_moves_the_leaf_and_nothing_is_lost() {
     assert!(refused.contains("t5 is still in progress"), "{refused}");
     client.dispatch(&chat, json!({"type": "chat/turnCancelled", "turnId": "t5", "duration": 1})).await;
     client.until(|client| client.chat(&chat).active_turn.is_none()).await;
-    // Before the first, and behind a message that nobody has answered.
+    // Before the first turn, and after a message without an answer.
     client.dispatch(&chat, json!({"type": "chat/truncated"})).await;
     client.until(|client| said(client, &chat).is_empty()).await;
     client.script(&chat, "t6", json!([{"hang": true}])).await;
@@ -480,7 +480,7 @@ async fn a_client_that_truncates_moves_the_leaf_and_nothing_is_lost() {
     }
 }
 
-/// A session with a second chat, one that goes on from the first, and one that is about it.
+/// A session with a second chat, a fork of the first, and a side chat about it.
 async fn with_chats(client: &mut Client) -> String {
     let chat = client.ready_session(URI).await;
     say(client, &chat, "t1", "one").await;
@@ -505,13 +505,13 @@ async fn with_chats(client: &mut Client) -> String {
         if id != "empty" {
             say(client, &other, &format!("{id}-1"), &format!("in {id}")).await;
         }
-        // Who looks waits until it is copied.
+        // Readers wait until it is copied.
         client.ask("x-grove/tree", json!({"channel": other})).await.unwrap();
     }
     chat
 }
 
-/// What is said in every chat of a session, in their order.
+/// The text of every chat of a session, in order.
 async fn said_everywhere(client: &mut Client, uri: &str) -> Vec<Vec<String>> {
     client.follow(uri).await;
     let chats: Vec<String> = client.session(uri).chats.iter().map(|chat| chat.resource.clone()).collect();
@@ -534,7 +534,7 @@ async fn a_whole_fork_takes_all_chats_along_wherever_the_host_is_killed() {
         let forked = fork(&mut client, URI).await;
         assert_eq!(said_everywhere(&mut client, &forked).await, expected, "before the copy");
         client.must_agree(&forked).await;
-        // Neither hears of the other.
+        // Neither gets events of the other.
         say(&mut client, &chat, "t3", "later").await;
         say(&mut client, "ahp-chat:/plain", "t4", "later").await;
         if steps % 2 == 0 {
@@ -549,7 +549,7 @@ async fn a_whole_fork_takes_all_chats_along_wherever_the_host_is_killed() {
             say(&mut late, chat, &format!("f{number}"), "in the fork").await;
             let rows = late.ask("x-grove/tree", json!({"channel": chat})).await.unwrap()["rows"].to_string();
             assert!(rows.contains("in the fork") && !rows.contains("later"), "{rows}");
-            // The side chat's log has what it is about.
+            // The side chat's log has the conversation that it is about.
             assert_eq!(rows.contains("one"), [0, 3, 4].contains(&number), "{rows}");
             late.must_agree(chat).await;
         }
@@ -567,7 +567,7 @@ async fn a_whole_fork_takes_all_chats_along_wherever_the_host_is_killed() {
             assert_eq!(header["id"], folder, "{log}");
             assert!(!log.contains("grove.info"), "the main chat's log tells where the session comes from: {log}");
         }
-        // In its folder alone it is the same, and its source has not changed.
+        // The folder alone gives the same, and its source has not changed.
         host.kill_and_restart(Config::default()).await;
         let mut last = host.ahp("last").await;
         let mut all = expected.clone();
@@ -591,10 +591,10 @@ async fn with_a_part_of_a_session_no_other_chats_go() {
     let entry = three.unwrap()["id"].clone();
     let branched = client.ask("x-grove/branch", json!({"channel": URI, "entry": entry})).await.unwrap();
     assert_eq!(said_everywhere(&mut client, branched["session"].as_str().unwrap()).await, [["one", ""]]);
-    // A chat that is forked by itself is all that its session has.
+    // A session that is forked from one chat has only that chat.
     let forked = fork(&mut client, "ahp-chat:/forked").await;
     assert_eq!(said_everywhere(&mut client, &forked).await, [["one", "in forked"]]);
-    // And a fork of a fork has all of that one.
+    // A fork of a fork has all of that one.
     let first = fork(&mut client, URI).await;
     let second = fork(&mut client, &first).await;
     assert_eq!(said_everywhere(&mut client, &second).await, said_everywhere(&mut client, URI).await);

@@ -1,4 +1,4 @@
-//! A store in memory in which copies of logs, and everything that changes it, can be held up at every step.
+//! A store in memory in which copies of logs, and all changes, can be held up at every step.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use grove_fs::{Backend, Conventions, DirEntry, FileLines, MemoryFs, Removal, Result, SessionFs, Stat};
 use tokio::sync::Semaphore;
 
-/// How many steps a copy may still do. It is wide open at first.
+/// The steps that a copy may still do. Unlimited at first.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate(Arc<Semaphore>);
 

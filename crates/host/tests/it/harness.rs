@@ -30,22 +30,22 @@ pub(crate) struct TestHost {
     pub(crate) journal: MemoryJournal,
     /// The local store.
     pub(crate) sessions: MemoryFs,
-    /// Another store that is kept, called `other`.
+    /// Another store that outlives the host, called `other`.
     pub(crate) other: MemoryFs,
-    /// Where everything that changes one of the two can be held up.
+    /// Holds up everything that changes one of the two.
     pub(crate) changes: Gate,
-    /// Where copies of logs can be held up.
+    /// Holds up copies of logs.
     pub(crate) gate: Gate,
-    /// Where the register of entrusted sessions lies.
+    /// The storage of the register of client-stored sessions.
     pub(crate) register: MemoryFs,
-    /// What was found damaged at the start.
+    /// The damage that was found at the start.
     pub(crate) damage: Vec<String>,
     agents: Vec<Arc<dyn Agent>>,
     tasks: Tasks,
     dial: mpsc::UnboundedSender<DuplexStream>,
 }
 
-/// A journal in memory, which can be read, cut, and made to fail.
+/// A journal in memory, which can be read, truncated, and made to fail.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryJournal {
     pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
@@ -62,10 +62,10 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    /// Lets go of every event at once, where segments would go one by one.
+    /// Releases every event at once, while real segments are deleted one by one.
     async fn release(&mut self, upto: u64) {
         let mut bytes = self.bytes.lock().unwrap();
-        // What belongs together goes together.
+        // Records of one group are released together.
         let mut goes = false;
         let mut needed = |line: &[u8]| {
             let record: serde_json::Value = serde_json::from_slice(&line[9..]).unwrap();
@@ -110,7 +110,7 @@ impl TestHost {
         Self::recovered(config, agents, MemoryJournal::default(), MemoryFs::default(), MemoryFs::default()).await
     }
 
-    /// A host that goes on where a journal ends.
+    /// A host that continues at the end of a journal.
     pub(crate) async fn recovered(
         config: Config,
         agents: Vec<Arc<dyn Agent>>,
@@ -123,7 +123,7 @@ impl TestHost {
         host
     }
 
-    /// The same with a register of entrusted sessions from before.
+    /// The same with an earlier register of client-stored sessions.
     async fn with_register(
         config: Config,
         agents: Vec<Arc<dyn Agent>>,
@@ -148,20 +148,20 @@ impl TestHost {
         Self { host, journal, sessions, other, changes, gate, register, damage, agents, tasks, dial }
     }
 
-    /// Ends everything of the host at once.
+    /// Ends all tasks of the host at once.
     pub(crate) async fn kill(&self) {
         self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
         tokio::task::yield_now().await;
     }
 
-    /// Ends everything of the host at once, and starts another on its journal.
+    /// Ends all tasks of the host at once, and starts another on its journal.
     pub(crate) async fn kill_and_restart(&mut self, config: Config) {
         self.kill().await;
         self.restart(config).await;
         assert_eq!(self.damage, Vec::<String>::new());
     }
 
-    /// Starts another host on what a killed one left.
+    /// Starts another host on the data of a killed one.
     pub(crate) async fn restart(&mut self, config: Config) {
         let agents = self.agents.clone();
         let files = [self.sessions.clone(), self.other.clone(), self.register.clone()];
@@ -172,33 +172,33 @@ impl TestHost {
         format!("ws://{ADDRESS}/ws?tkn={TOKEN}")
     }
 
-    /// A new connection's near end. `buffer` is how much fits into the pipe.
+    /// The near end of a new connection. `buffer` is the capacity of the pipe.
     pub(crate) fn dial(&self, buffer: usize) -> DuplexStream {
         let (near, far) = tokio::io::duplex(buffer);
         self.dial.send(far).unwrap();
         near
     }
 
-    /// A client that has not said who it is.
+    /// A client that has not initialized.
     pub(crate) async fn connect(&self, client_id: &str) -> Client {
         Client::over(Box::new(self.dial(64 << 10)), &Self::url(), client_id).await
     }
 
-    /// A client that has, and is subscribed to the root.
+    /// A client that has initialized, and is subscribed to the root.
     pub(crate) async fn client(&self, client_id: &str) -> Client {
         let mut client = self.connect(client_id).await;
         client.initialize(&["agenthost:root"]).await;
         client
     }
 
-    /// A client of the Agent Host Protocol that is subscribed to nothing. `buffer` is how much fits into its pipe.
+    /// A client of the Agent Host Protocol without subscriptions. `buffer` is the capacity of its pipe.
     pub(crate) async fn ahp_over(&self, client_id: &str, buffer: usize) -> ahp::Client {
         let mut client = ahp::Client::over(Box::new(self.dial(buffer)), &Self::url(), client_id).await;
         client.initialize(&[]).await;
         client
     }
 
-    /// One that speaks this version.
+    /// A client of this version of the Agent Host Protocol.
     pub(crate) async fn ahp_of(&self, version: &str, client_id: &str) -> ahp::Client {
         let mut client = ahp::Client::over(Box::new(self.dial(64 << 10)), &Self::url(), client_id).await;
         client.initialize_with(&[version], &[]).await.unwrap();
@@ -213,7 +213,7 @@ impl TestHost {
         client.reconnect(Box::new(self.dial(64 << 10)), &Self::url()).await
     }
 
-    /// Brings a client back on a new connection. Gives whether it got a replay.
+    /// Reconnects a client. Returns whether it got a replay.
     pub(crate) async fn bring_back(&self, client: &mut Client) -> bool {
         client.reconnect(Box::new(self.dial(64 << 10)), &Self::url()).await
     }
@@ -247,11 +247,11 @@ impl StoreHost {
         Self { host, journal, sessions, tasks, dial }
     }
 
-    /// Ends everything of the host at once, and starts another on another handle of its store.
+    /// Ends all tasks of the host at once, and starts another on another handle of its store.
     pub(crate) async fn kill_and_restart(self, config: Config, sessions: Arc<dyn SessionFs>) -> Self {
         self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
         tokio::task::yield_now().await;
-        // As a process that was killed, it does not clean up either.
+        // Like a killed process, it does not clean up either.
         std::mem::forget(self.sessions);
         Self::recovered(config, sessions, self.journal).await
     }
@@ -265,8 +265,9 @@ impl StoreHost {
     }
 }
 
-/// Waits until something holds: for a minute of the test's clock, which may run ahead of processes and files, and for half a
-/// minute of the real one.
+/// Waits until a condition holds: a minute of the test's clock, and half a minute of the real one.
+///
+/// The test's clock may run ahead of processes and files.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let (deadline, began) = (tokio::time::Instant::now() + Duration::from_secs(60), std::time::Instant::now());
     while !holds().await {

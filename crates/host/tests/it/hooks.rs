@@ -1,4 +1,4 @@
-//! Hooks: asked before a tree changes, told afterwards.
+//! Hooks: asked before a tree changes, notified afterwards.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,13 +15,13 @@ use crate::tree::{URI, entry, rows, said, say};
 
 type Answering = dyn Fn(&Value) -> Result<HookAnswer, HookError> + Send + Sync;
 
-/// Writes down what it hears, and answers as it is made to.
+/// Records its events, and answers as it is told to.
 struct RecordingHook {
     heard: Mutex<Vec<Value>>,
     answer: Box<Answering>,
-    /// Where to go after the leaf has moved, once.
+    /// The entry to navigate to after the leaf has moved, once.
     goes: Mutex<Option<String>>,
-    /// The message from which to branch off after the leaf has moved, once, and what comes of it.
+    /// The message to branch off at after the leaf has moved, once, and the result.
     branches: Mutex<Option<String>>,
     branched: Mutex<Option<BranchOutcome>>,
 }
@@ -109,7 +109,7 @@ async fn a_way_through_the_tree_is_prepared_asked_about_and_told() {
     let left = preparation["entriesToSummarize"].as_array().unwrap();
     assert_eq!((left.len(), &left[1]["id"]), (2, &json!(two)));
     assert_eq!(after, json!({"type": "session_tree", "newLeafId": one, "oldLeafId": two}));
-    // Who is there already has nobody asked.
+    // A navigation to the current position asks no hook.
     crate::tree::go(&mut client, one).await;
     assert_eq!(hook.heard().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Sessions that come from outside: nothing of them is seen before they are committed, and everything afterwards.
+//! Imported sessions: invisible before they are committed, and complete afterwards.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -81,7 +81,7 @@ async fn a_session_from_outside_is_there_once_it_is_committed_and_goes_on() {
         assert_eq!(turns[0], "good day");
         let plan = client.ask("x-grove/workspace/plan", json!({"channel": URI})).await.unwrap();
         assert_eq!(plan["text"], "# Plan");
-        // The host that is killed has it, too.
+        // A killed host has it, too.
         host.kill_and_restart(Config::default()).await;
     }
     let mut client = host.ahp("four").await;
@@ -124,7 +124,7 @@ async fn others_hear_of_a_session_from_outside() {
 async fn nothing_is_left_of_an_import_that_did_not_come_to_its_end() {
     let mut host = TestHost::start(Config::default()).await;
     let mut client = host.ahp("one").await;
-    // Given up.
+    // Discarded.
     let import = begin(&mut client, about()).await.unwrap();
     put(&mut client, import, "plan.md", 0, b"x").await.unwrap();
     assert_eq!(folders(&host).await, ["from-outside~import"]);

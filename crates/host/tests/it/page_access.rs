@@ -1,4 +1,4 @@
-//! How a page gets in: both sides prove that they know the token, and neither sends it.
+//! Page access: both sides prove that they know the token, and neither sends it.
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ async fn a_page_and_the_host_prove_to_each_other_that_they_know_the_token_and_se
     let answer = page.sign("grove page answer 1", &challenge);
     let url = format!("ws://{ADDRESS}/ws?challenge={challenge}&answer={answer}&nonce={}", page.nonce);
     let (mut socket, _) = client_async(url, host.dial()).await.unwrap();
-    // The host speaks first: whoever took its port since the proof could not say this.
+    // The host sends first: a program that took its port since the proof could not send this.
     let first = socket.next().await.unwrap().unwrap().into_text().unwrap();
     let proof = page.sign("grove socket proof 1", &challenge);
     let expected = json!({"jsonrpc": "2.0", "method": "x-grove/hostProof", "params": {"proof": proof}});
@@ -138,6 +138,6 @@ async fn proofs_are_given_for_nonces_alone_and_so_many_at_a_time() {
     };
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
     assert!(given >= 64, "{given}");
-    // Those who hold the token come in meanwhile.
+    // Clients with the token can connect meanwhile.
     host.client("a").await;
 }

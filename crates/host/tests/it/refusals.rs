@@ -1,4 +1,4 @@
-//! What a host refuses, it refuses aloud and for the true reason.
+//! Refusals: each is reported, with the true reason.
 
 use grove_core::MAX_CHATS;
 use grove_host::{Config, Limits};
@@ -109,13 +109,13 @@ async fn the_id_of_a_turn_that_only_the_log_has_is_not_given_again() {
         client = host.ahp("a").await;
         client.follow(URI).await;
     }
-    // A message that waits becomes a turn of its own id.
+    // A queued message becomes a turn of its own id.
     let queued = json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": "t2",
         "message": message("x")});
     let reason = client.rejected(&chat, queued).await;
     assert!(reason.contains("t2"), "{reason}");
     say(&mut client, &chat, "t6", "a new one").await;
-    // A fork has what its source had.
+    // A fork has the turns of its source.
     let fork =
         client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap()["session"].as_str().unwrap().to_owned();
     host.kill_and_restart(config()).await;

@@ -1,4 +1,4 @@
-//! What is served beside the protocol: a page, tickets, and the knowledge that nobody is there.
+//! The server beside the protocol: a page, tickets, idle detection and limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl Served {
         client
     }
 
-    /// How long it takes until the host is idle.
+    /// The time until the host is idle.
     async fn idle(&self, patience: Duration) -> Duration {
         let since = Instant::now();
         self.serving.idle(patience).await.unwrap();
@@ -181,18 +181,18 @@ async fn a_host_is_idle_when_nobody_used_it_for_a_while() {
     let mut client = host.client("a").await;
     client.ready_session("scripted:/s").await;
     let within = async |time| tokio::time::timeout(time, host.serving.idle(minute)).await;
-    // A client that answers no ping is gone after 90 s.
+    // A client that answers no ping is disconnected after 90 s.
     assert!(within(Duration::from_secs(85)).await.is_err(), "somebody is connected");
     client.settle().await;
 
-    // A turn goes on when nobody looks.
+    // A turn continues without subscribers.
     client.script("scripted:/s", "t", json!([{"say": "x"}, {"sleepMs": 300_000}, {"say": "y"}])).await;
     client.until(|client| client.session("scripted:/s").active_turn.is_some()).await;
     drop(client);
     let took = host.idle(minute).await;
     assert!(took >= minute * 6 && took < minute * 6 + Duration::from_secs(15), "{took:?}");
 
-    // One that waits for a person is a turn as well.
+    // A turn that waits for the user counts as well.
     let mut client = host.client("a").await;
     client.subscribe("scripted:/s").await.unwrap();
     client.script("scripted:/s", "u", json!([{"tool": {"name": "rm", "permission": "shell"}}])).await;
@@ -213,7 +213,7 @@ async fn whoever_came_and_went_between_two_looks_was_there() {
     };
     let (took, ()) = tokio::join!(host.idle(minute), visits);
     assert!(took >= minute * 6 && took < minute * 7, "{took:?}");
-    // To ask how it is, is no use.
+    // Asking for its status does not count as use.
     let asked = async {
         for _ in 0..10 {
             tokio::time::sleep(Duration::from_secs(30)).await;
@@ -257,7 +257,7 @@ async fn frames_of_both_directions_are_logged_in_their_order() {
     assert_eq!(of("2", "c2s").len(), 1);
 }
 
-/// Whether the other side has closed a pipe on which nothing was said.
+/// Says whether the other side has closed a silent pipe.
 async fn is_closed(stream: &mut DuplexStream) -> bool {
     let read = tokio::time::timeout(Duration::from_millis(100), stream.read(&mut [0; 1])).await;
     matches!(read, Ok(Ok(0) | Err(_)))
@@ -271,7 +271,7 @@ async fn strangers_who_say_nothing_keep_nobody_out_and_give_way_to_the_next() {
     let mut client = host.client("a").await;
     client.ready_session("scripted:/s").await;
     assert!(is_closed(&mut silent[0]).await && !is_closed(&mut silent[49]).await);
-    // Who came in stays, whoever knocks; and who wastes a place is told so.
+    // Authenticated connections stay, however many others come; and one that wastes a slot is told so.
     silent.extend((0..50).map(|_| host.dial()));
     client.run_script("scripted:/s", "t", json!([{"say": "hello"}])).await;
     let _second = host.client("b").await;
@@ -342,7 +342,7 @@ async fn a_request_whose_end_is_not_certain_is_refused_and_its_connection_closed
             assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{line} {headers:?}: {answer}");
         }
     }
-    // An ordinary body is taken.
+    // An ordinary body is accepted.
     let answer = host.http("POST /ticket", &[&format!("Authorization: Bearer {TOKEN}"), "Content-Length: 0"]).await;
     assert_eq!(answer.status, 200);
 }
@@ -364,7 +364,7 @@ async fn raw_socket(host: &Served, buffer: usize) -> DuplexStream {
     near
 }
 
-/// A frame as a client sends it, masked with nothing.
+/// A client's frame, masked with zeros.
 fn client_frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![0x80 | opcode];
     match payload.len() {
@@ -406,7 +406,7 @@ async fn a_client_that_never_reads_is_dropped_however_much_it_says() {
         assert!(gone.is_ok(), "opcode {opcode}: it is still there after {:?}", since.elapsed());
         assert!(since.elapsed() < Duration::from_secs(120), "{:?}", since.elapsed());
     }
-    // Nobody is left who came in.
+    // No authenticated connection is left.
     tokio::time::timeout(Duration::from_secs(10), host.serving.drained()).await.unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! A slow client costs only itself.
+//! A slow client slows down only itself.
 
 use grove_host::{Config, Limits};
 use grove_testkit::{Client, ConnectionEnd};
@@ -13,7 +13,7 @@ fn config(limits: Limits) -> Config {
     Config { limits, ..Config::default() }
 }
 
-/// A client whose pipe is nearly closed: what it does not read fills the host's queue at once.
+/// A client with a tiny pipe: unread messages fill the host's queue at once.
 async fn narrow_client(host: &TestHost, id: &str) -> Client {
     let mut client = Client::over(Box::new(host.dial(1_024)), &TestHost::url(), id).await;
     client.initialize(&[]).await;
@@ -67,7 +67,7 @@ async fn past_the_bound_the_connection_is_closed_and_reconnecting_brings_everyth
 
 #[tokio::test(start_paused = true)]
 async fn a_single_endless_delta_is_bounded_too() {
-    // The prompt's own echo is as long as the text; both together are more than the queue takes.
+    // The prompt's own echo is as long as the text; both together exceed the queue.
     let host = TestHost::start(config(Limits { queue_bytes: 256 << 10, ..Limits::default() })).await;
     let mut quick = host.client("quick").await;
     quick.ready_session(URI).await;
@@ -85,7 +85,7 @@ async fn a_client_that_does_not_read_its_answers_waits_with_its_questions() {
     let mut client = narrow_client(&host, "flood").await;
     client.create_session(URI).await.unwrap();
     client.subscribe(URI).await.unwrap();
-    // More questions than fit anywhere: were they all answered into the queue, it would overflow and close.
+    // More requests than fit anywhere: if all answers went into the queue, it would overflow and close.
     let (asked, answered) = (500u64, std::cell::Cell::new(0u64));
     for id in 0..asked {
         let frame = grove_wire::jsonrpc::request(&(1_000 + id).into(), "listSessions", &json!({})).unwrap();
@@ -114,7 +114,7 @@ async fn a_connection_that_shows_no_life_is_closed() {
     }
     client.settle().await;
     assert_eq!(host.host.status().await.unwrap().connections, 1);
-    // One that does not read does not, and goes.
+    // One that does not read does not, and is disconnected.
     tokio::time::sleep(std::time::Duration::from_secs(200)).await;
     assert_eq!(host.host.status().await.unwrap().connections, 0);
 }

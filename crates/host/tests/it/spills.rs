@@ -1,4 +1,4 @@
-//! What is too large: results for agents, and messages of people.
+//! Large data: results for agents, and messages of users.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,12 +32,12 @@ fn kept() -> Config {
     Config { temp_files: TempFilePolicy::Kept, ..config() }
 }
 
-/// So many characters that tell their place.
+/// So many characters that tell their position.
 fn long(bytes: usize) -> String {
     (0..).flat_map(|number: usize| format!("{number},").into_bytes()).take(bytes).map(char::from).collect()
 }
 
-/// Runs a turn in which a client gives a result; gives what the agent said of it.
+/// Runs a turn in which a client gives a result; returns the agent's text about it.
 async fn result_of(client: &mut Client, turn: &str, text: &str, more: &[Value]) -> String {
     let tools = json!([{"name": "look"}]);
     let active = json!({"clientId": "owner", "tools": tools});
@@ -57,7 +57,7 @@ async fn result_of(client: &mut Client, turn: &str, text: &str, more: &[Value]) 
     markdown(&client.active(CHAT).response_parts)
 }
 
-/// The path that a notice names.
+/// The path in a notice.
 fn named(notice: &str) -> PathBuf {
     let (_, rest) = notice.split_once("All of it is in ").unwrap_or_else(|| panic!("{notice}"));
     rest.split_once(';').unwrap().0.into()
@@ -198,7 +198,7 @@ async fn what_a_message_carries_is_a_file_where_it_is_too_large() {
     assert!(reason.contains("odd") && reason.contains("base64"), "{reason}");
 }
 
-/// An agent that says which pictures it sees.
+/// An agent that names the pictures that it sees.
 struct Onlooker;
 
 #[async_trait]
@@ -271,7 +271,7 @@ async fn a_message_that_is_refused_leaves_no_file() {
     owner.ready_session(URI).await;
     owner.run_script(CHAT, "t", json!([])).await;
     let files = async || host.sessions.readdir("s/files").await.unwrap_or_default();
-    // The turn is there already,
+    // The turn exists already,
     owner.rejected(CHAT, turn_started("t", &long(2_000))).await;
     assert_eq!(files().await, Vec::<String>::new());
     // or it cannot be written.
@@ -328,7 +328,7 @@ async fn what_a_killed_host_left_goes_at_the_next_start_unless_it_is_still_neede
     let file = named(&result_of(&mut owner, "t", &long(5_000), &[json!({"ask": "go on?"})]).await);
     owner.until(|owner| owner.session(URI).input_needed.is_some()).await;
 
-    // The turn goes on, and the agent may look at it.
+    // The turn continues, and the agent may read it.
     let host = host.kill_and_restart(config(), store()).await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), long(5_000));
     let mut owner = host.ahp("owner").await;
@@ -371,7 +371,7 @@ async fn the_messages_of_a_fork_name_its_own_files_wherever_the_host_is_killed()
         let started = json!({"type": "chat/turnStarted", "turnId": "t", "message": message, "startedAt": "2026-01-01T00:00:00.000Z"});
         client.dispatch(CHAT, started).await;
         let source = client.turn_end(CHAT, "t").await;
-        // What is not exactly such a path stays, and so does what an agent said.
+        // Text that is not exactly such a path stays, and so does the agent's text.
         let others = "/s/files/paste-1.txt.bak /s/files/notes.md /s1/files/paste-1.txt";
         client.run_script(CHAT, "u", json!([{"say": format!("/s/files/paste-1.txt {others}")}])).await;
         host.gate.close_behind(steps);

@@ -1,4 +1,4 @@
-//! A provider in the test's own process that keeps sessions in memory, writes down what it was asked, and can fail.
+//! A storage client in the test's own process that keeps sessions in memory, records its calls, and can fail.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use grove_fs::{Conventions, MemoryFs, SessionFs, StorageClient};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// What is wrong with a provider.
+/// The fault of a storage client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fault {
     #[default]
@@ -23,21 +23,21 @@ pub(crate) enum Fault {
     Refusals,
     /// Appends are done, and answered with an error.
     DoneButFailed,
-    /// The connection is gone when something is appended, before it is done.
+    /// The connection breaks at an append, before it is done.
     Lost,
     /// Changes are never answered.
     Hangs,
-    /// The call of this number, from when it was set on, fails in this way; it and no other.
+    /// The call of this number, counted from when it was set, fails in this way; no other does.
     Once(usize, Failure),
 }
 
-/// How one call fails.
+/// The failure of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     NotDone,
     /// It is done, and the answer is an error.
     Done,
-    /// It is done, and the connection gone before the answer.
+    /// It is done, and the connection breaks before the answer.
     DoneAndLost,
     /// It is done, and never answered.
     DoneAndSilent,
@@ -50,7 +50,7 @@ pub(crate) enum Failure {
 pub(crate) struct RecordedCall {
     pub(crate) method: String,
     pub(crate) params: Value,
-    /// When it was answered.
+    /// The time of its answer.
     pub(crate) at: Instant,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct FaultyStorageClient {
     files: Mutex<HashMap<String, MemoryFs>>,
     asked: Mutex<Vec<RecordedCall>>,
     fault: Mutex<Fault>,
-    /// How the next append fails.
+    /// The failure of the next append.
     next_append: Mutex<Option<Failure>>,
 }
 
@@ -85,14 +85,14 @@ impl FaultyStorageClient {
         })
     }
 
-    /// Answers for a session from now on, with the files that it had.
+    /// Serves a session from now on, with its earlier files.
     pub(crate) fn open(&self, session: &str) -> MemoryFs {
         let files = self.files.lock().unwrap().entry(session.to_owned()).or_default().clone();
         self.provider.begin(session, Some(Arc::new(files.clone()))).unwrap();
         files
     }
 
-    /// Answers for a session no longer.
+    /// Stops serving a session.
     pub(crate) fn close(&self, session: &str) {
         self.provider.remove(session);
     }

@@ -18,7 +18,7 @@ use crate::harness::until;
 
 const STORES: [&str; 3] = ["local", "memory", "provider"];
 
-/// Calls that a provider in this process answers.
+/// Calls that a storage client in this process answers.
 #[derive(Debug)]
 struct InProcess(StorageClient);
 
@@ -106,7 +106,7 @@ impl StoreFolder {
         self.client.follow(&uri).await;
         let mut folders = Vec::new();
         for chat in self.client.session(&uri).chats.clone() {
-            // Who looks waits for the copy.
+            // Readers wait for the copy.
             self.client.ask("x-grove/tree", json!({"channel": chat.resource})).await.unwrap();
             folders.push(format!("chats/{}", chat.resource.rsplit('/').next().unwrap()));
         }
@@ -114,8 +114,9 @@ impl StoreFolder {
         folders
     }
 
-    /// A session with everything: chats, checkpoints, plan, files, a database, something pasted, something stored. Gives
-    /// the message in the middle of it.
+    /// Creates a session with everything: chats, checkpoints, plan, files, a database, a paste, a stored body.
+    ///
+    /// Returns the message in the middle of it.
     async fn full_session(&mut self, store: &str, session: &str) -> Value {
         let uri = format!("scripted:/{session}");
         self.client.ask("createSession", json!({"channel": uri, "config": {"grove.store": store}})).await.unwrap();
@@ -158,7 +159,7 @@ impl StoreFolder {
         boundary.unwrap()["id"].clone()
     }
 
-    /// Whether a fork has every file of its source, each the same but for what must differ.
+    /// Checks that a fork has every file of its source, each the same except for what must differ.
     async fn must_be_forked(&mut self, (from, source): (&str, &str), (to, fork): (&str, &str), before: &Snapshot) {
         let what = format!("{source} from {from} to {to}");
         let chats: Vec<(String, String)> = before.chats.iter().cloned().zip(self.chats(fork).await).collect();
@@ -180,7 +181,7 @@ impl StoreFolder {
                 assert_eq!(header["id"], fork, "{what}: {name}");
                 let own = mine[theirs.len()..].iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
                 let own: Vec<String> = own.map(|line| line["type"].as_str().unwrap().to_owned()).collect();
-                // Where it comes from, and its name.
+                // Its origin, and its name.
                 let expected: &[&str] = if name == "events.jsonl" { &["custom", "session_info"] } else { &[] };
                 assert_eq!(own, expected, "{what}: {name}");
             } else if name == "workspace.yaml" {
@@ -195,7 +196,7 @@ impl StoreFolder {
             }
         }
         assert_eq!(copied.keys().collect::<Vec<_>>(), Vec::<&String>::new(), "{what}: more than there was");
-        // The source is told of it, too, before anything else is asked of it.
+        // The source's log has it, too, before any later request.
         let log = format!("{source}/events.jsonl");
         until("the source is told", async || self.fs(from).read_text(&log).await.unwrap().contains(fork)).await;
     }
@@ -244,7 +245,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What of a manifest is the same in a fork.
+/// The part of a manifest that is the same in a fork.
 fn about(manifest: &[u8]) -> Vec<String> {
     let own = ["id:", "name:", "user_named:", "fork_count:", "created_at:", "updated_at:"];
     let lines = text(manifest);
@@ -313,7 +314,7 @@ async fn bounded_forks_on_each_store_have_what_was_there_and_go_on_to_each() {
         let pasted = before.names("files/paste-");
         let mut expected = vec![first, "checkpoints/index.md", before.names("content/")[0], "events.jsonl"];
         expected.push("files/a/early.md");
-        // What was pasted in other chats was there, too.
+        // Pastes in other chats existed, too.
         expected.extend(&pasted[..3]);
         expected.extend(["plan-history.jsonl", "plan.md", "research/early.bin"]);
         expected.extend(Some("session.db").filter(|_| from == "local"));

@@ -1,4 +1,4 @@
-//! Sessions in several stores: where new ones lie, what of them is there after a restart, forks and moves between two.
+//! Sessions in several stores: the store of new ones, restarts, forks and moves between two.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn said(client: &Client, chat: &str) -> Vec<String> {
     client.chat(chat).turns.iter().map(|turn| markdown(&turn.response_parts)).collect()
 }
 
-/// A session in a store, with two turns, one of them with a body of its own.
+/// Creates a session in a store, with two turns, one of them with a body of its own.
 async fn session_in(host: &TestHost, client: &mut Client, store: &str) -> String {
     client.ask("createSession", json!({"channel": URI, "config": {"grove.store": store}})).await.unwrap();
     let chat = client.follow(URI).await;
@@ -50,7 +50,7 @@ async fn migrate(client: &mut Client, store: &str) -> Result<Value, grove_wire::
     client.ask("x-grove/migrate", json!({"channel": URI, "store": store})).await
 }
 
-/// In which of the two kept stores there is anything of the session.
+/// The kept stores that contain anything of the session.
 async fn lies_in(host: &TestHost) -> Vec<&'static str> {
     let mut stores = Vec::new();
     for (name, fs) in [("local", &host.sessions), ("other", &host.other)] {
@@ -64,7 +64,7 @@ async fn lies_in(host: &TestHost) -> Vec<&'static str> {
     stores
 }
 
-/// The session's content is there, and it goes on.
+/// Checks that the session's content is there, and that it continues.
 async fn goes_on(client: &mut Client, expected: &[&str]) {
     let chat = client.follow(URI).await;
     assert_eq!(said(client, &chat), expected);
@@ -181,7 +181,7 @@ async fn a_fork_lies_in_the_store_that_was_asked_for_else_beside_its_source() {
             let log = files.read_text(&format!("{id}/events.jsonl")).await.unwrap();
             assert!(log.contains("one") && log.contains("three"), "{from} to {to}");
             assert_eq!(files.readdir(&format!("{id}/content")).await.unwrap().len(), 1);
-            // Its source may go.
+            // Its source may be disposed.
             client.ask("disposeSession", json!({"channel": URI})).await.unwrap();
             host.kill_and_restart(Config::default()).await;
             let mut late = host.ahp("late").await;
@@ -227,7 +227,7 @@ async fn a_session_that_goes_to_another_store_is_the_same_and_lies_there_alone()
         if from != "memory" {
             assert_eq!(files(&host, to).read_text("s/files/notes/x.md").await.unwrap(), "a file of the agent's");
         }
-        // Who is there already stays there.
+        // A move to the current store does nothing.
         assert_eq!(migrate(&mut client, to).await.unwrap(), json!({"store": to, "files": 0, "bytes": 0}));
         // Clients see no difference.
         client.must_agree(&chat).await;
@@ -262,7 +262,7 @@ async fn a_move_that_is_cut_off_anywhere_leaves_one_session_the_old_or_the_new_o
         let mut late = host.ahp("late").await;
         goes_on(&mut late, &["one", ""]).await;
         assert_eq!(files(&host, store[0]).read_text("s/files/x.md").await.unwrap(), "x");
-        // It can go again, wherever it was left.
+        // It can move again, wherever it was left.
         for to in ["other", "local", "other"] {
             migrate(&mut late, to).await.unwrap();
             assert_eq!(lies_in(&host).await, [to], "killed behind {steps} changes");
@@ -276,7 +276,7 @@ async fn a_move_that_is_cut_off_anywhere_leaves_one_session_the_old_or_the_new_o
             break;
         }
     }
-    // First it stays, from some moment on it goes.
+    // First it stays, from some moment on it moves.
     assert!(outcomes.len() > 8 && outcomes.is_sorted() && outcomes[0] == "local", "{outcomes:?}");
 }
 
@@ -328,7 +328,7 @@ async fn what_has_the_id_of_a_session_in_its_new_store_is_set_aside() {
     assert!(!host.sessions.exists("s").await.unwrap());
 }
 
-/// A host on these stores, and what it says at its start.
+/// A host on these stores, and the damage that it reports at its start.
 async fn host_on(stores: Stores, journal: &[u8]) -> (Host, Vec<String>) {
     let env = Env { stores, ..Env::in_memory() };
     let recovered =
@@ -370,7 +370,7 @@ async fn a_store_that_cannot_be_reached_costs_its_own_sessions_and_nothing_else(
     assert_eq!(damage.len(), 1, "{damage:?}");
     assert!(damage[0].contains("the store other cannot be reached"), "{damage:?}");
     assert_eq!(other_host.status().await.unwrap().sessions, 1);
-    // Nothing is made beside it.
+    // Nothing is created in its place.
     let wanted = grove_host::CreateSession {
         uri: "scripted:/new".into(),
         provider: None,
@@ -395,7 +395,7 @@ async fn what_the_journal_has_of_a_session_out_of_reach_is_there_when_its_store_
     let journal = host.journal.bytes.lock().unwrap().clone();
     let unmounted = Arc::new(LocalFs::new(folder.path().join("unmounted")));
     let stores = Stores::new(Arc::new(host.sessions.clone())).with(&"other".into(), unmounted).unwrap();
-    // A host that keeps little for replay lets go of whatever it can, and not of this.
+    // A host with a short replay releases everything it can, and not this.
     let limits = Limits { replay_actions: 1, ..Limits::default() };
     let kept = MemoryJournal { bytes: Arc::new(Mutex::new(journal)), ..MemoryJournal::default() };
     let recovered = recover(JournalContents::from_bytes(&kept.bytes.lock().unwrap()), &stores, &limits);
@@ -443,7 +443,7 @@ async fn a_folder_that_was_written_for_another_store_is_left_alone() {
     let host = TestHost::start(Config::default()).await;
     let mut client = host.ahp("a").await;
     session_in(&host, &mut client, "local").await;
-    // Somebody's backup, configured as a store.
+    // A backup, configured as a store.
     for name in ["session.json", "events.jsonl"] {
         let bytes = host.sessions.read_file(&format!("s/{name}")).await.unwrap();
         host.other.write_file(&format!("s/{name}"), &bytes).await.unwrap();

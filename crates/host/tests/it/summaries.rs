@@ -1,4 +1,4 @@
-//! Summaries: of a branch that is left, of another that is brought here, of what is older than what is kept.
+//! Summaries: of an abandoned branch, of a merged branch, and of the older part of a conversation.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::harness::TestHost;
 use crate::tree::{URI, entry, rows, said, say};
 
-/// An agent that repeats what it is told, and has no model to summarize with.
+/// An agent that repeats its prompt, and has no model to summarize with.
 struct Parrot;
 
 struct ParrotSession;
@@ -42,7 +42,7 @@ impl AgentSession for ParrotSession {
     async fn cancel(&self, _turn: &TurnId) {}
 }
 
-/// An agent that remembers nothing. What it was told of the conversation last is kept here.
+/// An agent that remembers nothing. The conversation that it was told last is kept here.
 #[derive(Clone, Default)]
 struct Forgetful(Arc<Mutex<String>>);
 
@@ -138,7 +138,7 @@ async fn an_aborted_summary_changes_nothing() {
     let before = lines(&mut client).await;
     let hang = "script:[{\"hang\": true}]";
     let params = json!({"channel": URI, "entry": one, "summarize": true, "instructions": hang});
-    // Both on one connection: what takes long does not hold up what comes behind it.
+    // Both on one connection: a slow request does not hold up later ones.
     client.send(json!({"jsonrpc": "2.0", "id": 901, "method": "x-grove/navigate", "params": params}).to_string()).await;
     client.until(|client| client.chat(&chat).activity.is_some()).await;
     let busy = client.ask("x-grove/compact", json!({"channel": URI})).await.unwrap_err();
@@ -345,7 +345,7 @@ async fn an_agent_is_told_the_summaries_in_place_of_what_they_stand_for() {
     client.ask("x-grove/merge", merged).await.unwrap();
     let told = say(&mut client, "eggs").await;
     assert!(told.contains("in short of what was left") && told.contains("in short of all"), "{told}");
-    // A session that branches off takes its summaries along.
+    // A session that branches off has its summaries, too.
     let eggs = client.ask("x-grove/tree", json!({"channel": uri, "filter": "user-only"})).await.unwrap();
     let eggs = eggs["rows"].as_array().unwrap().iter().find(|row| row["text"] == "eggs").unwrap()["id"].clone();
     let branched = client.ask("x-grove/branch", json!({"channel": uri, "entry": eggs})).await.unwrap();
@@ -373,12 +373,12 @@ async fn a_slow_request_in_a_batch_holds_up_neither_its_connection_nor_what_stre
     ] {
         client.send(batch.to_string()).await;
         if with_snapshot {
-            // A snapshot has its place before the events that follow it, so it does not wait for the summary.
+            // A snapshot has a fixed position before the events that follow it, so it does not wait for the summary.
             let ids = batch_ids(&mut client).await;
             assert_eq!(ids, [json!(802), json!(803)]);
         }
         client.until(|client| client.chat(&chat).activity.is_some()).await;
-        // What is asked behind the batch is answered, and what happens is told.
+        // Requests after the batch are answered, and events are sent.
         client.barrier().await;
         client.send(request(804, "x-grove/abort", json!({"channel": URI})).to_string()).await;
         let ids = batch_and_answer(&mut client, 804).await;
@@ -404,7 +404,7 @@ async fn batch_and_answer(client: &mut Client, id: u64) -> Vec<Value> {
     }
 }
 
-/// The ids of the next batch of answers. Everything else on the way is taken.
+/// The ids of the next batch of answers. Everything before it is skipped.
 async fn batch_ids(client: &mut Client) -> Vec<Value> {
     loop {
         let text = client.frame().await.unwrap();

@@ -1,4 +1,4 @@
-//! Agents that work on without the host, and what such agents bring with them.
+//! Agents that survive the host, and the special cases that such agents bring.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::harness::{TestHost, until};
 
 const URI: &str = "tape:/s";
 
-/// An agent whose words are on a tape that goes on whoever listens: what it says next is a matter of the mark alone.
+/// An agent whose reports are on a tape that plays without listeners: the cursor alone decides which comes next.
 #[derive(Clone, Default)]
 struct Tape(Arc<TapeInner>);
 
@@ -35,7 +35,7 @@ struct TapeInner {
 #[derive(Clone)]
 enum Frame {
     Say(&'static str),
-    /// Asks for leave to run a command.
+    /// Requests permission to run a command.
     Ask(&'static str),
     Settings,
     End,
@@ -191,7 +191,7 @@ async fn a_turn_that_outlasts_the_host_is_told_once_and_whole_wherever_the_host_
         for (n, word) in words.into_iter().enumerate() {
             tape.record(Frame::Say(word));
             if n == kill_after {
-                // With and without time for it to be heard.
+                // With and without time for it to be received.
                 for _ in 0..n {
                     tokio::task::yield_now().await;
                 }
@@ -228,7 +228,7 @@ async fn a_question_from_before_the_kill_is_asked_once_and_its_answer_arrives() 
     client.until(|client| permission(client).is_none()).await;
     tape.record(Frame::Say("ran"));
     client.until(|client| text(client) == "ran").await;
-    // The answer may not have reached the agent, so it is given again: its place in the frames tells it apart.
+    // The answer may not have reached the agent, so it is sent again: its position in the frames identifies it.
     assert_eq!(*tape.0.verdicts.lock().unwrap(), [None]);
     host.kill_and_restart(Config::default()).await;
     host.bring_back(&mut client).await;
@@ -290,7 +290,7 @@ async fn the_time_that_a_person_takes_to_answer_is_no_silence() {
     client.start_turn(URI, "t1", "go").await;
     tape.record(Frame::Ask("ls"));
     client.until(|client| permission(client).is_some()).await;
-    // It is looked at after half a second and after two more: the answer comes just before, and the agent works on.
+    // It is checked after half a second and after two more: the answer comes just before, and the agent continues.
     tokio::time::sleep(Duration::from_millis(2_200)).await;
     let request = permission(&client).unwrap();
     client

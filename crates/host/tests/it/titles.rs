@@ -1,4 +1,4 @@
-//! Titles: normalised however they arrive, and a log that takes them without damage.
+//! Titles: normalized wherever they come from, and a log that accepts them without damage.
 
 use grove_fs::SessionFs;
 use grove_host::Config;
@@ -18,7 +18,7 @@ async fn rename(client: &mut Client, title: &str) -> Value {
     client.ask("x-grove/rename", json!({"channel": URI, "title": title})).await.unwrap()
 }
 
-/// What is wrong in the log.
+/// The damage in the log.
 async fn damage(host: &TestHost) -> Vec<String> {
     let log = grove_tree::open(log(host).await.into_bytes(), &mut || unreachable!()).unwrap();
     log.index().damage().iter().map(|damage| damage.message.clone()).collect()
@@ -107,7 +107,7 @@ async fn a_session_is_called_by_its_first_prompt_until_somebody_names_it() {
     assert_eq!(client.session(URI).title, "By the agent at last");
 }
 
-/// A data folder as earlier versions left it, after a title with a blank at its end and some looks at the tree.
+/// A data folder as earlier versions left it, after a title with a blank at its end and some reads of the tree.
 #[tokio::test(start_paused = true)]
 async fn a_log_that_an_earlier_version_damaged_opens_with_all_its_turns() {
     let mut host = TestHost::start(Config::default()).await;

@@ -1,4 +1,4 @@
-//! A session's tree over the wire: looking at it, moving in it, naming what is in it.
+//! A session's tree over the wire: reading it, navigating it, labelling its entries.
 
 use grove_host::Config;
 use grove_testkit::ahp::{Client, ReconnectOutcome, markdown};
@@ -19,7 +19,7 @@ pub(crate) async fn rows(client: &mut Client, params: Value) -> Vec<Value> {
     client.ask("x-grove/tree", all).await.unwrap()["rows"].as_array().unwrap().clone()
 }
 
-/// The id of the answer that says this: the prompt, being a script, says it as well.
+/// The id of the answer with this text: the prompt, being a script, contains it as well.
 pub(crate) async fn entry(client: &mut Client, text: &str) -> String {
     let found = rows(client, json!({"search": text})).await;
     let row = found.iter().find(|row| row["role"] == "assistant" && row["text"] == text);
@@ -65,7 +65,7 @@ async fn moving_the_leaf_shows_other_turns_and_loses_none() {
         say(&mut client, &chat, turn, text).await;
     }
     let end = entry(&mut client, "three").await;
-    // A message is taken back, to be said anew.
+    // Going to a user message returns its text, to be rephrased.
     let second = rows(&mut client, json!({"filter": "user-only"})).await[1]["id"].clone();
     let gone = go(&mut client, second).await;
     assert_eq!(gone["moved"], true);
@@ -107,7 +107,7 @@ async fn where_the_leaf_is_survives_a_kill() {
     host.bring_back_ahp(&mut client).await;
     assert_eq!(said(&client, &chat), ["one", "three"]);
     client.must_agree(&chat).await;
-    // What is in the log alone is the same.
+    // The log alone gives the same.
     let mut late = host.ahp("late").await;
     late.follow(URI).await;
     assert_eq!(said(&late, &chat), ["one", "three"]);
@@ -153,7 +153,7 @@ async fn a_version_1_client_hears_the_answer_to_its_own_navigate_before_it_is_cl
     old.turn_end(URI, "t2").await;
     let tree: Value = old.call("x-grove/tree", json!({"session": URI, "filter": "user-only"})).await.unwrap();
     let second = tree["rows"][1]["id"].clone();
-    // It answers, whether it is asked by itself or in a batch, and only then closes.
+    // It answers, alone or in a batch, and only then closes.
     let went: Value = old.call("x-grove/navigate", json!({"session": URI, "entry": second})).await.unwrap();
     assert_eq!((&went["moved"], &went["attachments"]), (&json!(true), &attachments), "{went}");
     assert!(went["text"].as_str().unwrap().contains("two"), "{went}");
@@ -161,7 +161,7 @@ async fn a_version_1_client_hears_the_answer_to_its_own_navigate_before_it_is_cl
     assert!(matches!(ended, ConnectionEnd::Closed { code: 4009, .. }), "{ended:?}");
     assert!(!host.bring_back(&mut old).await, "snapshots, not a replay");
     assert_eq!(old.session(URI).turns.len(), 1);
-    // What was given to begin with is a prompt that the host takes.
+    // The host accepts the prefill as a prompt.
     let seq = old.dispatch(prompt("t3", &went["attachments"])).await;
     assert_eq!(old.answer_to(seq).await.rejection_reason, None);
     old.turn_end(URI, "t3").await;
@@ -222,7 +222,7 @@ async fn a_label_names_an_entry_until_it_is_taken_away() {
     say(&mut client, &chat, "t1", "one").await;
     let one = entry(&mut client, "one").await;
     let label = |label: Value| json!({"channel": URI, "entry": one, "label": label});
-    // A name may be given while a turn runs: it stands behind what is over.
+    // A label may be set while a turn runs: it comes after the finished entries.
     client.script(&chat, "t2", json!([{"ask": "go on?"}, {"say": "two"}])).await;
     client
         .until(|client| client.chat(&chat).active_turn.as_ref().is_some_and(|turn| !turn.response_parts.is_empty()))
@@ -352,7 +352,7 @@ async fn a_message_that_is_taken_back_comes_with_its_attachments() {
     assert_eq!(nowhere.code, -32602, "who means no entry goes there, and does not branch off");
 }
 
-/// Changes the model as a client of version 1 does, and gives back which one the session has then.
+/// Changes the model as a client of version 1 does, and returns the session's model then.
 async fn choose_model(host: &TestHost, model: Option<&str>) -> Option<String> {
     let mut old: V1 = host.client("chooser").await;
     old.subscribe(URI).await.unwrap();

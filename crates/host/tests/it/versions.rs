@@ -1,4 +1,4 @@
-//! A test-only version 2: what a host does when its newest version is not the only one.
+//! A test-only version 2: the behaviour of a host whose newest version is not the only one.
 //!
 //! In this world version 2 introduced `session/reasoning`, `notify/sessionRemoved` and the capability `reasoning`.
 

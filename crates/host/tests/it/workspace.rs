@@ -1,4 +1,4 @@
-//! What a session has beside its conversation: over the wire, after a restart, and in a fork.
+//! The workspace of a session: over the wire, after a restart, and in a fork.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn meta(client: &Client) -> Value {
     meta.get("workspace").cloned().unwrap_or_default()
 }
 
-/// Every file in a session's folder but its log and what follows from it.
+/// Every file in a session's folder except its log and the files derived from it.
 async fn artifacts(files: &MemoryFs, session: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![session.to_owned()];
@@ -88,7 +88,7 @@ async fn every_session_has_a_manifest_that_is_kept_true() {
         host.sessions.read_text("s/workspace.yaml").await.unwrap().contains("By hand")
     })
     .await;
-    // What others write there stays.
+    // Other programs' members stay.
     let text = host.sessions.read_text("s/workspace.yaml").await.unwrap();
     host.sessions.write_text("s/workspace.yaml", &format!("{text}theirs: 1\n")).await.unwrap();
     host.kill_and_restart(Config::default()).await;
@@ -233,7 +233,7 @@ async fn a_compaction_writes_a_checkpoint_that_is_listed_on_its_branch_alone() {
     client.until(|client| meta(client)["checkpoints"] == 1).await;
     assert_eq!(ask(&mut client, "manifest", json!({})).await["summaryCount"], 1);
 
-    // Whoever goes back to before it has none, and the file stays.
+    // Moving back before it removes it from the list, and the file stays.
     go(&mut client, two).await;
     client.until(|client| meta(client).is_null()).await;
     assert_eq!(ask(&mut client, "checkpoints", json!({})).await, json!({"checkpoints": []}));
@@ -264,7 +264,7 @@ async fn a_checkpoint_that_cannot_be_written_is_no_reason_not_to_compact() {
     assert_eq!(line["details"]["checkpointPath"], Value::Null, "{line}");
 }
 
-/// A session with everything, and what came after its second turn.
+/// Creates a session with everything, and returns what came after its second turn.
 async fn full(host: &TestHost) -> (Client, String) {
     let mut client = host.ahp("a").await;
     let chat = client.ready_session(URI).await;
@@ -286,7 +286,7 @@ async fn full(host: &TestHost) -> (Client, String) {
     (client, chat)
 }
 
-/// Waits until a fork has come to rest.
+/// Waits until a fork is complete and written.
 async fn at_rest(host: &TestHost, client: &mut Client, fork: &Value) -> String {
     let id = id_of(fork);
     let chat = client.follow(fork.as_str().unwrap()).await;
@@ -320,7 +320,7 @@ async fn a_fork_has_everything_that_stands_beside_the_log() {
         assert!(manifest.contains(line), "{line} in {manifest}");
     }
     assert!(!manifest.contains("mc_"), "{manifest}");
-    // The log names the fork's own checkpoints, and tells where it comes from.
+    // The log names the fork's own checkpoints, and its origin.
     let lines = log_lines(&host.sessions, &id).await;
     let paths: Vec<&str> = lines.iter().filter_map(|line| line["details"]["checkpointPath"].as_str()).collect();
     assert_eq!(paths.len(), 2);
@@ -335,7 +335,7 @@ async fn a_fork_has_everything_that_stands_beside_the_log() {
     let told = entries["entries"].as_array().unwrap().iter().filter(|line| line["customType"] == "grove.info");
     assert_eq!(told.map(|line| line["data"]["into"]["session"].clone()).collect::<Vec<_>>(), [json!(id)]);
     assert_eq!(ask(&mut client, "manifest", json!({})).await["forkCount"], 1);
-    // Clients of the fork know what it has, also after a restart.
+    // Clients of the fork see its workspace, also after a restart.
     let known = |client: &Client| client.session(forked["session"].as_str().unwrap()).meta.clone().unwrap_or_default();
     client.until(|client| known(client).get("workspace").is_some_and(|known| known["checkpoints"] == 2)).await;
     host.kill_and_restart(small()).await;
@@ -386,19 +386,19 @@ async fn a_branch_has_what_there_was_when_its_message_was_said() {
     assert_eq!(info["data"]["leftOut"].as_array().unwrap().len(), 3, "the second checkpoint, and two files: {info}");
     assert_eq!(info["data"]["asOfNow"], Value::Null, "{info}");
 
-    // The plan is the one of that moment, and what was written since is not told.
+    // The plan is the one of that moment, and later versions are not mentioned.
     std::thread::sleep(Duration::from_millis(20));
     ask(&mut client, "setPlan", json!({"text": "another plan"})).await;
     let (files, info) = branch(&host, &mut client, &fourth).await;
     assert_eq!((files["plan.md"].as_str(), &info["asOfNow"]), ("the plan", &Value::Null), "{info}");
     assert!(files.contains_key("files/late.md"), "it was there before that message");
-    // Where nobody knows, it is as of now, and marked.
+    // If the history is missing, it is the current one, and marked.
     host.sessions.rm("s/plan-history.jsonl", grove_fs::Removal::One).await.unwrap();
     let (files, info) = branch(&host, &mut client, &fourth).await;
     assert_eq!((files["plan.md"].as_str(), &info["asOfNow"]), ("another plan", &json!(["plan.md"])), "{info}");
 }
 
-/// Makes a branch before a message, and gives what stands beside its log and what that says of it.
+/// Branches off before a message, and returns the artifacts and what the log says about them.
 async fn branch(host: &TestHost, client: &mut Client, entry: &Value) -> (BTreeMap<String, String>, Value) {
     let branched = client.ask("x-grove/branch", json!({"channel": URI, "entry": entry})).await.unwrap();
     let id = at_rest(host, client, &branched["session"]).await;
@@ -418,7 +418,7 @@ async fn the_plan_of_a_branch_is_that_of_its_message_whoever_wrote_it() {
     until_there(&host.sessions, "s/session.json").await;
     assert!(!host.sessions.exists("s/plan-history.jsonl").await.unwrap(), "a session without a plan writes nothing");
     pause();
-    // An agent writes it in its turn, a person before the next one, a client later, and somebody takes it away.
+    // An agent writes it in its turn, the user before the next one, a client later, and then it is deleted.
     client.script(&chat, "t1", json!([{"hang": true}])).await;
     client.until(|client| client.chat(&chat).active_turn.is_some()).await;
     pause();
@@ -465,7 +465,7 @@ async fn the_plan_of_a_branch_is_that_of_its_message_whoever_wrote_it() {
         let history = files.get("plan-history.jsonl").cloned().unwrap_or_default();
         assert!(!history.contains("now"), "what came later is nowhere in it: {history}");
     }
-    // What a whole fork has goes on from there.
+    // A whole fork's history continues from there.
     let forked = client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap();
     let id = at_rest(&host, &mut client, &forked["session"]).await;
     let files = artifacts(&host.sessions, &id).await;
