@@ -42,22 +42,22 @@ pub enum ClientStorageError {
 pub enum ResumeError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("there is no session {0}: its provider has neither a session.json nor an events.jsonl of it")]
+    #[error("there is no session {0}: its storage client has neither a session.json nor an events.jsonl of it")]
     NotThere(SessionId),
-    #[error("the provider does not answer for session {id}: {reason}")]
+    #[error("the storage client does not serve session {id}: {reason}")]
     NoAnswer { id: SessionId, reason: String },
     #[error("{file} of session {id} cannot be read, and the session is left as it is: {reason}")]
     Unreadable { id: SessionId, file: String, reason: String },
-    #[error("events.jsonl of session {0} has no turn any more, and had some: put it back, then resume the session")]
+    #[error("events.jsonl of session {0} has lost its turns: restore the file, then resume the session")]
     LostTurns(SessionId),
     #[error(
-        "session {id} is a fork of {source_id}, which the provider does not answer for ({reason}): \
+        "session {id} is a fork of {source_id}, which the storage client does not serve ({reason}): \
          resume that one first, then this one"
     )]
     Source { id: SessionId, source_id: SessionId, reason: String },
-    #[error("there is a session {0} already, and it does not lie at this provider")]
+    #[error("session {0} exists already, and is not stored by this client")]
     Elsewhere(SessionId),
-    #[error("there is no agent to go on with in session {0}: add one")]
+    #[error("no agent can continue session {0}: add one")]
     NoAgent(SessionId),
     #[error(transparent)]
     HostStopped(#[from] HostStopped),
@@ -70,13 +70,13 @@ pub enum ForkError {
     Store(#[from] StoreError),
     #[error("session {0} is not open: resume it first, then fork it")]
     NotOpen(SessionId),
-    #[error("session {0} has nothing to fork yet: no turn of it is over")]
+    #[error("session {0} has nothing to fork yet: none of its turns has ended")]
     Empty(SessionId),
     #[error("session {id} cannot be forked: {reason}")]
     Refused { id: SessionId, reason: String },
     #[error(transparent)]
     IdGenerationError(#[from] IdGenerationError),
-    #[error("the fork could not be noted: {0}")]
+    #[error("the fork could not be recorded: {0}")]
     ClientStorageRegister(FsError),
     #[error(transparent)]
     HostStopped(#[from] HostStopped),
@@ -89,7 +89,7 @@ pub enum DeleteError {
     Store(#[from] StoreError),
     #[error("there is no session {0}")]
     NotThere(SessionId),
-    #[error("the session is deleted, and that could not be noted: {0}")]
+    #[error("the session is deleted, but that could not be recorded: {0}")]
     ClientStorageRegister(FsError),
     #[error(transparent)]
     HostStopped(#[from] HostStopped),
@@ -139,7 +139,10 @@ impl Host {
             return Ok(());
         }
         client_storage.line.disconnect();
-        tracing::warn!(%store, "the provider of sessions is gone: until it is back they take nothing, and new ones are refused");
+        tracing::warn!(
+            %store,
+            "a storage client is disconnected: until it returns its sessions accept no changes, and new ones are refused"
+        );
         self.send_presence(store, StorageClientPresence::Away).await
     }
 
@@ -147,7 +150,7 @@ impl Host {
     pub async fn provider_returned(&self, store: &StoreName, calls: Arc<dyn RemoteCalls>) -> Result<(), HostStopped> {
         let Some(client_storage) = self.stores().client_storage(store) else { return Ok(()) };
         client_storage.line.connect(calls);
-        tracing::info!(%store, "the provider of sessions is back");
+        tracing::info!(%store, "a storage client is connected again");
         self.send_presence(store, StorageClientPresence::Back).await
     }
 
@@ -230,7 +233,7 @@ impl Host {
         let register = self.stores().register();
         let is_new = !register.is_known(store, id);
         if let Err(error) = register.note(store, id, times, if is_new { turns as u64 } else { 0 }).await {
-            tracing::warn!(session = %id, %error, "the register of entrusted sessions could not be written");
+            tracing::warn!(session = %id, %error, "the register of client-stored sessions could not be written");
         }
         self.0.sequencer.tell(ToSequencer::AddLoaded(Box::new(session))).await?;
         let listed = Event { at, change: Change::Session(id.clone(), SessionEvent::Listed) };
@@ -488,7 +491,7 @@ impl Host {
         }
         session_file::write_any(fs.as_ref(), &session, 0, Disposition::Kept).await.map_err(no_answer)?;
         if let Err(error) = self.stores().register().fork_written(store, id, turns).await {
-            tracing::warn!(session = %id, %error, "the register of entrusted sessions could not be written");
+            tracing::warn!(session = %id, %error, "the register of client-stored sessions could not be written");
         }
         Ok(())
     }
@@ -538,7 +541,7 @@ async fn copy_todos(fs: &dyn SessionFs, source: &SessionId, fork: &SessionId) {
         Ok::<_, DatabaseError>(())
     };
     if copied.await.is_err() {
-        tracing::warn!(session = %fork, "the todo list of an entrusted session did not go with its fork");
+        tracing::warn!(session = %fork, "the todo list of a client-stored session was not copied to its fork");
     }
 }
 

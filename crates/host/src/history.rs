@@ -20,7 +20,7 @@ use crate::sequencer::{PublishedState, SubscriptionTarget};
 
 /// The reason why a turn on such a session is refused.
 pub(crate) const CONTINUE_FIRST: &str =
-    "this session belongs to another tool: continue it first, `grove import` makes it a session of this host";
+    "this session belongs to another tool: continue it first with `grove import`, as a session of this host";
 
 /// A source of other tools' sessions.
 #[async_trait]
@@ -95,7 +95,7 @@ pub struct HistoryTranscript {
 
 /// The reason why the history cannot answer.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("what other tools left cannot be looked at: {0}")]
+#[error("the sessions of other tools cannot be read: {0}")]
 pub struct HistoryUnavailable(pub String);
 
 /// The reason why a session cannot be opened.

@@ -270,7 +270,7 @@ impl HookContext {
         let host = self.host()?;
         let place = (self.session.clone(), self.chat.clone());
         let lease = host.0.leases.grant(host.0.env.random.as_ref(), place);
-        lease.map_err(|error| HookError(format!("no token could be made for it: {error}")))
+        lease.map_err(|error| HookError(format!("cannot create a token: {error}")))
     }
 
     fn host(&self) -> Result<Host, HookError> {

@@ -139,7 +139,7 @@ pub const STORE_SETTING: &str = "grove.store";
 
 /// The system has no randomness for an id.
 #[derive(Debug, thiserror::Error)]
-#[error("the system has no randomness to name it by: {0}")]
+#[error("cannot generate an id, the system has no randomness: {0}")]
 pub struct IdGenerationError(String);
 
 /// The working directories that a session may have: its row in every list contains them.
@@ -148,33 +148,33 @@ pub(crate) const MAX_DIRECTORIES: usize = 64;
 /// The reason why a session was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    #[error("{0} is no session URI: it must be <scheme>:/<id>, the id of letters, digits, `.`, `_` and `-`")]
+    #[error("{0} is not a session URI: it must be <scheme>:/<id>, the id of letters, digits, `.`, `_` and `-`")]
     BadUri(SessionUri),
     #[error("{0} cannot name a session: its scheme has another meaning; choose <agent>:/<id>")]
     ReservedUri(SessionUri),
-    #[error("there is no agent for provider {0}{hint}", hint = install_hint(.0))]
+    #[error("there is no agent {0}{hint}", hint = install_hint(.0))]
     UnknownProvider(ProviderId),
     #[error("there is a session {0} already")]
     Exists(SessionUri),
     #[error(
-        "the id {id} belongs to the session {by}: an id is given once on a host, whatever agent works in it; choose another id"
+        "the id {id} belongs to the session {by}: an id is unique on a host, whatever the agent; choose another id"
     )]
     IdTaken { id: SessionId, by: SessionUri },
     #[error("a session with the id {0} is being imported: wait for it, or choose another id")]
     BeingImported(SessionId),
     #[error("agent {provider} has no model {model}")]
     UnknownModel { provider: ProviderId, model: ModelId },
-    #[error("a session may have {0} working directories: name fewer")]
+    #[error("a session may have at most {0} working directories: name fewer")]
     TooManyDirectories(usize),
     #[error("the working directory cannot be used: {0}")]
     WorkingDirectory(#[from] FileError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the provider of {store} does not keep the session: {reason}")]
+    #[error("the storage client of {store} cannot store the session: {reason}")]
     Provider { store: StoreName, reason: String },
-    #[error("the provider keeps a session {0} already: resume it, or delete it first")]
+    #[error("the storage client has a session {0} already: resume it, or delete it first")]
     Kept(SessionId),
-    #[error("there is no room for the session's folder: {0}")]
+    #[error("the session's folder cannot be prepared: {0}")]
     Folder(#[from] FsError),
     #[error("sessions that were forked from an earlier {0} are still being copied: try again in a moment")]
     BeingCopied(SessionUri),
@@ -302,7 +302,7 @@ impl Host {
     /// Sets the hub that lists the sessions of all sources. Only the first call has an effect.
     pub fn set_session_hub(&self, layer: Arc<dyn SessionHubService>) {
         if self.0.layer.set(layer).is_err() {
-            tracing::warn!("a host has one list of all sessions: the second one is not used");
+            tracing::warn!("a host has one session hub: the second one is not used");
         }
     }
 

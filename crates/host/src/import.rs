@@ -85,14 +85,15 @@ pub(crate) enum ImportError {
     #[error(transparent)]
     Create(#[from] CreateError),
     #[error(
-        "{path} is no file of a session's folder: put {LOG}, plan.md, session.db, workspace.yaml, or what lies below checkpoints/, files/, research/ or content/"
+        "{path} does not belong in a session's folder: put {LOG}, plan.md, session.db, workspace.yaml, or files \
+         below checkpoints/, files/, research/ or content/"
     )]
     NotAFile { path: String },
     #[error("{path} has {size} bytes so far, so its next bytes begin there and not at {offset}")]
     Offset { path: String, size: u64, offset: u64 },
-    #[error("a session that is taken in may have {most} files")]
+    #[error("an imported session may have at most {most} files")]
     TooManyFiles { most: usize },
-    #[error("a session that is taken in may have {most} bytes")]
+    #[error("an imported session may have at most {most} bytes")]
     TooLarge { most: u64 },
     #[error("there is no {LOG}: put the session's log before you commit it")]
     NoLog,
@@ -100,7 +101,7 @@ pub(crate) enum ImportError {
     Log(#[from] LogError),
     #[error("session.json cannot be used: {0}")]
     SessionFile(#[from] LoadError),
-    #[error("what arrived is not what was sent: move the session again")]
+    #[error("the received files differ from the sent ones: move the session again")]
     NotTheSame,
     #[error(transparent)]
     Inventory(#[from] CopyError),
@@ -259,7 +260,7 @@ impl ImportJob {
     /// Removes the staged files.
     pub(crate) async fn discard(self) {
         if let Err(error) = store_move::remove_renamed(self.fs.as_ref(), &paths::staged(&self.new.id)).await {
-            tracing::warn!(session = %self.new.id, %error, "what was staged of a session could not be removed");
+            tracing::warn!(session = %self.new.id, %error, "the staged files of an import could not be removed");
         }
     }
 

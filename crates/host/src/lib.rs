@@ -31,7 +31,8 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let host = Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
 //! let uri = "scripted:/first".into();
-//! let wanted = CreateSession { uri, provider: None, model: None, working_directories: vec![], config: None, store: None };
+//! let (working_directories, config, store) = (vec![], None, None);
+//! let wanted = CreateSession { uri, provider: None, model: None, working_directories, config, store };
 //! host.create_session(wanted).await.unwrap();
 //! assert_eq!(host.status().await.unwrap().sessions, 1);
 //! # });

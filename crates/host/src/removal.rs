@@ -21,7 +21,7 @@ const MAX_LISTED: usize = 10_000;
 /// The reason why a session is not deleted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EraseError {
-    #[error("a fork is being copied out of {0}: try again when it is there")]
+    #[error("a fork is being copied out of {0}: try again when the copy is complete")]
     BeingCopied(SessionUri),
     #[error("the session's folder could not be removed: {0}")]
     Fs(#[from] FsError),

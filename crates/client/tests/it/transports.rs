@@ -212,7 +212,7 @@ fn files_that_are_no_certificate_and_key_are_named() {
     assert!(read(&made.path("none"), &key).contains("none cannot be read"));
     assert!(read(&made.path("empty"), &key).contains("empty cannot be read"));
     assert!(read(&certificate, &made.path("empty")).contains("private key"));
-    assert!(read(&certificate, &other.path("key.pem")).contains("belongs to the other"));
+    assert!(read(&certificate, &other.path("key.pem")).contains("belong together"));
 }
 
 #[tokio::test]

@@ -138,6 +138,6 @@ test("a client without storage for a session is told so, and the host's disk is 
     const other = await connect(t, at);
     await assert.rejects(
         other.createSession({ model: "scripted", onPermissionRequest: approveAll }),
-        /No session found|provider/,
+        /No session found|storage client/,
     );
 });

@@ -132,7 +132,7 @@ test("a session that lies with its client does not move to another host, and not
     const log = shelf.text(session.sessionId, "/state/events.jsonl");
     await assert.rejects(grove("move", `local/${session.sessionId}`, "lab"), (failed) => {
         assert.equal(failed.code, 1);
-        assert.match(failed.stderr, /the storage of this session is a client's/);
+        assert.match(failed.stderr, /this session is stored by a client/);
         return true;
     });
     assert.equal(shelf.text(session.sessionId, "/state/events.jsonl"), log);

@@ -100,7 +100,7 @@ test("name, model and mode are read and changed", async (t) => {
     await assert.rejects(session.rpc.model.switchTo({ modelId: "no-such-model" }), /Unknown model/);
     await assert.rejects(client.createSession({ model: "no-such-model", onPermissionRequest: approveAll }), /Unknown model/);
     assert.equal(await session.rpc.mode.get(), "interactive");
-    await assert.rejects(session.rpc.model.setReasoningEffort({ reasoningEffort: "high" }), /no reasoning effort/);
+    await assert.rejects(session.rpc.model.setReasoningEffort({ reasoningEffort: "high" }), /no setting for the reasoning effort/);
 });
 
 test("a session works where it was told to, and is found by its folder and repository", async (t) => {

@@ -74,7 +74,7 @@ impl BatchAnswers {
 
     fn refuse(&mut self, id: Option<&Id>) {
         let words =
-            format!("the answers of a batch may have {} bytes together: ask for this one by itself", self.limit);
+            format!("the answers of a batch may have at most {} bytes: send this request by itself", self.limit);
         self.texts.push(jsonrpc::error(id, &ErrorObject::invalid_request(words)));
     }
 

@@ -220,7 +220,7 @@ fn received(
             Ok(None)
         }
         Some(Ok(Message::Binary(_))) => {
-            let error = ErrorObject::new(jsonrpc::code::PARSE, "binary frames are not understood: send text");
+            let error = ErrorObject::new(jsonrpc::code::PARSE, "binary frames are not supported: send text");
             queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
             Ok(None)
         }

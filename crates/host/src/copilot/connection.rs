@@ -132,7 +132,7 @@ impl CopilotEndpoint {
             _ = talking => {}
             () = must_go => queue.close(DisconnectReason::Gone),
             () = too_late => {
-                tracing::debug!("a client of the SDK's wire did not authenticate in time");
+                tracing::debug!("an SDK client did not authenticate in time");
                 queue.close(DisconnectReason::Gone);
             }
         }
@@ -200,7 +200,7 @@ async fn read_all(
                 Ok(None) => break,
                 Err(error) => {
                     // After an invalid frame the start of the next one is unknown.
-                    tracing::warn!(%error, "a client of the SDK's wire is not understood");
+                    tracing::warn!(%error, "an SDK client sent an invalid frame");
                     return end(queue, ErrorObject::new(jsonrpc::code::PARSE, error.to_string()));
                 }
             }
@@ -306,7 +306,7 @@ async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, host: &Ho
                     Ok(false) => {}
                     Ok(true) => break 'open,
                     Err(error) => {
-                        tracing::debug!(%error, "nothing more can be written to a client of the SDK's wire");
+                        tracing::debug!(%error, "cannot write to an SDK client");
                         break 'open;
                     }
                 },

@@ -213,7 +213,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
             }
         }
         // The feed could not keep up, or the host stops.
-        tracing::warn!(session = %feed.session, "what happens in a session is told anew from here on");
+        tracing::warn!(session = %feed.session, "a session's event feed restarts from its current state");
         match begin(&host, &feed.session).await {
             Ok(anew) => begun = anew,
             Err(HostStopped) => return,

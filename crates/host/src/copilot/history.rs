@@ -93,7 +93,7 @@ impl CopilotPeer {
         let asked =
             self.host().ask_tree(&place(&session), TreeRequest::Compact { instructions, keep: Some(0) }).await?;
         let TreeAnswer::CompactionOutcome(compacted) = asked.answer().await? else {
-            return Err(CopilotError::Failed("the session answered something else".to_owned()));
+            return Err(CopilotError::Failed("the session gave an unexpected answer".to_owned()));
         };
         Ok(CompactResult {
             success: true,

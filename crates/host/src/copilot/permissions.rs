@@ -26,7 +26,7 @@ impl CopilotPeer {
             MANUAL => self.allow_all(&session, false).await.map(|()| true)?,
             ALLOW_ALL => self.allow_all(&session, true).await.map(|()| true)?,
             "assisted" => false,
-            other => return Err(CopilotError::Failed(format!("{other:?} is none of the modes {MANUAL}, {ALLOW_ALL}"))),
+            other => return Err(CopilotError::Failed(format!("{other:?} is not a mode: use {MANUAL} or {ALLOW_ALL}"))),
         };
         Ok(SetPermissionModeResult { success, mode: self.mode_now(&session).await? })
     }
@@ -73,7 +73,7 @@ impl CopilotPeer {
         match params.scope.as_str() {
             "session" => {}
             "location" => return Err(no_locations()),
-            other => return Err(CopilotError::Failed(format!("{other:?} is none of the scopes session, location"))),
+            other => return Err(CopilotError::Failed(format!("{other:?} is not a scope: use session or location"))),
         }
         let add = rules(params.add.unwrap_or_default())?;
         let remove = rules(params.remove.unwrap_or_default())?;
@@ -203,7 +203,7 @@ pub(super) fn no_locations() -> CopilotError {
 fn must_be_absolute(path: &str) -> Result<(), CopilotError> {
     match Path::new(path).is_absolute() {
         true => Ok(()),
-        false => Err(CopilotError::Failed(format!("{path:?} is no absolute path"))),
+        false => Err(CopilotError::Failed(format!("{path:?} is not an absolute path"))),
     }
 }
 
@@ -239,7 +239,7 @@ fn rule(said: Rule) -> Result<PermissionRule, CopilotError> {
         "mcp" => PermissionKind::Mcp,
         other => {
             let kinds = "shell, write, read, url, mcp";
-            return Err(CopilotError::Failed(format!("{other:?} is no kind of rule: they are {kinds}")));
+            return Err(CopilotError::Failed(format!("{other:?} is not a kind of rule: use one of {kinds}")));
         }
     };
     Ok(PermissionRule { kind, argument: said.argument.0 })

@@ -228,7 +228,7 @@ impl CopilotPeer {
     async fn change_effort(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
         let (agent, effort) = self.look(session, |session| (session.provider.clone(), effort(session))).await?;
         let Some((setting, _)) = effort else {
-            return Err(CopilotError::Failed(format!("agent {agent} has no reasoning effort that could be set")));
+            return Err(CopilotError::Failed(format!("agent {agent} has no setting for the reasoning effort")));
         };
         let values = Extra::from_iter([(setting, wanted.into())]);
         self.carry_out(session, Command::ChangeConfig { values, replace: false }).await
@@ -252,7 +252,7 @@ impl CopilotPeer {
         let (agent, model) = self.agent_for(Some(wanted))?;
         if agent != mine {
             return Err(CopilotError::Failed(format!(
-                "session {} is {mine}'s: a model of {agent} needs a session of its own",
+                "session {} uses the agent {mine}: create another session for a model of {agent}",
                 session.id
             )));
         }

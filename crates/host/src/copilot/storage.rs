@@ -189,7 +189,10 @@ impl CopilotPeer {
         match self.host().delete_client_stored(self.endpoint().store(), session).await {
             Ok(DeleteOutcome::Files) => Ok(true),
             Ok(DeleteOutcome::RowOnly(reason)) => {
-                tracing::warn!(%session, reason, "a session is forgotten, and its provider still has its files");
+                tracing::warn!(
+                    %session, reason,
+                    "a session is deleted here, but its storage client still has its files"
+                );
                 Ok(true)
             }
             Err(DeleteError::NotThere(_)) => Ok(false),

@@ -68,7 +68,7 @@ impl CopilotPeer {
         let session = self.find(&params.session_id).await?;
         let bytes = self.bytes(&session, params.path).await?;
         let text = String::from_utf8(bytes);
-        let content = text.map_err(|_| CopilotError::Failed("the file is no text".to_owned()))?;
+        let content = text.map_err(|_| CopilotError::Failed("the file is not text".to_owned()))?;
         Ok(ReadFileResult { content })
     }
 
@@ -204,7 +204,7 @@ impl CopilotPeer {
 }
 
 fn unexpected() -> CopilotError {
-    CopilotError::Failed("the session answered something else".to_owned())
+    CopilotError::Failed("the session gave an unexpected answer".to_owned())
 }
 
 fn millis(time: std::time::SystemTime) -> u64 {

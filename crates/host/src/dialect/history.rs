@@ -99,5 +99,5 @@ async fn list(host: &Host, query: HistoryQuery) -> Result<HistoryListResult, His
 fn read_cursor(cursor: &str) -> Result<(Timestamp, SessionId), ErrorObject> {
     let place = cursor.split_once(':').and_then(|(at, id)| Some((Timestamp(at.parse().ok()?), SessionId::from(id))));
     let shown: String = cursor.chars().take(200).collect();
-    place.ok_or_else(|| ErrorObject::invalid_params(format!("{shown} is no cursor of this list")))
+    place.ok_or_else(|| ErrorObject::invalid_params(format!("{shown} is not a cursor of this list")))
 }

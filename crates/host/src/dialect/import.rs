@@ -92,9 +92,9 @@ impl ImportJobs {
         let import = self.open.get_mut(&import).ok_or_else(|| unknown(import))?;
         let bytes = STANDARD
             .decode(data)
-            .map_err(|error| ErrorObject::invalid_params(format!("`data` is no base64: {error}")))?;
+            .map_err(|error| ErrorObject::invalid_params(format!("`data` is not base64: {error}")))?;
         if bytes.len() > MAX_PUT_BYTES {
-            return Err(ErrorObject::invalid_params(format!("at most {MAX_PUT_BYTES} bytes are put at once")));
+            return Err(ErrorObject::invalid_params(format!("at most {MAX_PUT_BYTES} bytes can be put at once")));
         }
         let size = import.put(&path, offset, &bytes).await.map_err(|error| refusal(&error))?;
         Ok(PutResult { size })

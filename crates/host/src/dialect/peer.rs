@@ -98,7 +98,7 @@ impl ConnectionPeer {
                     PeerDialect::Ahp(peer) => peer.notified(&method, params).await,
                 };
                 if let Err(error) = taken {
-                    tracing::debug!(%error, %method, "a client's notification was not understood");
+                    tracing::debug!(%error, %method, "a client's notification is invalid");
                     // A notification has no answer, but a client waits for the echo of an action, by its number:
                     // without a number it is told that no echo will come.
                     let is_action = method == grove_wire::ahp::notify::DISPATCH_ACTION;

@@ -46,7 +46,7 @@ pub(super) fn read(method: WorkspaceMethod, params: Option<&RawValue>) -> Result
         WorkspaceMethod::SetPlan => {
             let SetPlanParams { text } = read_params(params)?;
             if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES) {
-                return Err(ErrorObject::invalid_params(format!("a plan may have {MAX_TEXT_BYTES} bytes")));
+                return Err(ErrorObject::invalid_params(format!("a plan may have at most {MAX_TEXT_BYTES} bytes")));
             }
             WorkspaceRequest::SetPlan(text)
         }
@@ -62,10 +62,10 @@ pub(super) fn read(method: WorkspaceMethod, params: Option<&RawValue>) -> Result
                 Encoding::Utf8 => data.into_bytes(),
                 Encoding::Base64 => STANDARD
                     .decode(data)
-                    .map_err(|error| ErrorObject::invalid_params(format!("`data` is no base64: {error}")))?,
+                    .map_err(|error| ErrorObject::invalid_params(format!("`data` is not base64: {error}")))?,
             };
             if bytes.len() > MAX_FILE_BYTES {
-                let most = format!("a file that is written at once may have {MAX_FILE_BYTES} bytes");
+                let most = format!("a file that is written at once may have at most {MAX_FILE_BYTES} bytes");
                 return Err(ErrorObject::invalid_params(most));
             }
             WorkspaceRequest::WriteFile { shelf: shelf(on), name, bytes }

@@ -161,7 +161,7 @@ const MAX_LABEL: usize = 200;
 fn checked_label(label: Option<String>) -> Result<Option<String>, ErrorObject> {
     match label {
         Some(label) if label.chars().count() > MAX_LABEL => {
-            Err(ErrorObject::invalid_params(format!("a label may have {MAX_LABEL} characters")))
+            Err(ErrorObject::invalid_params(format!("a label may have at most {MAX_LABEL} characters")))
         }
         label => Ok(label),
     }
@@ -184,7 +184,8 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
             let after = match params.cursor.as_deref() {
                 None => 0,
                 Some(cursor) => {
-                    let wrong = |_| ErrorObject::invalid_params(format!("{cursor:?} is no cursor of x-grove/entries"));
+                    let wrong =
+                        |_| ErrorObject::invalid_params(format!("{cursor:?} is not a cursor of x-grove/entries"));
                     cursor.parse().map_err(wrong)?
                 }
             };

@@ -173,7 +173,7 @@ fn read(folder: &Path, torn: TornTailPolicy) -> Result<LoadedJournal, JournalErr
 
 fn cut_off(end: SegmentEnd, bytes: u64) -> String {
     let SegmentEnd { number, bytes: had } = end;
-    format!("the journal's segment {number} had {had} bytes and has {bytes}: what was written behind is lost")
+    format!("the journal's segment {number} had {had} bytes and has {bytes}: the rest is lost")
 }
 
 #[async_trait]
@@ -236,7 +236,10 @@ fn list_segments(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
         match (number, path.extension().and_then(|end| end.to_str())) {
             (Some(number), Some("journal")) if number <= LAST_SEGMENT => segments.push((number, path)),
             (Some(_), Some("journal")) => {
-                tracing::warn!(file = %path.display(), "no segment of the journal has such a number: it is not read");
+                tracing::warn!(
+                    file = %path.display(),
+                    "a file's number is too large for a segment of the journal: it is not read"
+                );
             }
             _ => {}
         }
@@ -407,7 +410,7 @@ impl SegmentWriter {
                         continue;
                     }
                     if let Err(error) = fs::remove_file(segment_path(&self.folder, segment)) {
-                        tracing::warn!(segment, %error, "a segment of the journal that is not needed stays behind");
+                        tracing::warn!(segment, %error, "an unneeded segment of the journal could not be removed");
                     }
                 }
             }

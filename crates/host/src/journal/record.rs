@@ -115,11 +115,11 @@ impl JournalRecordRef<'_> {
 pub(crate) enum BadRecord {
     #[error("it is cut off")]
     Short,
-    #[error("its checksum does not fit")]
+    #[error("its checksum does not match")]
     Checksum,
-    #[error("it is not understood: {0}")]
+    #[error("it cannot be parsed: {0}")]
     Unknown(#[from] serde_json::Error),
-    #[error("its number {0} is larger than any that Grove gives")]
+    #[error("its sequence number {0} is too large to be valid")]
     Number(u64),
     #[error(
         "it says that the agent of chat {chat} of session {session} was heard up to a frame that no agent comes to"

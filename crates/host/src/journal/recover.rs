@@ -112,7 +112,7 @@ pub(crate) fn lacks_numbers<'a>(
     let journal = if known == 0 { "holds none".to_owned() } else { format!("ends at {known}") };
     Some(format!(
         "the folder of session {id} has events up to number {seq}, and the journal {journal}: it was removed, cut off, or \
-         restored from a backup; what was in it alone is lost, and what the folders have is there"
+         restored from a backup; events that only it had are lost, and the folders' data is used"
     ))
 }
 
@@ -322,7 +322,7 @@ impl RecoveredState {
         };
         match window {
             Ok(window) => (*turns, *older) = (window.turns, window.older),
-            Err(error) => self.damage.push(format!("session {session}: what it began with is missing: {error}")),
+            Err(error) => self.damage.push(format!("session {session}: its inherited turns are missing: {error}")),
         }
     }
 

@@ -86,13 +86,13 @@ pub enum TransportSecurity {
 pub(super) enum AccessError {
     #[error("exactly one Host header is needed")]
     HostCount,
-    #[error("Transfer-Encoding is not taken: send the request with Content-Length")]
+    #[error("Transfer-Encoding is not supported: send the request with Content-Length")]
     TransferEncoding,
-    #[error("at most one Content-Length header is taken")]
+    #[error("at most one Content-Length header is allowed")]
     LengthCount,
-    #[error("a request that asks for another protocol has no body")]
+    #[error("an upgrade request must not have a body")]
     UpgradeWithBody,
-    #[error("this host does not go by that name")]
+    #[error("this host does not accept that name in the Host header")]
     ForeignHost,
     #[error("pages of other sites may not connect")]
     ForeignOrigin,
@@ -109,7 +109,8 @@ pub(super) enum AccessError {
     #[error("no page is served on this listener")]
     NoPage,
     #[error(
-        "a listener for other machines proves nothing under a loopback name: open the page at the loopback address that `grove status` prints"
+        "a listener for other machines gives no proof under a loopback name: open the page at the loopback address \
+         that `grove status` prints"
     )]
     LoopbackName,
 }

@@ -78,9 +78,9 @@ impl Drop for TokenSlot {
 /// All slots are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConnectionLimitReached {
-    #[error("{limit} connections are open, and no more are taken: close one and try again")]
+    #[error("{limit} connections are open, which is the limit: close one and try again")]
     Host { limit: usize },
-    #[error("{limit} connections of this token are open, and no more of it are taken: close one and try again")]
+    #[error("{limit} connections of this token are open, which is its limit: close one and try again")]
     Token { limit: usize },
 }
 
@@ -177,7 +177,7 @@ impl PendingConnections {
             let Some((_, oldest)) = waiting.unauthenticated_connections.pop_first() else { break };
             // It may have ended by itself.
             oldest.send(()).ok();
-            tracing::debug!(limit = self.limit, "a connection that showed no token gives way to the next");
+            tracing::debug!(limit = self.limit, "a connection without a token is closed to make room for the next one");
         }
         waiting.unauthenticated_connections.insert(number, sender);
         waiting.present += 1;

@@ -45,7 +45,7 @@ pub(super) async fn answer(
             None => jsonrpc::error(Some(&request.id), &ErrorObject::unknown_method(&request.method)),
         },
         Ok(Frame::Single(Err(invalid))) => jsonrpc::error(invalid.id.as_ref(), &invalid.error),
-        Ok(_) => jsonrpc::error(None, &ErrorObject::invalid_request("one request at a time is answered here")),
+        Ok(_) => jsonrpc::error(None, &ErrorObject::invalid_request("send one request at a time, no batches")),
         Err(error) => jsonrpc::error(None, &error),
     };
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], answer).into_response()
@@ -80,7 +80,7 @@ fn is_open(method: Method) -> bool {
 }
 
 fn closed(method: Method) -> ErrorObject {
-    let words = format!("a hook's token opens the tree of its chat, and {} is not about that", method.as_str());
+    let words = format!("a hook's token is for the tree of its chat: {} is not permitted", method.as_str());
     ErrorObject::new(error_code::PERMISSION_DENIED, words)
 }
 

@@ -374,7 +374,7 @@ async fn upgrade(
     server.host.0.env.spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) => connection::serve(host, TokioIo::new(stream), first).await,
-            Err(error) => tracing::debug!(%error, "a WebSocket was not taken up"),
+            Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
         }
         drop((place, visit));
     }));

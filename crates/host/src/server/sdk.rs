@@ -116,14 +116,14 @@ pub(super) async fn carry(
     let said = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let fits = |name: &String| (1..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let (Some(program), true) = (said(PROGRAM).filter(fits), asks(request.headers())) else {
-        let help = format!("this address speaks {PROTOCOL}, for a program that is named in {PROGRAM}\n");
+        let help = format!("this address speaks {PROTOCOL}: name the program in {PROGRAM}\n");
         return (StatusCode::UPGRADE_REQUIRED, help).into_response();
     };
     let (secret, keeps_temp_files) =
         (said(SECRET).filter(|secret| !secret.is_empty()), said(KEEPS_TEMP_FILES).is_some());
     let pipes = said(TRANSPORT).is_some_and(|transport| transport == PIPES);
     if secret.is_none() && !pipes {
-        let help = format!("clients of a port must send a secret, which the program says in {SECRET}\n");
+        let help = format!("clients of a port must send a secret: give it in {SECRET}\n");
         return (StatusCode::BAD_REQUEST, help).into_response();
     }
     let place = match client_admission.admit(TokenId::Host) {
@@ -142,7 +142,7 @@ pub(super) async fn carry(
                     Admission::carried(places, place.clone(), &opened.pending_connections);
                 opened.endpoint.serve_guest(TokioIo::new(stream), client_admission, rejected).await;
             }
-            Err(error) => tracing::debug!(%error, "a connection for an SDK was not taken up"),
+            Err(error) => tracing::debug!(%error, "the upgrade of an SDK's connection failed"),
         }
         drop((opened, place, visit));
     }));

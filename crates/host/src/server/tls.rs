@@ -36,11 +36,11 @@ pub struct Certificate {
 /// The reason why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateFileError {
-    #[error("{} cannot be read as PEM ({error}): it holds the certificate, and those that vouch for it behind it", .path.display())]
+    #[error("{} cannot be read as PEM ({error}): it must hold the certificate, then its chain", .path.display())]
     Certificate { path: PathBuf, error: String },
-    #[error("{} cannot be read as PEM ({error}): it holds the private key of the certificate", .path.display())]
+    #[error("{} cannot be read as PEM ({error}): it must hold the private key of the certificate", .path.display())]
     Key { path: PathBuf, error: String },
-    #[error("the certificate and its key cannot be used ({0}): see that one belongs to the other")]
+    #[error("the certificate and its key cannot be used ({0}): check that they belong together")]
     Unfit(String),
 }
 
@@ -108,7 +108,7 @@ impl Listener for TlsListener {
                 Some(shaken) = self.begun.next(), if !self.begun.is_empty() => match shaken {
                     Ok(stream) => return Ok(stream),
                     // Port scanners end here; that is no failure of the listener.
-                    Err(error) => tracing::debug!(%error, "no TLS came about"),
+                    Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
                 },
                 accepted = self.inner.accept() => {
                     let (stream, _) = accepted?;

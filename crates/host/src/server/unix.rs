@@ -42,7 +42,7 @@ impl Listener for UnixSocket {
             if peer == geteuid().as_raw() || peer == 0 {
                 return Ok(Box::new(stream));
             }
-            tracing::warn!(user = peer, "somebody else tried to use the host's socket");
+            tracing::warn!(user = peer, "another user tried to use the host's socket");
         }
     }
 }

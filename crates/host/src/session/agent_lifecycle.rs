@@ -76,7 +76,7 @@ impl SessionTask {
                     }
                 },
             };
-            let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it broke down".to_owned())));
+            let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it crashed".to_owned())));
             // A session that was disposed meanwhile does not listen any more.
             if let Some(inbox) = inbox.upgrade() {
                 inbox.send(ToSession::AgentOpened(at, opened)).await.ok();
@@ -132,7 +132,7 @@ impl SessionTask {
             };
             let result = match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(result) => result.map_err(|error| error.info()),
-                Err(_) => Err(ErrorInfo::new("agentDied", "the agent broke down in the middle of the turn")),
+                Err(_) => Err(ErrorInfo::new("agentDied", "the agent crashed in the middle of the turn")),
             };
             // A session that is gone does not listen any more.
             sink.ended(result).await.ok();
@@ -415,7 +415,10 @@ impl SessionTask {
                 _ => Actor::Agent,
             };
             if let Err(rejection) = self.accept(command, &who, out) {
-                tracing::debug!(session = %self.tip.id, %rejection, "an agent's report does not fit the session");
+                tracing::debug!(
+                    session = %self.tip.id, %rejection,
+                    "an agent's report is invalid in the session's current state"
+                );
                 // Requests in it are dropped, which the agent notices by its answer never coming.
                 return Ok(());
             }
@@ -514,11 +517,11 @@ impl SessionTask {
         let mut out = Outbox::default();
         for (chat, seconds) in hushed {
             let words =
-                format!("no word from the agent for {seconds} s: it may be waiting for its model, or trying again");
+                format!("no report from the agent for {seconds} s: it may be waiting for its model, or retrying");
             let event = ChatEvent::ActivityChanged(Some(words));
             self.accept(Command::Report { chat, event }, &Actor::Host, &mut out).ok();
         }
-        let error = ErrorInfo::new("agentSilent", format!("the agent said nothing for {} seconds", limit.as_secs()));
+        let error = ErrorInfo::new("agentSilent", format!("the agent was silent for {} seconds", limit.as_secs()));
         self.fail_turns_of(|chat| silent.contains(chat), &error, &mut out);
         self.send(out).await?;
         Ok(Flow::On)

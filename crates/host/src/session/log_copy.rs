@@ -75,7 +75,7 @@ async fn send_workspace_scan(fs: &dyn SessionFs, session: &SessionId, inbox: &We
                 inbox.send(ToSession::WorkspaceScanned(found)).await.ok();
             }
         }
-        Err(error) => tracing::warn!(%session, %error, "what a fork has beside its log is not known"),
+        Err(error) => tracing::warn!(%session, %error, "a fork's artifacts could not be read"),
     }
 }
 
@@ -134,7 +134,7 @@ impl SessionTask {
         let is_known = self.tip.details.workspace.is_some();
         self.session_context.env.spawn.spawn(Box::pin(async move {
             if let Err(error) = artifacts::settle(fs.as_ref(), &paths::folder(&session)).await {
-                tracing::debug!(%session, %error, "the note of a copy stays");
+                tracing::debug!(%session, %error, "the note about a copy could not be removed");
             }
             if !is_known {
                 send_workspace_scan(fs.as_ref(), &session, &inbox).await;

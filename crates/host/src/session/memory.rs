@@ -65,7 +65,10 @@ impl SessionTask {
                 () = late => Err(AgentError::TurnFailed(format!("the agent took longer than {} s", AGENT_COPY_TIMEOUT.as_secs()))),
             };
             let forked = forked.unwrap_or_else(|error| {
-                tracing::warn!(%session, %error, "an agent did not copy its conversation; the copy's will be told it");
+                tracing::warn!(
+                    %session, %error,
+                    "an agent did not copy its conversation; the fork's agent will be told it"
+                );
                 None
             });
             // The caller may be gone.

@@ -29,7 +29,7 @@ pub(crate) struct MigrateOutcome {
 pub(crate) enum MigrateError {
     #[error("a turn is running: wait until it is over, or cancel it")]
     TurnRuns,
-    #[error("a summary is being made: wait for it, or give it up")]
+    #[error("a summary is being made: wait for it, or abort it")]
     Busy,
     #[error("the session is still being created: try again in a moment")]
     Creating,
@@ -37,7 +37,7 @@ pub(crate) enum MigrateError {
     BeingCopied,
     #[error("its plan or its files are being changed: try again in a moment")]
     BeingChanged,
-    #[error("its folder cannot be written, so not everything of it could go: see the host's log")]
+    #[error("its folder cannot be written, so it cannot move completely: see the host's log")]
     NotWritten,
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -52,12 +52,13 @@ pub(crate) enum MigrateError {
     #[error("the session has changed since its files were listed: list them again")]
     Changed,
     #[error(
-        "the storage of this session is a client's, so it stays there: export what was said, and take that in over there"
+        "this session is stored by a client and cannot be moved: export its conversation, and import that at the \
+         destination"
     )]
     OfClient,
-    #[error("{0} is no file of the session")]
+    #[error("{0} is not a file of the session")]
     NoFile(String),
-    #[error("{0}: only what is at rest in its folder can go")]
+    #[error("{0}: only a session that is completely in its folder can move")]
     Inventory(#[from] CopyError),
     #[error(transparent)]
     Fs(#[from] FsError),
@@ -161,7 +162,10 @@ impl SessionTask {
         let Some(from) = self.left.take() else { return };
         let left = Move { session: &self.tip.id, from: from.as_ref(), to: self.fs.as_ref() };
         if let Err(error) = left.finish().await {
-            tracing::warn!(session = %self.tip.id, %error, "the folder that the session left could not be removed; it will be tried again");
+            tracing::warn!(
+                session = %self.tip.id, %error,
+                "the session's old folder could not be removed; it will be retried"
+            );
             self.left = Some(from);
         }
     }

@@ -644,7 +644,7 @@ impl SessionTask {
         for (chat, turn, call, name) in calls {
             let result = ToolResult {
                 success: false,
-                past_tense_message: format!("{name} was not run: its client went away"),
+                past_tense_message: format!("{name} was not run: its client disconnected"),
                 output: None,
                 attached: Vec::new(),
                 extra: None,
@@ -732,7 +732,10 @@ impl SessionTask {
             Ok(false) => {}
             Err(error) => {
                 self.folder_due = true;
-                tracing::warn!(session = %self.tip.id, %error, "the session's folder could not be written; it will be tried again");
+                tracing::warn!(
+                    session = %self.tip.id, %error,
+                    "the session's folder could not be written; it will be tried again"
+                );
             }
         }
     }

@@ -22,7 +22,7 @@ const INLINE_BYTES: usize = 2 << 10;
 /// The reason why a message could not be made smaller.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PasteError {
-    #[error("the message carries something that is too large for the conversation, and {0}")]
+    #[error("the message contains a part that is too large for the conversation, and {0}")]
     Unreadable(String),
     #[error("the message is too large for the conversation and cannot be kept as a file: {0}")]
     Workspace(#[from] WorkspaceError),

@@ -193,7 +193,10 @@ impl SaveRequest {
         }
         let times = (session.created_at, session.modified_at);
         if let Err(error) = self.register.note(&session.store, &session.id, times, self.ended).await {
-            tracing::warn!(session = %session.id, %error, "the register of entrusted sessions could not be written");
+            tracing::warn!(
+                session = %session.id, %error,
+                "the register of client-stored sessions could not be written"
+            );
         }
         Ok(())
     }
@@ -215,7 +218,10 @@ impl SaveRequest {
         match put_manifest(self.fs.as_ref(), &paths::folder(&self.session.id), &facts).await {
             Ok(()) => Some(facts),
             Err(_) => {
-                tracing::warn!(session = %self.session.id, "the manifest of an entrusted session could not be written");
+                tracing::warn!(
+                    session = %self.session.id,
+                    "the manifest of a client-stored session could not be written"
+                );
                 written
             }
         }

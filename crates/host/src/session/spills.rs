@@ -114,7 +114,7 @@ impl SessionSpills {
         match made {
             Ok(files) => Some(self.0.files.get_or_init(|| files).clone()),
             Err(error) => {
-                tracing::warn!(session = %self.0.session, %error, "there is no room for temporary files");
+                tracing::warn!(session = %self.0.session, %error, "temporary files cannot be created");
                 None
             }
         }
@@ -196,7 +196,7 @@ pub(crate) async fn sweep(store: &dyn SessionFs, busy: &HashSet<SessionId>) -> H
 
 async fn left(store: &dyn SessionFs) -> Vec<Arc<dyn SessionFs>> {
     store.leftover_tmpdirs().await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "temporary files of an earlier host cannot be looked for");
+        tracing::warn!(%error, "temporary files of an earlier host cannot be listed");
         Vec::new()
     })
 }

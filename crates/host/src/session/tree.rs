@@ -185,35 +185,35 @@ pub(crate) enum TreeError {
     Busy,
     #[error("a turn is running in this chat: wait for its end, or cancel it")]
     TurnRuns,
-    #[error("a turn began meanwhile: nothing has changed")]
+    #[error("a turn started meanwhile: nothing has changed")]
     TurnBegan,
-    #[error("the chat went on meanwhile: nothing has changed; look at its tree again")]
+    #[error("the chat has continued meanwhile: nothing has changed; read its tree again")]
     WentOn,
     #[error("aborted: nothing has changed")]
     Aborted,
-    #[error("{agent} has no model to summarize with: go on without a summary, or configure a hook that gives one")]
+    #[error("{agent} has no model for summaries: continue without a summary, or configure a hook that supplies one")]
     NoModel { agent: String },
     #[error("no summary was made: {0}")]
     Summary(#[from] AgentError),
     #[error("{agent} gave an empty summary, so nothing has changed: try again, or with other instructions")]
     EmptySummary { agent: String },
-    #[error("there is nothing to compact: what was said fits into what is kept")]
+    #[error("there is nothing to compact: the whole conversation fits into the part that is kept")]
     NothingToCompact,
-    #[error("entry {id} is on this branch already: what came of it is known here")]
+    #[error("entry {id} is on this branch already: there is nothing to merge")]
     OnActiveBranch { id: String },
-    #[error("there is nothing to summarize on the way to entry {id}")]
+    #[error("there is nothing to summarize on the path to entry {id}")]
     NothingToMerge { id: String },
-    #[error("a hook wants to be asked first: use x-grove/navigate")]
+    #[error("a hook must be asked first: use x-grove/navigate")]
     MustAsk,
     #[error("{by} forbids it: {reason}")]
     Forbidden { by: String, reason: String },
-    #[error("{by} was asked and failed, so it is not done: {error}")]
+    #[error("{by} failed, so nothing has changed: {error}")]
     HookFailed { by: String, error: HookError },
-    #[error("what the chat begins with could not be copied yet, and will be tried again: {0}")]
+    #[error("the chat's log could not be copied yet, and will be retried: {0}")]
     NotCopied(String),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    #[error("the log could not be looked at: its reader broke down")]
+    #[error("the log could not be read: its reader crashed")]
     Broken,
 }
 

@@ -349,7 +349,7 @@ impl SessionTask {
                 if self.tip.details.unsaved.is_none() {
                     // The reason comes from the storage client, and may contain data that is not ours to keep.
                     let (session, code) = (&self.tip.id, failed.code);
-                    tracing::warn!(%session, code, "an entrusted session cannot be saved; it will be tried again");
+                    tracing::warn!(%session, code, "a client-stored session cannot be saved; it will be retried");
                 }
                 self.set_unsaved(Some(failed.reason)).await
             }
@@ -395,7 +395,7 @@ impl SessionTask {
     pub(super) async fn provider_is(&mut self, presence: StorageClientPresence) -> Result<(), HostStopped> {
         let Some(unsaved_changes) = &mut self.unsaved_changes else { return Ok(()) };
         match presence {
-            StorageClientPresence::Away => self.set_unsaved(Some("the provider is not connected".to_owned())).await,
+            StorageClientPresence::Away => self.set_unsaved(Some("no storage client is connected".to_owned())).await,
             StorageClientPresence::Back
                 if unsaved_changes.held.is_empty()
                     && unsaved_changes.again.is_none()
@@ -441,7 +441,7 @@ impl SessionTask {
         let unsaved = self.tip.details.unsaved.is_some() || !self.holds_nothing();
         if unsaved {
             let session = &self.tip.id;
-            tracing::error!(%session, "an entrusted session ends without its provider having all of it");
+            tracing::error!(%session, "a client-stored session ends before its storage client has all of it");
         }
     }
 
@@ -455,7 +455,7 @@ impl SessionTask {
         };
         if failed {
             let session = &self.tip.id;
-            tracing::error!(%session, "an entrusted session was disposed without its provider having all of it");
+            tracing::error!(%session, "a client-stored session was disposed before its storage client had all of it");
         }
     }
 
@@ -473,5 +473,5 @@ impl SessionTask {
 }
 
 fn unsaved(reason: &str) -> String {
-    format!("the session's storage does not take anything at the moment ({reason}): try again when it does")
+    format!("the session cannot be saved at the moment ({reason}): try again later")
 }

@@ -81,11 +81,11 @@ pub(crate) enum WorkspaceRequestError {
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("too much is being asked of this session's workspace at once: wait for answers, then ask again")]
+    #[error("too many requests to this session's workspace are pending: wait for answers, then try again")]
     Busy,
     #[error("{0}")]
     Unsaved(String),
-    #[error("what the session begins with could not be copied yet, and will be tried again: {0}")]
+    #[error("the session's log could not be copied yet, and will be retried: {0}")]
     NotCopied(String),
 }
 

@@ -136,7 +136,7 @@ impl CopyJob {
         fs.rename(&unfinished, &path).await?;
         if is_session && let Err(error) = artifacts::settle(fs, &paths::folder(&self.session)).await {
             // It is retried when the session is opened.
-            tracing::debug!(session = %self.session, %error, "the note of a copy stays");
+            tracing::debug!(session = %self.session, %error, "the note about a copy could not be removed");
         }
         Ok(index)
     }
@@ -170,7 +170,7 @@ impl CopyJob {
             Err(grove_fs::copy::CopyError::Fs(error)) => Err(error),
             Err(error) => {
                 let session = &self.session;
-                tracing::warn!(%session, %error, "not everything that stands beside a log went with a fork");
+                tracing::warn!(%session, %error, "not all artifacts were copied to a fork");
                 Ok(Err(error.to_string()))
             }
         }
@@ -237,7 +237,7 @@ impl CopyJob {
         if let Some(mut line) = info {
             // A line that the index refuses is not written: the fork is complete without it.
             if let Some(Err(refused)) = index.as_mut().map(|index| index.append(&line)) {
-                tracing::warn!(session = %self.session, %refused, "a fork's log does not say where it comes from");
+                tracing::warn!(session = %self.session, %refused, "a fork's log lacks the entry about its origin");
                 return Ok(index);
             }
             line.push(b'\n');
@@ -343,7 +343,7 @@ async fn remove(fs: &dyn SessionFs, path: &str) -> Result<(), FsError> {
 }
 
 fn shorter(path: &str) -> FsError {
-    let reason = "it is shorter than it was when it was cut".to_owned();
+    let reason = "it is shorter than when the fork was planned".to_owned();
     FsError::Other { path: path.to_owned(), reason }
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum MoveError {
     Fs(#[from] FsError),
     #[error("the copy is not the same as the session: {0}")]
     Differs(Difference),
-    #[error("{} is neither a file nor a folder, and cannot go with it: remove it from the session's folder first", .0.join(", "))]
+    #[error("{} is neither a file nor a folder, and cannot move: remove it from the session's folder first", .0.join(", "))]
     NotFiles(Vec<String>),
 }
 

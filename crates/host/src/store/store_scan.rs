@@ -105,7 +105,7 @@ impl StoreScan {
             if paths::is_moved_away(&name) {
                 // A host was killed while removing it.
                 if let Err(error) = store_move::remove_renamed(fs, &name).await {
-                    self.damage.push(format!("{name}, which lies elsewhere by now, cannot be removed: {error}"));
+                    self.damage.push(format!("{name}, the old folder of a moved session, cannot be removed: {error}"));
                 }
                 continue;
             }
@@ -153,7 +153,7 @@ impl StoreScan {
             return file;
         }
         self.damage.push(format!(
-            "session {}: session.json names the number {}, which no host gives: what the journal has of the session is \
+            "session {}: session.json has the impossible sequence number {}: the journal's events of the session are \
              applied again",
             file.id(),
             file.seq
@@ -180,8 +180,8 @@ impl StoreScan {
             match session_file::rebuild(fs.as_ref(), &id, &store, limits).await {
                 Ok(file) => {
                     self.damage.push(format!(
-                        "session {id}: session.json is missing, and the journal knows nothing of the session: its file was \
-                         made again from its log"
+                        "session {id}: session.json is missing, and the journal knows nothing of the session: its \
+                         file was rebuilt from its log"
                     ));
                     self.files.push(file);
                 }
@@ -207,7 +207,7 @@ impl StoreScan {
                             chosen = self.take_over(stores, id, copy).await;
                         }
                         None if chosen.is_some() => self.damage.push(format!(
-                            "session {id} went to the store {} and is not there: it is used where it was",
+                            "session {id} was moved to the store {} and is missing there: its old folder is used",
                             moved.to
                         )),
                         None => {}
@@ -259,7 +259,9 @@ impl StoreScan {
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = saved {
-            self.damage.push(format!("session {id} is in the store {store} now, which cannot be said there: {error}"));
+            self.damage.push(format!(
+                "session {id} is in the store {store} now, but its session.json cannot be written there: {error}"
+            ));
             self.held.insert(id.clone());
             return None;
         }
@@ -272,7 +274,9 @@ impl StoreScan {
         if is_copy(to.as_ref(), id).await {
             let left = Move { session: id, from: from.as_ref(), to: to.as_ref() };
             if let Err(error) = left.finish().await {
-                self.damage.push(format!("session {id} went to the store {chosen}, and is not removed here: {error}"));
+                self.damage.push(format!(
+                    "session {id} was moved to the store {chosen}, but its old folder cannot be removed: {error}"
+                ));
             }
         } else {
             let first = &other.store;
@@ -283,7 +287,7 @@ impl StoreScan {
 
     fn belongs_elsewhere(&mut self, id: &SessionId, store: &StoreName) {
         self.damage
-            .push(format!("session {id} lies in the store {store}, which is not configured: add it to grove.toml"));
+            .push(format!("session {id} is in the store {store}, which is not configured: add it to grove.toml"));
         self.gone.insert(id.clone());
     }
 
@@ -315,7 +319,7 @@ impl StoreScan {
     /// Removes a copy that never became the session.
     async fn undo(&mut self, fs: &dyn SessionFs, id: &SessionId) {
         if let Err(error) = store_move::discard(fs, id).await {
-            self.damage.push(format!("a copy of session {id} that was given up cannot be removed: {error}"));
+            self.damage.push(format!("an abandoned copy of session {id} cannot be removed: {error}"));
         }
     }
 }

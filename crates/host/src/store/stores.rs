@@ -74,18 +74,17 @@ pub enum StoreError {
     Unknown { name: StoreName, known: String },
     #[error("the store {name} cannot be reached: {reason}; is its folder there, or its disk mounted?")]
     OutOfReach { name: StoreName, reason: String },
-    #[error("{0:?} is no name for a store: it has letters, digits, `-` and `_`, and at most {MAX_NAME} of them")]
+    #[error("{0:?} is not a valid name for a store: use letters, digits, `-` and `_`, at most {MAX_NAME} of them")]
     BadName(String),
-    #[error("there is a store {0} already")]
+    #[error("the store {0} exists already")]
     Twice(StoreName),
-    #[error("the provider of {0} is not connected: connect it again, then try again")]
+    #[error("the storage client of {0} is not connected: connect it, then try again")]
     Away(StoreName),
-    #[error(
-        "{0} is the store of a provider: sessions come there through the endpoint that it belongs to, and stay there"
-    )]
+    #[error("{0} is the store of a storage client: its sessions are created through its own endpoint, and stay there")]
     OfProvider(StoreName),
     #[error(
-        "sessions are active ({0}), so the store of new ones cannot be changed: end them first, or set it before any starts"
+        "sessions are active ({0}), so the store of new ones cannot be changed: end them first, or set it before any \
+         starts"
     )]
     SessionsActive(usize),
 }
@@ -282,7 +281,7 @@ impl Stores {
             if session_file::read(fs.as_ref(), session).await.is_ok_and(|file| !file.disposed) {
                 let place = fs.location("").unwrap_or_default();
                 return Some(format!(
-                    "session {session} lies in the store {name} ({place}), which is not configured any more: \
+                    "session {session} is in the store {name} ({place}), which is not configured any more: \
                      add [stores.{name}] with folder = {place:?} to grove.toml, and start the host again"
                 ));
             }
@@ -290,7 +289,7 @@ impl Stores {
         let out_of_reach = self.out_of_reach().clone();
         let (name, reason) = out_of_reach.iter().next()?;
         Some(format!(
-            "there is no session {session}, unless it lies in the store {name}, which cannot be reached: {reason}"
+            "there is no session {session}, unless it is in the store {name}, which cannot be reached: {reason}"
         ))
     }
 

@@ -264,7 +264,7 @@ async fn a_provider_that_goes_and_comes_back_gets_everything_in_its_order() {
     host.host.provider_left(&lent()).await.unwrap();
     client.until(|client| unsaved(client).is_some()).await;
     let refused = client.rejected(&chat, grove_testkit::ahp::turn_started("t2", "x")).await;
-    assert!(refused.contains("the provider is not connected"), "{refused}");
+    assert!(refused.contains("no storage client is connected"), "{refused}");
     storage_client.open("n");
     let refused = host.host.create_session(wanted("scripted:/n")).await.unwrap_err();
     assert!(matches!(refused, CreateError::Store(StoreError::Away(_))), "{refused}");
@@ -602,7 +602,7 @@ async fn an_entrusted_session_stays_where_it_is() {
     client.run_script(&chat, "t1", json!([{"say": "one"}])).await;
     for (method, store) in [("x-grove/migrate", "local"), ("x-grove/fork", "local"), ("x-grove/fork", "lent")] {
         let refused = client.ask(method, json!({"channel": URI, "store": store})).await.unwrap_err();
-        assert!(refused.message.contains("the store of a provider"), "{method}: {}", refused.message);
+        assert!(refused.message.contains("the store of a storage client"), "{method}: {}", refused.message);
     }
     assert!(host.host.set_default_store(&lent()).is_err());
     quiet(&storage_client).await;
@@ -869,8 +869,8 @@ async fn a_session_at_a_provider_does_not_go_to_another_host() {
         params["channel"] = json!(URI);
         let refused = client.ask(&format!("x-grove/handover/{method}"), params).await.unwrap_err();
         assert_eq!(refused.code, -32602, "{method}: {refused}");
-        assert!(refused.message.contains("the storage of this session is a client's"), "{refused}");
-        assert!(refused.message.contains("export what was said"), "{refused}");
+        assert!(refused.message.contains("this session is stored by a client"), "{refused}");
+        assert!(refused.message.contains("export its conversation"), "{refused}");
     }
     quiet(&storage_client).await;
     client.barrier().await;

@@ -428,7 +428,7 @@ async fn a_session_of_which_only_the_log_is_left_is_made_again_from_it() {
     host.journal.bytes.lock().unwrap().clear();
     host.sessions.rm(FILE, grove_fs::Removal::One).await.unwrap();
     host.restart(Config::default()).await;
-    assert!(host.damage.len() == 1 && host.damage[0].contains("made again from its log"), "{:?}", host.damage);
+    assert!(host.damage.len() == 1 && host.damage[0].contains("rebuilt from its log"), "{:?}", host.damage);
     assert_eq!(turns(&host).await, ["t1", "t2", "t3"]);
     host.kill_and_restart(Config::default()).await;
     let mut client = host.client("a").await;
@@ -445,7 +445,7 @@ async fn a_number_that_no_host_gives_is_not_believed() {
         odd["seq"] = number.into();
         host.sessions.write_file(FILE, &serde_json::to_vec(&odd).unwrap()).await.unwrap();
         host.restart(Config::default()).await;
-        assert!(host.damage.len() == 1 && host.damage[0].contains("which no host gives"), "{:?}", host.damage);
+        assert!(host.damage.len() == 1 && host.damage[0].contains("impossible sequence number"), "{:?}", host.damage);
         let status = host.host.status().await.unwrap();
         assert!(status.server_seq > seen && status.server_seq < 1 << 53, "{number}: {}", status.server_seq);
         assert_eq!(turns(&host).await, ["t1", "t2", "t3"]);
@@ -658,7 +658,7 @@ async fn a_journal_that_is_cleanly_cut_off_is_noticed() {
     let keep = bytes.split_inclusive(|byte| *byte == b'\n').take(2).map(<[u8]>::len).sum::<usize>();
     std::fs::write(&newest, &bytes[..keep]).unwrap();
     let damage = found(&folder).await;
-    assert!(damage.len() == 1 && damage[0].contains("what was written behind is lost"), "{damage:?}");
+    assert!(damage.len() == 1 && damage[0].contains("the rest is lost"), "{damage:?}");
     // At the end of an older one.
     written(&folder, 20..23).await;
     let older = segments(&folder).into_iter().find(|path| std::fs::metadata(path).unwrap().len() > 100).unwrap();
@@ -666,7 +666,7 @@ async fn a_journal_that_is_cleanly_cut_off_is_noticed() {
     let keep = bytes.split_inclusive(|byte| *byte == b'\n').take(2).map(<[u8]>::len).sum::<usize>();
     std::fs::write(&older, &bytes[..keep]).unwrap();
     let damage = found(&folder).await;
-    assert!(damage.len() == 1 && damage[0].contains("what was written behind is lost"), "{damage:?}");
+    assert!(damage.len() == 1 && damage[0].contains("the rest is lost"), "{damage:?}");
 }
 
 #[tokio::test]

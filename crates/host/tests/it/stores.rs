@@ -255,7 +255,7 @@ async fn a_move_that_is_cut_off_anywhere_leaves_one_session_the_old_or_the_new_o
         let asked = tokio::time::timeout(Duration::from_secs(5), migrate(&mut client, "other")).await;
         host.kill_and_restart(Config::default()).await;
         let store = lies_in(&host).await;
-        assert!(store == ["local"] || store == ["other"], "killed behind {steps} changes it lies in {store:?}");
+        assert!(store == ["local"] || store == ["other"], "killed after {steps} changes it is in {store:?}");
         if asked.is_ok() {
             assert_eq!(store, ["other"], "what was answered holds");
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::harness::TestHost;
 use crate::tree::{URI, entry, rows, said, say};
 
-/// An agent that repeats its prompt, and has no model to summarize with.
+/// An agent that repeats its prompt, and has no model for summaries.
 struct Parrot;
 
 struct ParrotSession;
@@ -192,7 +192,7 @@ async fn without_a_model_a_wanted_summary_fails_fast() {
         ("x-grove/merge", json!({"channel": uri, "entry": first})),
     ] {
         let refused = client.ask(method, params).await.unwrap_err();
-        assert!(refused.message.contains("no model to summarize with"), "{method}: {refused:?}");
+        assert!(refused.message.contains("no model for summaries"), "{method}: {refused:?}");
     }
     assert_eq!(said(&client, &chat), ["one", "two"]);
     assert_eq!(client.ask("x-grove/tree", json!({"channel": uri})).await.unwrap(), all);
@@ -210,7 +210,7 @@ async fn a_turn_that_begins_while_a_branch_is_summarized_goes_first() {
         other.until(|other| other.chat(&chat).activity.is_some()).await;
         say(&mut other, &chat, "t3", "three").await;
     });
-    assert!(refused.unwrap_err().message.contains("a turn began meanwhile"));
+    assert!(refused.unwrap_err().message.contains("a turn started meanwhile"));
     client.turn_end(&chat, "t3").await;
     assert_eq!(said(&client, &chat), ["one", "two", "three"]);
     client.must_agree(&chat).await;

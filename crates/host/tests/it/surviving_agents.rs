@@ -271,7 +271,9 @@ async fn a_quiet_agent_is_said_to_be_quiet_until_it_speaks() {
     let mut client = host.ahp("a").await;
     let chat = client.ready_session(URI).await;
     client.start_turn(&chat, "t1", "go").await;
-    client.until(|client| client.chat(&chat).activity.as_ref().is_some_and(|words| words.starts_with("no word"))).await;
+    client
+        .until(|client| client.chat(&chat).activity.as_ref().is_some_and(|words| words.starts_with("no report")))
+        .await;
     tape.record(Frame::Say("x"));
     client.until(|client| client.chat(&chat).activity.is_none()).await;
     tape.record(Frame::End);

@@ -62,7 +62,7 @@ async fn a_turn_whose_agent_tries_again_in_silence_is_said_to_be_quiet_and_can_b
     start(&mut client, &chat, "t", &json!([{"say": "trying"}, {"fail": fails}])).await;
     client.until(|client| client.chat(&chat).activity.is_some()).await;
     let words = client.chat(&chat).activity.clone().unwrap();
-    assert!(words.starts_with("no word from the agent for 15 s"), "{words}");
+    assert!(words.starts_with("no report from the agent for 15 s"), "{words}");
     client.must_agree_on_all().await;
 
     // Every client may end it. The agent would go on trying for ten minutes, longer than a test waits for anything.

@@ -111,7 +111,7 @@ impl Peer {
         let dialect = match self.host.0.sequencer.find_client(client.clone()).await {
             Ok(Some(known)) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
             Ok(_) => {
-                let error = ErrorObject::new(error_code::NOT_FOUND, "this client is not known: send `initialize`");
+                let error = ErrorObject::new(error_code::NOT_FOUND, "this client is unknown: send `initialize`");
                 return Err((reply, error));
             }
             Err(error) => return Err((reply, stopped(error))),

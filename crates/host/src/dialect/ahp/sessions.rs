@@ -84,7 +84,7 @@ impl Peer {
     pub(super) async fn create_session(&mut self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: ahp::CreateSessionParams = read_params(params)?;
         let Some(ChannelName::Session(name)) = ChannelName::parse(&params.channel) else {
-            let message = format!("{} is no session URI: it must be <scheme>:/<id>", shown(&params.channel));
+            let message = format!("{} is not a session URI: it must be <scheme>:/<id>", shown(&params.channel));
             return Err(ErrorObject::invalid_params(message));
         };
         // It would hide another tool's session of this name.
@@ -203,14 +203,14 @@ impl Peer {
                 (side.chat, side.turn_id, OriginKind::Side { selection })
             }
             ahp::ChatSource::Unknown(_) => {
-                let message = "a chat comes from another one as a `fork` or as a `sideChat`";
+                let message = "a chat's source must be a `fork` or a `sideChat`";
                 return Err(ErrorObject::invalid_params(message));
             }
         };
         let source = match self.find(&from).await? {
             Some(ChannelTarget::Chat(uri, chat)) if uri == session.uri => chat,
             Some(ChannelTarget::Chat(..)) => {
-                let message = format!("{} is of another session: fork that one (x-grove/fork)", shown(&from));
+                let message = format!("{} belongs to another session: fork that one (x-grove/fork)", shown(&from));
                 return Err(ErrorObject::invalid_params(message));
             }
             Some(_) | None => return Err(self.unchangeable(&from, not_found(&from)).await),
@@ -367,7 +367,7 @@ impl Peer {
         let found = turns::find(&self.host, wanted, before, TURNS_AT_ONCE).await.map_err(|error| match error {
             TurnsError::NoChat => missing(),
             TurnsError::NoTurn(_) => {
-                ErrorObject::invalid_params(format!("{} is no cursor of this chat", shown(cursor)))
+                ErrorObject::invalid_params(format!("{} is not a cursor of this chat", shown(cursor)))
             }
             TurnsError::Unreadable(error) => ErrorObject::invalid_params(error.to_string()),
             TurnsError::History(error) => unavailable(&error),
@@ -419,7 +419,7 @@ impl Peer {
             Some(_) => Ok(()),
             None => {
                 let hint = install_hint(provider);
-                let message = format!("there is no agent for provider {}{hint}", shown(provider.as_str()));
+                let message = format!("there is no agent {}{hint}", shown(provider.as_str()));
                 Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, message))
             }
         }
@@ -536,7 +536,7 @@ fn write_cursor((at, id): &ListPosition) -> String {
 
 fn read_cursor(cursor: &str) -> Result<ListPosition, ErrorObject> {
     let place = cursor.split_once(':').and_then(|(at, id)| Some((Timestamp(at.parse().ok()?), SessionId::from(id))));
-    place.ok_or_else(|| ErrorObject::invalid_params(format!("{} is no cursor of this list", shown(cursor))))
+    place.ok_or_else(|| ErrorObject::invalid_params(format!("{} is not a cursor of this list", shown(cursor))))
 }
 
 /// The answer to a request that a session refused.

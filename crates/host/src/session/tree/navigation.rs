@@ -114,7 +114,7 @@ impl SessionTask {
             (true, None) if !asks => return answered(done, Err(summarizer_context.no_model())),
             (_, summarizer) => summarizer,
         };
-        let shown = preparation.user_wants_summary.then_some("summarizing the branch that is left");
+        let shown = preparation.user_wants_summary.then_some("summarizing the abandoned branch");
         let beginning = OperationStart { new_turn_policy: NewTurnPolicy::AbortOperation, shown, done: Some(done) };
         let work = async move {
             let prepared_navigation = settle(preparation, &seen, &hooks, summarizer, &summarizer_context).await?;

@@ -57,7 +57,7 @@ impl SessionTask {
             Ok::<_, WorkspaceError>(())
         };
         if let Err(error) = taken.await {
-            self.workspace_failed(&error, "a checkpoint of no compaction could not be taken away");
+            self.workspace_failed(&error, "a checkpoint without a compaction could not be deleted");
         }
     }
 

@@ -56,7 +56,7 @@ impl PlanVersions<'_> {
             self.watch.note(&workspace, look, now.0).await
         };
         if let Err(error) = noted.await {
-            tracing::warn!(folder = self.folder, %error, "what the plan is could not be noted");
+            tracing::warn!(folder = self.folder, %error, "the plan's version could not be recorded");
         }
     }
 }
