@@ -127,8 +127,7 @@ pub struct Limits {
     pub token_connections: usize,
     /// Connections through the owner's socket, in addition to those: no other client can use them up.
     pub owner_connections: usize,
-    /// Connections of each listener that are not authenticated yet; the next one replaces the one that has waited
-    /// longest.
+    /// Unauthenticated connections of each listener; the next one replaces the one that has waited longest.
     pub unauthenticated_connections: usize,
     /// Bytes read from a Copilot SDK's connection before it has sent the secret; with more, it is closed.
     pub unauthenticated_bytes: usize,
@@ -136,8 +135,7 @@ pub struct Limits {
     pub unauthenticated_time: Duration,
     /// The time in which a storage client must answer a call; then the call has failed and is retried.
     pub storage_call: Duration,
-    /// The time in which an append without an answer may still arrive; until then its file is read back before each
-    /// change.
+    /// The time in which an unanswered append may still arrive; until then its file is read back before each change.
     pub storage_late: Duration,
     /// Subscriptions of one connection; the next one is refused.
     pub subscriptions: usize,

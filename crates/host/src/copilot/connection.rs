@@ -79,8 +79,9 @@ impl IncomingCall {
 }
 
 impl CopilotEndpoint {
-    /// Serves a connection whose transport has authenticated the client, as pipes between two programs do, until it
-    /// ends.
+    /// Serves a connection until it ends, without a secret.
+    ///
+    /// Its transport has authenticated the client, as pipes between two programs do.
     pub async fn serve_pipes(&self, stream: impl Stream + 'static) {
         self.serve(stream, None).await;
     }

@@ -23,7 +23,7 @@ use crate::session::{THINKING_SETTINGS, WorkspaceAnswer, WorkspaceRequest};
 
 /// Created, changed and deleted sessions that may wait to be announced.
 const NEWS_BUFFER: usize = 1_024;
-/// The agents' settings for how much they do without asking.
+/// The agents' setting for how much they do without asking.
 const MODE: &str = "mode";
 
 impl CopilotPeer {

@@ -258,8 +258,7 @@ pub(crate) struct Sequencer {
     release_due: bool,
     /// Events of one resource that are published and not sent yet: only within a step.
     undelivered: Vec<Arc<SequencedEvent>>,
-    /// Sessions that were added with their contents, and the sequence number of that. Earlier events are not in the
-    /// replay.
+    /// Sessions that were added complete, with the sequence number of that. Earlier events are not in the replay.
     entered: HashMap<SessionId, u64>,
     /// The names of sessions with published events.
     names: HashMap<SessionId, Arc<Names>>,

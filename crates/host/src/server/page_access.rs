@@ -78,8 +78,9 @@ impl PageKey {
         expected.as_bytes().ct_eq(given.answer.as_bytes()).into()
     }
 
-    /// The first message of a WebSocket that an answer opened. A program that took the port since the first proof
-    /// cannot make it.
+    /// The first message of a WebSocket that an answer opened.
+    ///
+    /// A program that took the port since the first proof cannot make it.
     pub(super) fn socket_proof(&self, given: &ChallengeResponse) -> String {
         let proof = self.authenticate([SOCKET_DOMAIN, &given.nonce.0, &given.challenge]);
         serde_json::json!({"jsonrpc": "2.0", "method": SOCKET_PROOF, "params": {"proof": proof}}).to_string()

@@ -276,10 +276,10 @@ impl SessionTask {
         unseen || self.goes_on(chat, turn)
     }
 
-    /// Says whether an answer would come too late: the host has released the session, and the next host has its waiting
-    /// turns.
+    /// Says whether an answer would come too late.
     ///
-    /// An agent that survives the host gets a late answer from the next one.
+    /// The host has then released the session, and its waiting turns belong to the next host. An agent that survives
+    /// the host gets a late answer from that one.
     pub(super) fn takes_no_answers(&self, stopping: &StopState) -> bool {
         stopping.done.is_none() && self.turn_survival() != TurnSurvival::Running
     }

@@ -740,10 +740,10 @@ impl SessionTask {
         }
     }
 
-    /// Reports to a stopping host when nothing runs that would end with it, and the folder is written; after the grace
-    /// period in any case.
+    /// Reports to a stopping host that the session has stopped.
     ///
-    /// Agents are released before.
+    /// That is when nothing runs that would end with the host, and the folder is written; after the grace period in any
+    /// case. Agents are released before.
     fn stop_when_idle(&mut self) {
         let active = self.active_turns();
         let idle = active.is_empty();

@@ -86,8 +86,7 @@ impl Outbox {
 }
 
 impl SessionTask {
-    /// Carries out a client's command. If it cannot be stored, the session is restored and the command has not
-    /// happened.
+    /// Carries out a client's command. If it cannot be stored, the session is restored and nothing has happened.
     ///
     /// Finished turns are shared, so a copy to restore from only costs the running one.
     pub(super) async fn attempt(

@@ -1,5 +1,4 @@
-//! Output that is too large for a session's agent: it goes to temporary files of the session, which the agent can
-//! search.
+//! Output that is too large for a session's agent goes to temporary files, which the agent can search.
 //!
 //! They are in the store's folder for temporary files, in a folder named after the session, so that a host can tell
 //! which ones an earlier host left. Clients do not see them: output for clients is stored as usual.
@@ -26,7 +25,7 @@ const TOOL: &str = "grep";
 const TEMPORARY_PREFIX: &str = "session-";
 /// The prefix of a session's folder whose files are kept.
 const KEPT_PREFIX: &str = "kept-";
-/// The folder for temporary files of a session with its own file system.
+/// The folder for temporary files in a session's own store.
 const TEMP: &str = "temp";
 
 /// The temporary files of one session. Clones share them.
@@ -149,7 +148,7 @@ impl SpillStore for SessionSpills {
     }
 }
 
-/// A file of a session with its own file system, by the name that an agent was told: pasted or temporary.
+/// A pasted or temporary file in a session's own store, by the path that an agent was told.
 async fn read_own(store: &dyn SessionFs, path: &str, most: usize) -> Option<Result<Vec<u8>, String>> {
     let root = store.location("").ok()?;
     let inside = path.strip_prefix(&root)?.strip_prefix(['/', '\\'])?.replace('\\', "/");
@@ -174,10 +173,9 @@ impl SpillWriter for SessionSpillWriter {
     }
 }
 
-/// Removes files that earlier hosts left in a store, except those of sessions with unfinished work: their agents may
-/// need them.
+/// Removes files that earlier hosts left in a store, except for sessions with unfinished work.
 ///
-/// Returns the sessions with files left.
+/// The agents of those may need them. Returns the sessions with files left.
 pub(crate) async fn sweep(store: &dyn SessionFs, busy: &HashSet<SessionId>) -> HashSet<SessionId> {
     let mut spared = HashSet::new();
     for left in left(store).await {

@@ -36,8 +36,7 @@ enum Step {
         session: usize,
         approved: bool,
     },
-    /// Version 1 changes the model, to an existing one or not. Others change the title, or something that is not
-    /// theirs.
+    /// Version 1 changes the model, to an existing one or not. Others change the title, or try a forbidden change.
     Change {
         client: usize,
         session: usize,

@@ -107,7 +107,7 @@ impl Peer {
             Ok(client) => client,
             Err(error) => return Err((reply, error)),
         };
-        // An unknown client has nothing to resume: it starts like a new one.
+        // An unknown client has nothing to resume: it must initialize.
         let dialect = match self.host.0.sequencer.find_client(client.clone()).await {
             Ok(Some(known)) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
             Ok(_) => {

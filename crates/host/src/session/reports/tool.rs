@@ -41,7 +41,7 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
                 || update.input.is_some()
                 || !matches!(update.stage, None | Some(ToolStage::Pending));
             if known.is_none() {
-                // A call without content is reported when it says what it does.
+                // The title of a call without content is shown when the call says what it does.
                 let waiting = title.clone().filter(|_| !says_more);
                 let extra = with_title(extra.clone(), waiting);
                 out.chat(ChatEvent::ToolCallStarted {
