@@ -4,7 +4,7 @@
 //! - `sessions`: sessions, chats, lists, settings, completions, older turns.
 //! - `resources`: reading and watching files and contents.
 //! - `dispatch`: actions of clients.
-//! - `snapshot`: states, taken in one step with their subscription and encoded later.
+//! - `snapshot`: states, captured in one step with their subscription and encoded later.
 
 mod connect;
 mod dispatch;

@@ -1,4 +1,4 @@
-//! Snapshots: taken in one step with their subscription, encoded later.
+//! Snapshots: captured in one step with their subscription, encoded later.
 
 use std::borrow::Cow;
 
