@@ -84,7 +84,7 @@ pub(crate) async fn store_scan(
     Ok(store_scan)
 }
 
-/// The names of the folders in a store.
+/// The names of all entries in a store.
 pub(crate) async fn list(name: &StoreName, fs: &dyn SessionFs) -> Result<Vec<String>, FsError> {
     check_reachable(name, fs).await?;
     match fs.readdir("").await {

@@ -413,7 +413,7 @@ impl Peer {
         Ok(ahp::SessionConfigCompletionsResult::default())
     }
 
-    /// Looks for the agent again if it is unknown.
+    /// Fails if the host has no such agent. An unknown one is looked for again first.
     async fn must_have(&self, provider: &ProviderId) -> Result<(), ErrorObject> {
         match self.host.agent_named(provider).await {
             Some(_) => Ok(()),
