@@ -1,7 +1,7 @@
-//! `apply`: how an event changes the state. Total, in place, and O(1) per delta.
+//! `apply`: changes the state by one event. Total, in place, and O(1) per delta.
 //!
-//! What does not fit (a turn that is not the active one, an id that is not there) changes nothing:
-//! [`crate::validate()`] is the place for refusing.
+//! An event that does not fit (its turn is not the active one, its id is unknown) changes nothing: only
+//! [`crate::validate()`] refuses.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::ids::*;
 use crate::state::*;
 use crate::turn::*;
 
-/// Brings `state` forward by one event.
+/// Applies one event to `state`.
 pub fn apply(state: &mut State, event: &Event) {
     match &event.change {
         Change::Root(RootEvent::AgentsChanged(agents)) => state.root.agents.clone_from(agents),
@@ -30,7 +30,7 @@ pub fn apply(state: &mut State, event: &Event) {
 }
 
 impl Session {
-    /// Brings this session forward by one of its own events.
+    /// Applies one of the session's own events to it.
     pub fn apply(&mut self, event: &Event) {
         match &event.change {
             Change::Session(id, change) if *id == self.id => self.apply_session_event(event.at, change),
@@ -41,7 +41,7 @@ impl Session {
 
     fn apply_session_event(&mut self, at: Timestamp, change: &SessionEvent) {
         match change {
-            // These put a session into state or take it out: see `apply`.
+            // These add a session to the state or remove it: see `apply`.
             SessionEvent::Created(_) | SessionEvent::Listed | SessionEvent::Removed => {}
             SessionEvent::Ready => self.lifecycle = Lifecycle::Ready,
             SessionEvent::CreationFailed(error) => self.lifecycle = Lifecycle::CreationFailed(error.clone()),
@@ -79,7 +79,7 @@ impl Session {
                     self.catalogue.push(row.clone());
                 }
             }
-            // The main one stays: a session without it would be none.
+            // The main chat stays: a session cannot be without it.
             SessionEvent::ChatRemoved(chat) if self.main_chat().is_some_and(|main| main.id == *chat) => {}
             SessionEvent::ChatRemoved(chat) => {
                 self.chats.retain(|mine| mine.id != *chat);
@@ -113,7 +113,7 @@ impl Session {
         let touched = chat.apply(at, change);
         if touched == ChangeScope::Conversation {
             chat.touched_at = at;
-            // The first is the main one.
+            // The first chat is the main one.
             if position == 0 {
                 self.modified_at = at;
             }
@@ -187,7 +187,7 @@ impl Chat {
             }
             ChatEvent::AgentSessionChanged(name) => {
                 self.agent_session.clone_from(name);
-                // Its first turn is the one that runs, unless the agent was told of earlier ones.
+                // The first turn is the running one, unless the agent was told of earlier ones.
                 self.is_agent_retold = name.is_some() && (!self.turns.is_empty() || self.has_older_turns);
                 ChangeScope::Detail
             }
@@ -206,7 +206,7 @@ impl Chat {
             }
             ChatEvent::TurnsInherited { origin, turns, older } => {
                 self.origin = Some(origin.clone());
-                // Others are shown in the chat that they were said in, and this one's agent is told.
+                // Other inherited turns are shown in their own chat; only this chat's agent is told of them.
                 if origin.is_shown() {
                     self.turns.clone_from(turns);
                     self.has_older_turns = *older && !turns.is_empty();
@@ -237,7 +237,7 @@ impl Chat {
                 ChangeScope::Detail
             }
             ChatEvent::QueueReordered(order) => {
-                // Those that the order does not name keep their places behind those that it names.
+                // Messages that the order does not name keep their order and follow those that it names.
                 let rank =
                     |message: &PendingMessage| order.iter().position(|id| *id == message.id).unwrap_or(order.len());
                 self.queued.sort_by_key(rank);
@@ -396,7 +396,7 @@ impl ActiveTurn {
                 }
             }
             ChatEvent::InputAnswered { request, outcome, answers, .. } => self.answer(request, *outcome, answers),
-            // These are the chat's own.
+            // Events of the chat itself, not of its turn.
             ChatEvent::TurnStarted { .. }
             | ChatEvent::TurnCompleted { .. }
             | ChatEvent::TurnCancelled { .. }

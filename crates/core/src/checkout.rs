@@ -1,43 +1,43 @@
-//! What version control says of where a session works.
+//! The version control state of a session's working directory.
 
 use serde::{Deserialize, Serialize};
 
-/// What was checked out where a session works, when somebody last looked. What is not known is `None`.
+/// The checkout in a session's working directory at the last look. Unknown fields are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Checkout {
-    /// The folder that is checked out.
+    /// The root folder of the checkout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// The repository that it came from, where it is a worktree of another folder.
+    /// The main repository, if this checkout is a worktree of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree_of: Option<String>,
     /// The remote's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
-    /// `owner/name` on GitHub, where the remote is there.
+    /// `owner/name`, if the remote is on GitHub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub github: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The branch that this one is to go back to.
+    /// The branch that this one is to be merged into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_branch: Option<String>,
     /// The address of the pull request that the branch belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch_pull_request: Option<String>,
-    /// The address of the newest pull request that came of the session itself.
+    /// The address of the newest pull request that the session itself opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_pull_request: Option<String>,
 }
 
 impl Checkout {
-    /// The pull request of the session: what it made itself says more than what its branch is tied to.
+    /// The session's pull request: its own one takes precedence over its branch's.
     pub fn pull_request(&self) -> Option<&str> {
         self.own_pull_request.as_deref().or(self.branch_pull_request.as_deref())
     }
 
-    /// Whether nothing is known.
+    /// True if nothing is known.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }

@@ -1,4 +1,4 @@
-//! What can happen. Events are finer than any dialect's actions: each maps, in each dialect, to one action or to none.
+//! Events. They are finer than any dialect's actions: in each dialect, an event maps to one action or to none.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::state::*;
 use crate::title::{SessionTitle, stored_chat_title};
 use crate::turn::*;
 
-/// Something that happened, and when.
+/// An event with its time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -20,7 +20,7 @@ pub struct Event {
     pub change: Change,
 }
 
-/// Where it happened, and what.
+/// A change and its scope: the root, a session or a chat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Change {
@@ -30,7 +30,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The session that this concerns.
+    /// The session that this change concerns.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
             Change::Root(_) => None,
@@ -49,13 +49,13 @@ pub enum RootEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum SessionEvent {
-    /// The session stands in state, its agent not yet.
+    /// The session exists in the state; its agent does not run yet.
     Created(Box<NewSession>),
     Ready,
     CreationFailed(ErrorInfo),
-    /// The session has its row in every list: announced once, after its creation has ended either way.
+    /// The session is in every list: announced once, after its creation has succeeded or failed.
     Listed,
-    /// The session is gone from state and lists.
+    /// The session is removed from the state and from every list.
     Removed,
     TitleChanged(SessionTitle),
     ModelChanged(ModelId),
@@ -63,7 +63,7 @@ pub enum SessionEvent {
     ModelReset,
     ReadChanged(bool),
     ArchivedChanged(bool),
-    /// A chat's row changed, because the chat did.
+    /// A chat's row changed because the chat did.
     ChatRowChanged(ChatRow),
     InputNeededSet(InputNeeded),
     InputNeededRemoved {
@@ -74,14 +74,14 @@ pub enum SessionEvent {
     ChatRemoved(ChatId),
     ActiveClientSet(ActiveClient),
     ActiveClientRemoved(ClientId),
-    /// Settings of the session: these change, or all of them are replaced.
+    /// Some settings of the session change, or all of them are replaced.
     ConfigChanged {
         values: Extra,
         replace: bool,
     },
-    /// What is known about the session beside what is said in it: all of it, as it is from now on.
+    /// The session's details beside its conversation, complete and current.
     DetailsChanged(Box<SessionDetails>),
-    /// What version control says of where the session works: all of it, as it is from now on.
+    /// The version control state of the session's working directory, complete and current.
     CheckoutChanged(Box<Checkout>),
     /// The agents work in this folder from now on. It replaces the previous one; without one it is added.
     WorkingDirectoryChanged {
@@ -98,14 +98,14 @@ pub enum ChatEvent {
     TurnStarted {
         turn: TurnId,
         message: Message,
-        /// When whoever started it says it started; without that, now.
+        /// The start time that the sender claims; `None` means now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         started_at: Option<Timestamp>,
-        /// The waiting message that it was.
+        /// The queued message that became this turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         queued: Option<PendingId>,
     },
-    /// A part begins: an empty text that deltas will fill, or something whole.
+    /// A part begins: an empty text that deltas will fill, or a complete part.
     PartAdded {
         turn: TurnId,
         part: Part,
@@ -120,7 +120,7 @@ pub enum ChatEvent {
         part: PartId,
         content: String,
     },
-    /// A call begins; its input is still being written.
+    /// A call begins; its input is still being streamed.
     ToolCallStarted {
         turn: TurnId,
         call: NewToolCall,
@@ -130,7 +130,8 @@ pub enum ChatEvent {
         call: ToolCallId,
         content: String,
     },
-    /// The input is whole; names are said again, since version 1 hears of the call only now. With [`Gate::Follows`] a [`ChatEvent::ToolCallGated`] comes next.
+    /// The input is complete. Names are repeated, since version 1 learns of the call only now. With [`Gate::Follows`] a
+    /// [`ChatEvent::ToolCallGated`] comes next.
     ToolCallReady {
         turn: TurnId,
         call: NewToolCall,
@@ -138,13 +139,13 @@ pub enum ChatEvent {
         input: Option<String>,
         gate: Gate,
     },
-    /// What a running call is about turns out to be something else. What it has put out so far is to be said again.
+    /// A running call turns out to do something else. Its output so far has to be sent again.
     ToolCallRestated {
         turn: TurnId,
         #[serde(flatten)]
         restated: Box<InvocationUpdate>,
     },
-    /// A person is asked.
+    /// A person is asked for permission.
     ToolCallGated {
         turn: TurnId,
         #[serde(flatten)]
@@ -157,7 +158,7 @@ pub enum ChatEvent {
         #[serde(flatten)]
         verdict: Verdict,
     },
-    /// What a running call has put out so far.
+    /// The output of a running call so far.
     ToolCallOutput {
         turn: TurnId,
         call: ToolCallId,
@@ -170,7 +171,7 @@ pub enum ChatEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         run: Option<Box<CallRun>>,
     },
-    /// The call ran, and a person is asked whether the agent may see the result.
+    /// The call ran, and a person is asked if the agent may see the result.
     ToolCallResultGated {
         turn: TurnId,
         call: ToolCallId,
@@ -192,7 +193,7 @@ pub enum ChatEvent {
         turn: TurnId,
         request: Box<InputRequest>,
     },
-    /// A person has changed an answer, or taken it back, and not sent it yet.
+    /// A person has changed or cleared an answer and not submitted it yet.
     InputAnswerChanged {
         turn: TurnId,
         request: RequestId,
@@ -230,38 +231,38 @@ pub enum ChatEvent {
     DraftChanged(Option<Message>),
     ChatReadChanged(bool),
     ChatArchivedChanged(bool),
-    /// What a chat other than the main one is called: that one goes by its session's name.
+    /// The title of a chat other than the main one, which goes by its session's title.
     ChatTitleChanged(#[serde(deserialize_with = "stored_chat_title")] String),
-    /// What the chat is busy with, in a few words: said where nothing else shows it.
+    /// The chat's current activity in a few words, sent if nothing else shows it.
     ActivityChanged(Option<String>),
-    /// How its agent calls this conversation. No client hears of it.
+    /// The agent's own name for this conversation. Clients are not told.
     AgentSessionChanged(Option<String>),
-    /// The leaf has moved: none of the turns is on the way to it that were shown. They stay in the log.
+    /// The leaf has moved: none of the shown turns is on the path to it. They stay in the log.
     #[serde(rename = "turnsLeft")]
     TurnsCleared,
-    /// The newest turns on the way to the leaf, behind a [`ChatEvent::TurnsCleared`].
+    /// The newest turns on the path to the leaf, after a [`ChatEvent::TurnsCleared`].
     #[serde(rename = "turnsTaken")]
     BranchTurnsLoaded {
         turns: Vec<Arc<Turn>>,
-        /// Whether there are older ones, which are stored.
+        /// True if there are older turns, which are stored.
         older: bool,
     },
-    /// A new chat begins with what another one has: these are the newest turns of it. They are not written with the
-    /// event: the chat's origin says where they are stored.
+    /// A new chat begins with these newest turns of another chat. They are not written with the event: the chat's
+    /// origin says where they are stored.
     TurnsInherited {
         origin: Arc<ChatOrigin>,
         #[serde(skip)]
         turns: Vec<Arc<Turn>>,
-        /// Whether there are older ones, which are stored.
+        /// True if there are older turns, which are stored.
         older: bool,
     },
-    /// An entry of the chat's log that is no part of a turn: a label, a summary, the leaf's new place. No client hears
-    /// of it by itself.
+    /// An entry of the chat's log outside of any turn: a label, a summary, the leaf's new position. Clients are not
+    /// told of the entry itself.
     EntryAdded(LogEntry),
 }
 
 impl ChatEvent {
-    /// The turn that this event is about, where it is about one.
+    /// The turn that this event concerns, if it concerns one.
     pub fn turn(&self) -> Option<&TurnId> {
         match self {
             ChatEvent::TurnStarted { turn, .. }
@@ -303,13 +304,13 @@ impl ChatEvent {
         }
     }
 
-    /// Whether this ends its turn.
+    /// True if this event ends its turn.
     pub fn ends_turn(&self) -> bool {
         matches!(self, ChatEvent::TurnCompleted { .. } | ChatEvent::TurnCancelled { .. } | ChatEvent::TurnFailed { .. })
     }
 }
 
-/// A tool call at its beginning.
+/// A tool call at its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewToolCall {
@@ -318,16 +319,16 @@ pub struct NewToolCall {
     pub display_name: String,
     pub kind: Option<ToolKind>,
     pub language: Option<String>,
-    /// The client that will run it; without one, the agent does.
+    /// The client that will run the call; `None` means the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
-    /// What its agent says of it beyond this. It may be said anew.
+    /// Further data from the agent. It may be sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
 }
 
 impl NewToolCall {
-    /// Whether this is how `call` began.
+    /// True if `call` started with these data.
     pub fn is(&self, call: &ToolCall) -> bool {
         let Self { id, name, display_name, kind, language, client, extra: _ } = self;
         (id, name, display_name, kind) == (&call.id, &call.name, &call.display_name, &call.kind)
@@ -335,21 +336,21 @@ impl NewToolCall {
     }
 }
 
-/// What a running call is about, said anew.
+/// The new description of a running call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvocationUpdate {
-    /// Names are said again; they are what they were.
+    /// The call's names, repeated and unchanged.
     pub call: NewToolCall,
     pub invocation_message: String,
-    /// Without one, the input is what it was.
+    /// `None` leaves the input as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Why it may run, as it is known: said again, since a dialect tells both as one.
+    /// The known reason for its confirmation: repeated, since a dialect sends both as one.
     pub confirmed: ConfirmationReason,
 }
 
-/// A question put before a call. What is known of the call is said again, since a dialect may tell both as one.
+/// A question before a call runs. It repeats the known data of the call, since a dialect may send both as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallGate {
@@ -361,23 +362,23 @@ pub struct ToolCallGate {
     pub input: Option<String>,
 }
 
-/// A person's answer to such a question.
+/// A person's answer to a [`ToolCallGate`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verdict {
     pub decision: Decision,
     #[serde(default = "Verdict::by_default")]
     pub by: ConfirmationReason,
-    /// The id of the option that was chosen.
+    /// The id of the chosen option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
-    /// The call's input as the person wants it.
+    /// The call's input as the person edited it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_input: Option<String>,
-    /// A no that passes over the call rather than refusing it.
+    /// True if the person skipped the call rather than refused it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
-    /// What the person said to it, as its dialect has it.
+    /// The person's further data on the answer, as the dialect has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
 }
@@ -394,7 +395,7 @@ impl From<Decision> for Verdict {
     }
 }
 
-/// Whether a person is asked before a call runs.
+/// The need for a person's permission before a call runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Gate {

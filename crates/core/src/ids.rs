@@ -1,11 +1,11 @@
-//! Names of things. Each is its own type, so that a turn's id cannot stand where a session's is meant.
-//! They are shared strings: an event names its session, chat and turn without copying them.
+//! Ids. Each is a type of its own, so that a turn's id cannot be passed for a session's. They are shared strings: an
+//! event names its session, chat and turn without copying them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Types for names of things: each a shared string under a name of its own, written as the string.
+/// Defines id types: each is a shared string, serialized as a string.
 #[macro_export]
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
@@ -15,7 +15,7 @@ macro_rules! ids {
         pub struct $name(::std::sync::Arc<str>);
 
         impl $name {
-            /// The name as text.
+            /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -48,7 +48,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A session's id: the part of its URI that is unique in a grove, and the name of its folder.
+    /// A session's id: the unique part of its URI, and the name of its folder.
     SessionId,
     /// The URI under which a session was created. Its last segment is the [`SessionId`].
     SessionUri,
@@ -62,27 +62,27 @@ ids! {
     ToolCallId,
     /// A question put to a person: a permission or an input request.
     RequestId,
-    /// One of the questions of an input request.
+    /// A question of an input request.
     QuestionId,
-    /// A message that waits for its turn.
+    /// A queued or steering message.
     PendingId,
     /// A stored body, by the hash of its bytes.
     ContentId,
-    /// A connected program, as it names itself.
+    /// A connected program, by the id that it gives itself.
     ClientId,
-    /// An agent backend.
+    /// An agent.
     ProviderId,
     /// A model of an agent.
     ModelId,
-    /// A store of sessions, as the host's configuration calls it.
+    /// A store of sessions, by its name in the host's configuration.
     StoreName,
 }
 
 impl StoreName {
-    /// The store that every host has. Sessions that name none are in it.
+    /// The store that every host has. It is the default.
     pub const LOCAL: &'static str = "local";
 
-    /// Whether it is the one that every host has.
+    /// True for the store that every host has.
     pub fn is_local(&self) -> bool {
         self.as_str() == Self::LOCAL
     }
@@ -95,18 +95,18 @@ impl Default for StoreName {
 }
 
 impl SessionUri {
-    /// The longest id a session may have: it is a folder's name as well.
+    /// The maximal length of a session's id: it is a folder's name as well.
     pub const MAX_ID_BYTES: usize = 128;
-    /// The longest scheme: every list carries the URI.
+    /// The maximal length of a scheme: every list carries the URI.
     pub const MAX_SCHEME_BYTES: usize = 64;
 
-    /// The scheme of the URI, which names the provider where nothing else does.
+    /// The scheme of the URI, which names the agent if nothing else does.
     pub fn scheme(&self) -> Option<&str> {
         self.as_str().split_once(":/").map(|(scheme, _)| scheme)
     }
 
-    /// Whether the scheme belongs to something else than a session, so that a session of this name would hide it or could
-    /// not be told from it: a protocol's own channels, contents, files and pages.
+    /// True if the scheme is used for something else (a protocol's channels, contents, files, pages), so that a session
+    /// of this URI would hide it or be confused with it.
     pub fn is_reserved(&self) -> bool {
         let scheme = self.scheme().unwrap_or_default().to_ascii_lowercase();
         scheme.starts_with("ahp-")
@@ -117,8 +117,8 @@ impl SessionUri {
             )
     }
 
-    /// The session's id, where the URI has the form `<scheme>:/<id>` and the id is fit to name a folder:
-    /// letters, digits, `.`, `_` and `-`, not beginning with a dot.
+    /// The session's id, if the URI has the form `<scheme>:/<id>` and the id is a valid folder name: letters, digits,
+    /// `.`, `_` and `-`, not beginning with a dot.
     pub fn id(&self) -> Option<SessionId> {
         let (scheme, id) = self.as_str().split_once(":/")?;
         let scheme_ok = scheme.len() <= Self::MAX_SCHEME_BYTES

@@ -1,4 +1,4 @@
-//! Questions of an agent to a person, and the answers.
+//! An agent's questions to a person, and the answers.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::*;
 
-/// Something that an agent wants to know, in one or several questions.
+/// An agent's request for input: one or several questions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputRequest {
     pub id: RequestId,
-    /// What it is about.
+    /// The subject of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// A place to go to instead of answering here.
+    /// An address to open instead of answering here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     #[serde(default)]
     pub questions: Vec<Question>,
-    /// What has been answered so far, drafts among it.
+    /// The answers so far, drafts included.
     #[serde(default)]
     pub answers: Answers,
-    /// How it ended, once it has.
+    /// The outcome, once the request has ended.
     #[serde(default)]
     pub outcome: Option<InputOutcome>,
 }
@@ -32,7 +32,7 @@ pub struct InputRequest {
 pub type Answers = BTreeMap<QuestionId, Answer>;
 
 impl Question {
-    /// Why a value is no answer to this question, in words that follow "it"; `None` where it is one.
+    /// The reason why a value does not answer this question, in words that follow "it"; `None` if it does.
     pub fn answer_error(&self, value: &AnswerValue) -> Option<String> {
         match (&self.kind, value) {
             (QuestionKind::Text { min, max, .. }, AnswerValue::Text(text)) => {
@@ -47,7 +47,7 @@ impl Question {
                 if !own.is_empty() && !freeform {
                     return Some("is in own words, and one of the options is wanted".to_owned());
                 }
-                // Own words stand in place of an option, or beside it.
+                // Free text replaces an option or comes with one.
                 if id.is_empty() && !own.is_empty() { None } else { not_offered(options, id) }
             }
             (QuestionKind::Several { options, freeform, min, max }, AnswerValue::Several { ids, freeform: own }) => {
@@ -85,7 +85,7 @@ fn number_error(number: &Number, whole: bool, min: Option<&Number>, max: Option<
     }
 }
 
-/// The bounds, in words, where a count is outside of them.
+/// The bounds in words, if a count is outside of them.
 fn outside(count: u64, min: Option<u64>, max: Option<u64>) -> Option<String> {
     let is_outside = min.is_some_and(|min| count < min) || max.is_some_and(|max| count > max);
     is_outside.then(|| match (min, max) {
@@ -115,7 +115,7 @@ fn compare(one: &Number, other: &Number) -> Option<Ordering> {
 }
 
 impl InputRequest {
-    /// The first of these answers that does not fit its question, and why.
+    /// The first of these answers that does not fit its question, and the reason.
     pub fn answer_error<'a>(&'a self, given: &Answers) -> Option<(&'a Question, String)> {
         self.questions.iter().find_map(|question| match given.get(&question.id)? {
             Answer::Submitted(value) => Some((question, question.answer_error(value)?)),
@@ -123,10 +123,10 @@ impl InputRequest {
         })
     }
 
-    /// The id of the question in a request that has one.
+    /// The question's id in a request with a single question.
     const ONLY: &'static str = "answer";
 
-    /// A single question that is answered in words.
+    /// Creates a request with a single question to be answered in words.
     pub fn ask(id: RequestId, question: impl Into<String>) -> Self {
         let question = Question {
             id: QuestionId::from(Self::ONLY),
@@ -139,7 +139,7 @@ impl InputRequest {
         Self { id, message: None, url: None, questions, answers: Answers::new(), outcome: None }
     }
 
-    /// The first question that must be answered and is not, counting these answers as given.
+    /// The first required question without an answer, with `given` counted as answered.
     pub fn unanswered<'a>(&'a self, given: &Answers) -> Option<&'a Question> {
         self.questions.iter().filter(|question| question.required).find(|question| {
             let answer = given.get(&question.id).or_else(|| self.answers.get(&question.id));
@@ -148,7 +148,7 @@ impl InputRequest {
     }
 }
 
-/// How an input request ended.
+/// The outcome of an input request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InputOutcome {
@@ -157,7 +157,7 @@ pub enum InputOutcome {
     Cancelled,
 }
 
-/// How a request ended, and with which answers: what the agent is told.
+/// The outcome of a request with its answers, as the agent is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputResponse {
     pub outcome: InputOutcome,
@@ -165,7 +165,7 @@ pub struct InputResponse {
 }
 
 impl InputResponse {
-    /// The answer in words, where the request was one question.
+    /// The answer in words, if the request had a single question.
     pub fn text(&self) -> Option<&str> {
         match self.answers.values().next() {
             Some(Answer::Submitted(AnswerValue::Text(text))) => Some(text),
@@ -174,7 +174,7 @@ impl InputResponse {
     }
 }
 
-/// One of the things that a request wants to know.
+/// A question of an input request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
@@ -185,8 +185,8 @@ pub struct Question {
     pub kind: QuestionKind,
 }
 
-/// What an answer looks like, and within which bounds ([`Question::answer_error`]). The format of a text is for the client that
-/// asks a person: nothing here checks an answer against it.
+/// The form and the bounds of an answer ([`Question::answer_error`]). The format of a text is for the client that asks
+/// a person: nothing here checks an answer against it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum QuestionKind {
@@ -210,10 +210,10 @@ impl QuestionKind {
     }
 }
 
-/// A number as it was written: equal means equal, which a float does not promise.
+/// A number as it was written: comparable for equality, unlike a float.
 pub type Number = serde_json::Number;
 
-/// One of the answers to choose from.
+/// An option of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choice {
@@ -223,27 +223,27 @@ pub struct Choice {
     pub recommended: bool,
 }
 
-/// How far a person has come with a question.
+/// The state of a question's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Answer {
-    /// Being written, and shown to everybody.
+    /// Being written, and shown to every client.
     Draft(AnswerValue),
     Submitted(AnswerValue),
-    /// Passed over, perhaps with a word to it.
+    /// Skipped, perhaps with a comment.
     Skipped {
         freeform: Vec<String>,
     },
 }
 
 impl Answer {
-    /// An answer in words.
+    /// Creates an answer in words.
     pub fn text(text: impl Into<String>) -> Self {
         Answer::Submitted(AnswerValue::Text(text.into()))
     }
 }
 
-/// What was answered, in the shape of its [`QuestionKind`].
+/// The value of an answer, in the form of its [`QuestionKind`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AnswerValue {

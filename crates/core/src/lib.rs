@@ -1,22 +1,22 @@
-//! The model of Grove: what there is, what can happen, and who may make it happen.
+//! Grove's domain model: the state, the events that change it, and the rules for commands.
 //!
-//! # What this crate owns
+//! # Contents
 //!
-//! - **State** ([`State`], [`Session`], [`Chat`], [`Turn`], [`Part`], [`ToolCall`]): a root, sessions, their chats.
-//!   A session groups chats, a chat has turns, a turn has ordered parts. Every protocol's state is a projection of it.
-//! - **Questions** ([`InputRequest`], [`PermissionRequest`]): what an agent wants to know or to be allowed, and how a
-//!   person answers. What waits for somebody, in whichever chat, the session lists ([`InputNeeded`]).
-//! - **Events** ([`Event`]): the only way in which state changes. They are finer than any protocol's actions.
-//! - [`apply`]: brings a state forward by one event, in place. It is total (what does not fit changes nothing) and
-//!   costs the same for a delta however long the chat is.
-//! - [`validate()`]: takes what somebody wants ([`Command`], [`Actor`]) and gives either the events that it makes
-//!   happen or a [`Rejection`] in words for a person. [`advance`] does both steps on one session.
-//! - [`mirror`]: the events by which a session's catalogue follows its chats.
+//! - **State** ([`State`], [`Session`], [`Chat`], [`Turn`], [`Part`], [`ToolCall`]): a root, sessions, their chats. A
+//!   session groups chats, a chat has turns, a turn has ordered parts. Every protocol's state is a projection of it.
+//! - **Questions** ([`InputRequest`], [`PermissionRequest`]): an agent's questions and permission requests, and a
+//!   person's answers. The session lists the open ones of all chats ([`InputNeeded`]).
+//! - **Events** ([`Event`]): the only way to change state. They are finer than any protocol's actions.
+//! - [`apply`]: applies one event to a state, in place. It is total (an event that does not fit changes nothing), and a
+//!   delta costs the same however long the chat is.
+//! - [`validate()`]: takes a [`Command`] of an [`Actor`] and returns either the resulting events or a [`Rejection`] in
+//!   words for a person. [`advance`] does both steps on one session.
+//! - [`mirror`]: the events that update a session's catalogue from its chats.
 //!
-//! # What it never does
+//! # Limits
 //!
-//! It does no I/O, reads no clock, draws no random numbers, and knows no protocol: times and ids come in as
-//! arguments, and shapes on a wire are `grove-wire`'s.
+//! This crate does no I/O, reads no clock, draws no random numbers, and knows no protocol: times and ids are arguments,
+//! and wire formats belong to `grove-wire`.
 //!
 //! # Example
 //!
@@ -42,7 +42,7 @@
 //! let who = Actor::Client("me".into());
 //! let batch = advance(&mut session, None, say_hello.clone(), &who, Timestamp(2)).unwrap();
 //! assert_eq!(session.main_chat().unwrap().status(), ChatStatus::InProgress);
-//! assert_eq!(batch.events.len(), 4, "the turn, its session's title, that there is something to read, and the chat's row");
+//! assert_eq!(batch.events.len(), 4, "the turn, the session's title, the unread flag, and the chat's row");
 //!
 //! let refused = advance(&mut session, None, say_hello, &who, Timestamp(3)).unwrap_err();
 //! assert_eq!(refused.to_string(), "turn t1 is still in progress: wait for its end or cancel it");

@@ -1,4 +1,4 @@
-//! What a session says of its chats, kept in line with them.
+//! Keeps a session's catalogue and open questions in line with its chats.
 //!
 //! Protocols mirror a chat's status and its open questions on the session's channel. Each such change is an
 //! event of its own, so that it has its own number; this module finds the events that are due.
@@ -8,7 +8,7 @@ use crate::ids::*;
 use crate::state::*;
 use crate::turn::*;
 
-/// Whether an event can change what the session says of its chats. Deltas, above all, cannot.
+/// True if an event can change the session's copy of its chats' states. Deltas, above all, cannot.
 pub fn affects_mirror(change: &Change) -> bool {
     match change {
         Change::Session(_, SessionEvent::TitleChanged(_)) => true,
@@ -32,7 +32,7 @@ pub fn affects_mirror(change: &Change) -> bool {
             | ChatEvent::TurnCompleted { .. }
             | ChatEvent::TurnCancelled { .. }
             | ChatEvent::TurnFailed { .. }
-            // Whether the last turn failed is a matter of which one is the last.
+            // The failed state depends on the newest turn.
             | ChatEvent::TurnsCleared
             | ChatEvent::BranchTurnsLoaded { .. }
             | ChatEvent::TurnsInherited { .. } => true,
@@ -55,8 +55,8 @@ pub fn affects_mirror(change: &Change) -> bool {
     }
 }
 
-/// Whether an event leaves something to read in a chat, and so in its session. Somebody may have read the session and
-/// not its chats, so their flags do not tell.
+/// True if an event leaves something to read in a chat, and so in its session. The chats' own flags do not tell:
+/// somebody may have read the session and not its chats.
 pub fn makes_unread(change: &Change) -> bool {
     let Change::Chat(_, _, event) = change else { return false };
     matches!(
@@ -65,7 +65,7 @@ pub fn makes_unread(change: &Change) -> bool {
     )
 }
 
-/// The events that bring `session`'s catalogue and open questions in line with its chats.
+/// The events that update `session`'s catalogue and open questions from its chats.
 pub fn pending_events(session: &Session) -> Vec<SessionEvent> {
     let open: Vec<InputNeeded> = session.chats.iter().flat_map(open_questions).collect();
     let mut events = Vec::new();
@@ -102,7 +102,7 @@ fn open_questions(chat: &Chat) -> impl Iterator<Item = InputNeeded> + '_ {
                 ToolCallStatus::PendingConfirmation(pending) => {
                     Some(asked(&pending.id, InputSubject::ToolConfirmation(call.clone())))
                 }
-                // These have no name of their own. The call's alone might be that of a question as well.
+                // Such a request has no id of its own. The call's alone might be that of a question as well.
                 ToolCallStatus::PendingResultConfirmation(_) => {
                     let request = RequestId::from(format!("{}/result", call.id));
                     Some(asked(&request, InputSubject::ToolConfirmation(call.clone())))

@@ -1,22 +1,22 @@
-//! Where a chat comes from that began with what another one had.
+//! The origin of a forked or side chat.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::*;
 
-/// What a chat began with: it is copied from the log of another chat, perhaps of another session.
+/// The origin of a chat that began with a copy of another chat's log, perhaps of another session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatOrigin {
     pub session: SessionId,
-    /// Where that session's folder lay then.
+    /// The store of that session at the time.
     #[serde(default, skip_serializing_if = "StoreName::is_local")]
     pub store: StoreName,
     pub chat: ChatId,
-    /// The URI that a client gave the other chat, which may be gone by now.
+    /// The URI that a client gave the other chat, which may be removed by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
-    /// The newest turn that both have; without one there is none.
+    /// The newest common turn; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
     pub kind: OriginKind,
@@ -24,53 +24,53 @@ pub struct ChatOrigin {
 }
 
 impl ChatOrigin {
-    /// Whether what it began with is shown as its own.
+    /// True if the inherited turns are shown as the chat's own.
     pub fn is_shown(&self) -> bool {
         self.kind == OriginKind::Fork
     }
 }
 
-/// What a chat does with what it began with.
+/// The use of the inherited turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum OriginKind {
-    /// It goes on from there: its turns are the other's, and then its own.
+    /// The chat continues them: its turns are the inherited ones, then its own.
     Fork,
-    /// It is about it: its agent knows what was said, and its turns are its own alone. Perhaps it is about some words.
+    /// The chat is about them: its agent knows them, but only its own turns are shown. A selection narrows the subject.
     Side { selection: Option<Selection> },
 }
 
-/// Words that a person has picked.
+/// A text selected by a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Selection {
     pub text: String,
-    /// The part that they were in.
+    /// The part that contains the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
 }
 
-/// A part of a log. Logs only grow, so what is said here stays true.
+/// A prefix of a log. Logs only grow, so it stays valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogPart {
-    /// Only the bytes below this one count.
+    /// Only bytes before this offset count.
     pub boundary: u64,
     pub extent: LogScope,
-    /// The leaf in it.
+    /// The leaf in this prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaf: Option<String>,
-    /// When what comes behind it was said, where it ends before the present.
+    /// The time of the first later entry, if the prefix ends before the present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// How much of a log.
+/// The branches of a log to copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LogScope {
     /// Every branch.
     All,
-    /// The way to the leaf.
+    /// The path to the leaf.
     Branch,
 }

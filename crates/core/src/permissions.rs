@@ -1,4 +1,4 @@
-//! What may happen in a session without anybody being asked: a policy that clients set.
+//! A session's permission policy: operations that are allowed or denied without asking, as set by clients.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,53 +6,53 @@ use crate::{
     ConfirmationReason, Decision, PermissionKind, PermissionOption, PermissionRequest, SessionDetails, Verdict,
 };
 
-/// How many rules of a kind, and how many folders, a session keeps.
+/// The maximal number of rules of a kind, and of folders, in a session.
 pub const MAX_PERMISSION_RULES: usize = 1_000;
-/// How many bytes the argument of a rule, or a folder, may have.
+/// The maximal length of a rule's argument or of a folder, in bytes.
 pub const MAX_PERMISSION_ARGUMENT: usize = 4_096;
 
-/// The policy of a session. Without any, people are asked.
+/// The permission policy of a session. Without one, people are asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Permissions {
-    /// Everything is allowed that no rule denies.
+    /// Allows everything that no rule denies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_all: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approved: Vec<PermissionRule>,
-    /// These come first, whatever is allowed.
+    /// Denials take precedence over everything that is allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<PermissionRule>,
     /// Folders in which reading is allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
-    /// The folder that counts as the workspace, where it is not the working directory.
+    /// The workspace folder, if it is not the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
 }
 
-/// A kind of question, or one of them.
+/// A kind of permission request, optionally narrowed by an argument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRule {
     pub kind: PermissionKind,
-    /// A command, or its beginning with `:*` behind it; a path, for it and what is below; an address, for it and what is
-    /// below. Without one the rule is for the whole kind.
+    /// A command, or its beginning followed by `:*`; a path or an address, which includes everything below. Without one
+    /// the rule covers the whole kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
 }
 
-/// What a client wants to be different.
+/// A client's change of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionsChange {
-    /// What is given takes the place of what was.
+    /// Replaces the given fields.
     Configure {
         allow_all: Option<bool>,
         approved: Option<Vec<PermissionRule>>,
         denied: Option<Vec<PermissionRule>>,
         directories: Option<Vec<String>>,
     },
-    /// Rules that allow something come and go.
+    /// Adds and removes rules that allow something.
     Rules {
         add: Vec<PermissionRule>,
         remove: Vec<PermissionRule>,
@@ -60,14 +60,14 @@ pub enum PermissionsChange {
     },
     AddDirectory(String),
     Primary(String),
-    /// Answers that were meant for all times are asked for again, and so is what rules allow.
+    /// Forgets the remembered answers and the rules that allow something.
     Forget,
-    /// Nothing is allowed any more without a person being asked. Rules that deny stay.
+    /// Removes everything that is allowed without asking. Rules that deny stay.
     Revoke,
 }
 
 impl Permissions {
-    /// What the policy says to a question, where it says anything.
+    /// The policy's decision on a request, if it has one.
     pub fn answer(&self, request: &PermissionRequest) -> Option<Decision> {
         let covers = |rules: &[PermissionRule]| rules.iter().any(|rule| rule.covers(request));
         if covers(&self.denied) {
@@ -88,7 +88,7 @@ impl Permissions {
 }
 
 impl SessionDetails {
-    /// Whether a question is answered without anybody being asked.
+    /// True if the policy decides this request, so nobody is asked.
     pub fn answers(&self, request: &PermissionRequest) -> bool {
         let by_rule = self.permissions.as_ref().and_then(|policy| policy.answer(request));
         by_rule.is_some() || self.remembered.iter().any(|known| known.answers(request))
@@ -96,7 +96,7 @@ impl SessionDetails {
 }
 
 impl PermissionRule {
-    /// Whether a question is one of those that the rule is for.
+    /// True if the rule applies to a request.
     pub fn covers(&self, request: &PermissionRequest) -> bool {
         if self.kind != request.kind {
             return false;
@@ -115,7 +115,7 @@ impl PermissionRule {
 }
 
 impl Verdict {
-    /// What a standing rule says, by the option that says just this: a rule answers anew each time.
+    /// The verdict of a rule, with the option for this time only: the rule decides again each time.
     pub fn by_rule(decision: Decision, request: &PermissionRequest) -> Self {
         let fits = |option: &&PermissionOption| option.allows == (decision == Decision::Approved);
         let fitting = || request.options.iter().filter(fits);
@@ -125,7 +125,7 @@ impl Verdict {
 }
 
 impl PermissionsChange {
-    /// What is known about the session after this, or that it would be too much.
+    /// The session's details after this change; `None` if they would exceed the limits.
     pub(crate) fn apply(self, details: &SessionDetails) -> Option<SessionDetails> {
         let mut details = details.clone();
         let mut policy = details.permissions.take().unwrap_or_default();
@@ -162,8 +162,8 @@ impl PermissionsChange {
     }
 }
 
-/// Whether a command is the one that is meant, or begins as it says. What follows another command in the same line is
-/// not what was allowed.
+/// True if a command equals the argument or begins with its prefix. Further commands in the same line are not allowed
+/// by it.
 fn covers_command(argument: &str, command: &str) -> bool {
     let Some(begin) = argument.strip_suffix(":*") else { return command == argument };
     let goes_on =
@@ -171,7 +171,7 @@ fn covers_command(argument: &str, command: &str) -> bool {
     goes_on && !begin.is_empty() && !command.contains([';', '&', '|', '\n', '\r', '`', '$', '<', '>', '(', ')'])
 }
 
-/// Whether a path is a folder's or below it, as they are written. What climbs is nowhere.
+/// True if a path is the folder or below it, compared as text. A path with `..` is in no folder.
 pub fn is_within(path: &str, folder: &str) -> bool {
     let climbs = |path: &str| path.split(['/', '\\']).any(|piece| piece == "..");
     let folder = folder.trim_end_matches(['/', '\\']);

@@ -13,22 +13,22 @@ use crate::permissions::Permissions;
 use crate::title::{SessionTitle, TitleSource, stored_chat_title};
 use crate::turn::*;
 
-/// Everything that clients can see.
+/// The complete state that clients can see.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     pub root: Root,
     pub sessions: HashMap<SessionId, Session>,
 }
 
-/// What concerns no single session.
+/// The state that belongs to no single session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Root {
     pub agents: Vec<AgentInfo>,
-    /// How many sessions there are.
+    /// The number of sessions.
     pub active_sessions: u32,
 }
 
-/// An agent backend, as clients see it.
+/// An agent, as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInfo {
@@ -39,7 +39,7 @@ pub struct AgentInfo {
 }
 
 impl AgentInfo {
-    /// Whether it may have this model: an agent of which no model is known yet may have any.
+    /// True if the agent may have this model: an agent whose models are not known yet may have any.
     pub fn has_model(&self, id: &ModelId) -> bool {
         self.models.is_empty() || self.models.iter().any(|model| model.id == *id)
     }
@@ -70,56 +70,57 @@ pub struct Session {
     pub is_read: bool,
     pub is_archived: bool,
     pub created_at: Timestamp,
-    /// When the session itself or its main chat last moved on. Other chats have their times in their rows: a dialect
-    /// that does not see them must not see this change either.
+    /// The time of the last progress in the session itself or its main chat. Other chats have their times in their
+    /// rows: a dialect that does not see them must not see this change either.
     pub modified_at: Timestamp,
-    /// The chats themselves; the first is the main one.
+    /// The chats; the first is the main one.
     pub chats: Vec<Chat>,
-    /// What the session says of its chats. A copy of theirs, kept in line by events of its own.
+    /// The rows of the chats: a copy, kept in line by separate events.
     pub catalogue: Vec<ChatRow>,
-    /// The questions that wait for a person or a client, of all chats.
+    /// The questions of all chats that wait for a person or a client.
     pub input_needed: Vec<InputNeeded>,
-    /// Clients that take part: they offer tools.
+    /// Clients that take part in the session: they offer tools.
     pub active_clients: Vec<ActiveClient>,
-    /// The session's settings, where it has any.
+    /// The session's settings, if it has any.
     pub config: Option<SessionConfig>,
     pub details: SessionDetails,
-    /// What version control says of where it works.
+    /// The version control state of its working directory.
     pub checkout: Checkout,
-    /// Where its folder lies.
+    /// The store that holds its folder.
     pub store: StoreName,
 }
 
-/// What is known about a session beside what is said in it. It changes as a whole, since no dialect can tell less.
+/// A session's details beside its conversation. They change as a whole, since no dialect can send less.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionDetails {
-    /// What may be set, where the agent has said it since the session was made: a JSON schema of an object.
+    /// The settings that exist, if the agent has announced them since the session's creation: a JSON schema of an
+    /// object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<Extra>,
     /// Commands that the agent understands in a message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<AgentCommand>,
-    /// Answers that hold for all times that the same is asked.
+    /// Remembered answers to permission requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<RememberedPermission>,
-    /// What may happen without anybody being asked, where a client has said so.
+    /// The permission policy, if a client has set one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
-    /// What a person should know before going on.
+    /// Warnings that a person should read before going on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What the session has beside its conversation, where somebody has put something there.
+    /// The contents of the session's workspace, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceDetails>,
-    /// Why what was said last is not where the session is kept: its storage does not take it at the moment. Until it
-    /// does, the session takes nothing new.
+    /// The reason why the newest events are not stored: the session's storage does not accept them at the moment. Until
+    /// it does, the session accepts nothing new.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsaved: Option<String>,
-    /// Where the session went, where it is another host's now. What is here is what it was then.
+    /// The session's new host, if it was moved. The state here is that of the time of the move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<RemoteSession>,
-    /// Where it came from, where it was another host's before.
+    /// The session's previous host, if it was moved here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<RemoteSession>,
     /// The session of another tool that it was imported from.
@@ -154,28 +155,28 @@ pub struct ImportSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RemoteSession {
-    /// What the host is called by whoever moved the session.
+    /// The host's name, as given by the client that moved the session.
     pub host: String,
-    /// Where it is, without what lets anybody in: its name may mean nothing to others, or another host.
+    /// The host's address without credentials: its name may mean nothing, or another host, to others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// What the session is called there.
+    /// The session's name there.
     pub session: String,
-    /// What its files were when it went: whoever has others has gone on since.
+    /// The fingerprint of its files at the time of the move: a different one means that the session has gone on since.
     pub stamp: String,
 }
 
-/// What is in a session's workspace, in few words: who keeps some of it knows when to look again.
+/// A summary of a session's workspace, which tells a client with a cached copy when to fetch again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkspaceDetails {
-    /// When the plan was last written, where there is one.
+    /// The time of the plan's last change, if there is a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Timestamp>,
-    /// When a file was last put there or taken away.
+    /// The time when a file was last added or deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Timestamp>,
-    /// How many checkpoints are listed.
+    /// The number of checkpoints.
     pub checkpoints: u32,
 }
 
@@ -183,27 +184,27 @@ pub struct WorkspaceDetails {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCommand {
-    /// Without the slash.
+    /// The name without the slash.
     pub name: String,
     pub description: String,
-    /// What may follow it.
+    /// A hint for the command's arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// An answer to a permission request that was meant for all times.
+/// A remembered answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RememberedPermission {
     pub kind: PermissionKind,
-    /// What was asked about: the command, the path, else the question.
+    /// The subject: the command, the path, or else the question.
     pub about: String,
     pub option: PermissionOption,
 }
 
 impl RememberedPermission {
-    /// What a request is about, as it is compared: exactly, since nobody but the agent knows what resembles it.
-    /// Leave to run something that was not said would be leave to run anything.
+    /// The subject of a request, to be compared exactly, since only the agent knows similar ones. A request without a
+    /// subject is not remembered: its permission would allow anything.
     pub fn subject(request: &PermissionRequest) -> Option<&str> {
         let said = match request.kind {
             PermissionKind::Shell => request.full_command_text.as_ref(),
@@ -214,38 +215,38 @@ impl RememberedPermission {
         said.map(String::as_str).filter(|about| !about.is_empty())
     }
 
-    /// Whether this answers a request.
+    /// True if this answers a request.
     pub fn answers(&self, request: &PermissionRequest) -> bool {
         self.kind == request.kind && Self::subject(request) == Some(self.about.as_str())
     }
 }
 
-/// A session's settings: what may be set, and what is.
+/// A session's settings: their schema and their values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionConfig {
-    /// A JSON schema of an object, as the agent gives it.
+    /// A JSON schema of an object, from the agent.
     pub schema: Extra,
     pub values: Extra,
 }
 
 impl SessionConfig {
-    /// Settings of which nothing is known but their values.
+    /// Creates settings with values and an unknown schema.
     pub fn of(values: Extra) -> Self {
         let schema = serde_json::json!({"type": "object", "properties": {}});
         Self { schema: schema.as_object().cloned().unwrap_or_default(), values }
     }
 
-    /// The same without the agent's mode: many agents have modes in which they ask for nothing.
+    /// The same settings without the agent's mode: many agents have modes in which they ask for nothing.
     pub fn without_mode(mut self) -> Self {
         self.values.remove(Self::MODE);
         self
     }
 
-    /// The setting in which agents keep their mode.
+    /// The setting that holds an agent's mode.
     pub const MODE: &str = "mode";
 
-    /// Takes those of the values that can be set.
+    /// Sets those of the values that the schema has.
     pub fn choose(&mut self, values: Extra) {
         let known = self.schema.get("properties").and_then(serde_json::Value::as_object);
         let known: Vec<_> =
@@ -268,7 +269,7 @@ pub struct ActiveClient {
     pub client: ClientId,
     pub display_name: Option<String>,
     pub tools: Vec<ClientTool>,
-    /// What its dialect said beyond this.
+    /// Further data from its dialect.
     pub extra: Option<Extra>,
 }
 
@@ -279,11 +280,11 @@ pub struct ClientTool {
     pub name: String,
     pub description: Option<String>,
     pub input_schema: Option<serde_json::Value>,
-    /// What its dialect said beyond this.
+    /// Further data from its dialect.
     pub extra: Option<Extra>,
 }
 
-/// How far a session's creation has come.
+/// The progress of a session's creation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Lifecycle {
@@ -302,7 +303,7 @@ pub struct ChatRow {
     pub uri: Option<String>,
     #[serde(deserialize_with = "stored_chat_title")]
     pub title: String,
-    /// Where it comes from, if it began with what another one had.
+    /// The origin, if the chat began with another chat's turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<ChatOrigin>>,
     pub status: ChatStatus,
@@ -311,12 +312,12 @@ pub struct ChatRow {
     #[serde(default)]
     pub is_archived: bool,
     pub modified_at: Timestamp,
-    /// When it last moved on by the host's clock: what lists are ordered by.
+    /// The time of its last progress by the host's clock: lists are ordered by it.
     #[serde(default)]
     pub touched_at: Timestamp,
 }
 
-/// Something that waits for a person or a client, and where it was asked. Chat and request together name it.
+/// A request that waits for a person or a client, with its chat. Chat and request together identify it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputNeeded {
@@ -327,7 +328,7 @@ pub struct InputNeeded {
 }
 
 impl InputNeeded {
-    /// Whether this is what `chat` asked under `request`.
+    /// True if this is `request` of `chat`.
     pub fn is(&self, chat: &ChatId, request: &RequestId) -> bool {
         self.chat == *chat && self.request == *request
     }
@@ -336,14 +337,14 @@ impl InputNeeded {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum InputSubject {
-    /// Whether a call may run, or its result be seen. The call as it waits.
+    /// A call that waits for permission to run, or for its result to be released.
     ToolConfirmation(Box<ToolCall>),
     Question(Box<InputRequest>),
     /// A call that its client has to run. Nobody is asked.
     ClientExecution(Box<ToolCall>),
 }
 
-/// What a chat is doing.
+/// The status of a chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ChatStatus {
@@ -353,50 +354,50 @@ pub enum ChatStatus {
     Error,
 }
 
-/// One conversation.
+/// A conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chat {
     pub id: ChatId,
     /// The URI that a client gave it; the main chat has none of its own.
     pub uri: Option<String>,
     pub title: String,
-    /// Where it comes from, if it began with what another one had.
+    /// The origin, if the chat began with another chat's turns.
     pub origin: Option<Arc<ChatOrigin>>,
     pub turns: Vec<Arc<Turn>>,
-    /// Whether there are older turns, which are stored and not here.
+    /// True if there are older turns, which are stored and not loaded.
     pub has_older_turns: bool,
     pub active: Option<Box<ActiveTurn>>,
-    /// Whether what happened last is that a turn ended in error. Who goes elsewhere leaves that behind.
+    /// True if the newest turn ended in an error. Moving the leaf clears it.
     pub has_failed: bool,
     /// A message for the running turn.
     pub steering: Option<PendingMessage>,
-    /// Messages that become turns of their own, in order.
+    /// Messages that will become turns, in order.
     pub queued: Vec<PendingMessage>,
-    /// What a person is writing.
+    /// The message that a person is writing.
     pub draft: Option<Message>,
-    /// What it is busy with, where nothing else shows it.
+    /// The current activity, if nothing else shows it.
     pub activity: Option<String>,
-    /// How its agent calls this conversation.
+    /// The agent's own name for this conversation.
     pub agent_session: Option<String>,
-    /// The agent's conversation began with a summary or a retelling of earlier turns. The agent would name the session
-    /// after those words.
+    /// True if the agent's conversation began with a summary or a retelling of earlier turns. The agent would name the
+    /// session after those words.
     pub is_agent_retold: bool,
-    /// Entries that its log may not have yet.
+    /// Entries that may not be in its log yet.
     pub unlogged: Vec<LogEntry>,
     pub is_read: bool,
     pub is_archived: bool,
-    /// When its newest turn started or ended, by that turn's own time.
+    /// The time when its newest turn started or ended, by that turn's own time.
     pub modified_at: Timestamp,
-    /// The same by the host's clock: what lists are ordered by.
+    /// The same by the host's clock: lists are ordered by it.
     pub touched_at: Timestamp,
 }
 
-/// An entry of a chat's log, as its line, and the turn that it stands behind.
+/// An entry of a chat's log as its line, and the turn before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogEntry {
     pub line: Arc<str>,
-    /// The newest turn at that time; without one there was none.
+    /// The newest turn at that time, if there was one.
     pub after: Option<TurnId>,
 }
 
@@ -432,7 +433,7 @@ impl Chat {
         }
     }
 
-    /// The chat that a row tells of, empty.
+    /// Creates an empty chat from its row.
     pub fn of(row: &ChatRow) -> Self {
         Self {
             uri: row.uri.clone(),
@@ -445,7 +446,7 @@ impl Chat {
         }
     }
 
-    /// The row that tells of this chat.
+    /// The row of this chat.
     pub fn row(&self) -> ChatRow {
         ChatRow {
             chat: self.id.clone(),
@@ -460,7 +461,7 @@ impl Chat {
         }
     }
 
-    /// What the chat is doing.
+    /// The status of the chat.
     pub fn status(&self) -> ChatStatus {
         match &self.active {
             Some(active) if active.waits_for_person() => ChatStatus::InputNeeded,
@@ -495,22 +496,22 @@ impl Chat {
         }
     }
 
-    /// The running turn, where it is this one.
+    /// The running turn, if it has this id.
     pub fn active_turn(&self, id: &TurnId) -> Option<&ActiveTurn> {
         self.active.as_deref().filter(|turn| turn.id == *id)
     }
 
-    /// Whether a turn of this id ever was.
+    /// True if the chat has or had a turn of this id.
     pub fn has_turn(&self, id: &TurnId) -> bool {
         self.active_turn(id).is_some() || self.position(id).is_some()
     }
 
-    /// Where the finished turn stands. New turns are asked for most, so the search goes backwards.
+    /// The position of a finished turn. It searches backwards, since new turns are asked for most.
     pub fn position(&self, id: &TurnId) -> Option<usize> {
         self.turns.iter().rposition(|turn| turn.id == *id)
     }
 
-    /// Puts an equal finished turn in the place of this chat's own copy, so that two states share one.
+    /// Replaces this chat's copy of a finished turn by an equal one, so that two states share it.
     pub fn share(&mut self, turn: Arc<Turn>) {
         if let Some(at) = self.position(&turn.id) {
             self.turns[at] = turn;
@@ -518,7 +519,7 @@ impl Chat {
     }
 }
 
-/// What a new session is made of.
+/// The properties of a new session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewSession {
@@ -529,18 +530,18 @@ pub struct NewSession {
     pub working_directories: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<SessionConfig>,
-    /// Where its folder lies.
+    /// The store that holds its folder.
     #[serde(default, skip_serializing_if = "StoreName::is_local")]
     pub store: StoreName,
 }
 
 impl Session {
-    /// The id of the chat that every session has.
+    /// The id of every session's main chat.
     pub const MAIN_CHAT: &'static str = "main";
-    /// What a session is called until somebody names it.
+    /// The name of a session without a title.
     pub const UNTITLED: &'static str = "New session";
 
-    /// A session as it stands at its creation: its main chat is there, its agent is not.
+    /// Creates the session's initial state: it has its main chat, but no agent yet.
     pub fn new(new: &NewSession, at: Timestamp) -> Self {
         let chat = Chat { title: Self::UNTITLED.to_owned(), ..Chat::new(ChatId::from(Self::MAIN_CHAT), at) };
         Self {
@@ -567,8 +568,8 @@ impl Session {
         }
     }
 
-    /// A copy with at most the newest `turns` finished turns of each chat. Turns are shared, so it costs what is
-    /// copied of the rest: the running turn, above all.
+    /// A copy with at most the newest `turns` finished turns of each chat. Finished turns are shared, so it costs only
+    /// the copy of the rest: mostly the running turn.
     pub fn with_newest_turns(&self, turns: usize) -> Self {
         Self {
             id: self.id.clone(),
@@ -598,7 +599,7 @@ impl Session {
         self.chats.iter().find(|chat| chat.id == *id)
     }
 
-    /// Whether a turn of this id is in any chat. Turns are told apart by their ids alone, whatever chat they are in.
+    /// True if any chat has a turn of this id. Turns are identified by their ids alone, in whichever chat.
     pub fn has_turn(&self, id: &TurnId) -> bool {
         self.chats.iter().any(|chat| chat.has_turn(id))
     }
@@ -607,7 +608,7 @@ impl Session {
         self.chats.iter_mut().find(|chat| chat.id == *id)
     }
 
-    /// Gives the session a title. The main chat goes by it too.
+    /// Sets the session's title. The main chat goes by it too.
     pub fn set_title(&mut self, title: &SessionTitle) {
         title.text().clone_into(&mut self.title);
         self.title_source = title.source();
@@ -616,7 +617,7 @@ impl Session {
         }
     }
 
-    /// The title, with who gave it.
+    /// The title with its source.
     pub fn session_title(&self) -> SessionTitle {
         SessionTitle::new(&self.title, self.title_source)
     }

@@ -1,14 +1,14 @@
-//! Titles of sessions and chats: how they are normalised, and who gave them.
+//! Titles of sessions and chats: normalisation and sources.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::state::Session;
 
-/// How many characters a title may have. The rest of a longer one is cut off.
+/// The maximal number of characters of a title. Longer ones are cut.
 pub const MAX_TITLE: usize = 200;
 
-/// A title as it is shown and stored: trimmed, in one line, without control characters, at most [`MAX_TITLE`]
-/// characters. `None` where nothing is left.
+/// Normalises a title: trimmed, in one line, without control characters, at most [`MAX_TITLE`] characters. `None` if
+/// nothing is left.
 pub fn normalized_title(text: &str) -> Option<String> {
     let mut title = String::new();
     for piece in text.split(is_break) {
@@ -33,7 +33,7 @@ pub fn normalized_title(text: &str) -> Option<String> {
 /// The end of a fork's title.
 const FORK_SUFFIX: &str = " (fork)";
 
-/// The title that a session has by its first prompt: the first line that says something.
+/// The title from a session's first prompt: its first line that is not empty.
 pub fn title_of_prompt(text: &str) -> Option<String> {
     text.split(is_line_break).find_map(normalized_title)
 }
@@ -43,32 +43,32 @@ fn is_line_break(one: char) -> bool {
     matches!(one, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Characters in whose place a blank stands.
+/// Characters that are replaced by a blank.
 fn is_break(one: char) -> bool {
     one == '\t' || is_line_break(one)
 }
 
-/// Characters that steer a terminal or the direction of the text around them.
+/// Characters that control a terminal or the direction of the text around them.
 fn is_control(one: char) -> bool {
     one.is_control() || matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The origin of a session's title. A later one in this list may replace an earlier one, not the other way round.
+/// The source of a session's title. A later one in this list may replace an earlier one, not the other way round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TitleSource {
-    /// Nobody: the session has none.
+    /// The session has no title.
     #[default]
     None,
-    /// It is the first line of the first prompt.
+    /// The first line of the first prompt.
     Prompt,
-    /// Its agent.
+    /// The agent.
     Agent,
     /// A person, or a program on behalf of one.
     Person,
 }
 
-/// The title of a session, normalised, and who gave it.
+/// A normalised title of a session with its source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionTitle {
     text: String,
@@ -76,7 +76,7 @@ pub struct SessionTitle {
 }
 
 impl SessionTitle {
-    /// A title that somebody gave. An empty one, and the name of sessions without a title, mean none.
+    /// Creates a title. An empty text, and the name of sessions without a title, mean none.
     pub fn new(text: &str, source: TitleSource) -> Self {
         match normalized_title(text).filter(|text| text != Session::UNTITLED && source != TitleSource::None) {
             Some(text) => Self { text, source },
@@ -84,12 +84,12 @@ impl SessionTitle {
         }
     }
 
-    /// A title that a person gave.
+    /// Creates a title that a person gave.
     pub fn given(text: &str) -> Self {
         Self::new(text, TitleSource::Person)
     }
 
-    /// The title of a fork, where nobody gives it another. A fork of a session without a title has none either.
+    /// The default title of a fork. A fork of a session without a title has none either.
     pub fn of_fork(&self) -> Self {
         if self.is_none() {
             return self.clone();
@@ -99,7 +99,7 @@ impl SessionTitle {
         Self { text: format!("{}{FORK_SUFFIX}", self.text[..end].trim_end()), source: self.source }
     }
 
-    /// The title as it is shown; [`Session::UNTITLED`] where there is none.
+    /// The title as it is shown; [`Session::UNTITLED`] if there is none.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -126,7 +126,8 @@ impl From<String> for SessionTitle {
 }
 
 impl<'de> Deserialize<'de> for SessionTitle {
-    /// Titles were stored as bare texts once, as they came. Nobody knows who gave those, so they stay as if a person had.
+    /// Reads titles, which older versions stored as bare texts. Those have no known source, so they count as given by a
+    /// person.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]

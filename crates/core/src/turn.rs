@@ -1,4 +1,4 @@
-//! A turn: what a person said and what came of it, as an ordered list of parts.
+//! A turn: a user message and its results as an ordered list of parts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -9,25 +9,25 @@ use crate::event::{Decision, InvocationUpdate, NewToolCall, ToolCallGate, Verdic
 use crate::ids::*;
 use crate::input::*;
 
-/// What a person, or something on a person's behalf, sent.
+/// A message from a person, or from something on a person's behalf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
     pub text: String,
     pub attachments: Vec<Attachment>,
     pub origin: MessageOrigin,
-    /// The model this message asks for; without one, the session's.
+    /// The model that this message asks for; `None` means the session's.
     pub model: Option<ModelId>,
-    /// What its dialect said beyond this, as it came. Nothing here looks into it.
+    /// Further data from its dialect, unread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
 }
 
-/// What came with something and is kept for those who understand it: members of a JSON object.
+/// Members of a JSON object that are kept unread for those who understand them.
 pub type Extra = serde_json::Map<String, serde_json::Value>;
 
 impl Message {
-    /// A plain message of a person.
+    /// Creates a plain message of a person.
     pub fn user(text: impl Into<String>) -> Self {
         Self { text: text.into(), attachments: Vec::new(), origin: MessageOrigin::User, model: None, extra: None }
     }
@@ -43,7 +43,7 @@ impl Message {
     }
 }
 
-/// Who a message comes from.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum MessageOrigin {
@@ -54,7 +54,7 @@ pub enum MessageOrigin {
     SystemNotification,
 }
 
-/// Something a message points at.
+/// A resource that a message refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attachment {
@@ -71,7 +71,7 @@ pub enum AttachmentKind {
     Selection,
 }
 
-/// One piece of a turn, in the order in which it began.
+/// A piece of a turn, in the order in which it began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Part {
@@ -81,18 +81,17 @@ pub enum Part {
         content: String,
     },
     ToolCall(Box<ToolCall>),
-    /// A body that is stored elsewhere and named here.
+    /// A body that is stored elsewhere, by reference.
     Content(ContentRef),
     Error(ErrorInfo),
     InputRequest(InputRequest),
-    /// What the agent means to do, as it stood at this moment. A later one takes its place in what is shown, not in what
-    /// was.
+    /// The agent's plan at this moment. A later plan replaces it in what is shown, not in the turn.
     Plan(Vec<PlanEntry>),
-    /// Something that the agent or the host says about the turn: that something is tried again, or was left out.
+    /// A notice of the agent or the host on the turn: a retry, or an omission.
     Notice(String),
 }
 
-/// One step of a plan, or one item of a list of things to do.
+/// A step of a plan, or an item of a to-do list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanEntry {
@@ -125,7 +124,7 @@ pub struct TextPart {
     pub delivery: Delivery,
 }
 
-/// How a text came: version 1 gathers what was streamed in one place and lists the rest.
+/// The delivery of a text: version 1 gathers streamed texts in one place and lists the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Delivery {
@@ -164,29 +163,29 @@ pub struct ToolCall {
     pub name: String,
     pub display_name: String,
     pub kind: Option<ToolKind>,
-    /// The language of the input, where it is code.
+    /// The language of the input, if it is code.
     pub language: Option<String>,
     pub invocation_message: String,
-    /// What the call is for, where the agent said so.
+    /// The purpose of the call, if the agent gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intention: Option<String>,
-    /// The client that runs this call; without one, the agent does.
+    /// The client that runs this call; `None` means the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
     pub input: Option<String>,
-    /// Why the call may run, once it may.
+    /// The reason why the call may run, once it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<Confirmation>,
-    /// What the call has put out so far, while it runs.
+    /// The output so far, while the call runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<ToolOutput>,
     pub status: ToolCallStatus,
-    /// The how-manieth call of its turn to become ready: the order in which it ran.
+    /// The call's rank among the turn's calls by when they became ready: the order in which they ran.
     pub ready_rank: Option<u32>,
-    /// What the call was when it became ready, where that has changed since: version 1 hears of it only then.
+    /// The call's description when it became ready, if that has changed since: version 1 sends only that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<Box<Invocation>>,
-    /// What its agent says of it beyond this: places in files, what kind of tool it calls it.
+    /// Further data from the agent: places in files, its kind of tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
     /// When it began to run, by the host's clock; while a person is asked, it does not run.
@@ -210,7 +209,7 @@ pub struct CallRun {
     pub extra: Option<Extra>,
 }
 
-/// What a call is about to do, in words and as its input.
+/// The intended action of a call: a message and the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Invocation {
@@ -219,7 +218,7 @@ pub struct Invocation {
 }
 
 impl ToolCall {
-    /// What the call began with, and is called by from then on.
+    /// The names that the call started with and keeps.
     pub fn names(&self) -> NewToolCall {
         NewToolCall {
             id: self.id.clone(),
@@ -273,13 +272,13 @@ pub enum ToolKind {
     SwitchMode,
 }
 
-/// Where a tool call stands. Each state carries what exists only in it.
+/// The state of a tool call. Each state carries the data that exist only in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ToolCallStatus {
-    /// The model is still writing its input.
+    /// The model is still writing the input.
     Streaming,
-    /// Its input is whole and a gate is about to be put before it: lives only inside one batch.
+    /// The input is complete and a gate follows: exists only inside one batch.
     Ready,
     PendingConfirmation(PermissionRequest),
     Running,
@@ -289,20 +288,20 @@ pub enum ToolCallStatus {
 }
 
 impl ToolCallStatus {
-    /// Whether a person is asked.
+    /// True if a person is asked.
     pub fn waits_for_person(&self) -> bool {
         matches!(self, ToolCallStatus::PendingConfirmation(_) | ToolCallStatus::PendingResultConfirmation(_))
     }
 }
 
-/// Why a call came to nothing.
+/// The reason why a call did not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancellation {
     pub reason: CancelReason,
-    /// The option that was chosen, where there were any.
+    /// The chosen option, if there were options.
     pub option: Option<PermissionOption>,
-    /// What the person said to it, as its dialect has it.
+    /// The person's further data on the answer, as the dialect has them.
     pub extra: Option<Extra>,
 }
 
@@ -316,61 +315,61 @@ impl From<CancelReason> for Cancellation {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CancelReason {
     Denied,
-    /// Passed over rather than refused.
+    /// Skipped rather than refused.
     Skipped,
     ResultDenied,
 }
 
-/// Why a call may run.
+/// The reason why a call may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmation {
     pub by: ConfirmationReason,
-    /// The option that was chosen, where there were any.
+    /// The chosen option, if there were options.
     pub option: Option<PermissionOption>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ConfirmationReason {
-    /// Nobody had to be asked.
+    /// No permission was needed.
     NotNeeded,
-    /// A person said so.
+    /// A person allowed it.
     Person,
-    /// A standing rule said so.
+    /// A rule allowed it.
     Setting,
 }
 
-/// What a call puts out: its text, and the whole where it is more than text.
+/// The output of a call: its text, and all of it if it is more than text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolOutput {
     pub text: String,
-    /// Pieces of output as the dialect of whoever ran the call has them.
+    /// Pieces of output in the dialect of the agent or client that ran the call.
     pub pieces: Option<Vec<serde_json::Value>>,
-    /// What there is beside the text.
+    /// Attachments beside the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<ToolAttachment>,
 }
 
-/// What a call gives beside text.
+/// An attachment of a call's output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ToolAttachment {
-    /// A file as it was and as it is.
+    /// A file before and after.
     Edit(FileChange),
-    /// A body that is stored: a picture, say.
+    /// A stored body, such as a picture.
     Content(ContentRef),
 }
 
-/// A change of one file. Without `before` it is new, without `after` it is gone.
+/// A change of one file. Without `before` the file is new, without `after` it is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange {
     pub path: String,
     pub before: Option<ContentRef>,
     pub after: Option<ContentRef>,
-    /// Lines that came and lines that went.
+    /// Numbers of added and removed lines.
     pub added: u64,
     pub removed: u64,
 }
@@ -380,17 +379,17 @@ pub struct FileChange {
 pub struct ToolResult {
     pub success: bool,
     pub past_tense_message: String,
-    /// The output, or its beginning where the whole is stored as content.
+    /// The output, or its beginning if all of it is stored as content.
     pub output: Option<String>,
-    /// What there is beside the output.
+    /// Attachments beside the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<ToolAttachment>,
-    /// What else the result says, as the dialect of whoever ran the call has it.
+    /// Further data of the result, in the dialect of the agent or client that ran the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
 }
 
-/// What a person is asked to allow.
+/// A request for a person's permission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRequest {
@@ -402,25 +401,25 @@ pub struct PermissionRequest {
     /// The question in short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The answers to choose from; without any, yes and no.
+    /// The options; without any, yes and no.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<PermissionOption>,
-    /// What the call would change.
+    /// The changes that the call would make.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<FileChange>,
-    /// Whether the person may change the call's input before it runs.
+    /// True if the person may edit the call's input before it runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
 }
 
-/// One of the answers to a permission request.
+/// An option of a permission request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionOption {
     pub id: String,
     pub label: String,
     pub allows: bool,
-    /// Whether it is meant for all times that this is asked.
+    /// True if the answer holds for all later requests of the same subject.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lasting: bool,
 }
@@ -446,16 +445,16 @@ pub struct Usage {
     pub cache_write_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
-    /// How much of the model's window is taken, and how much there is.
+    /// The used and the available size of the model's context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextUsage>,
-    /// What the session has cost so far.
+    /// The cost of the session so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
 
 impl Usage {
-    /// What is known now where something more was said: what was not said again stays.
+    /// The usage after an update: fields that the update lacks stay.
     pub fn updated(&self, said: Usage) -> Usage {
         Usage {
             input_tokens: said.input_tokens.or(self.input_tokens),
@@ -477,16 +476,16 @@ pub struct ContextUsage {
     pub size: u64,
 }
 
-/// An amount as it was said: equal means equal, which a float does not promise.
+/// An amount as it was written: comparable for equality, unlike a float.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cost {
     pub amount: Number,
-    /// As ISO 4217 has it.
+    /// An ISO 4217 code.
     pub currency: String,
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
@@ -495,7 +494,7 @@ pub enum Outcome {
     Error,
 }
 
-/// A turn that is over and never changes again.
+/// A finished, immutable turn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
@@ -506,7 +505,7 @@ pub struct Turn {
     pub outcome: Outcome,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
-    /// A place where each dialect may leave this turn's bytes; nothing here looks into it.
+    /// A cache for each dialect's encoding of this turn; nothing here reads it.
     #[serde(skip)]
     pub encodings: EncodingCache,
 }
@@ -525,15 +524,15 @@ impl PartialEq for Turn {
 
 impl Eq for Turn {}
 
-/// Bytes that a dialect computed from an immutable value, kept with the value so that they are made once.
+/// A cache for dialects' encodings of an immutable value, kept with the value so that each is made once.
 #[derive(Clone, Debug, Default)]
 pub struct EncodingCache([OnceLock<Arc<str>>; EncodingCache::SLOTS]);
 
 impl EncodingCache {
-    /// How many dialects can keep bytes here.
+    /// The number of dialects that can cache an encoding.
     pub const SLOTS: usize = 2;
 
-    /// The bytes in `slot`, made by `encode` at the first call. A slot that does not exist keeps nothing.
+    /// The bytes in `slot`, made by `encode` at the first call. A slot that does not exist caches nothing.
     pub fn get_or_encode(&self, slot: usize, encode: impl FnOnce() -> String) -> Arc<str> {
         match self.0.get(slot) {
             Some(cell) => cell.get_or_init(|| encode().into()).clone(),
@@ -542,7 +541,7 @@ impl EncodingCache {
     }
 }
 
-/// The turn that is running.
+/// The running turn.
 ///
 /// Its parts are indexed by id, so that a delta costs the same however long the turn is.
 #[derive(Clone, Debug)]
@@ -550,22 +549,22 @@ pub struct ActiveTurn {
     pub id: TurnId,
     pub message: Message,
     pub usage: Option<Usage>,
-    /// When it started, as whoever started it says.
+    /// The start time that the sender claims.
     pub started_at: Timestamp,
-    /// When it started by the host's clock: what its duration is measured from.
+    /// The start time by the host's clock, from which the duration is measured.
     begun_at: Timestamp,
     parts: Vec<Part>,
     part_index: HashMap<PartId, usize>,
     tool_index: HashMap<ToolCallId, usize>,
     request_index: HashMap<RequestId, usize>,
-    /// Questions that a person has not answered yet.
+    /// The number of unanswered questions to a person.
     open_requests: usize,
     ready_calls: u32,
     newest_streamed: Option<usize>,
     newest_reasoning: Option<usize>,
 }
 
-/// Two running turns are the same when their content is; the indices follow from it.
+/// Two running turns are equal if their contents are; the indices follow from these.
 impl PartialEq for ActiveTurn {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id
@@ -601,7 +600,7 @@ impl ActiveTurn {
         &self.parts
     }
 
-    /// How long it has run, in milliseconds by the host's clock.
+    /// The duration so far in milliseconds, by the host's clock.
     pub fn duration_at(&self, now: Timestamp) -> u64 {
         now.0.saturating_sub(self.begun_at.0)
     }
@@ -610,13 +609,13 @@ impl ActiveTurn {
         self.part_index.contains_key(id)
     }
 
-    /// Whether part `id` takes more text. Only the newest of the streamed ones does: a dialect that keeps all streamed
-    /// text in one place cannot say that something was added in the middle of it.
+    /// True if part `id` accepts more text. Only the newest streamed text does: a dialect that keeps all streamed text
+    /// in one place cannot express an insertion in the middle of it.
     pub fn takes_text(&self, id: &PartId) -> bool {
         self.newest_streamed.is_some_and(|newest| self.part_index.get(id) == Some(&newest))
     }
 
-    /// Whether part `id` takes more reasoning: the newest one does, for the same reason.
+    /// True if part `id` accepts more reasoning: only the newest one does, for the same reason.
     pub fn takes_reasoning(&self, id: &PartId) -> bool {
         self.newest_reasoning.is_some_and(|newest| self.part_index.get(id) == Some(&newest))
     }
@@ -639,7 +638,7 @@ impl ActiveTurn {
         }
     }
 
-    /// The input request with this id, answered or not.
+    /// The input request of this id, answered or not.
     pub fn input_request(&self, request: &RequestId) -> Option<&InputRequest> {
         match self.parts.get(*self.request_index.get(request)?) {
             Some(Part::InputRequest(input)) => Some(input),
@@ -647,17 +646,17 @@ impl ActiveTurn {
         }
     }
 
-    /// Whether `request` was ever asked in this turn.
+    /// True if `request` was ever made in this turn.
     pub fn knows_request(&self, request: &RequestId) -> bool {
         self.request_index.contains_key(request)
     }
 
-    /// Whether the turn waits for a person.
+    /// True if the turn waits for a person.
     pub fn waits_for_person(&self) -> bool {
         self.open_requests > 0
     }
 
-    /// Whether a client has to run a call before the turn goes on.
+    /// True if a client has to run a call before the turn goes on.
     pub fn waits_for_client(&self) -> bool {
         self.parts.iter().any(|part| match part {
             Part::ToolCall(call) => call.client.is_some() && call.status == ToolCallStatus::Running,
@@ -665,7 +664,7 @@ impl ActiveTurn {
         })
     }
 
-    /// Whether a tool call runs.
+    /// True if a tool call is running.
     pub fn runs_tool(&self) -> bool {
         self.parts.iter().any(|part| match part {
             Part::ToolCall(call) => call.status == ToolCallStatus::Running,
@@ -673,7 +672,7 @@ impl ActiveTurn {
         })
     }
 
-    /// The questions about calls that have been answered: what was asked, of which call, and the answer.
+    /// The answered permission requests: the request, its call and the answer.
     pub fn permission_verdicts(&self) -> impl Iterator<Item = (RequestId, ToolCallId, Verdict)> + '_ {
         self.request_index.iter().filter_map(|(request, at)| {
             let Some(Part::ToolCall(call)) = self.parts.get(*at) else { return None };
@@ -749,7 +748,7 @@ impl ActiveTurn {
         rank
     }
 
-    /// Puts a gate before a call and remembers the question.
+    /// Puts a gate before a call and indexes the question.
     pub(crate) fn gate(&mut self, gated: &ToolCallGate) {
         let Some(&at) = self.tool_index.get(&gated.call) else { return };
         let Some(Part::ToolCall(call)) = self.parts.get_mut(at) else { return };
@@ -779,7 +778,7 @@ impl ActiveTurn {
         };
         call.status = match verdict.decision {
             Decision::Approved => {
-                // What was not there cannot be edited.
+                // A missing input cannot be edited.
                 if call.input.is_some() {
                     call.restate(None, verdict.edited_input.as_ref());
                 }
@@ -796,7 +795,7 @@ impl ActiveTurn {
         self.open_requests -= 1;
     }
 
-    /// A running call is something else than was said.
+    /// Replaces the description of a running call.
     pub(crate) fn restate(&mut self, restated: &InvocationUpdate) {
         let Some(call) = self.tool_call_mut(&restated.call.id) else { return };
         if call.status != ToolCallStatus::Running {
@@ -823,7 +822,7 @@ impl ActiveTurn {
         }
     }
 
-    /// A person has said whether a result may be seen.
+    /// Records a person's decision on a result.
     pub(crate) fn release(&mut self, call: &ToolCallId, next: ToolCallStatus) {
         let Some(call) = self.tool_call_mut(call) else { return };
         if matches!(call.status, ToolCallStatus::PendingResultConfirmation(_)) {
@@ -847,9 +846,9 @@ impl ActiveTurn {
         self.open_requests -= 1;
     }
 
-    /// The turn as it stands when it is over.
+    /// The turn in its finished form.
     ///
-    /// Its time runs from the start that was claimed: a clock that is off shifts the turn and leaves its length.
+    /// Its times count from the claimed start: a wrong clock shifts the turn and leaves its length.
     pub(crate) fn finish(mut self, outcome: Outcome, error: Option<&ErrorInfo>, duration: u64) -> Turn {
         let ended_at = Timestamp(self.started_at.0.saturating_add(duration));
         if let Some(error) = error {

@@ -1,7 +1,7 @@
-//! `validate`: who may do what, and when. Everything that may be refused is refused here.
+//! `validate`: the rules for commands. Everything that may be refused is refused here.
 //!
-//! A command that is allowed yields a batch of events. The first is the command's own echo; what follows from it
-//! (the next queued message becoming a turn, the session's catalogue) comes behind it in the same batch.
+//! An allowed command yields a batch of events. The first is the command's own echo; its consequences (the next queued
+//! message becoming a turn, the session's catalogue) follow in the same batch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::state::*;
 use crate::title::*;
 use crate::turn::*;
 
-/// Something that somebody wants done to a session.
+/// A command on a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     StartTurn {
         chat: ChatId,
         turn: TurnId,
         message: Message,
-        /// When whoever sends this says that the turn started.
+        /// The start time that the sender claims.
         started_at: Option<Timestamp>,
     },
     CancelTurn {
@@ -36,23 +36,23 @@ pub enum Command {
         question: PermissionTarget,
         verdict: Verdict,
     },
-    /// Whether the agent may see a call's result.
+    /// Decides if the agent may see a call's result.
     ConfirmResult {
         chat: ChatId,
         turn: TurnId,
         call: ToolCallId,
         decision: Decision,
     },
-    /// A client has run a call of its own.
+    /// Reports the result of a call that a client ran.
     CompleteClientCall {
         chat: ChatId,
         turn: TurnId,
         call: ToolCallId,
         result: ToolResult,
-        /// Whether a person is to be asked before the agent sees it.
+        /// True if a person is to be asked before the agent sees it.
         ask: bool,
     },
-    /// What a client's own call has put out so far.
+    /// Reports the output so far of a call that a client runs.
     ReportClientOutput {
         chat: ChatId,
         turn: TurnId,
@@ -83,7 +83,7 @@ pub enum Command {
         chat: ChatId,
         archived: bool,
     },
-    /// Gives a chat a name. The main one goes by its session's.
+    /// Names a chat. The main one goes by its session's title.
     RenameChat {
         chat: ChatId,
         title: String,
@@ -92,7 +92,7 @@ pub enum Command {
         chat: ChatId,
         uri: String,
     },
-    /// Adds a chat that begins with what another one has. These are the newest turns of it.
+    /// Adds a chat that begins with these newest turns of another one.
     ForkChat {
         chat: ChatId,
         uri: String,
@@ -100,7 +100,7 @@ pub enum Command {
         turns: Vec<Arc<Turn>>,
         older: bool,
     },
-    /// Takes a chat away, where no turn of it runs.
+    /// Removes a chat in which no turn runs.
     RemoveChat(ChatId),
     SetActiveClient(ActiveClient),
     RemoveActiveClient(ClientId),
@@ -135,15 +135,15 @@ pub enum Command {
         chat: ChatId,
         draft: Option<Message>,
     },
-    /// Starts what waits longest, where nothing runs.
+    /// Starts the oldest queued message if no turn runs.
     StartQueued {
         chat: ChatId,
     },
-    /// The agent takes up the message for its running turn.
+    /// Records that the agent has taken the steering message into its running turn.
     TakeSteering {
         chat: ChatId,
     },
-    /// Shows other turns: the leaf is elsewhere. These are the newest on the way to it.
+    /// Moves the leaf and shows these newest turns on the path to it.
     MoveLeaf {
         chat: ChatId,
         turns: Vec<Arc<Turn>>,
@@ -152,30 +152,30 @@ pub enum Command {
         /// The settings of that branch.
         settings: RestoredSettings,
     },
-    /// Adds entries to a chat's log, behind the last turn that is over.
+    /// Adds entries to a chat's log, after the last finished turn.
     AddEntries {
         chat: ChatId,
         entries: Vec<LogEntry>,
-        /// The agent is to be told the conversation anew, since these change what it knows.
+        /// The agent's conversation has to be rebuilt, since these entries change its context.
         resets_agent: bool,
     },
-    /// Ends a turn because the host stops: what waits goes on waiting.
+    /// Ends a turn because the host stops: queued messages stay queued.
     StopTurn {
         chat: ChatId,
         turn: TurnId,
         error: ErrorInfo,
     },
-    /// What an agent or the host reports to have happened in a chat.
+    /// Reports an event in a chat, from an agent or the host.
     Report {
         chat: ChatId,
         event: ChatEvent,
     },
-    /// What the host reports of the session itself.
+    /// Reports an event of the session itself, from the host.
     ReportSession(SessionEvent),
 }
 
 impl Command {
-    /// Whether this is for agents and the host alone.
+    /// True if only agents and the host may send this.
     fn is_host_only(&self) -> bool {
         matches!(
             self,
@@ -193,7 +193,7 @@ impl Command {
     }
 }
 
-/// The settings that a branch goes on with, as far as they differ from the session's.
+/// The settings that a branch continues with, as far as they differ from the session's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredSettings {
     pub model: Option<RestoredModel>,
@@ -223,11 +223,11 @@ impl RestoredModel {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionTarget {
     Request(RequestId),
-    /// Whatever is asked about this call now.
+    /// The current question about this call.
     OfToolCall(ToolCallId),
 }
 
-/// On whose behalf a command comes.
+/// The sender of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
     Client(ClientId),
@@ -235,7 +235,7 @@ pub enum Actor {
     Host,
 }
 
-/// What `validate` looks at: the session with everything accepted so far, and its agent as it is known now.
+/// The input of `validate`: the session with everything accepted so far, and its agent as it is known now.
 #[derive(Clone, Copy, Debug)]
 pub struct ValidationContext<'a> {
     pub session: &'a Session,
@@ -252,7 +252,7 @@ pub enum QueuePolicy {
     Hold,
 }
 
-/// Why a command is refused, in words for the person who sent it.
+/// The reason why a command is refused, in words for the person who sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     CreationFailed(String),
@@ -345,28 +345,28 @@ impl fmt::Display for Rejection {
 
 impl std::error::Error for Rejection {}
 
-/// How many messages may wait in one chat.
+/// The maximal number of queued messages of a chat.
 pub const MAX_QUEUED: usize = 1_000;
-/// How many chats a session may have.
+/// The maximal number of chats of a session.
 pub const MAX_CHATS: usize = 100;
-/// How many clients may take part in a session.
+/// The maximal number of clients that take part in a session.
 pub const MAX_ACTIVE_CLIENTS: usize = 100;
-/// How many answers a session remembers. Past it the oldest is asked for again.
+/// The maximal number of answers that a session remembers. Beyond it the oldest is forgotten.
 pub const MAX_REMEMBERED_PERMISSIONS: usize = 1_000;
-/// How many bytes a command, a path or a question may have for an answer to it to be remembered. What is longer is asked
-/// again each time: all that is remembered is told anew with every answer.
+/// The maximal length of a command, a path or a question whose answer is remembered. Longer ones are asked again each
+/// time: every answer sends all that is remembered.
 pub const MAX_REMEMBERED_SUBJECT_BYTES: usize = 4_096;
 
-/// What an accepted command makes happen, in order. Nothing, where everything is as the command wants it already.
+/// The events of an accepted command, in order. Empty if the state is already as the command asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventBatch {
     pub events: Vec<Event>,
 }
 
-/// Checks a command against the tip, applies what it makes happen to `session`, and gives the events.
+/// Checks a command against the tip, applies its events to `session`, and returns them.
 ///
-/// Checking and applying are one step because an event's consequences depend on the state behind it; a refusal
-/// leaves `session` as it was.
+/// Checking and applying are one step because an event's consequences depend on the state after it; a refusal leaves
+/// `session` as it was.
 pub fn advance(
     session: &mut Session,
     agent: Option<&AgentInfo>,
@@ -377,7 +377,7 @@ pub fn advance(
     advance_with(session, agent, QueuePolicy::Start, command, who, now)
 }
 
-/// [`advance`], with a choice of what becomes of queued messages when a turn ends.
+/// [`advance`] with a choice of what happens to queued messages when a turn ends.
 pub fn advance_with(
     session: &mut Session,
     agent: Option<&AgentInfo>,
@@ -409,7 +409,7 @@ pub fn advance_with(
     Ok(batch)
 }
 
-/// Checks a command against the tip and gives what it makes happen.
+/// Checks a command against the tip and returns its events.
 pub fn validate(
     tip: ValidationContext<'_>,
     command: Command,
@@ -523,7 +523,7 @@ pub fn validate(
             let Some(asked) = input.questions.iter().find(|known| known.id == question) else {
                 return Err(Rejection::UnknownQuestion(question));
             };
-            // A draft may be anything on its way to an answer.
+            // A draft may be any text on the way to an answer.
             if let Some(Answer::Submitted(value)) = &answer
                 && let Some(why) = asked.answer_error(value)
             {
@@ -596,7 +596,7 @@ pub fn validate(
             let state = out.chat(&chat)?;
             let is_there = state.turns == turns && state.has_older_turns == (older && !turns.is_empty());
             let RestoredSettings { model, values } = settings;
-            // A model that the agent does not have any more is not brought back.
+            // A model that the agent does not have any more is not restored.
             let has_model = |model: &ModelId| tip.agent.is_none_or(|agent| agent.has_model(model));
             let model = model.map(RestoredModel::for_session);
             let model = model.filter(|model| session.model != *model && model.as_ref().is_none_or(has_model));
@@ -607,7 +607,7 @@ pub fn validate(
             }
             out.chat_event(&chat, ChatEvent::TurnsCleared);
             out.chat_event(&chat, ChatEvent::BranchTurnsLoaded { turns, older });
-            // What the agent remembers is another conversation.
+            // The agent remembers a different conversation.
             if out.chat(&chat)?.agent_session.is_some() {
                 out.chat_event(&chat, ChatEvent::AgentSessionChanged(None));
             }
@@ -683,7 +683,7 @@ pub fn validate(
                 return Ok(EventBatch::default());
             }
             out.chat_event(&chat, ChatEvent::SteeringSet(message.clone()));
-            // Where nothing runs that it could steer, it is a turn of its own.
+            // Without a running turn to steer, the message becomes a turn.
             if state.active.is_none() {
                 out.chat_event(&chat, ChatEvent::SteeringRemoved(message.id.clone()));
                 out.start_message(&chat, &message);
@@ -711,7 +711,7 @@ pub fn validate(
                 return Ok(EventBatch::default());
             }
             out.chat_event(&chat, ChatEvent::QueuedSet(message.clone()));
-            // It is a turn at once where nothing runs and nothing waits before it.
+            // It becomes a turn at once if nothing runs and nothing is queued before it.
             if state.active.is_none() && state.steering.is_none() && state.queued.is_empty() {
                 out.chat_event(&chat, ChatEvent::QueuedRemoved(message.id.clone()));
                 out.start_message(&chat, &message);
@@ -728,7 +728,7 @@ pub fn validate(
             if let Some(unknown) = order.iter().find(|id| !state.queued.iter().any(|queued| queued.id == **id)) {
                 return Err(Rejection::UnknownPending(unknown.clone()));
             }
-            // What the order does not name comes behind, so only a beginning can be in order already.
+            // Messages that the order does not name come last, so only a prefix can be in order already.
             if !state.queued.iter().map(|queued| &queued.id).take(order.len()).eq(order.iter()) {
                 out.chat_event(&chat, ChatEvent::QueueReordered(order));
             }
@@ -744,7 +744,7 @@ pub fn validate(
         Command::Report { chat, event } => {
             let (state, active) = match (event.turn(), &event) {
                 (Some(turn), _) => out.running(&chat, turn)?,
-                // What holds for the chat, whatever runs in it.
+                // Events that concern the chat, whether or not a turn runs.
                 (None, ChatEvent::ActivityChanged(activity)) => {
                     if out.chat(&chat)?.activity != *activity {
                         out.chat_event(&chat, event);
@@ -773,9 +773,9 @@ pub fn validate(
                 SessionEvent::TitleChanged(title) if *who == Actor::Agent && !takes_agent_title(session, title) => {
                     return Ok(EventBatch::default());
                 }
-                // A creation that failed has ended: clients keep its error.
+                // A failed creation has ended: clients keep its error.
                 SessionEvent::Ready => out.require_created()?,
-                // They follow from the chats, and nobody reports them.
+                // These follow from the chats and are never reported.
                 SessionEvent::ChatRowChanged(_)
                 | SessionEvent::InputNeededSet(_)
                 | SessionEvent::InputNeededRemoved { .. }
@@ -820,7 +820,7 @@ fn takes_agent_title(session: &Session, title: &SessionTitle) -> bool {
     is_replaceable && !title.is_none() && title.text() != session.title
 }
 
-/// The title that a session gets with its first turn, where nobody has given it one.
+/// The title from a session's first turn, if it has none yet.
 fn title_by_prompt(session: &Session, batch: &EventBatch) -> Option<SessionTitle> {
     let main = session.main_chat().filter(|_| session.title_source == TitleSource::None)?;
     let message = batch.events.iter().find_map(|event| match &event.change {
@@ -832,7 +832,7 @@ fn title_by_prompt(session: &Session, batch: &EventBatch) -> Option<SessionTitle
     Some(SessionTitle::new(&title_of_prompt(&said?.text)?, TitleSource::Prompt)).filter(|title| !title.is_none())
 }
 
-/// A client speaks for a person, whichever way its message takes.
+/// Requires that a client's message comes from a person, whichever way it is sent.
 fn require_user_origin(who: &Actor, message: &Message) -> Result<(), Rejection> {
     match who {
         Actor::Client(_) if message.origin != MessageOrigin::User => Err(Rejection::OnlyUserMessages),
@@ -840,7 +840,7 @@ fn require_user_origin(who: &Actor, message: &Message) -> Result<(), Rejection> 
     }
 }
 
-/// A client's message needs a text or an attachment: an agent cannot do anything with an empty prompt.
+/// Requires a text or an attachment in a client's message: an agent cannot handle an empty prompt.
 fn require_content(who: &Actor, message: &Message) -> Result<(), Rejection> {
     match who {
         Actor::Client(_) if message.is_empty() => Err(Rejection::EmptyMessage),
@@ -848,7 +848,7 @@ fn require_content(who: &Actor, message: &Message) -> Result<(), Rejection> {
     }
 }
 
-/// A client speaks of itself only.
+/// Requires that a client changes only its own entry.
 fn require_own_client(who: &Actor, client: &ClientId) -> Result<(), Rejection> {
     match who {
         Actor::Client(who) if who != client => Err(Rejection::NotPermitted),
@@ -856,7 +856,7 @@ fn require_own_client(who: &Actor, client: &ClientId) -> Result<(), Rejection> {
     }
 }
 
-/// What is known about the session once a person has answered for all times, where they have.
+/// The session's details with an answer that holds for later requests, if this is one.
 fn remembered(session: &Session, request: &PermissionRequest, verdict: &Verdict) -> Option<SessionDetails> {
     let option = request.options.iter().find(|option| Some(&option.id) == verdict.option.as_ref())?;
     let about = RememberedPermission::subject(request).filter(|about| about.len() <= MAX_REMEMBERED_SUBJECT_BYTES)?;
@@ -876,7 +876,7 @@ fn remembered(session: &Session, request: &PermissionRequest, verdict: &Verdict)
     Some(details)
 }
 
-/// The call that a question is about, and what is asked.
+/// The call that a question is about, and the question.
 fn pending_permission<'a>(
     active: &'a ActiveTurn,
     question: &PermissionTarget,
@@ -897,7 +897,7 @@ fn pending_permission<'a>(
     }
 }
 
-/// Whether what an agent reports fits the running turn. An agent may be late or wrong; the state may not.
+/// Checks that an agent's report fits the running turn. An agent may be late or wrong; the state may not.
 fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection> {
     let call_in = |id: &ToolCallId, wanted: fn(&ToolCallStatus) -> bool, problem| match active.tool_call(id) {
         Some(call) if wanted(&call.status) => Ok(()),
@@ -910,7 +910,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
                 Part::Text(text) => active.has_part(&text.id),
                 Part::Reasoning { id, .. } => active.has_part(id),
                 Part::Content(_) | Part::Error(_) | Part::Plan(_) | Part::Notice(_) => false,
-                // They have events of their own, which say how they came about.
+                // These have events of their own, which carry more data.
                 Part::ToolCall(_) | Part::InputRequest(_) => return Err(Rejection::NotPermitted),
             };
             if duplicate { Err(Rejection::DuplicatePart) } else { Ok(()) }
@@ -970,7 +970,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         | ChatEvent::TurnCompleted { .. }
         | ChatEvent::TurnFailed { .. }
         | ChatEvent::TurnCancelled { .. } => Ok(()),
-        // A person's doing, or the queue's: they have commands of their own.
+        // Done by a person or the queue, with commands of their own.
         ChatEvent::TurnStarted { .. }
         | ChatEvent::ToolCallConfirmed { .. }
         | ChatEvent::InputAnswerChanged { .. }
@@ -993,7 +993,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
     }
 }
 
-/// A call that is told of again has the name that it began with.
+/// Requires that a repeated call has the name that it started with.
 fn require_same_name(active: &ActiveTurn, call: &NewToolCall) -> Result<(), Rejection> {
     match active.tool_call(&call.id) {
         Some(begun) if !call.is(begun) => {
@@ -1015,13 +1015,13 @@ fn completed(active: &ActiveTurn, mut event: ChatEvent, who: &Actor, now: Timest
                 gated.input = gated.input.take().or_else(|| call.input.clone());
             }
         }
-        // Why a call may run is for the host to say, whatever its agent makes of it.
+        // The host decides why a call may run, whatever its agent reports.
         ChatEvent::ToolCallRestated { restated, .. } => {
             if let Some(confirmed) = active.tool_call(&restated.call.id).and_then(|call| call.confirmed.as_ref()) {
                 restated.confirmed = confirmed.by;
             }
         }
-        // Whoever confirms a result confirms the one that waits.
+        // The confirmed result is the pending one.
         ChatEvent::ToolCallResultConfirmed { call, result, .. } => {
             let status = active.tool_call(call).map(|call| &call.status);
             if let Some(ToolCallStatus::PendingResultConfirmation(waiting)) = status {
@@ -1063,7 +1063,7 @@ impl<'a> BatchBuilder<'a> {
         Ok((chat, active))
     }
 
-    /// Entries have their places, and a turn that runs has none yet.
+    /// Requires that no turn runs: entries need a position in the log, which a running turn does not have yet.
     fn require_idle(&self, chat: &ChatId) -> Result<(), Rejection> {
         match &self.chat(chat)?.active {
             Some(active) => Err(Rejection::TurnInProgress(active.id.clone())),
@@ -1109,7 +1109,7 @@ impl<'a> BatchBuilder<'a> {
         self.events.push(Event { at: self.now, change: Change::Chat(self.session.id.clone(), chat.clone(), event) });
     }
 
-    /// A call that this client is to run, and that runs.
+    /// Requires a running call that this client has to run.
     fn require_running_client_call(
         &self,
         chat: &ChatId,
@@ -1140,7 +1140,7 @@ impl<'a> BatchBuilder<'a> {
         }
     }
 
-    /// Ends the turn, and says how long it took.
+    /// Ends the turn and records its duration.
     fn end_turn(&mut self, chat: &ChatId, active: &ActiveTurn, mut end: ChatEvent) {
         if let ChatEvent::TurnCompleted { duration, .. }
         | ChatEvent::TurnCancelled { duration, .. }
@@ -1154,8 +1154,8 @@ impl<'a> BatchBuilder<'a> {
         }
     }
 
-    /// Makes a turn of what waits longest, where there is an agent to take it. A message for the running turn that came
-    /// too late for it goes first.
+    /// Starts a turn with the oldest waiting message, if there is an agent. A steering message that came too late for
+    /// its turn goes first.
     fn start_queued(&mut self, id: &ChatId, chat: &Chat) {
         if self.require_created().is_err() || self.queue == QueuePolicy::Hold {
             return;
@@ -1170,8 +1170,8 @@ impl<'a> BatchBuilder<'a> {
     }
 
     fn start_message(&mut self, id: &ChatId, next: &PendingMessage) {
-        // A turn needs an id of its own, and nothing here draws one: it takes the message's, told apart where a
-        // turn of that id was before.
+        // A turn needs an id of its own, and nothing here draws one: it takes the message's, with a suffix if a turn of
+        // that id exists.
         let mut turn = TurnId::from(next.id.as_str());
         let mut attempt = 1;
         while self.session.has_turn(&turn) {

@@ -1,4 +1,4 @@
-//! An index follows its log: one line more.
+//! Appends a line to an index as its log grows.
 
 use crate::error::LogError;
 use crate::header::is_type;
@@ -8,7 +8,7 @@ use crate::links::TreeLinks;
 use crate::object::field;
 use crate::scan::text_of;
 
-/// Why a line is not fit to be appended to a log. Nothing was changed.
+/// The reason why a line cannot be appended to a log. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     #[error("the log does not end with a whole line: mend its end first")]
@@ -26,11 +26,11 @@ pub enum AppendError {
 }
 
 impl LogIndex {
-    /// Takes in a line that is about to be appended to the log, or was just now, without its line feed. It must be an
-    /// entry with a new id that hangs from one that is there. This costs the same however long the log is.
+    /// Adds a line, without its line feed, that is being appended to the log. It must be an entry with a new id and an
+    /// existing parent. The cost does not depend on the log's length.
     pub fn append(&mut self, line: &[u8]) -> Result<EntryNo, AppendError> {
         let id = self.check(line)?;
-        // Somebody may have referred to the id before there was such an entry: what hung from nothing then hangs now.
+        // An earlier entry may name this id as its parent: it was a root until now.
         let was_missed = self.parsed.ids.find(&id).is_some();
         let mut indexer = Indexer::on(std::mem::replace(&mut self.parsed, ParsedLog::empty()));
         indexer.line(line);
@@ -47,7 +47,7 @@ impl LogIndex {
         self.entries().next_back().ok_or(AppendError::NotAnEntry)
     }
 
-    /// Whether a line fits at the end of the log. Gives its id.
+    /// Checks that a line fits at the end of the log, and returns its id.
     fn check(&self, line: &[u8]) -> Result<Vec<u8>, AppendError> {
         if self.parsed.ending != Ending::Whole {
             return Err(AppendError::NotWhole);

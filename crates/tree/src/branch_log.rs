@@ -1,7 +1,7 @@
-//! A new log out of another one: a branch of it, or all of it.
+//! New logs from existing ones: a branch, or everything.
 //!
-//! What the new log holds is decided by the index alone, so it is known at once however long the old one is. Its bytes
-//! follow as a list of pieces: most are ranges of the old log, copied without being looked at.
+//! The index alone decides the contents of the new log, so they are known at once however long the old one is. Its
+//! bytes are a list of chunks: most are ranges of the old log, copied unread.
 
 use grove_core::Timestamp;
 use grove_fs::FsError;
@@ -18,9 +18,9 @@ use crate::source::{LogSource, line};
 use crate::time::iso;
 use crate::tree_edit::{TreeEditError, find};
 
-/// How often an id is asked for that is not in use.
+/// The maximal number of attempts to get an unused id.
 const ID_TRIES: usize = 100;
-/// How much of the old log is read at once.
+/// The size of one read of the old log.
 const CHUNK: u64 = 1 << 20;
 
 /// The header of a new log.
@@ -29,7 +29,7 @@ pub struct NewHeader<'a> {
     pub id: &'a str,
     pub at: Timestamp,
     pub cwd: &'a str,
-    /// What it comes from, as a path or an id. A session that is in memory alone has none.
+    /// The parent session, as a path or an id. A session that exists only in memory has none.
     pub parent_session: Option<&'a str>,
     pub title: Option<&'a str>,
 }
@@ -37,35 +37,35 @@ pub struct NewHeader<'a> {
 /// A log to be written.
 #[derive(Clone, Debug)]
 pub struct NewLog {
-    /// The leaf in it.
+    /// The leaf of the new log.
     pub leaf: Option<String>,
-    /// How many entries it has.
+    /// The number of entries.
     pub entries: usize,
-    /// Its bytes, in order.
+    /// The bytes, in order.
     pub pieces: Vec<LogChunk>,
 }
 
-/// Some bytes of a new log.
+/// A chunk of a new log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogChunk {
-    /// Whole lines that stand in no other log.
+    /// Complete lines that are in no other log.
     Lines(Vec<u8>),
-    /// Whole lines of the old log, as they stand there.
+    /// Complete lines of the old log, unchanged.
     Copy { offset: u64, length: u64 },
-    /// A line of the old log in which something must be changed, and its line feed.
+    /// A line of the old log with a change, and its line feed.
     Changed { entry: EntryNo, change: LineChange },
 }
 
-/// What must be changed in a line.
+/// A change of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineChange {
-    /// What it hangs from now; `None` inside for nothing. Without a change it hangs where it did.
+    /// The new parent, with `None` inside for a root; `None` outside leaves it unchanged.
     parent: Option<Option<EntryNo>>,
-    /// Where a compaction begins now.
+    /// The new first kept entry of a compaction.
     anchor: Option<EntryNo>,
 }
 
-/// Why there is no new log.
+/// The reason why there is no new log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NewLogError {
     #[error(transparent)]
@@ -76,9 +76,9 @@ pub enum NewLogError {
     Fs(#[from] FsError),
 }
 
-/// The log of a session that has the branch of an entry and nothing else. Labels are taken out of the branch and put
-/// behind it: those that its entries have now, with the times at which they were set. `new_id` gives ids for them; for a
-/// label whose time cannot be read `header.at` stands in.
+/// Creates the log of a session with only the branch of an entry. Labels are removed from the branch and appended:
+/// those that its entries have now, with the times at which they were set. `new_id` makes their ids; `header.at`
+/// replaces a label's time that cannot be read.
 pub fn branch_log(
     index: &LogIndex,
     source: &(impl LogSource + ?Sized),
@@ -92,7 +92,7 @@ pub fn branch_log(
     let kept: Vec<EntryNo> = branch.iter().copied().filter(|entry| !is_label(*entry)).collect();
     let mut builder = NewLogBuilder::new(index, header);
     let mut above = None;
-    // Compactions begin at entries, and what they begin at may be a label that goes.
+    // A compaction may name a label as its first kept entry, which is removed.
     let has_labels = kept.len() < branch.len();
     let mut own = grove_entries(index, &kept).into_iter().peekable();
     for entry in &kept {
@@ -105,7 +105,7 @@ pub fn branch_log(
         }
         builder.entry(*entry, change);
         above = Some(*entry);
-        // What is Grove's own follows what it hangs from.
+        // Grove's own entries follow their parents.
         while let Some((own, from)) = own.next_if(|(_, from)| *from == *entry) {
             let change =
                 LineChange { parent: (!has_parent(index, own, Some(from))).then_some(Some(from)), anchor: None };
@@ -124,14 +124,14 @@ pub fn branch_log(
     Ok(NewLog { leaf: last, entries: builder.entries, pieces: builder.pieces })
 }
 
-/// The log of a session that has nothing yet but its header.
+/// Creates the log of a session with only a header.
 pub fn empty_log(header: &NewHeader<'_>) -> NewLog {
     let mut line = header_line(header);
     line.push(b'\n');
     NewLog { leaf: None, entries: 0, pieces: vec![LogChunk::Lines(line)] }
 }
 
-/// The log of a session that has everything another one has, line by line as it stands, under a header of its own.
+/// Creates a full copy of a session's log, line by line, under a new header.
 pub fn fork_log(index: &LogIndex, header: &NewHeader<'_>) -> NewLog {
     let mut builder = NewLogBuilder::new(index, header);
     let first = index.entries().next().map(|entry| index.offset(entry));
@@ -149,8 +149,8 @@ pub fn fork_log(index: &LogIndex, header: &NewHeader<'_>) -> NewLog {
     NewLog { leaf, entries: index.len(), pieces: builder.pieces }
 }
 
-/// The index of the log that [`fork_log`] gives, made from that of the old one. `None` where something is wrong with the old
-/// one: then the new one is to be read.
+/// The index of [`fork_log`]'s result, derived from the old log's. `None` if the old log has damage: then the new one
+/// has to be read.
 pub fn fork_index(index: &LogIndex, header: &NewHeader<'_>) -> Option<LogIndex> {
     if index.ending() != Ending::Whole || !index.damage().is_empty() {
         return None;
@@ -176,7 +176,7 @@ pub fn fork_index(index: &LogIndex, header: &NewHeader<'_>) -> Option<LogIndex> 
 }
 
 impl NewLog {
-    /// Shows all of its bytes in order, in parts of at most one MiB or one line.
+    /// Passes all bytes to `to` in order, in parts of at most one MiB or one line.
     pub fn write(
         &self,
         index: &LogIndex,
@@ -205,7 +205,7 @@ impl NewLog {
 }
 
 impl LineChange {
-    /// A line of the old log with this change, and its line feed.
+    /// Applies this change to a line of the old log; the result includes the line feed.
     pub fn apply(&self, index: &LogIndex, line: &[u8]) -> Vec<u8> {
         let text = String::from_utf8_lossy(line);
         let mut object = JsonObject::parse(text.as_bytes()).unwrap_or_default();
@@ -226,7 +226,7 @@ fn raw_id(index: &LogIndex, entry: EntryNo) -> Vec<u8> {
     crate::object::quoted(index.parsed.ids.get(index.record(entry).id))
 }
 
-/// Puts pieces together. What stands side by side in the old log is one piece.
+/// Joins chunks. Adjacent lines of the old log become one chunk.
 struct NewLogBuilder<'a> {
     index: &'a LogIndex,
     pieces: Vec<LogChunk>,
@@ -283,7 +283,7 @@ fn header_line(header: &NewHeader<'_>) -> Vec<u8> {
     object.render()
 }
 
-/// Whether an entry's own line says that it hangs from another.
+/// True if an entry's own line names this parent.
 fn has_parent(index: &LogIndex, entry: EntryNo, above: Option<EntryNo>) -> bool {
     match (index.record(entry).parent, above) {
         (Parent::None, None) => true,
@@ -292,7 +292,7 @@ fn has_parent(index: &LogIndex, entry: EntryNo, above: Option<EntryNo>) -> bool 
     }
 }
 
-/// Where a compaction begins now that began at a label: at the next entry that stays.
+/// The new first kept entry of a compaction that named a label: the next entry that stays.
 fn anchor(
     index: &LogIndex,
     source: &(impl LogSource + ?Sized),
@@ -306,7 +306,7 @@ fn anchor(
     Ok(branch[at..].iter().copied().find(|entry| index.kind(*entry) != EntryType::Label))
 }
 
-/// Labels of entries in the order in which they were given.
+/// Labels of entries in the order in which they were set.
 fn labels<'a>(index: &'a LogIndex, entries: &[EntryNo]) -> Vec<(EntryNo, &'a crate::index::Label)> {
     let labels = entries.iter().filter_map(|entry| Some((*entry, index.label_of(*entry)?)));
     let mut labels: Vec<_> = labels.collect();
@@ -319,11 +319,10 @@ fn free_id(index: &LogIndex, new_id: &mut dyn FnMut() -> String) -> Result<Strin
     ids.find(|id| !id.is_empty() && index.find(id).is_none()).ok_or(NewLogError::NoFreeId)
 }
 
-/// Grove's own entries that belong to a branch, each with the entry of the branch that it hangs from, in the branch's
-/// order: those that hang from it, and those that tell of a turn which the branch left in its middle. Where the leaf was
-/// put does not go with it.
+/// Grove's own entries that belong to a branch, each with its ancestor on the branch, in the branch's order: children
+/// of the branch, and entries on a turn that the branch left in the middle. Leaf marks are not included.
 fn grove_entries(index: &LogIndex, kept: &[EntryNo]) -> Vec<(EntryNo, EntryNo)> {
-    /// What is known of an entry.
+    /// The position of an entry relative to the branch.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum BranchPosition {
         Unknown,
@@ -338,7 +337,7 @@ fn grove_entries(index: &LogIndex, kept: &[EntryNo]) -> Vec<(EntryNo, EntryNo)> 
     let mut passed = Vec::new();
     let is_own = |entry: &EntryNo| index.record(*entry).owner == Owner::Grove && !index.record(*entry).is_leaf_mark;
     for own in index.entries().filter(|entry| is_own(entry) && index.canonical(*entry) == *entry) {
-        // Up to the branch, or to where its turn began elsewhere.
+        // Walks up to the branch, or to the start of a turn elsewhere.
         let mut end = BranchPosition::Nothing;
         for entry in index.parent(own).into_iter().flat_map(|parent| index.links.ancestors(parent)) {
             end = from[entry.as_usize()];

@@ -1,4 +1,4 @@
-//! What hangs from each entry, as flat lists.
+//! The children of each entry, as flat lists.
 
 use std::collections::HashSet;
 
@@ -8,15 +8,14 @@ use crate::index::{EntryNo, LogIndex, Owner};
 #[derive(Clone, Debug)]
 pub struct Children {
     roots: Vec<EntryNo>,
-    /// Where each entry's children begin in `list`; the next one's beginning is their end.
+    /// The start of each entry's children in `list`; they end at the next start.
     starts: Vec<u32>,
     list: Vec<EntryNo>,
 }
 
 impl Children {
-    /// As pi's and oh-my-pi's `getTree` arrange them: roots in the order of the file, children by their time, the
-    /// oldest first. An id that was used twice stands under each of its parents. Entries of a cycle are under each
-    /// other and under no root.
+    /// Arranges children like pi's and oh-my-pi's `getTree`: roots in file order, children by time, oldest first. An id
+    /// that is used twice is under each of its parents. Entries of a cycle are under each other and under no root.
     pub fn oldest_first(index: &LogIndex) -> Self {
         let in_tree = index.entries().filter(|entry| index.owner(*entry) == Owner::Tree);
         let mut pairs: Vec<_> = in_tree.map(|entry| (index.parent(entry), index.canonical(entry))).collect();
@@ -29,8 +28,8 @@ impl Children {
         children
     }
 
-    /// As [`Children::oldest_first`], of the first `entries` of a log, with each id once, under the parent of its last
-    /// entry: lists that people move in have each entry in one place.
+    /// Like [`Children::oldest_first`], for the first `entries` of a log, with each id once, under the parent of its
+    /// last entry: lists to navigate in have each entry in one place.
     pub(crate) fn once_oldest_first(index: &LogIndex, entries: u32) -> Self {
         let counted = index.entries().take(entries as usize);
         let counted = counted.filter(|entry| index.owner(*entry) == Owner::Tree && index.canonical(*entry) == *entry);
@@ -41,8 +40,8 @@ impl Children {
         children
     }
 
-    /// As `getChildren` gives them: in the order in which ids first appear in the file, each id under the parent of its
-    /// last entry. No entry is its own child.
+    /// Arranges children like `getChildren`: in the order in which ids first appear in the file, each id under the
+    /// parent of its last entry. No entry is its own child.
     pub fn in_file_order(index: &LogIndex) -> Self {
         let mut seen = vec![false; index.parsed.ids.len()];
         let mut pairs = Vec::with_capacity(index.len());
@@ -68,14 +67,14 @@ impl Children {
     fn sort_by_time(&mut self, index: &LogIndex) {
         for ends in self.starts.windows(2) {
             let siblings = &mut self.list[ends[0] as usize..ends[1] as usize];
-            // Where a time cannot be read there is no order but the file's.
+            // If a time cannot be read, the file's order stays.
             if siblings.len() > 1 && siblings.iter().all(|entry| index.time(*entry).is_some()) {
                 siblings.sort_by_key(|entry| index.time(*entry));
             }
         }
     }
 
-    /// Lays children out, those of one parent in the order in which they come.
+    /// Builds the lists; siblings stay in the order of `pairs`.
     fn gather(entries: usize, pairs: &[(Option<EntryNo>, EntryNo)]) -> Self {
         let mut starts = vec![0u32; entries + 1];
         for parent in pairs.iter().filter_map(|(parent, _)| *parent) {

@@ -1,4 +1,4 @@
-//! When a conversation grows too long for its model: what is kept, what is summarized, and what the summarizer is told.
+//! Plans compactions: which part of a long conversation is kept, which is summarized, and the summarizer's prompt.
 
 use grove_fs::FsError;
 
@@ -8,36 +8,35 @@ use crate::index::{EntryNo, LogIndex};
 use crate::kind::EntryType;
 use crate::source::LogSource;
 
-/// What a token is taken for, in characters: models differ, and this is near enough to decide by.
+/// The assumed number of characters of a token: models differ, and this is precise enough.
 const CHARACTERS: u64 = 4;
-/// What an image is taken for, in tokens.
+/// The assumed number of tokens of an image.
 const IMAGE_TOKENS: u64 = 1_200;
 
-/// A compaction to be made.
+/// A planned compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionPlan {
-    /// The first entry that is kept as it is. It is never a tool's result, and no call before it has its result behind.
+    /// The first entry that is kept. It is never a tool's result, and no earlier call has its result after it.
     pub first_kept: EntryNo,
-    /// What the summary has to tell: the entries before it, the oldest first. Where there was a compaction before, that
-    /// is the first of them.
+    /// The entries to summarize, oldest first. An earlier compaction is the first of them.
     pub to_summarize: Vec<EntryNo>,
-    /// How large the context is, and how much of it is kept, in tokens.
+    /// The size of the context and of the kept part, in tokens.
     pub tokens_before: u64,
     pub tokens_kept: u64,
-    /// The conversation that is to be summarized.
+    /// The conversation to summarize.
     pub messages: Vec<ModelMessage>,
 }
 
-/// What is to be summarized.
+/// The subject of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SummaryKind {
     /// The older part of a conversation, which goes on.
     Past,
-    /// A branch that is left, for whoever goes on elsewhere.
+    /// An abandoned branch, for a conversation that goes on elsewhere.
     Branch,
 }
 
-/// How many tokens a context has, about: its characters by four.
+/// Estimates the number of tokens of a context: its characters divided by four.
 pub fn estimate(messages: &[ModelMessage]) -> u64 {
     messages.iter().map(tokens).sum()
 }
@@ -55,8 +54,8 @@ fn tokens(message: &ModelMessage) -> u64 {
     characters.div_ceil(CHARACTERS) + images * IMAGE_TOKENS
 }
 
-/// Plans a compaction at an entry that keeps the newest messages, at most `keep_tokens` of them where that is possible.
-/// `None` where nothing would be gained: all of it fits, or nothing could be summarized but a summary.
+/// Plans a compaction at an entry that keeps the newest messages, at most `keep_tokens` of them if possible. `None` if
+/// nothing would be gained: everything fits, or only a summary could be summarized.
 pub fn plan(
     index: &LogIndex,
     source: &(impl LogSource + ?Sized),
@@ -72,7 +71,7 @@ pub fn plan(
     let mut first = None;
     for number in (1..messages.len()).rev() {
         kept += sizes[number];
-        // Something is kept in any case, and then as much as fits.
+        // At least one message is kept, then as many as fit.
         if kept > keep_tokens && first.is_some() {
             break;
         }
@@ -95,7 +94,7 @@ pub fn plan(
     Ok(Some(CompactionPlan { first_kept, to_summarize, tokens_before, tokens_kept, messages }))
 }
 
-/// Where what is kept may begin: nowhere between a call and its result.
+/// Marks the messages at which the kept part may begin: not between a call and its result.
 fn beginnings(index: &LogIndex, messages: &[ModelMessage]) -> Vec<bool> {
     let mut can_begin: Vec<bool> = messages
         .iter()
@@ -103,7 +102,7 @@ fn beginnings(index: &LogIndex, messages: &[ModelMessage]) -> Vec<bool> {
             !matches!(message.speaker, MessageRole::Tool { .. }) && index.kind(message.entry) != EntryType::Compaction
         })
         .collect();
-    // From the newest on: how many results still look for their calls.
+    // From the newest on: results whose calls are still to come.
     let mut wanting: Vec<&str> = Vec::new();
     for (number, message) in messages.iter().enumerate().rev() {
         can_begin[number] &= {
@@ -121,19 +120,19 @@ fn beginnings(index: &LogIndex, messages: &[ModelMessage]) -> Vec<bool> {
     can_begin
 }
 
-/// What is wanted of a summary.
+/// Options of a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct SummaryOptions<'a> {
     pub of: SummaryKind,
-    /// What it should look at.
+    /// Instructions for the summarizer.
     pub instructions: Option<&'a str>,
-    /// Whether that takes the place of what a summarizer is usually told.
+    /// True if the instructions replace the default prompt.
     pub replaces: bool,
-    /// What else it should know.
+    /// Further context for the summarizer.
     pub context: &'a [String],
 }
 
-/// What a summarizer is told: what is wanted, then the conversation in plain text of at most about `limit` bytes.
+/// The summarizer's prompt: instructions, then the conversation in plain text of at most about `limit` bytes.
 pub fn summary_prompt(options: &SummaryOptions<'_>, messages: &[ModelMessage], limit: usize) -> String {
     let usual = match options.of {
         SummaryKind::Past => PAST,

@@ -1,5 +1,5 @@
-//! A context in the words that any agent understands: messages of the user, of the assistant, results of tools. And as
-//! a story in plain text, for agents that can only be told.
+//! A context as messages that any agent understands: of the user, of the assistant, results of tools. Also as a
+//! transcript in plain text, for agents that accept only a prompt.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -14,21 +14,21 @@ use crate::object::field;
 use crate::scan::lossy;
 use crate::source::LogSource;
 
-/// How much of a tool's result a story tells. Of longer ones the beginning and the end are told.
+/// The maximal length of a tool's result in a transcript. Longer ones keep their beginning and end.
 const MAX_RESULT: usize = 2_000;
-/// How many messages are read at first for a story. Few stories have room for more.
+/// The number of messages of the first read for a transcript. Few transcripts have room for more.
 const FIRST_READ: usize = 200;
-/// What stands between two messages of a story.
+/// The separator of a transcript's messages.
 const BETWEEN: &str = "\n\n";
 
-/// A message as models know it.
+/// A message in a form that any model understands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelMessage {
-    /// The entry it comes from.
+    /// The source entry.
     pub entry: EntryNo,
     pub speaker: MessageRole,
     pub content: Vec<Block>,
-    /// Whether it stands for older messages that a compaction took away. A story never leaves it out.
+    /// True if it replaces older, compacted messages. A transcript never leaves it out.
     pub is_leading: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum MessageRole {
     System,
     User,
     Assistant,
-    /// A tool, to an assistant's call.
+    /// A tool's result of an assistant's call.
     Tool {
         call_id: String,
         name: String,
@@ -63,8 +63,8 @@ pub enum Block {
     },
 }
 
-/// A context's messages for a model. Summaries stand in `<summary>`, and they, messages of extensions and commands that
-/// the user ran are the user's.
+/// Converts a context to messages for a model. Summaries (in `<summary>`), messages of extensions and commands that the
+/// user ran become user messages.
 pub fn model_messages(context: &Context<'_>) -> Vec<ModelMessage> {
     let message = |(number, message)| model_message(message, number < context.leading);
     context.messages.iter().enumerate().filter_map(message).collect()
@@ -77,7 +77,7 @@ pub fn messages_of(
     end: EntryNo,
     entries: &[EntryNo],
 ) -> Result<Vec<ModelMessage>, FsError> {
-    // An entry is one message at most, so as many of the newest hold them all.
+    // An entry is at most one message, so this many of the newest include them all.
     let context = Context::tail(index, source, Rules::Grove, Some(end), entries.len())?;
     let wanted: HashSet<EntryNo> = entries.iter().copied().collect();
     let mut messages = model_messages(&context);
@@ -119,7 +119,7 @@ fn ran(command: &str, output: &str) -> Block {
     Block::Text(format!("I ran this myself:\n{command}\n\nIt gave:\n{output}"))
 }
 
-/// oh-my-pi: files that the user pointed at.
+/// oh-my-pi: files that the user mentioned.
 fn mentions(files: Option<&[u8]>) -> Vec<Block> {
     let mut blocks = Vec::new();
     each_block(files, |_, file| {
@@ -151,8 +151,8 @@ fn text(value: Option<&[u8]>) -> String {
     value.and_then(lossy).unwrap_or_default()
 }
 
-/// The story of the conversation up to an entry, in at most about `limit` bytes; `None` where nothing was said. Of a long
-/// log no more is read than the story has room for, and a few messages.
+/// The transcript of the conversation up to an entry, in at most about `limit` bytes; `None` if it is empty. Of a long
+/// log only a few more messages are read than the transcript has room for.
 pub fn transcript_at(
     index: &LogIndex,
     source: &(impl LogSource + ?Sized),
@@ -166,7 +166,7 @@ pub fn transcript_at(
         let has_room =
             || messages.iter().map(|message| message_text(message).len() + BETWEEN.len()).sum::<usize>() <= limit;
         if context.is_cut && has_room() {
-            // What came before may fit as well.
+            // Earlier messages may fit as well.
             count = count.saturating_mul(2);
             continue;
         }
@@ -174,18 +174,18 @@ pub fn transcript_at(
     }
 }
 
-/// Tells a conversation in plain text of at most about `limit` bytes. The oldest is left out where it is too long, but for
-/// the summary that it begins with, and the story says so.
+/// Renders a conversation in plain text of at most about `limit` bytes. If it is too long, the oldest messages after
+/// the leading summary are left out, and the transcript says so.
 pub fn render_transcript(messages: &[ModelMessage], limit: usize) -> String {
     transcript(messages, limit, false)
 }
 
-/// `is_cut`: something is left out already, between what leads and the rest.
+/// `is_cut`: messages are already left out between the leading ones and the rest.
 fn transcript(messages: &[ModelMessage], limit: usize, is_cut: bool) -> String {
     let (leading, rest) = messages.split_at(messages.iter().take_while(|message| message.is_leading).count());
     let newest = rest.last().map_or(0, |message| message_text(message).len());
     let mut lead = leading.iter().map(message_text).collect::<Vec<_>>().join(BETWEEN);
-    // A summary is cut only where the newest message would find no room beside it, which has half of it at most.
+    // A summary is cut only if the newest message would not fit beside it, which gets at most half of the room.
     lead.truncate(lead.floor_char_boundary(limit - newest.min(limit / 2)));
     let mut room = limit - lead.len();
     let mut is_cut = is_cut;
@@ -194,7 +194,7 @@ fn transcript(messages: &[ModelMessage], limit: usize, is_cut: bool) -> String {
         let mut text = message_text(message);
         let Some(left) = room.checked_sub(text.len()) else {
             is_cut = true;
-            // What is newest is told in any case, as far as it fits.
+            // The newest message is always included, as far as it fits.
             if told.is_empty() {
                 text.truncate(text.floor_char_boundary(room));
                 told.push(text);
@@ -231,7 +231,7 @@ fn message_text(message: &ModelMessage) -> String {
         let part = match block {
             Block::Text(part) if matches!(message.speaker, MessageRole::Tool { .. }) => elide_middle(part),
             Block::Text(part) => part.clone(),
-            // Thoughts are the model's own, and another one would take them for words.
+            // Thoughts belong to their model: another one would take them for text.
             Block::Thinking(_) => continue,
             Block::Image { mime_type, .. } => format!("[an image, {mime_type}]"),
             Block::Call { name, arguments, .. } => format!("[calls {name} with {}]", elide_middle(arguments)),
@@ -242,7 +242,7 @@ fn message_text(message: &ModelMessage) -> String {
     text
 }
 
-/// The beginning and the end of a text that is too long.
+/// Keeps the beginning and the end of a text that is too long.
 fn elide_middle(text: &str) -> String {
     if text.len() <= MAX_RESULT {
         return text.to_owned();

@@ -1,25 +1,25 @@
-//! What is wrong in a log that can be read all the same.
+//! Damage in a log that can still be read.
 
 use serde::Serialize;
 
-/// How many pieces of damage are told one by one. Beyond them they are only counted.
+/// The maximal number of listed damages. Further ones are only counted.
 pub const MAX_DAMAGE: usize = 10_000;
 
-/// One thing that is wrong, and where.
+/// A damaged place in a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// The line, counted from 1.
     pub line: u64,
-    /// The line's first byte.
+    /// The offset of the line's first byte.
     pub offset: u64,
     pub kind: DamageKind,
-    /// In words, for a person.
+    /// A description for a person.
     pub message: String,
 }
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal),* $(,)?) => {
-        /// What is wrong.
+        /// The kind of damage.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
         #[serde(rename_all = "camelCase")]
         #[repr(u8)]
@@ -39,25 +39,25 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The file has no bytes: whoever made it did not come to write the header.
+    /// The file is empty: its writer stopped before writing the header.
     Empty = 0,
-    /// The last line ends in the middle: whoever wrote it was cut off.
+    /// The last line is incomplete: its writer was interrupted.
     TornTail = 1,
-    /// The last line is whole, and only its line feed is missing.
+    /// The last line is complete, except for its line feed.
     NoFinalNewline = 2,
     /// A line is not JSON.
     BadLine = 3,
-    /// A line is JSON but no object, so it is no entry.
+    /// A line is JSON but not an object, so it is not an entry.
     NotAnObject = 4,
-    /// An object has no id, so it is no entry.
+    /// An object has no id, so it is not an entry.
     NoId = 5,
-    /// A line has bytes that are no text. They are read as replacement characters.
+    /// A line has invalid UTF-8. It is read as replacement characters.
     NotText = 6,
-    /// A line is longer than any reader takes.
+    /// A line is longer than any reader accepts.
     TooLong = 7,
     /// Another header. The first one counts.
     SecondHeader = 8,
-    /// An id was used before. The last entry with it counts.
+    /// An id is used twice. The last entry with it counts.
     DuplicateId = 9,
     /// The parent is not in the file. The entry is a root.
     Orphan = 10,
@@ -73,7 +73,7 @@ kinds! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DamageList {
     pub(crate) listed: Vec<Damage>,
-    /// How many more there were.
+    /// The number of unlisted ones.
     pub(crate) unlisted: u64,
 }
 

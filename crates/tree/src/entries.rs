@@ -1,7 +1,6 @@
-//! Lines of entries, as Grove writes them. Where pi and oh-my-pi have different members for the same thing, both are
-//! written, so that each finds its own.
+//! Entry lines as Grove writes them. If pi and oh-my-pi use different members for the same thing, both are written.
 //!
-//! A line has no line feed. [`LogIndex::append`](crate::LogIndex::append) says whether it fits its log.
+//! Lines have no line feed. [`LogIndex::append`](crate::LogIndex::append) checks that a line fits its log.
 
 use grove_core::Timestamp;
 use serde_json::Value;
@@ -10,10 +9,10 @@ use crate::indexer::LEAF_MARK;
 use crate::object::{JsonObject, quoted};
 use crate::time::iso;
 
-/// Grove's own: something that happened to the session, for people who look at its log.
+/// Grove's own: an event of the session, for readers of its log.
 pub const INFO: &str = "grove.info";
 
-/// What every entry has: its id, what it hangs from, and when it was made.
+/// The common fields of entries: id, parent and time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp<'a> {
     pub id: &'a str,
@@ -21,47 +20,47 @@ pub struct Stamp<'a> {
     pub at: Timestamp,
 }
 
-/// Whether a person asked for something or a program that extends the host.
+/// The requester of a summary: a person, or an extension of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SummaryOrigin {
     Host,
     Extension,
 }
 
-/// A summary of a branch that was left.
+/// A summary of an abandoned branch.
 #[derive(Clone, Copy, Debug)]
 pub struct BranchSummary<'a> {
-    /// Where it was gone to; nothing is before the first entry.
+    /// The target of the move; `None` means before the first entry.
     pub from: Option<&'a str>,
     pub summary: &'a str,
     pub details: Option<&'a Value>,
     pub origin: SummaryOrigin,
 }
 
-/// A summary in place of the older part of a branch.
+/// A summary that replaces the older part of a branch.
 #[derive(Clone, Copy, Debug)]
 pub struct Compaction<'a> {
     pub summary: &'a str,
-    /// The first entry that is still given as it is. Without one nothing before the compaction is.
+    /// The first kept entry. `None` means that nothing before the compaction is kept.
     pub first_kept: Option<&'a str>,
-    /// How large the context was, in tokens.
+    /// The size of the context in tokens.
     pub tokens_before: u64,
     pub details: Option<&'a Value>,
     pub origin: SummaryOrigin,
 }
 
-/// A message of an extension, which a model is given.
+/// A message of an extension, included in a model's context.
 #[derive(Clone, Copy, Debug)]
 pub struct CustomMessage<'a> {
     pub custom_type: &'a str,
     /// A text, or a list of blocks.
     pub content: &'a Value,
-    /// Whether people see it.
+    /// True if people see it.
     pub display: bool,
     pub details: Option<&'a Value>,
 }
 
-/// Gives an entry a label, or takes it away.
+/// Sets or removes an entry's label.
 pub fn label(stamp: Stamp<'_>, target: &str, label: Option<&str>) -> Vec<u8> {
     let mut entry = entry("label", stamp);
     entry.set("targetId", text(target));
@@ -83,7 +82,7 @@ pub fn branch_summary(stamp: Stamp<'_>, summary: &BranchSummary<'_>) -> Vec<u8> 
 pub fn compaction(stamp: Stamp<'_>, compaction: &Compaction<'_>) -> Vec<u8> {
     let mut entry = entry("compaction", stamp);
     entry.set("summary", text(compaction.summary));
-    // An entry that comes before nothing but itself is how pi says that nothing was kept; oh-my-pi finds no such entry.
+    // pi marks a compaction that kept nothing by its own id; oh-my-pi finds no such entry before it.
     entry.set("firstKeptEntryId", text(compaction.first_kept.unwrap_or(stamp.id)));
     entry.set("tokensBefore", compaction.tokens_before.to_string());
     set(&mut entry, "details", compaction.details);
@@ -91,7 +90,7 @@ pub fn compaction(stamp: Stamp<'_>, compaction: &Compaction<'_>) -> Vec<u8> {
     entry.render()
 }
 
-/// The model that the conversation goes on with.
+/// Sets the model of the further conversation.
 pub fn model_change(stamp: Stamp<'_>, provider: &str, model_id: &str) -> Vec<u8> {
     let mut entry = entry("model_change", stamp);
     entry.set("provider", text(provider));
@@ -123,15 +122,15 @@ pub fn custom_message(stamp: Stamp<'_>, message: &CustomMessage<'_>) -> Vec<u8> 
     entry.render()
 }
 
-/// The session's name; an empty one takes it away.
+/// Sets the session's name; an empty one removes it.
 pub fn session_info(stamp: Stamp<'_>, name: &str) -> Vec<u8> {
     let mut entry = entry("session_info", stamp);
     entry.set("name", text(name));
     entry.render()
 }
 
-/// Grove's own: puts the leaf somewhere, or before the first entry, until the next entry comes. It hangs from where it
-/// puts the leaf, so that a program that takes the last line for the leaf finds the same branch.
+/// Grove's own: sets the leaf to an entry, or before the first one, until the next entry comes. The mark is a child of
+/// that leaf, so that a program that takes the last line for the leaf finds the same branch.
 pub fn leaf_mark(id: &str, at: Timestamp, leaf: Option<&str>) -> Vec<u8> {
     let mut entry = entry("custom", Stamp { id, parent: leaf, at });
     entry.set("customType", text(LEAF_MARK));
@@ -141,7 +140,7 @@ pub fn leaf_mark(id: &str, at: Timestamp, leaf: Option<&str>) -> Vec<u8> {
     entry.render()
 }
 
-/// Grove's own: something that happened to the session. `data` says what, at least as `infoType` and `message`.
+/// Grove's own: an event of the session. `data` has at least `infoType` and `message`.
 pub fn info(stamp: Stamp<'_>, data: &Value) -> Vec<u8> {
     let mut entry = entry("custom", stamp);
     entry.set("customType", text(INFO));

@@ -1,8 +1,8 @@
-//! Why a log cannot be read at all. What is wrong inside one that can be read is [`Damage`](crate::Damage).
+//! Errors of logs that cannot be read at all. Problems inside a readable log are [`Damage`](crate::Damage).
 
 use grove_fs::FsError;
 
-/// Why a log is not opened. Whatever the reason, it is never written to.
+/// The reason why a log cannot be opened. Such a file is never written to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     #[error("line {line} is not a session's header: this is no session log, and it is left as it is")]

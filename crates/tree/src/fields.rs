@@ -1,4 +1,4 @@
-//! The fields of an entry that anybody here wants, found in one pass over its line.
+//! The fields of an entry that this crate reads, found in one pass over its line.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ macro_rules! fields {
 }
 
 fields! {
-    /// A line's own fields, each value as it stands. Of several with one name the last counts.
+    /// A line's own fields as raw values. The last one of a name counts.
     LineFields {
         kind b"type",
         id b"id",
@@ -84,16 +84,16 @@ fields! {
     }
 }
 
-/// An entry's line, taken apart.
+/// The parsed fields of an entry's line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EntryFields<'a> {
     pub(crate) line: LineFields<'a>,
-    /// Empty where the entry has no message that is an object.
+    /// Empty if the entry has no message that is an object.
     pub(crate) message: MessageFields<'a>,
 }
 
 impl<'a> EntryFields<'a> {
-    /// Takes a line apart that was scanned before. What is no object has no fields.
+    /// Parses a line that was scanned before. A value that is not an object has no fields.
     pub(crate) fn of(line: &'a [u8]) -> Self {
         let mut parts = Self::default();
         let take = |level, name: &Cow<'a, [u8]>, value| parts.take(level, name, value);
@@ -103,15 +103,15 @@ impl<'a> EntryFields<'a> {
         }
     }
 
-    /// Takes a message apart that stands alone.
+    /// Parses a message on its own.
     pub(crate) fn of_message(message: &'a [u8]) -> MessageFields<'a> {
         let mut fields = MessageFields::default();
-        // What is no object has no fields.
+        // A value that is not an object has no fields.
         Scanner::default().scan_trusted(message, None, |_, name, value| fields.take(name, value)).ok();
         fields
     }
 
-    /// Takes a line apart that nobody has looked at, into parts that are empty.
+    /// Parses a line that was not scanned before, into empty fields.
     pub(crate) fn scan(&mut self, scanner: &mut Scanner, line: &'a [u8]) -> Result<Shape, ScanError> {
         scanner.scan_with(line, "message", |level, name, value| self.take(level, name, value))
     }
@@ -123,7 +123,7 @@ impl<'a> EntryFields<'a> {
             Level::Inside => self.message.take(name, value),
             Level::Line => {
                 self.line.take(name, value);
-                // Of several messages the last counts, also where that has no fields.
+                // The last message counts, even if it has no fields.
                 if name == b"message" && !value.starts_with(b"{") {
                     self.message = MessageFields::default();
                 }
@@ -148,7 +148,7 @@ fields! {
     }
 }
 
-/// Shows the blocks of a message's content, each with its fields, until it is enough.
+/// Passes each block of a message's content with its fields to `see`, until that breaks.
 pub(crate) fn each_block<'a>(
     content: Option<&'a [u8]>,
     mut see: impl FnMut(&'a [u8], BlockFields<'a>) -> ControlFlow<()>,
@@ -156,18 +156,18 @@ pub(crate) fn each_block<'a>(
     let mut inner = Scanner::default();
     Scanner::default().items(content.unwrap_or_default(), |block| {
         let mut fields = BlockFields::default();
-        // What is no object has no fields.
+        // A value that is not an object has no fields.
         inner.scan_trusted(block, None, |_, name, value| fields.take(name, value)).ok();
         see(block, fields)
     });
 }
 
-/// Whether a value is exactly this text.
+/// True if a value is exactly this text.
 pub(crate) fn is(value: Option<&[u8]>, text: &str) -> bool {
     value.and_then(text_of).is_some_and(|value| value.as_ref() == text.as_bytes())
 }
 
-/// Whether a message's content has text that says something. Looks no further than the first.
+/// True if a message's content has a text that is not blank. Stops at the first.
 pub(crate) fn has_visible_content(content: Option<&[u8]>) -> bool {
     let says = |text: &[u8]| {
         let mut rest = text.strip_prefix(b"\"").unwrap_or_default();
@@ -179,7 +179,7 @@ pub(crate) fn has_visible_content(content: Option<&[u8]>) -> bool {
     match content {
         Some(text @ [b'"', ..]) => says(text),
         Some(list @ [b'[', ..]) => {
-            // As most messages begin, whoever wrote them. Every line that is loaded comes past here.
+            // Most messages of any program begin like this. Every loaded line passes here.
             let starts = [br#"[{"type":"text","text":""#.as_slice(), br#"[{"text":""#];
             let first = starts.iter().find_map(|start| list.strip_prefix(*start)).and_then(<[u8]>::first);
             if first.is_some_and(|first| !matches!(first, b' ' | b'\\' | b'"')) {

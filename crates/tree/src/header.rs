@@ -1,4 +1,4 @@
-//! The header: the first line of a log that can be read.
+//! The header: the first readable line of a log.
 
 use crate::object::{JsonObject, quoted};
 use crate::scan::{lossy, text_of};
@@ -6,17 +6,17 @@ use crate::scan::{lossy, text_of};
 /// The version that Grove writes.
 pub const VERSION: u32 = 3;
 
-/// What a log says of itself.
+/// The header of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The line as it stands.
+    /// The raw line.
     pub(crate) line: Vec<u8>,
-    /// The line in front of it that oh-my-pi keeps the title in.
+    /// The line before it, in which oh-my-pi keeps the title.
     pub(crate) slot: Option<Vec<u8>>,
 }
 
 impl Header {
-    /// The line as it stands in the file.
+    /// The raw line of the file.
     pub fn line(&self) -> &[u8] {
         &self.line
     }
@@ -33,7 +33,7 @@ impl Header {
         self.text("cwd")
     }
 
-    /// What this session was forked from, as the program that did it names it: a path or an id.
+    /// The parent session of a fork, named by the program that made it: a path or an id.
     pub fn parent_session(&self) -> Option<String> {
         self.text("parentSession")
     }
@@ -74,7 +74,7 @@ pub(crate) enum FormatVersion {
 }
 
 impl FormatVersion {
-    /// Reads the field as the format's own programs do: without one it is 1, and below 3 it is migrated.
+    /// Reads the field like the format's own programs: without one it is 1, and below 3 the log is migrated.
     pub(crate) fn of(value: Option<&[u8]>) -> Self {
         let text = match value {
             None | Some(b"null") => return FormatVersion::One,
@@ -98,13 +98,13 @@ impl FormatVersion {
     }
 }
 
-/// Whether a line that was cut off could have become a header, or the title line before it.
+/// True if an incomplete line could be the start of a header, or of the title line before it.
 pub(crate) fn could_become_header(line: &[u8]) -> bool {
     let begins = |start: &[u8]| line.starts_with(start) || start.starts_with(line);
     begins(br#"{"type":"session","#) || begins(br#"{"type":"title","#)
 }
 
-/// Whether a line's `type` is this.
+/// True if a line's `type` is this.
 pub(crate) fn is_type(value: Option<&[u8]>, name: &str) -> bool {
     value.and_then(text_of).is_some_and(|text| text.as_ref() == name.as_bytes())
 }

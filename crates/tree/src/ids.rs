@@ -1,4 +1,4 @@
-//! Ids, each kept once. An entry refers to its own id and to its parent's by a small number.
+//! Interned ids. An entry refers to its own id and to its parent's by a small number.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -8,14 +8,14 @@ use crate::error::LogError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct IdNo(pub(crate) u32);
 
-/// All ids of a log, whether an entry has them or only somebody refers to them.
+/// All ids of a log, of entries and of references to missing ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ids {
-    /// The ids' bytes, one after the other.
+    /// The ids' bytes, concatenated.
     pub(crate) bytes: Vec<u8>,
-    /// Where each ends.
+    /// The end of each id.
     pub(crate) ends: Vec<u32>,
-    /// A hash table of numbers plus one, with 0 for a free place. Its length is a power of two.
+    /// A hash table of numbers plus one, with 0 for a free slot. Its length is a power of two.
     slots: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Ids {
         &self.bytes[start..self.ends[at] as usize]
     }
 
-    /// The number of an id that is known.
+    /// The number of a known id.
     pub(crate) fn find(&self, id: &[u8]) -> Option<IdNo> {
         if self.slots.is_empty() {
             return None;
@@ -72,7 +72,7 @@ impl Ids {
         Ok(IdNo(number))
     }
 
-    /// Ids that were stored. `None` where they do not hold together.
+    /// Restores stored ids. `None` if they are inconsistent.
     pub(crate) fn from_stored(bytes: Vec<u8>, ends: Vec<u32>) -> Option<Self> {
         let ascending = ends.is_sorted() && ends.last().copied().unwrap_or(0) as usize == bytes.len();
         if !ascending {
@@ -101,7 +101,7 @@ impl Ids {
     }
 }
 
-/// Ids come from files that others may have made: a hash that can be steered would let them make loading slow.
+/// Hashes an id. Files may come from others, who could slow down loading if they could choose collisions.
 fn hash(id: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(id);

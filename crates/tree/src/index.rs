@@ -1,4 +1,4 @@
-//! The index of a log: where each entry stands and what it hangs from. It holds no bodies.
+//! The index of a log: the position and the parent of each entry, without bodies.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::kind::EntryType;
 use crate::links::TreeLinks;
 use crate::role::Role;
 
-/// An entry of a log: the how-manieth it is in the file, counted from 0.
+/// An entry of a log: its number in the file, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryNo(pub(crate) u32);
 
@@ -20,10 +20,10 @@ impl EntryNo {
     }
 }
 
-/// What the index keeps of an entry.
+/// The indexed data of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryRecord {
-    /// The first byte of its line.
+    /// The offset of its line.
     pub(crate) offset: u64,
     /// Milliseconds since 1970, or [`NO_TIME`].
     pub(crate) time: i64,
@@ -34,40 +34,40 @@ pub(crate) struct EntryRecord {
     pub(crate) parent: Parent,
     pub(crate) kind: EntryType,
     pub(crate) owner: Owner,
-    /// Whether it is Grove's own and puts the leaf somewhere.
+    /// True if it is Grove's own and sets the leaf.
     pub(crate) is_leaf_mark: bool,
-    /// Who speaks, where it is a message.
+    /// The role, if it is a message.
     pub(crate) role: Option<Role>,
 }
 
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
-/// What an entry says it hangs from.
+/// The parent that an entry names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parent {
-    /// Nothing: it is a root.
+    /// None: it is a root.
     None,
     Id(IdNo),
-    /// Something that is no id.
+    /// A value that is not an id.
     Invalid,
 }
 
-/// Who an entry belongs to.
+/// The owner of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The conversation: it stands in the tree.
+    /// The conversation: the entry is in the tree.
     Tree,
-    /// Grove's bookkeeping (`custom` with a `customType` that begins with `grove.`): the tree does not see it.
+    /// Grove's bookkeeping (`custom` with a `customType` that begins with `grove.`): the entry is not in the tree.
     Grove,
 }
 
-/// The label that an entry has.
+/// The label of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub(crate) text: String,
-    /// The label entry with which it has been labelled ever since.
+    /// The label entry from which on it has had a label without a break.
     pub(crate) since: u32,
-    /// The label entry that said the text.
+    /// The label entry that set the text.
     pub(crate) set_by: u32,
 }
 
@@ -77,45 +77,45 @@ impl Label {
     }
 }
 
-/// Where the leaf was put last.
+/// The last explicit position of the leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeafMark {
-    /// Nowhere: it is the last entry.
+    /// None: the last entry is the leaf.
     LastEntry,
-    /// By a `grove.leaf` entry on this line, after which no entry of the tree came.
+    /// Set by a `grove.leaf` entry on this line, with no later entry of the tree.
     Moved { to: Option<IdNo>, line: u32, offset: u64 },
 }
 
-/// How a log ends.
+/// The end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With a line feed, or with nothing at all.
+    /// With a line feed, or an empty file.
     Whole,
-    /// The last line is whole but for its line feed.
+    /// The last line is complete, except for its line feed.
     NoNewline,
-    /// The last line was cut off. It begins at this byte: what goes on writing cuts the file there.
+    /// The last line is incomplete and begins at this offset: a writer truncates the file there first.
     Torn { offset: u64 },
 }
 
-/// What reading the lines gave. Everything else follows from it.
+/// The result of reading the lines. Everything else follows from it.
 #[derive(Clone, Debug)]
 pub(crate) struct ParsedLog {
     pub(crate) header: Option<Header>,
     pub(crate) records: Vec<EntryRecord>,
     pub(crate) ids: Ids,
-    /// The last entry of each id, by the id's number; [`NONE`] where no entry has it.
+    /// The last entry of each id, by the id's number; [`NONE`] if no entry has it.
     pub(crate) entry_of: Vec<u32>,
     pub(crate) labels: BTreeMap<u32, Label>,
     pub(crate) name: Option<String>,
     pub(crate) leaf: LeafMark,
     pub(crate) damage: DamageList,
     pub(crate) ending: Ending,
-    /// The bytes and lines that were read.
+    /// The number of bytes and lines read.
     pub(crate) length: u64,
     pub(crate) lines: u64,
 }
 
-/// In a list of entry numbers: no entry.
+/// The mark for no entry in a list of entry numbers.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A log's tree, without the bodies of its entries.
@@ -126,12 +126,12 @@ pub struct LogIndex {
 }
 
 impl LogIndex {
-    /// The header, unless the file was cut off before its end.
+    /// The header, unless the file ends before it is complete.
     pub fn header(&self) -> Option<&Header> {
         self.parsed.header.as_ref()
     }
 
-    /// How many entries there are, Grove's own among them.
+    /// The number of entries, Grove's own included.
     pub fn len(&self) -> usize {
         self.parsed.records.len()
     }
@@ -140,27 +140,27 @@ impl LogIndex {
         self.parsed.records.is_empty()
     }
 
-    /// All entries in the order of the file, Grove's own among them.
+    /// All entries in file order, Grove's own included.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = EntryNo> + ExactSizeIterator + use<> {
         (0..self.parsed.records.len() as u32).map(EntryNo)
     }
 
-    /// The entry with an id; of several the last.
+    /// The last entry with an id.
     pub fn find(&self, id: &str) -> Option<EntryNo> {
         self.find_bytes(id.as_bytes())
     }
 
-    /// The entry with an id that may not be Unicode.
+    /// The entry with an id that may not be valid Unicode.
     pub(crate) fn find_bytes(&self, id: &[u8]) -> Option<EntryNo> {
         self.entry_of(self.parsed.ids.find(id)?)
     }
 
-    /// An entry's id. (An id that is not Unicode is shown with replacement characters.)
+    /// An entry's id, with replacement characters for invalid Unicode.
     pub fn id(&self, entry: EntryNo) -> Cow<'_, str> {
         String::from_utf8_lossy(self.parsed.ids.get(self.record(entry).id))
     }
 
-    /// The id that an entry names as its parent, whether there is such an entry or not.
+    /// The id that an entry names as its parent, existing or not.
     pub fn parent_id(&self, entry: EntryNo) -> Option<Cow<'_, str>> {
         match self.record(entry).parent {
             Parent::Id(id) => Some(String::from_utf8_lossy(self.parsed.ids.get(id))),
@@ -168,7 +168,7 @@ impl LogIndex {
         }
     }
 
-    /// What an entry hangs from: its parent, or where that is Grove's own, what that one hangs from.
+    /// The parent of an entry in the tree: Grove's own entries are skipped.
     pub fn parent(&self, entry: EntryNo) -> Option<EntryNo> {
         self.links.up(entry)
     }
@@ -177,7 +177,7 @@ impl LogIndex {
         self.record(entry).kind
     }
 
-    /// Who speaks, where an entry is a message.
+    /// The role of an entry that is a message.
     pub fn role(&self, entry: EntryNo) -> Option<Role> {
         self.record(entry).role
     }
@@ -186,17 +186,17 @@ impl LogIndex {
         self.record(entry).owner
     }
 
-    /// Milliseconds since 1970, where the entry's time can be read.
+    /// Milliseconds since 1970, if the entry's time can be read.
     pub fn time(&self, entry: EntryNo) -> Option<i64> {
         Some(self.record(entry).time).filter(|time| *time != NO_TIME)
     }
 
-    /// The first byte of an entry's line.
+    /// The offset of an entry's line.
     pub fn offset(&self, entry: EntryNo) -> u64 {
         self.record(entry).offset
     }
 
-    /// The bytes of an entry's line without its line feed.
+    /// The length of an entry's line without its line feed.
     pub fn length(&self, entry: EntryNo) -> usize {
         self.record(entry).length as usize
     }
@@ -206,27 +206,27 @@ impl LogIndex {
         u64::from(self.record(entry).line)
     }
 
-    /// The leaf: where the last `grove.leaf` entry put it, else the last entry. `None` before the first entry, or where
-    /// it was put there.
+    /// The leaf: as set by the last `grove.leaf` entry, else the last entry. `None` in an empty tree, or if it was set
+    /// before the first entry.
     pub fn leaf(&self) -> Option<EntryNo> {
         self.links.leaf
     }
 
-    /// The way from its root to an entry. It ends where it would meet itself.
+    /// The path from the root to an entry. It stops before an entry would repeat.
     pub fn branch(&self, entry: EntryNo) -> Vec<EntryNo> {
         let mut path: Vec<EntryNo> = self.links.ancestors(self.canonical(entry)).collect();
         path.reverse();
         path
     }
 
-    /// The newest entries of the way to an entry, at most `count`, in the branch's order.
+    /// The newest entries of the path to an entry, at most `count`, in the branch's order.
     pub fn tail(&self, entry: EntryNo, count: usize) -> Vec<EntryNo> {
         let mut path: Vec<EntryNo> = self.links.ancestors(self.canonical(entry)).take(count).collect();
         path.reverse();
         path
     }
 
-    /// The labels that entries have, by entry in the order of their ids' first appearance.
+    /// The current labels with their entries, in the order of the ids' first appearance.
     pub fn labels(&self) -> impl Iterator<Item = (EntryNo, &str)> {
         let labels = self.parsed.labels.iter();
         labels.filter_map(|(id, label)| Some((self.entry_of(IdNo(*id))?, label.text.as_str())))
@@ -236,7 +236,7 @@ impl LogIndex {
         self.label_of(entry).map(|label| label.text.as_str())
     }
 
-    /// The label entry that gave an entry the label that it has.
+    /// The label entry that set an entry's current label.
     pub fn labelled_by(&self, entry: EntryNo) -> Option<EntryNo> {
         self.label_of(entry).map(|label| EntryNo(label.set_by))
     }
@@ -245,7 +245,8 @@ impl LogIndex {
         self.parsed.labels.get(&self.record(entry).id.0)
     }
 
-    /// The session's name: of the last `session_info` or `title_change`, else what oh-my-pi keeps beside the header.
+    /// The session's name: from the last `session_info` or `title_change`, else from oh-my-pi's title beside the
+    /// header.
     pub fn name(&self) -> Option<String> {
         match &self.parsed.name {
             Some(name) => Some(name.clone()).filter(|name| !name.is_empty()),
@@ -253,14 +254,14 @@ impl LogIndex {
         }
     }
 
-    /// What is wrong, in the order of the file.
+    /// The damage, in file order.
     pub fn damage(&self) -> Vec<&Damage> {
         let mut damage: Vec<&Damage> = self.parsed.damage.listed.iter().chain(&self.links.damage.listed).collect();
         damage.sort_by_key(|one| one.line);
         damage
     }
 
-    /// How much more is wrong than [`LogIndex::damage`] tells.
+    /// The number of damages beyond [`LogIndex::damage`].
     pub fn unlisted_damage(&self) -> u64 {
         self.parsed.damage.unlisted + self.links.damage.unlisted
     }
@@ -269,7 +270,7 @@ impl LogIndex {
         self.parsed.ending
     }
 
-    /// The bytes that were read.
+    /// The number of bytes read.
     pub fn log_length(&self) -> u64 {
         self.parsed.length
     }
@@ -305,7 +306,8 @@ impl ParsedLog {
         }
     }
 
-    /// Lets an entry count for its id: it is the last, unless it is Grove's own and the tree has one of that id.
+    /// Records the entry that counts for its id: the last one, unless it is Grove's own and the tree has one of that
+    /// id.
     pub(crate) fn note_entry(&mut self, number: u32) {
         let record = &self.records[number as usize];
         let counts = &mut self.entry_of[record.id.0 as usize];

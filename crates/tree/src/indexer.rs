@@ -1,4 +1,4 @@
-//! Reads a log's lines, in chunks of any size, and makes its index.
+//! Reads a log's lines, in chunks of any size, and builds its index.
 
 use std::borrow::Cow;
 
@@ -15,29 +15,29 @@ use crate::role::Role;
 use crate::scan::{Reason, ScanError, Scanner, Shape, lossy, text_of};
 use crate::time::milliseconds;
 
-/// How long a line may be. Longer ones are bad lines; the format's other readers cannot hold them either.
+/// The maximal length of a line. Longer ones are bad lines; the format's other readers cannot hold them either.
 pub const MAX_LINE: usize = 512 << 20;
 
-/// What begins the `customType` of Grove's own entries.
+/// The prefix of the `customType` of Grove's own entries.
 pub const GROVE_PREFIX: &str = "grove.";
-/// The `customType` of an entry that puts the leaf somewhere: `{"data":{"leafId":"…"}}`, or `null` for before the first.
+/// The `customType` of a leaf mark: `{"data":{"leafId":"…"}}`, or `null` for before the first entry.
 pub const LEAF_MARK: &str = "grove.leaf";
 
-/// Makes an index out of chunks. It holds one partial line at most.
+/// Builds an index from chunks. It holds at most one incomplete line.
 #[derive(Debug)]
 pub struct Indexer {
     parsed: ParsedLog,
     scanner: Scanner,
-    /// The beginning of a line whose end is still to come.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
-    /// Where that line begins in the file.
+    /// The offset of that line.
     line_offset: u64,
-    /// How much of a line that is too long has gone by.
+    /// The number of skipped bytes of a line that is too long.
     too_long: u64,
     version: Option<FormatVersion>,
-    /// The title line of oh-my-pi, until the header comes.
+    /// oh-my-pi's title line, until the header comes.
     slot: Option<Vec<u8>>,
-    /// Why nothing more is read.
+    /// The error that ended the reading.
     failed: Option<LogError>,
 }
 
@@ -52,8 +52,8 @@ impl Indexer {
         Self::on(ParsedLog::empty())
     }
 
-    /// Goes on where an index ends, with the bytes that were appended since. `None` where the index ends in the middle
-    /// of a line, or before the header.
+    /// Continues an index with the bytes that were appended since. `None` if the index ends inside a line, or before
+    /// the header.
     pub fn resume(index: LogIndex) -> Option<Self> {
         let whole = index.parsed.ending == Ending::Whole && index.parsed.header.is_some();
         whole.then(|| Self::on(index.parsed))
@@ -72,18 +72,18 @@ impl Indexer {
         }
     }
 
-    /// The version that the header names, once that was read: below 3 the file is to be migrated
-    /// ([`migrate`](crate::migrate::migrate)) and there is no sense in going on.
+    /// The version in the header, once that was read. Files below version 3 have to be migrated
+    /// ([`migrate`](crate::migrate::migrate)), so reading on is useless.
     pub fn version(&self) -> Option<u32> {
         self.version.as_ref().and_then(FormatVersion::number)
     }
 
-    /// Whether more bytes can change anything.
+    /// True if reading has failed, so that more bytes change nothing.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Takes the next bytes of the file.
+    /// Reads the next bytes of the file.
     pub fn feed(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while self.failed.is_none() {
@@ -99,7 +99,7 @@ impl Indexer {
                 whole.extend_from_slice(line);
                 self.line(&whole);
                 whole.clear();
-                // The room is good for the next partial line, unless this one was out of the ordinary.
+                // Keeps the buffer for the next incomplete line, unless it is unusually large.
                 if whole.capacity() <= 1 << 20 {
                     self.partial = whole;
                 }
@@ -116,7 +116,7 @@ impl Indexer {
         }
     }
 
-    /// The index of what was fed.
+    /// The index of all bytes read.
     pub fn finish(mut self) -> Result<LogIndex, LogError> {
         self.last_line();
         if let Some(error) = self.failed {
@@ -131,7 +131,7 @@ impl Indexer {
         Ok(LogIndex { parsed, links })
     }
 
-    /// Without a header a file is a log only if it was cut off before the header's end.
+    /// Checks a file without a header: it is a log only if it ends before the header is complete.
     fn check_headerless(&mut self) -> Result<(), LogError> {
         if self.parsed.length == 0 {
             self.parsed.damage.add(1, 0, DamageKind::Empty, || "the file is empty: it has no header yet".to_owned());
@@ -147,7 +147,7 @@ impl Indexer {
         if only_cut_off && begins_well { Ok(()) } else { Err(LogError::NothingReadable) }
     }
 
-    /// Takes what stands after the last line feed.
+    /// Reads the bytes after the last line feed.
     fn last_line(&mut self) {
         if self.failed.is_some() {
             return;
@@ -205,12 +205,12 @@ impl Indexer {
         self.line_offset = self.parsed.length;
     }
 
-    /// What was read so far, or why nothing more was.
+    /// The result so far, and the error that ended the reading.
     pub(crate) fn into_parsed(self) -> (ParsedLog, Option<LogError>) {
         (self.parsed, self.failed)
     }
 
-    /// Takes a line without its line feed.
+    /// Reads a line without its line feed.
     pub(crate) fn line(&mut self, line: &[u8]) {
         self.parsed.lines += 1;
         let place = LinePosition { line: self.parsed.lines, offset: self.line_offset, length: line.len() };
@@ -231,7 +231,7 @@ impl Indexer {
             Ok(shape) => shape,
             Err(ScanError { reason, at }) => {
                 let reason = match reason {
-                    // In the middle of a file a line that ends too early is one that something was written over.
+                    // Inside a file, a line that ends too early was overwritten by something.
                     Reason::Ends => "it ends too early",
                     other => other.text(),
                 };
@@ -361,7 +361,7 @@ impl Indexer {
         Ok(())
     }
 
-    /// Most entries hang from the one before them.
+    /// Interns a parent's id. Most entries are children of the previous one.
     fn parent_id(&mut self, parent: &[u8]) -> Result<IdNo, LogError> {
         match self.parsed.records.last() {
             Some(last) if self.parsed.ids.get(last.id) == parent => Ok(last.id),
@@ -382,14 +382,14 @@ impl Indexer {
     }
 }
 
-/// The index of a whole file. Versions below 3 are refused: see [`open`](crate::open).
+/// Indexes a whole file. Versions below 3 are refused: see [`open`](crate::open).
 pub(crate) fn index(bytes: &[u8]) -> Result<LogIndex, LogError> {
     let mut indexer = Indexer::new();
     indexer.feed(bytes);
     indexer.finish()
 }
 
-/// Where a line stands.
+/// The position of a line.
 #[derive(Clone, Copy)]
 struct LinePosition {
     line: u64,

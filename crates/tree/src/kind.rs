@@ -7,12 +7,12 @@ macro_rules! kinds {
         #[repr(u8)]
         pub enum EntryType {
             $($(#[$doc])* $name = $number,)*
-            /// A type that Grove does not know. Such entries are kept and stand in the tree like any other.
+            /// A type that Grove does not know. Such entries are kept and are in the tree like any other.
             Unknown = 255,
         }
 
         impl EntryType {
-            /// The kind of a `type`.
+            /// The entry type of a `type`.
             pub fn named(name: &[u8]) -> Self {
                 match std::str::from_utf8(name) {
                     $(Ok($text) => EntryType::$name,)*
@@ -20,7 +20,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The `type`, where it is known.
+            /// The `type`, if it is known.
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $(EntryType::$name => Some($text),)*
@@ -49,11 +49,11 @@ kinds! {
     CustomMessage = 6 "custom_message",
     Label = 7 "label",
     SessionInfo = 8 "session_info",
-    /// pi 1.5
+    /// pi 1.5.
     Usage = 9 "usage",
-    /// pi 1.5
+    /// pi 1.5.
     ContextEdit = 10 "context_edit",
-    /// oh-my-pi, as all that follow
+    /// oh-my-pi, like all that follow.
     ModelUsage = 11 "model_usage",
     ModeChange = 12 "mode_change",
     TtsrInjection = 13 "ttsr_injection",

@@ -1,33 +1,35 @@
-//! A session's log: a tree of entries that only ever grows, in the version-3 format of pi and oh-my-pi.
+//! A session's log: an append-only tree of entries, in the version-3 format of pi and oh-my-pi.
 //!
-//! A log is a file of lines. The first is the header, each further one an entry with an `id` and the `parentId` that it
-//! hangs from; the *leaf* is where the next entry will hang, and the way from the root to it is the *branch*. The
-//! format, with what Grove adds to it, is described in `docs/format.md`.
+//! A log is a file of lines. The first is the header, each further one an entry with an `id` and a `parentId`; the
+//! *leaf* is the parent of the next entry, and the path from the root to it is the *branch*. `docs/format.md` describes
+//! the format and Grove's additions.
 //!
-//! # What this crate owns
+//! # Contents
 //!
-//! - [`open`]: a log out of a file's bytes, as [`Log`]: its [`LogIndex`], its lines, the [`Context`] that a model is given.
-//! - [`Indexer`] and [`LogIndex`]: where each entry stands and what it hangs from, made in one pass over chunks of any
-//!   size. No body is kept, so that memory follows the number of entries and not their size.
-//!   [`LogIndex::append`] takes in a line that is written to the log, if it fits there.
-//! - [`Damage`]: what is wrong in a log. Damage is data and never an error: whatever can be read is read.
+//! - [`open`]: opens a log from a file's bytes, as [`Log`]: its [`LogIndex`], its lines, the [`Context`] of a model.
+//! - [`Indexer`] and [`LogIndex`]: the position and the parent of each entry, found in one pass over chunks of any
+//!   size. No body is kept, so that memory depends on the number of entries and not on their size. [`LogIndex::append`]
+//!   adds a line that is written to the log, if it fits there.
+//! - [`Damage`]: problems in a log. Damage is data and never an error: everything readable is read.
 //! - [`migrate`](migrate::migrate): versions 1 and 2 to version 3. [`repair`](repair::repair): a copy without damage.
 //!   [`restoration`]: a damaged log, completed from elsewhere.
 //! - [`rows`](rows()): the tree as flat rows, with filters, search and pages.
-//! - [`tree_edit`]: leaf moves, labels and compactions as plans, made of the lines in [`entries`]. [`navigate`]: what going
-//!   elsewhere leaves behind, and where one lands. [`branch_log`](branch_log()) and [`fork_log`]: new logs out of old ones.
-//! - [`Context`]: what a model is given at an entry, by the rules of pi, of oh-my-pi, or of Grove. [`conversation`]: the
-//!   same for any agent, and as a story. [`compaction`]: what is kept when it grows too long.
+//! - [`tree_edit`]: leaf moves, labels and compactions as plans, made of the lines in [`entries`]. [`navigate`]: the
+//!   abandoned branch and the new leaf of a move. [`branch_log`](branch_log()) and [`fork_log`]: new logs from existing
+//!   ones.
+//! - [`Context`]: a model's context at an entry, by the rules of pi, of oh-my-pi, or of Grove. [`conversation`]: the
+//!   same for any agent, and as a transcript. [`compaction`]: plans for shortening it.
 //! - [`settings`]: model, thinking level and mode along a branch.
-//! - [`LogSource`]: where lines come from when an index alone does not do. A log on a disk is read by ranges.
-//! - [`turns`]: `grove-core`'s turns as entries, and entries as turns.
-//! - [`side_index`] and [`store`]: an index kept beside the log, and the readers on a [`SessionFs`](grove_fs::SessionFs).
+//! - [`LogSource`]: the lines behind an index. A log on a disk is read by ranges.
+//! - [`turns`]: converts `grove-core`'s turns to entries and back.
+//! - [`side_index`] and [`store`]: an index kept beside the log, and the readers on a
+//!   [`SessionFs`](grove_fs::SessionFs).
 //!
-//! # What it never does
+//! # Limits
 //!
-//! It decodes no line that it need not understand: lines are bytes, unknown types and fields survive byte for byte, and
-//! a lone surrogate escape is legal. It never recurses over a tree, reads no clock and makes no ids. Outside [`store`] it
-//! does no I/O, and nothing here changes a log.
+//! No line is decoded without need: lines are bytes, unknown types and fields survive byte for byte, and a lone
+//! surrogate escape is legal. The crate never recurses over a tree, reads no clock and makes no ids. Outside [`store`]
+//! it does no I/O, and nothing here changes a log.
 //!
 //! # Example
 //!
@@ -35,7 +37,7 @@
 //! use grove_tree::{DamageKind, Rules, open};
 //!
 //! let file = br#"{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/"}
-//! {"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"Hi"}}
+//! {"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02","message":{"role":"user","content":"Hi"}}
 //! {"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"assi"#;
 //! let log = open(file.to_vec(), &mut || unreachable!("only version 1 lacks ids")).unwrap();
 //!

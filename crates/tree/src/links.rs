@@ -1,15 +1,15 @@
-//! What follows from the entries of a log: what hangs from what, the leaf, and what is wrong with the tree.
+//! The links between a log's entries: parents, the leaf, and damage of the tree.
 //!
-//! Nothing here recurses, and every walk ends: a tree of a million levels is as good as any other.
+//! Nothing here recurses, and every walk ends, so a tree may have a million levels.
 
 use crate::damage::{DamageKind, DamageList};
 use crate::index::{EntryNo, EntryRecord, LeafMark, NONE, Owner, Parent, ParsedLog};
 
 #[derive(Clone, Debug)]
 pub(crate) struct TreeLinks {
-    /// What each entry hangs from, in the tree without Grove's own entries.
+    /// The parent of each entry in the tree, which excludes Grove's own entries.
     up: Vec<u32>,
-    /// The entries that are their own ancestors, in order; mostly there are none.
+    /// The entries that are their own ancestors, in order; mostly none.
     cyclic: Vec<u32>,
     pub(crate) leaf: Option<EntryNo>,
     pub(crate) damage: DamageList,
@@ -29,7 +29,7 @@ impl TreeLinks {
         Self { up, cyclic, leaf, damage }
     }
 
-    /// Takes in the last entry, whose id is new and whose parent is known.
+    /// Adds the last entry, whose id is new and whose parent is known.
     pub(crate) fn append(&mut self, parsed: &ParsedLog) {
         let Some(record) = parsed.records.last() else { return };
         let parent = match record.parent {
@@ -38,7 +38,7 @@ impl TreeLinks {
         };
         let is_own = parent != NONE && parsed.records[parent as usize].owner == Owner::Grove;
         self.up.push(if is_own { self.up[parent as usize] } else { parent });
-        // What is wrong with the leaf is told last, and told anew.
+        // Damage of the leaf is listed last, and found again after each entry.
         self.damage.listed.pop_if(|last| last.kind == DamageKind::UnknownLeaf);
         self.leaf = leaf(parsed, &mut self.damage);
     }
@@ -51,12 +51,12 @@ impl TreeLinks {
         self.cyclic.binary_search(&entry.0).is_ok()
     }
 
-    /// The entries that are their own ancestors, in the order of the file.
+    /// The entries that are their own ancestors, in file order.
     pub(crate) fn cyclic(&self) -> impl Iterator<Item = EntryNo> {
         self.cyclic.iter().copied().map(EntryNo)
     }
 
-    /// The entry at which the way up from another one enters a cycle, if it does.
+    /// The entry at which the path up from another one enters a cycle, if it does.
     pub(crate) fn first_cyclic(&self, entry: EntryNo) -> Option<EntryNo> {
         if self.cyclic.is_empty() {
             return None;
@@ -64,18 +64,18 @@ impl TreeLinks {
         self.ancestors(entry).find(|above| self.is_cyclic(*above))
     }
 
-    /// An entry and everything above it. In a cycle every entry comes once.
+    /// An entry and its ancestors. Each entry of a cycle comes once.
     pub(crate) fn ancestors(&self, entry: EntryNo) -> Ancestors<'_> {
         Ancestors { links: self, next: Some(entry), into_cycle: None }
     }
 }
 
-/// A way upwards.
+/// A walk up the tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Ancestors<'a> {
     links: &'a TreeLinks,
     next: Option<EntryNo>,
-    /// The first entry of a cycle that was passed.
+    /// The first entry of a passed cycle.
     into_cycle: Option<EntryNo>,
 }
 
@@ -103,7 +103,7 @@ fn id_of(parsed: &ParsedLog, record: &EntryRecord) -> String {
     String::from_utf8_lossy(parsed.ids.get(record.id)).into_owned()
 }
 
-/// Finds for each entry what it hangs from.
+/// Finds the parent of each entry.
 fn link_parents(parsed: &ParsedLog, damage: &mut DamageList) -> Vec<u32> {
     let mut up: Vec<u32> = Vec::with_capacity(parsed.records.len());
     let mut earlier: Option<Vec<u32>> = None;
@@ -124,7 +124,7 @@ fn link_parents(parsed: &ParsedLog, damage: &mut DamageList) -> Vec<u32> {
                 NONE
             }
             Parent::Id(id) if id == record.id => {
-                // A line that was written again below itself stands in the place of the first one.
+                // A line that was written again below itself takes the position of the first one.
                 let earlier = earlier.get_or_insert_with(|| earlier_parents(parsed))[at];
                 if earlier != NONE {
                     up.push(up[earlier as usize]);
@@ -154,7 +154,7 @@ fn link_parents(parsed: &ParsedLog, damage: &mut DamageList) -> Vec<u32> {
     up
 }
 
-/// The last entry before each line that has the id which the line names as its parent; [`NONE`] where there is none.
+/// For each line, the last earlier entry with its parent's id; [`NONE`] if there is none.
 fn earlier_parents(parsed: &ParsedLog) -> Vec<u32> {
     let mut newest = vec![NONE; parsed.entry_of.len()];
     let mut earlier = Vec::with_capacity(parsed.records.len());
@@ -170,8 +170,8 @@ fn earlier_parents(parsed: &ParsedLog) -> Vec<u32> {
     earlier
 }
 
-/// Takes cycles apart that come of an id that was used twice, the second time below itself. The last entry of an id counts,
-/// so what stands between the two hangs from where the first one hung.
+/// Breaks cycles that come from an id that is used twice, the second time below itself. The last entry of an id counts,
+/// so the entries between the two get the first one's parent.
 fn break_cycles(parsed: &ParsedLog, up: &mut [u32], cyclic: &[u32]) {
     let earlier = earlier_parents(parsed);
     for at in cyclic.iter().map(|at| *at as usize) {
@@ -181,7 +181,7 @@ fn break_cycles(parsed: &ParsedLog, up: &mut [u32], cyclic: &[u32]) {
     }
 }
 
-/// Lets what hangs from an entry of Grove's own hang from what that one hangs from.
+/// Replaces parents that are Grove's own by those entries' parents.
 fn skip_grove_entries(parsed: &ParsedLog, up: &mut [u32]) {
     let is_own = |entry: u32| entry != NONE && parsed.records[entry as usize].owner == Owner::Grove;
     for at in 0..up.len() {
@@ -189,7 +189,7 @@ fn skip_grove_entries(parsed: &ParsedLog, up: &mut [u32]) {
             continue;
         }
         let mut end = up[at];
-        // Each step goes to another of them, unless they are a cycle: then there is nothing to hang from.
+        // Each step goes to another of them, unless they are a cycle: then there is no parent.
         let mut steps = 0;
         let mut passed = Vec::new();
         while is_own(end) && steps <= up.len() {
@@ -200,7 +200,7 @@ fn skip_grove_entries(parsed: &ParsedLog, up: &mut [u32]) {
         if is_own(end) || end == at as u32 {
             end = NONE;
         }
-        // Those in between hang from the same, so that no chain is walked twice.
+        // The passed entries get the same parent, so that no chain is walked twice.
         up[at] = end;
         passed.iter().filter(|own| **own != end).for_each(|own| up[*own as usize] = end);
     }
@@ -208,12 +208,12 @@ fn skip_grove_entries(parsed: &ParsedLog, up: &mut [u32]) {
 
 /// Finds the entries that are their own ancestors.
 fn cycles(up: &[u32]) -> Vec<u32> {
-    // Where every entry stands after what it hangs from there can be none.
+    // There are none if every entry comes after its parent.
     if up.iter().enumerate().all(|(at, up)| *up == NONE || (*up as usize) < at) {
         return Vec::new();
     }
     let mut cyclic = Vec::new();
-    // The walk in which each entry was seen, counted from 1.
+    // The number, from 1, of the walk that visited each entry.
     let mut seen = vec![0u32; up.len()];
     for start in 0..up.len() as u32 {
         let mut entry = start;

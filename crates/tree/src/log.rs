@@ -1,4 +1,4 @@
-//! A log that is wholly in memory: its bytes and its index.
+//! A log in memory: its bytes and its index.
 
 use crate::context::{Context, Rules};
 use crate::error::LogError;
@@ -14,7 +14,7 @@ pub struct Log {
     migrated_from: Option<u32>,
 }
 
-/// Opens a log from the bytes of its file. Versions 1 and 2 are migrated in memory; `new_id` gives the ids that version
+/// Opens a log from the bytes of its file. Versions 1 and 2 are migrated in memory; `new_id` makes the ids that version
 /// 1 lacks.
 pub fn open(bytes: Vec<u8>, new_id: &mut dyn FnMut() -> String) -> Result<Log, LogError> {
     let (bytes, migrated_from) = match migrate_if_old(&bytes, new_id)? {
@@ -24,7 +24,7 @@ pub fn open(bytes: Vec<u8>, new_id: &mut dyn FnMut() -> String) -> Result<Log, L
     Ok(Log { index: index(&bytes)?, bytes, migrated_from })
 }
 
-/// Looks no further than the header before it decides.
+/// Migrates an old version. Reads no further than the header to decide.
 fn migrate_if_old(bytes: &[u8], new_id: &mut dyn FnMut() -> String) -> Result<Option<Migration>, LogError> {
     let mut indexer = crate::Indexer::new();
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -36,7 +36,7 @@ fn migrate_if_old(bytes: &[u8], new_id: &mut dyn FnMut() -> String) -> Result<Op
             None => {}
         }
     }
-    // A header without its line feed is read at the end only.
+    // A header without its line feed is read only at the end.
     match indexer.finish() {
         Ok(index) if index.header().is_some() => migrate(bytes, new_id),
         Ok(_) | Err(_) => Ok(None),
@@ -48,26 +48,26 @@ impl Log {
         &self.index
     }
 
-    /// The file's bytes; of an old version, as version 3.
+    /// The file's bytes, migrated to version 3 if it is older.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The version of the file where that is older than 3. The next write must then replace the whole file by
-    /// [`Log::bytes`] before it appends anything.
+    /// The version of the file if it is older than 3. The next write must then replace the whole file by [`Log::bytes`]
+    /// before it appends anything.
     pub fn migrated_from(&self) -> Option<u32> {
         self.migrated_from
     }
 
-    /// An entry's line as it stands.
+    /// An entry's raw line.
     pub fn line(&self, entry: EntryNo) -> &[u8] {
         let start = self.index.offset(entry) as usize;
         &self.bytes[start..start + self.index.length(entry)]
     }
 
-    /// What a model would be given at an entry; at `None`, before the first one.
+    /// A model's context at an entry; at `None`, before the first one.
     pub fn context(&self, rules: Rules, at: Option<EntryNo>) -> Context<'_> {
-        // The index is of these bytes, so no line of it is missing.
+        // The index belongs to these bytes, so no line is missing.
         Context::at(&self.index, self, rules, at).unwrap_or_else(|_| Context::empty(rules))
     }
 }

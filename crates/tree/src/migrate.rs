@@ -1,25 +1,25 @@
-//! Versions 1 and 2 become version 3.
+//! Migrates versions 1 and 2 to version 3.
 //!
-//! A migration is a function from a file's bytes to a file's bytes. Whoever loads an old log keeps the result in memory
-//! and writes it, to another file that then takes the old one's name, when something is first to be written. Lines that
-//! cannot be read are taken over as they are, so that nothing is lost and lines keep their numbers.
+//! A migration is a function from a file's bytes to a file's bytes. The loader of an old log keeps the result in
+//! memory. At the first write it writes the result to another file and renames that to the old name. Lines that cannot
+//! be read are copied unchanged, so that nothing is lost and line numbers stay.
 
 use crate::error::LogError;
 use crate::header::{FormatVersion, VERSION, is_type};
 use crate::object::JsonObject;
 use crate::object::quoted;
 
-/// An old log as version 3.
+/// A migrated log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
     /// The version of the file.
     pub from: u32,
-    /// The file as version 3.
+    /// The contents in version 3.
     pub bytes: Vec<u8>,
 }
 
-/// Brings a log of version 1 or 2 to version 3; `None` where it is version 3 already. Ids of version 1's entries come
-/// from `new_id`, one call for each in the order of the file.
+/// Migrates a log of version 1 or 2 to version 3; `None` if it has version 3 already. `new_id` makes the ids of version
+/// 1's entries, one call for each in file order.
 pub fn migrate(bytes: &[u8], new_id: &mut dyn FnMut() -> String) -> Result<Option<Migration>, LogError> {
     let mut lines = MigrationLines::split(bytes);
     let Some(version) = lines.version()? else { return Ok(None) };
@@ -38,14 +38,14 @@ pub fn migrate(bytes: &[u8], new_id: &mut dyn FnMut() -> String) -> Result<Optio
 /// A file's lines.
 struct MigrationLines<'a> {
     lines: Vec<MigrationLine<'a>>,
-    /// Whether the last one has a line feed.
+    /// True if the last line has a line feed.
     ends_whole: bool,
 }
 
 enum MigrationLine<'a> {
-    /// What is taken over as it is: blank, bad, or oh-my-pi's title line.
+    /// Copied unchanged: a blank or bad line, or oh-my-pi's title line.
     Raw(&'a [u8]),
-    /// JSON that is no object. It counts where lines are counted.
+    /// JSON that is not an object. It counts as a line.
     Value(&'a [u8]),
     JsonObject {
         raw: &'a [u8],
@@ -73,7 +73,7 @@ impl<'a> MigrationLines<'a> {
         Self { lines: lines.collect(), ends_whole }
     }
 
-    /// What the header says, where the first line that can be read is one.
+    /// The version in the header, if the first readable line is one.
     fn version(&self) -> Result<Option<FormatVersion>, LogError> {
         let first = self.lines.iter().position(|line| !matches!(line, MigrationLine::Raw(_)));
         let Some(first) = first else { return Ok(None) };
@@ -88,7 +88,8 @@ impl<'a> MigrationLines<'a> {
         }
     }
 
-    /// Version 1 to 2: entries get ids and hang from the one before, and a compaction names what it keeps by id.
+    /// Version 1 to 2: entries get ids and parents (the previous entry), and a compaction names its first kept entry by
+    /// id.
     fn give_ids(&mut self, new_id: &mut dyn FnMut() -> String) {
         let counted: Vec<usize> =
             (0..self.lines.len()).filter(|at| !matches!(self.lines[*at], MigrationLine::Raw(_))).collect();
@@ -104,7 +105,7 @@ impl<'a> MigrationLines<'a> {
             *changed = true;
             let index = object.get("firstKeptEntryIndex").and_then(number).filter(|_| object.is("type", "compaction"));
             let Some(index) = index else { continue };
-            // Lines are counted as they stood then: entries further down have no new id yet.
+            // Lines are counted in the old numbering: later entries have no new id yet.
             let kept = whole(index).and_then(|index| counted.get(index)).and_then(|line| match &self.lines[*line] {
                 MigrationLine::JsonObject { object, .. } if !is_header(object) => {
                     Some(object.get("id").map(<[u8]>::to_vec))
@@ -121,7 +122,7 @@ impl<'a> MigrationLines<'a> {
         }
     }
 
-    /// Version 2 to 3: messages of hooks are custom messages.
+    /// Version 2 to 3: messages of hooks become custom messages.
     fn rename_hook_messages(&mut self) {
         for line in &mut self.lines {
             let MigrationLine::JsonObject { object, changed, .. } = line else { continue };

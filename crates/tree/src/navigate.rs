@@ -1,4 +1,4 @@
-//! Going elsewhere in a tree: what is left behind, and where one lands.
+//! Navigation in a tree: the abandoned branch, and the new leaf.
 
 use grove_core::Message;
 use grove_fs::FsError;
@@ -12,27 +12,27 @@ use crate::scan::lossy;
 use crate::source::{LogSource, line};
 use crate::tree_edit::{TreeEditError, find};
 
-/// What a person wants of a way through the tree.
+/// A person's options for a move in the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NavigateOptions {
-    /// Whether what is left is to be summarized.
+    /// True if the abandoned branch is to be summarized.
     pub summarize: bool,
-    /// What the summary should look at, in addition to the usual prompt or in its place.
+    /// Instructions for the summary, added to the default prompt or replacing it.
     pub custom_instructions: Option<String>,
     pub replace_instructions: bool,
-    /// A label for the place that is gone to.
+    /// A label for the target.
     pub label: Option<String>,
 }
 
-/// A way through the tree, as those who may change or forbid it see it.
+/// A planned move in the tree, as hooks that may change or forbid it see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreePreparation {
-    /// Nothing is before the first entry.
+    /// `None` means before the first entry.
     pub target_id: Option<String>,
     pub old_leaf_id: Option<String>,
-    /// The last entry that the branch that is left and the one that is gone to have in common.
+    /// The last common entry of the abandoned branch and the target's.
     pub common_ancestor_id: Option<String>,
-    /// What is left behind, the oldest first.
+    /// The entries of the abandoned branch, oldest first.
     pub entries_to_summarize: Vec<EntryNo>,
     pub user_wants_summary: bool,
     pub custom_instructions: Option<String>,
@@ -40,53 +40,52 @@ pub struct TreePreparation {
     pub label: Option<String>,
 }
 
-/// What going somewhere means.
+/// The result of preparing a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Navigation {
-    /// One is there already.
+    /// The target is the current position.
     AlreadyThere,
     MoveTo(TreePreparation),
 }
 
-/// Where one lands.
+/// The target of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NavigationTarget {
-    /// The new leaf; nothing is before the first entry.
+    /// The new leaf; `None` means before the first entry.
     pub leaf: Option<EntryNo>,
-    /// What is put into the prompt, ready to be changed and sent again.
+    /// The message for the prompt, to be edited and sent again.
     pub prefill: Option<Prefill>,
 }
 
-/// A message to begin with.
+/// A message to be edited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prefill {
     pub text: String,
-    /// The message as Grove had it, without its text: its attachments and what it asked for. Other programs' messages
-    /// have none.
+    /// Grove's own message without its text: its attachments and options. Other programs' messages have none.
     pub message: Option<Message>,
-    /// The blocks of its content that are no text, images mostly, each in JSON.
+    /// The blocks of its content other than text, mostly images, each in JSON.
     pub blocks: Vec<String>,
 }
 
-/// Where a new session branches off.
+/// The point where a new session branches off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchPoint {
-    /// The last entry that goes with it. Without one the new session begins empty.
+    /// The last entry of the new session. `None` means that it begins empty.
     pub leaf: Option<EntryNo>,
     pub prefill: Prefill,
 }
 
-/// A branch that one is not on.
+/// A branch other than the active one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherBranch {
     pub end: EntryNo,
-    /// The last entry that it and the active branch have in common.
+    /// The last common entry with the active branch.
     pub ancestor: Option<EntryNo>,
-    /// What it has behind that, the oldest first.
+    /// Its entries after that one, oldest first.
     pub entries: Vec<EntryNo>,
 }
 
-/// Why there is no such branch.
+/// The reason why there is no such branch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OtherBranchError {
     #[error(transparent)]
@@ -95,7 +94,7 @@ pub enum OtherBranchError {
     OnActiveBranch { id: String },
 }
 
-/// Why a session cannot branch off.
+/// The reason why a session cannot branch off.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BranchPointError {
     #[error(transparent)]
@@ -106,7 +105,7 @@ pub enum BranchPointError {
     Fs(#[from] FsError),
 }
 
-/// Prepares to go from the leaf to an entry, or before the first one.
+/// Prepares a move from the leaf to an entry, or before the first one.
 pub fn prepare(index: &LogIndex, target: Option<&str>, options: NavigateOptions) -> Result<Navigation, TreeEditError> {
     let to = target.map(|target| find(index, target)).transpose()?;
     let old = index.leaf();
@@ -143,7 +142,7 @@ fn reopens_for_editing(index: &LogIndex, entry: EntryNo) -> bool {
     matches!(index.role(entry), Some(Role::User | Role::Custom)) || index.kind(entry) == EntryType::CustomMessage
 }
 
-/// The branch that ends at an entry, as far as the active one does not have it.
+/// The branch that ends at an entry, without its common part with the active one.
 pub fn other_branch(index: &LogIndex, end: &str) -> Result<OtherBranch, OtherBranchError> {
     let entry = find(index, end)?;
     let (ancestor, entries) = abandoned_branch(index, Some(entry), index.leaf());
@@ -153,7 +152,7 @@ pub fn other_branch(index: &LogIndex, end: &str) -> Result<OtherBranch, OtherBra
     Ok(OtherBranch { end: entry, ancestor, entries })
 }
 
-/// The last common entry of two branches, and what the first has behind it.
+/// The last common entry of two branches, and the entries of the first after it.
 fn abandoned_branch(index: &LogIndex, old: Option<EntryNo>, to: Option<EntryNo>) -> (Option<EntryNo>, Vec<EntryNo>) {
     let Some(old) = old else { return (None, Vec::new()) };
     let mut is_on_old = vec![false; index.len()];
@@ -164,8 +163,8 @@ fn abandoned_branch(index: &LogIndex, old: Option<EntryNo>, to: Option<EntryNo>)
     (ancestor, left)
 }
 
-/// Where one lands who goes to an entry: a message of the user or of an extension is taken back to be said anew, so the
-/// leaf is what it hung from; on anything else the leaf is the entry itself.
+/// The result of moving to an entry: a message of the user or of an extension is returned for editing and its parent
+/// becomes the leaf; any other entry becomes the leaf itself.
 pub fn resolve_target(
     index: &LogIndex,
     source: &(impl LogSource + ?Sized),
@@ -178,7 +177,7 @@ pub fn resolve_target(
     Ok(NavigationTarget { leaf: index.parent(target), prefill: Some(prefill) })
 }
 
-/// Where a new session branches off that begins with a message of the user, said anew.
+/// The branch point of a new session that begins with an edited user message.
 pub fn branch_point(
     index: &LogIndex,
     source: &(impl LogSource + ?Sized),

@@ -1,4 +1,4 @@
-//! A line's fields, each as it stands: what is not touched stays byte for byte.
+//! A line's fields as raw values: unchanged ones stay byte for byte.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ pub struct JsonObject<'a> {
     fields: Vec<Field<'a>>,
 }
 
-/// A field's name, decoded, and its value as it stands.
+/// A field's decoded name and raw value.
 type Field<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
 impl<'a> JsonObject<'a> {
-    /// The fields of an object, or nothing where the bytes are not one.
+    /// Parses an object; `None` if the bytes are not one.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut object = JsonObject::default();
         let shape = Scanner::default().scan(bytes, |name, value| object.put(name.clone(), Cow::Borrowed(value)));
         (shape == Ok(Shape::JsonObject)).then_some(object)
     }
 
-    /// A field's value as it stands.
+    /// A field's raw value.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|(key, _)| key.as_ref() == name.as_bytes()).map(|(_, value)| value.as_ref())
     }
@@ -31,12 +31,12 @@ impl<'a> JsonObject<'a> {
         self.get(name).and_then(text_of)
     }
 
-    /// Whether a field is exactly this text.
+    /// True if a field is exactly this text.
     pub fn is(&self, name: &str, text: &str) -> bool {
         self.text(name).is_some_and(|value| value.as_ref() == text.as_bytes())
     }
 
-    /// Sets a field to a value in JSON: in its place where it is there, else at the end.
+    /// Sets a field to a value in JSON: in its place if it exists, else at the end.
     pub fn set(&mut self, name: &str, value: impl Into<Vec<u8>>) {
         self.put(Cow::Owned(name.as_bytes().to_vec()), Cow::Owned(value.into()));
     }
@@ -68,7 +68,7 @@ impl<'a> JsonObject<'a> {
     }
 }
 
-/// A top-level field of a line as it stands: `field(line, "grove")`.
+/// The raw value of a top-level field of a line: `field(line, "grove")`.
 pub fn field<'a>(line: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut found = None;
     let shape = Scanner::default().scan(line, |key, value| {
@@ -79,7 +79,7 @@ pub fn field<'a>(line: &'a [u8], name: &str) -> Option<&'a [u8]> {
     found.filter(|_| shape == Ok(Shape::JsonObject))
 }
 
-/// A text as JSON. What [`text_of`] made of a lone surrogate becomes its escape again.
+/// Quotes a text as JSON. A lone surrogate that [`text_of`] decoded becomes an escape again.
 pub fn quoted(text: &[u8]) -> Vec<u8> {
     let mut out = vec![b'"'];
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What a row of the tree shows of an entry: who speaks, and the beginning of what is said.
+//! Previews of entries for the rows of the tree: the speaker, and the beginning of the text.
 
 use std::ops::ControlFlow;
 
@@ -12,27 +12,26 @@ use crate::role::Role;
 use crate::scan::lossy;
 use crate::source::{LogSource, line};
 
-/// How many characters of an entry a row shows. What is beyond is cut off.
+/// The maximal number of characters of a preview. Longer texts are cut.
 pub const MAX_PREVIEW_CHARS: usize = 200;
-/// How much of a text is looked at for that: its escapes and white space take room as well.
+/// The number of bytes of a text that are read for it: escapes and white space take room as well.
 const MAX_READ: usize = 1 << 10;
-/// How far above a tool's result its call is looked for.
+/// The maximal distance from a tool's result up to its call.
 const MAX_STEPS: usize = 64;
-/// Which of a call's arguments says best what it does.
+/// The arguments that describe a call best, in order.
 const DESCRIPTIVE_ARGUMENTS: [&str; 9] =
     ["command", "cmd", "path", "file_path", "filePath", "pattern", "query", "url", "prompt"];
 
-/// What a row shows of an entry.
+/// The preview of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryPreview {
-    /// Who speaks: `user`, `assistant`, the name of a tool, an extension's own type, or what the entry is.
+    /// The speaker: `user`, `assistant`, the name of a tool, an extension's own type, or the entry's type.
     pub role: String,
     /// One line.
     pub text: String,
 }
 
-/// Shows entries. The calls of the assistant's message that was looked at last are kept, since several results follow
-/// one message.
+/// Makes previews. It caches the calls of the last assistant's message, since several results follow one message.
 pub(crate) struct PreviewReader<'a, S: ?Sized> {
     index: &'a LogIndex,
     source: &'a S,
@@ -41,7 +40,7 @@ pub(crate) struct PreviewReader<'a, S: ?Sized> {
 
 struct CallPreview {
     id: String,
-    /// Its name and what it was told, as rows show it.
+    /// The call's name and arguments, as rows show them.
     text: String,
 }
 
@@ -103,7 +102,7 @@ impl<'a, S: LogSource + ?Sized> PreviewReader<'a, S> {
         Ok(EntryPreview { role, text: one_line(&text) })
     }
 
-    /// The call that a result answers, as rows show it: it stands in the nearest assistant's message above.
+    /// The call of a result, as rows show it: it is in the nearest assistant's message above.
     fn call(&mut self, result: EntryNo, id: &str) -> Result<Option<String>, FsError> {
         let (index, source) = (self.index, self.source);
         for entry in index.links.ancestors(result).skip(1).take(MAX_STEPS) {
@@ -165,7 +164,7 @@ fn calls_in(content: Option<&[u8]>) -> Vec<CallPreview> {
     calls
 }
 
-/// Either program's form.
+/// The model in either program's form.
 fn model(line: &LineFields<'_>) -> String {
     match line.model {
         Some(model) => said(Some(model)),
@@ -177,13 +176,14 @@ fn said(value: Option<&[u8]>) -> String {
     one_line(&value.and_then(start_of).unwrap_or_default())
 }
 
-/// The beginning of a text.
+/// Decodes the beginning of a text.
 fn start_of(value: &[u8]) -> Option<String> {
     if value.len() <= MAX_READ {
         return lossy(value);
     }
     let mut cut = &value[..MAX_READ];
-    // Not inside an escape: the longest is `\ud83c\udf32`. Of backslashes in a row every second is escaped itself.
+    // Does not cut inside an escape: the longest is `\ud83c\udf32`. In a row of backslashes every second one is escaped
+    // itself.
     let near = &cut[MAX_READ - 12..];
     if let Some(first) = memchr::memchr(b'\\', near) {
         cut = &cut[..MAX_READ - 12 + first];
@@ -197,7 +197,7 @@ fn start_of_json(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..value.len().min(MAX_READ)]).into_owned()
 }
 
-/// A text on one line, cut to what a row shows.
+/// A text on one line, cut to the length of a preview.
 fn one_line(text: &str) -> String {
     let mut line = String::new();
     let mut count = 0;

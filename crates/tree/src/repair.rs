@@ -1,4 +1,4 @@
-//! A mended copy of a damaged log.
+//! A repaired copy of a damaged log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,9 +7,9 @@ use crate::index::{EntryNo, Owner, Parent};
 use crate::log::Log;
 use crate::object::{JsonObject, quoted};
 
-/// Renders a log without its damage: what cannot be read is left out, of several entries with one id the last stays,
-/// and entries whose parent is missing, or that are their own ancestors, become roots. The tree and every branch are
-/// the same as before (in a cycle the first entry of the file becomes the root). Lines that are sound stay as they are.
+/// Renders a log without its damage: unreadable lines are left out, the last of several entries with one id stays, and
+/// entries whose parent is missing, or that are their own ancestors, become roots. The tree and every branch stay the
+/// same (in a cycle the first entry of the file becomes the root). Undamaged lines stay unchanged.
 pub fn repair(log: &Log) -> Vec<u8> {
     let index = log.index();
     let mut to_root = HashSet::new();
@@ -26,7 +26,7 @@ pub fn repair(log: &Log) -> Vec<u8> {
     }
     open_cycles(log, &mut to_root);
     let relinked = relinked(log);
-    // Where a leaf mark names nothing, the last entry is the leaf: the marks after it then say so.
+    // If a leaf mark names a missing entry, the last entry is the leaf: later marks repeat that.
     let leaf_is_unknown = index.damage().iter().any(|one| one.kind == DamageKind::UnknownLeaf);
     let last = index.entries().rev().find(|entry| index.owner(*entry) == Owner::Tree);
     let is_bad_mark = |entry: EntryNo| leaf_is_unknown && Some(entry) > last && index.record(entry).is_leaf_mark;
@@ -66,7 +66,7 @@ pub fn repair(log: &Log) -> Vec<u8> {
     out
 }
 
-/// Entries that hang from another one than they name, since the id that they name was used twice.
+/// Entries whose parent differs from the one that they name, since that id is used twice.
 fn relinked(log: &Log) -> HashMap<EntryNo, Option<EntryNo>> {
     let index = log.index();
     let named = |entry: EntryNo| match index.record(entry).parent {
@@ -77,7 +77,7 @@ fn relinked(log: &Log) -> HashMap<EntryNo, Option<EntryNo>> {
     index.entries().filter(is_relinked).map(|entry| (entry, index.parent(entry))).collect()
 }
 
-/// In each cycle the first entry of the file becomes a root.
+/// Makes the first entry of each cycle a root.
 fn open_cycles(log: &Log, to_root: &mut HashSet<EntryNo>) {
     let index = log.index();
     let mut seen = HashSet::new();
@@ -88,7 +88,7 @@ fn open_cycles(log: &Log, to_root: &mut HashSet<EntryNo>) {
         seen.extend(index.links.ancestors(entry));
         to_root.insert(entry);
     }
-    // A chain of Grove's own entries may be a cycle that the tree does not see.
+    // A chain of Grove's own entries may be a cycle outside the tree.
     for entry in index.entries().filter(|entry| index.owner(*entry) == Owner::Grove) {
         if index.parent(entry).is_none() && !matches!(index.record(entry).parent, Parent::None) {
             to_root.insert(entry);
@@ -101,7 +101,7 @@ fn push_line(out: &mut Vec<u8>, line: &[u8]) {
     out.push(b'\n');
 }
 
-/// The name of a mended copy.
+/// The name of a repaired copy.
 pub fn repaired_name(name: &str) -> String {
     format!("{}.repaired.jsonl", name.strip_suffix(".jsonl").unwrap_or(name))
 }

@@ -1,21 +1,21 @@
-//! Who speaks in a message.
+//! The role of a message's speaker.
 
 use crate::fields::{MessageFields, has_visible_content, is};
 use crate::scan::text_of;
 
-/// Who speaks in an entry of kind `message`, as far as the tree's views need it. The index keeps it, so that they can
-/// choose without reading bodies.
+/// The role of a `message` entry, as far as the tree's views need it. The index keeps it, so that they can filter
+/// without reading bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
     User = 1,
     Assistant = 2,
-    /// An assistant's message without any text, which did not fail either: tool calls and thoughts alone.
+    /// An assistant's message without any text that did not fail: only tool calls and thoughts.
     SilentAssistant = 3,
     ToolResult = 4,
-    /// A message of an extension (`custom`, or `hookMessage` as old logs have it).
+    /// A message of an extension (`custom`, or `hookMessage` in old logs).
     Custom = 5,
-    /// Anybody else.
+    /// Any other role.
     Other = 6,
 }
 
@@ -35,7 +35,7 @@ impl Role {
         matches!(self, Role::Assistant | Role::SilentAssistant)
     }
 
-    /// The role's number in a side index: 0 where an entry is no message.
+    /// The role's number in a side index: 0 for an entry that is not a message.
     pub(crate) fn number(role: Option<Self>) -> u8 {
         role.map_or(0, |role| role as u8)
     }
@@ -49,7 +49,7 @@ impl Role {
     }
 }
 
-/// Whether an assistant's turn ended otherwise than it should.
+/// True if an assistant's turn was aborted or failed.
 fn has_failed(message: &MessageFields<'_>) -> bool {
     let ended = message.stop_reason.filter(|reason| reason.starts_with(b"\"") && *reason != b"\"\"");
     ended.is_some_and(|reason| !is(Some(reason), "stop") && !is(Some(reason), "toolUse"))

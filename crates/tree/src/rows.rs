@@ -1,7 +1,7 @@
-//! The tree as flat rows, for lists that people move in: depth first, the active branch first among siblings.
+//! The tree as flat rows, for lists to navigate in: depth first, the active branch first among siblings.
 //!
-//! Nested trees cannot be sent: a conversation is as deep as it is long. Which rows there are is decided by the index
-//! alone; bodies are read for the rows that are shown, and for a search once in the order of the file.
+//! Nested trees cannot be sent: a conversation is as deep as it is long. The index alone decides which rows there are;
+//! bodies are read for the shown rows, and for a search once in file order.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,58 +15,59 @@ use crate::preview::{EntryPreview, PreviewReader};
 use crate::role::Role;
 use crate::source::{LogSource, each_line};
 
-/// How many rows are given at once at most, whatever was asked for.
+/// The maximal number of rows of a page, whatever was asked for.
 pub const MAX_ROWS: usize = 10_000;
 
-/// A selection of entries. The current position is always shown: the leaf, or the nearest entry above it that passes the
-/// filter.
+/// A selection of entries. The current position is always shown: the leaf, or the nearest entry above it that passes
+/// the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowFilter {
-    /// The conversation: no bookkeeping (labels, custom entries, changes of model, thinking level, title and the like).
+    /// The conversation without bookkeeping (labels, custom entries, changes of model, thinking level, title and the
+    /// like).
     #[default]
     Default,
-    /// As the default, without the results of tools.
+    /// Like the default, without the results of tools.
     NoTools,
-    /// What the user said.
+    /// User messages.
     UserOnly,
-    /// What has a label.
+    /// Entries with a label.
     LabeledOnly,
-    /// Everything, also assistants' messages that are nothing but tool calls, which the others leave out.
+    /// Everything, also assistants' messages of only tool calls, which the other filters leave out.
     All,
 }
 
-/// What is wanted of a tree.
+/// A request for rows of a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsRequest<'a> {
     pub filter: RowFilter,
-    /// Words that must all be in a row, in any order. Without any, every row is shown.
+    /// Words that must all be in a row, in any order. An empty search shows every row.
     pub search: &'a str,
-    /// Where the active branch ends: mostly [`LogIndex::leaf`].
+    /// The end of the active branch: mostly [`LogIndex::leaf`].
     pub leaf: Option<EntryNo>,
-    /// Goes on behind the last page. Rows come in the order that they had when the first page was asked for, whatever
-    /// was appended and wherever the leaf went since.
+    /// Continues after the last page. Rows keep the order of the first page, whatever was appended and wherever the
+    /// leaf moved since.
     pub after: Option<Cursor>,
-    /// At least one row is given and at most [`MAX_ROWS`].
+    /// At least one row is returned and at most [`MAX_ROWS`].
     pub limit: usize,
 }
 
-/// A place in a list of rows. As text it is opaque to whoever gives it back.
+/// A position in a list of rows. Its text is opaque to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// How many entries the log had.
+    /// The number of entries of the log at that time.
     entries: u32,
     leaf: Option<EntryNo>,
-    /// The last row that was given.
+    /// The last row of the page.
     after: EntryNo,
 }
 
-/// Some rows, and where the next ones begin.
+/// A page of rows, with the position of the next one.
 #[derive(Clone, Debug)]
 pub struct RowPage {
     pub rows: Vec<EntryRow>,
-    /// Without one there are no more.
+    /// `None` at the end.
     pub next: Option<Cursor>,
-    /// How many rows there are in all.
+    /// The total number of rows.
     pub total: usize,
 }
 
@@ -75,25 +76,25 @@ pub struct RowPage {
 pub struct EntryRow {
     pub entry: EntryNo,
     pub id: String,
-    /// The nearest entry above it that is shown.
+    /// The nearest shown ancestor.
     pub parent: Option<String>,
-    /// How many entries above it are shown.
+    /// The number of shown ancestors.
     pub depth: u32,
-    /// How many forks there are above it: a conversation without branches is not indented.
+    /// The number of forks above it: a conversation without branches is not indented.
     pub indent: u32,
     pub kind: EntryType,
     pub preview: EntryPreview,
     pub label: Option<String>,
     /// Milliseconds since 1970.
     pub time: Option<i64>,
-    /// Whether it is on the way to the leaf.
+    /// True if it is on the path to the leaf.
     pub is_active: bool,
-    /// It is the current position: the leaf, or the nearest row above it.
+    /// True for the current position: the leaf, or the nearest row above it.
     pub is_leaf: bool,
     pub has_children: bool,
 }
 
-/// Why there are no rows.
+/// The reason why there are no rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowsError {
     #[error("this place in the list is not known here: begin again without one")]
@@ -131,22 +132,22 @@ pub fn rows(
     Ok(RowPage { rows, next, total: outline.rows.len() })
 }
 
-/// Which rows there are and how they hang together, without what they say.
+/// The rows of a tree and their structure, without contents.
 #[derive(Clone, Debug)]
 pub struct Outline {
-    /// The row that stands for the leaf.
+    /// The row of the current position.
     position: Option<EntryNo>,
     rows: Vec<OutlineRow>,
-    /// The place of each entry in the whole tree, shown or not.
+    /// The position of each entry in the whole tree, shown or not.
     places: Vec<u32>,
-    /// The entries on the way to the leaf.
+    /// True for entries on the path to the leaf.
     is_active: Vec<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct OutlineRow {
     entry: EntryNo,
-    /// The row of the nearest entry above it that is shown, or [`NONE`].
+    /// The row of the nearest shown ancestor, or [`NONE`].
     parent: u32,
     depth: u32,
     indent: u32,
@@ -159,7 +160,7 @@ impl Outline {
         Self::new(index, index.len() as u32, filter, leaf, None)
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -168,7 +169,7 @@ impl Outline {
         self.rows.is_empty()
     }
 
-    /// The outline of the first `entries` of a log. `found` says of each entry whether a search found it.
+    /// The outline of the first `entries` of a log. `found` marks the entries that a search found.
     fn new(index: &LogIndex, entries: u32, filter: RowFilter, leaf: Option<EntryNo>, found: Option<&[bool]>) -> Self {
         let leaf = leaf.map(|leaf| index.canonical(leaf));
         let mut is_active = vec![false; entries as usize];
@@ -184,7 +185,7 @@ impl Outline {
         };
         let mut rows: Vec<OutlineRow> = Vec::new();
         let mut places = vec![NONE; entries as usize];
-        // The row of each entry, or of the nearest one above it that is shown.
+        // The row of each entry, or of its nearest shown ancestor.
         let mut row_of = vec![NONE; entries as usize];
         let mut place = 0;
         walk(index, entries, &is_active, |entry, parent| {
@@ -213,13 +214,13 @@ impl Outline {
         Self { position, rows, places, is_active }
     }
 
-    /// The first row behind an entry, whether that is shown or not.
+    /// The first row after an entry, which may be hidden.
     fn behind(&self, entry: EntryNo) -> usize {
         let place = self.places[entry.as_usize()];
         self.rows.partition_point(|row| self.places[row.entry.as_usize()] <= place)
     }
 
-    /// Some of the rows, with what they say.
+    /// Renders some of the rows with their contents.
     pub fn render(
         &self,
         index: &LogIndex,
@@ -255,10 +256,10 @@ impl Outline {
     }
 }
 
-/// Goes through the first `entries` of a tree, depth first, with each entry's parent.
+/// Visits the first `entries` of a tree, depth first, with each entry's parent.
 fn walk(index: &LogIndex, entries: u32, is_active: &[bool], mut see: impl FnMut(EntryNo, Option<EntryNo>)) {
     let children = Children::once_oldest_first(index, entries);
-    // Entries that wait for their turn, the next one last.
+    // Entries to visit, the next one last.
     let mut waiting: Vec<(EntryNo, Option<EntryNo>)> = Vec::new();
     let put = |waiting: &mut Vec<(EntryNo, Option<EntryNo>)>, siblings: &[EntryNo], parent| {
         let active = siblings.iter().position(|entry| is_active[entry.as_usize()]);
@@ -268,7 +269,7 @@ fn walk(index: &LogIndex, entries: u32, is_active: &[bool], mut see: impl FnMut(
     };
     put(&mut waiting, children.roots(), None);
     let mut is_seen = vec![false; entries as usize];
-    // Entries of a cycle hang from no root. The first of each in the file stands for one.
+    // Entries of a cycle have no root. The first of each cycle in the file serves as one.
     let mut cyclic = index.links.cyclic().filter(|entry| entry.0 < entries);
     loop {
         while let Some((entry, parent)) = waiting.pop() {
@@ -285,10 +286,10 @@ fn walk(index: &LogIndex, entries: u32, is_active: &[bool], mut see: impl FnMut(
     }
 }
 
-/// The entry that stands for the leaf under a filter. A leaf that is bookkeeping, as after a rename, says nothing to a
-/// person, and what a filter leaves out is left out at the leaf too. Where nothing was said before it, there is none.
+/// The row of the leaf under a filter. A bookkeeping leaf, as after a rename, means nothing to a person, and the filter
+/// applies to the leaf too. `None` if no earlier entry is shown.
 fn position(index: &LogIndex, filter: RowFilter, leaf: EntryNo) -> Option<EntryNo> {
-    // An assistant's message that is nothing but tool calls is left out above the leaf alone.
+    // An assistant's message of only tool calls is hidden above the leaf, not at it.
     let is_silent = |entry: EntryNo, filter: RowFilter| {
         matches!(filter, RowFilter::Default | RowFilter::NoTools) && index.role(entry) == Some(Role::SilentAssistant)
     };
@@ -311,8 +312,8 @@ fn passes(index: &LogIndex, filter: RowFilter, entry: EntryNo) -> bool {
     }
 }
 
-/// What is written beside a conversation. A reset is part of it, since it changes what a model is given; of a type that
-/// is not known nobody can say that it is not.
+/// True for entries beside the conversation. A reset belongs to it, since it changes a model's context; so may an
+/// unknown type.
 fn is_bookkeeping(kind: EntryType) -> bool {
     match kind {
         EntryType::Message
@@ -339,7 +340,7 @@ fn is_bookkeeping(kind: EntryType) -> bool {
     }
 }
 
-/// Which entries show every word: in the label, who speaks, or what is said.
+/// Marks the entries that contain every word: in the label, the role or the text.
 fn search(
     index: &LogIndex,
     source: &(impl LogSource + ?Sized),
@@ -403,7 +404,7 @@ impl FromStr for RowFilter {
     }
 }
 
-/// A filter that is none.
+/// An unknown filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no filter {0:?}: it is one of default, no-tools, user-only, labeled-only, all")]
 pub struct UnknownFilter(String);

@@ -1,18 +1,18 @@
-//! One pass over a line: is it JSON, and what are its top-level fields?
+//! Scans a line in one pass: checks that it is JSON and finds its top-level fields.
 //!
-//! Loading a log needs four fields of each line and the certainty that the line is whole. Everything else stays bytes,
-//! so nothing is decoded: strings are only stepped over, a lone surrogate escape is as good as any other, and nothing
-//! is allocated. The walk keeps its own stack of brackets and never recurses.
+//! Loading a log needs four fields of each line and the certainty that the line is complete. Everything else stays
+//! bytes, so nothing is decoded: strings are skipped, a lone surrogate escape is accepted, and nothing is allocated.
+//! The scanner keeps its own stack of brackets and never recurses.
 //!
-//! What is accepted is what `serde_json` accepts as a raw value (a property test says so), up to [`MAX_DEPTH`].
+//! It accepts the same lines as `serde_json` does for a raw value (a property test checks this), up to [`MAX_DEPTH`].
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// How deep a line may be nested. Deeper ones are bad lines.
+/// The maximal nesting of a line. Deeper ones are bad lines.
 pub const MAX_DEPTH: usize = 4096;
 
-/// What a well-formed line is.
+/// The kind of a well-formed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     JsonObject,
@@ -23,7 +23,7 @@ pub enum Shape {
     Blank,
 }
 
-/// Where a line stops being JSON.
+/// The place where a line stops being JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanError {
     pub at: usize,
@@ -32,14 +32,14 @@ pub struct ScanError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The line ends in the middle of something.
+    /// The line ends too early.
     Ends,
     Unexpected,
     ControlCharacter,
     BadEscape,
     BadNumber,
     TooDeep,
-    /// The line goes on after its value.
+    /// The line continues after its value.
     Trailing,
 }
 
@@ -57,7 +57,7 @@ impl Reason {
     }
 }
 
-/// Scans lines. It holds the stack of open brackets, so one is used for many lines.
+/// Scans lines. It holds the stack of open brackets, so one scanner serves many lines.
 #[derive(Debug)]
 pub struct Scanner {
     /// One bit for each open bracket: set for an object, clear for a list.
@@ -70,20 +70,20 @@ impl Default for Scanner {
     }
 }
 
-/// Where a field stands that [`Scanner::scan_with`] shows.
+/// The level of a field that [`Scanner::scan_with`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// In the line's own object.
     Line,
-    /// The object begins that was named: its fields follow, then the field itself.
+    /// The named object begins: its fields follow, then the field itself.
     Begin,
-    /// In the object that is the value of the field that was named.
+    /// In the object that is the value of the named field.
     Inside,
 }
 
 impl Scanner {
-    /// Scans a line without its line feed and shows each top-level field: its name, and its value as it stands there.
-    /// Fields come in their order; of several with one name the last is the one that counts.
+    /// Scans a line without its line feed and reports each top-level field: its name and its raw value. Fields come in
+    /// order; the last one of a name counts.
     pub fn scan<'a>(
         &mut self,
         line: &'a [u8],
@@ -92,7 +92,7 @@ impl Scanner {
         self.walk::<false>(line, None, |_, name, value| field(name, value))
     }
 
-    /// The same, and in the same pass the fields of one field's value where that is an object: `message`.
+    /// Like [`Scanner::scan`], and reports the fields of one field's value as well, if that is an object: `message`.
     pub fn scan_with<'a>(
         &mut self,
         line: &'a [u8],
@@ -102,8 +102,8 @@ impl Scanner {
         self.walk::<false>(line, Some(inside.as_bytes()), field)
     }
 
-    /// The same for a line that was scanned before, several times as fast: it is not looked for what is wrong in it.
-    /// Where something is all the same, fields are shown that are none.
+    /// Like [`Scanner::scan_with`] for a line that was scanned before, several times as fast since it is not validated.
+    /// An invalid line yields wrong fields.
     pub(crate) fn scan_trusted<'a>(
         &mut self,
         line: &'a [u8],
@@ -159,7 +159,7 @@ impl Scanner {
         }
     }
 
-    /// Shows the fields of an object inside a line's own, and gives the place after it.
+    /// Reports the fields of an object inside a line's own, and returns the position after it.
     #[inline]
     fn fields_inside<'a, const TRUSTED: bool>(
         &mut self,
@@ -184,8 +184,7 @@ impl Scanner {
         }
     }
 
-    /// The values of a list that stands in a line that was scanned before, each as it stands; nothing where the bytes
-    /// are no list.
+    /// Reports the raw values of a list in a line that was scanned before; none if the bytes are not a list.
     pub(crate) fn items<'a>(&mut self, list: &'a [u8], mut item: impl FnMut(&'a [u8]) -> ControlFlow<()>) {
         let start = white(list, 0);
         let mut at = white(list, start + 1);
@@ -204,8 +203,8 @@ impl Scanner {
         }
     }
 
-    /// Steps over a value and gives the place after it.
-    /// Around it `outer` brackets are open; the line's own place counts as one.
+    /// Skips a value and returns the position after it. `outer` brackets are open around it; the line's own level
+    /// counts as one.
     fn value<const TRUSTED: bool>(&mut self, line: &[u8], start: usize, outer: usize) -> Result<usize, ScanError> {
         let mut at = start;
         let mut depth = 0;
@@ -235,7 +234,7 @@ impl Scanner {
                 Some(b'-' | b'0'..=b'9') => number(line, at)?,
                 other => return Err(unexpected(other, at)),
             };
-            // It ended here, and maybe what it is in.
+            // The value ended here, and perhaps its container.
             loop {
                 if depth == 0 {
                     return Ok(at);
@@ -276,11 +275,11 @@ impl Scanner {
     }
 }
 
-/// The bytes of a JSON text, if a value is one: as they are where it has no escapes. A lone surrogate becomes the three
-/// bytes that UTF-8 would have for it.
+/// The bytes of a JSON text, if a value is one: borrowed if it has no escapes. A lone surrogate becomes the three bytes
+/// that UTF-8 would have for it.
 pub fn text_of(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    // Most texts that anybody asks for are names and ids: too short for what memchr has to prepare.
+    // Most texts are names and ids: too short for memchr's setup.
     let has_escapes = if inner.len() <= 32 {
         inner.iter().fold(false, |found, byte| found | (*byte == b'\\'))
     } else {
@@ -289,12 +288,12 @@ pub fn text_of(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     Some(if has_escapes { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
 }
 
-/// A text of a log for people: what is not Unicode in it is replaced.
+/// A text of a log for people: invalid Unicode is replaced.
 pub fn lossy(value: &[u8]) -> Option<String> {
     text_of(value).map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// A field's name, and the place of its value.
+/// A field's name, and the position of its value.
 #[inline]
 fn name<const TRUSTED: bool>(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, usize), ScanError> {
     if line.get(at) != Some(&b'"') {
@@ -308,7 +307,7 @@ fn name<const TRUSTED: bool>(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, u
     Ok((name, colon(line, end)?))
 }
 
-/// Steps over a field's name and gives the place of its value.
+/// Skips a field's name and returns the position of its value.
 fn field_name<const TRUSTED: bool>(line: &[u8], at: usize) -> Result<usize, ScanError> {
     match line.get(at) {
         Some(b'"') => colon(line, text::<TRUSTED>(line, at + 1)?),
@@ -337,7 +336,7 @@ fn white(line: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Steps over a text whose opening quote is behind us.
+/// Skips a text after its opening quote.
 #[inline]
 fn text<const TRUSTED: bool>(line: &[u8], start: usize) -> Result<usize, ScanError> {
     if TRUSTED {
@@ -372,7 +371,7 @@ fn short_text(line: &[u8], start: usize) -> Option<usize> {
     None
 }
 
-/// The same for a text that was stepped over before: only its end is looked for, a quote that no backslash escapes.
+/// Like [`text`] for a text that was scanned before: finds only its end, a quote that no backslash escapes.
 #[inline]
 fn trusted_text(line: &[u8], start: usize) -> Result<usize, ScanError> {
     if let Some(quote) = short_text(line, start) {
@@ -406,12 +405,12 @@ fn escape(line: &[u8], at: usize) -> Result<usize, ScanError> {
     }
 }
 
-/// The first place from `at` on with a quote, a backslash or a control character, or the line's end.
+/// The first position from `start` on with a quote, a backslash or a control character, or the line's end.
 #[inline]
 fn plain(line: &[u8], start: usize) -> usize {
     let mut at = start;
-    // Most texts are short: two words decide them. Long ones are run through in blocks, which the compiler makes
-    // wide; the word then says where in the block.
+    // Most texts are short: two words decide them. Long ones are scanned in blocks, which the compiler vectorizes; then
+    // the word gives the position in the block.
     loop {
         for _ in 0..2 {
             let Some(word) = line.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
@@ -472,7 +471,7 @@ fn number(line: &[u8], start: usize) -> Result<usize, ScanError> {
         Some(b'1'..=b'9') => digits(first),
         _ => return Err(bad(first)),
     };
-    // A zero stands alone.
+    // A zero has no further digits.
     if line.get(first) == Some(&b'0') && line.get(at).is_some_and(u8::is_ascii_digit) {
         return Err(bad(at));
     }
@@ -494,7 +493,7 @@ fn number(line: &[u8], start: usize) -> Result<usize, ScanError> {
     Ok(at)
 }
 
-/// What the inside of a scanned text says.
+/// Decodes the inside of a scanned text.
 fn unescape(inner: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(inner.len());
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The settings that a branch says: model, thinking level and mode, the last change of each.
+//! The settings of a branch: model, thinking level and mode, the last change of each.
 
 use grove_fs::SessionFs;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::kind::EntryType;
 use crate::role::Role;
 use crate::store::read_lines;
 
-/// What the conversation goes on with after an entry, as far as the entries of its branch say it.
+/// The settings of the conversation after an entry, as far as its branch has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchSettings {
     pub model: Option<BranchModel>,
@@ -24,7 +24,7 @@ pub struct BranchModel {
     pub id: String,
 }
 
-/// The settings along the way to an entry. Of each kind the last change counts, and no other line is read.
+/// The settings along the path to an entry. The last change of each kind counts, and no other line is read.
 pub async fn settings_at(
     fs: &dyn SessionFs,
     path: &str,
@@ -41,7 +41,7 @@ pub async fn settings_at(
             continue;
         }
         let lines = read_lines(fs, path, index, &[entry]).await?;
-        // A change that cannot be read, or that is for something else than the conversation, changes nothing.
+        // A change that cannot be read, or that is not for the conversation, changes nothing.
         let Some(change) = lines.first().and_then(|line| serde_json::from_slice::<SettingsChange>(line).ok()) else {
             continue;
         };
@@ -108,7 +108,7 @@ struct SettingsChange {
 }
 
 impl SettingsChange {
-    /// The conversation's model, where the change is about that.
+    /// The conversation's model, if the change sets it.
     fn model(self) -> Option<BranchModel> {
         if self.role.is_some_and(|role| role != "default") {
             return None;

@@ -1,8 +1,8 @@
 //! The side index: an index as bytes, kept beside its log so that opening needs no full read.
 //!
-//! It can be thrown away at any time. It says which log it is of by that log's length and by checksums of the log's
-//! first and last bytes; it is trusted where those fit, for the part of the log that it covers, and what was appended
-//! since is read. `docs/format.md` describes the bytes.
+//! It can be deleted at any time. It identifies its log by the length and by checksums of the log's first and last
+//! bytes. If those match, it is trusted for the part of the log that it covers, and only later bytes are read.
+//! `docs/format.md` describes the format.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::role::Role;
 
 const MAGIC: &[u8; 8] = b"groveidx";
 const FORMAT: u32 = 2;
-/// How many bytes of the log's beginning, and of its end, the checksums are over.
+/// The number of bytes at the log's beginning, and at its end, that the checksums cover.
 pub const PROBE: usize = 4096;
 
-/// Why a side index is of no use. The log is then read instead.
+/// The reason why a side index cannot be used. The log is then read instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SideIndexError {
     #[error("it is no side index of this version")]
@@ -30,7 +30,7 @@ pub enum SideIndexError {
     OtherLog,
 }
 
-/// A side index whose bytes are sound. Whether it is of the log at hand is still to be seen.
+/// A valid side index, not yet matched with its log.
 #[derive(Debug)]
 pub struct SideIndex {
     parsed: ParsedLog,
@@ -38,8 +38,8 @@ pub struct SideIndex {
     tail: u64,
 }
 
-/// The bytes of a side index. `head` and `tail` are the log's first and last [`PROBE`] bytes (all of them where it has
-/// fewer). `None` where the log does not end with a whole line, or has no header: such a log is about to be changed.
+/// Renders a side index. `head` and `tail` are the log's first and last [`PROBE`] bytes (all of them if it has fewer).
+/// `None` if the log does not end with a complete line, or has no header: such a log is about to be changed.
 pub fn render(index: &LogIndex, head: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
     let parsed = &index.parsed;
     let header = parsed.header.as_ref().filter(|_| parsed.ending == Ending::Whole)?;
@@ -175,17 +175,17 @@ impl SideIndex {
         Some(Self { parsed, head, tail })
     }
 
-    /// How many bytes of the log it covers.
+    /// The number of bytes of the log that it covers.
     pub fn log_length(&self) -> u64 {
         self.parsed.length
     }
 
-    /// The ranges of the log that [`SideIndex::trust`] wants to see: its first bytes, and the last that are covered.
+    /// The ranges of the log that [`SideIndex::trust`] needs: its first bytes, and the last covered ones.
     pub fn probes(&self) -> [(u64, usize); 2] {
         probes(self.parsed.length)
     }
 
-    /// The index, if these are the bytes that it saw when it was made.
+    /// The index, if these bytes match its checksums.
     pub fn trust(self, head: &[u8], tail: &[u8]) -> Result<LogIndex, SideIndexError> {
         if checksum(head) != self.head || checksum(tail) != self.tail {
             return Err(SideIndexError::OtherLog);
@@ -221,7 +221,7 @@ impl SideIndexWriter {
     }
 
     fn blob(&mut self, bytes: &[u8]) {
-        // Nothing that is kept here comes near the bound: ids are checked, lines are shorter.
+        // Nothing here comes near the bound: ids are checked, lines are shorter.
         self.u32(bytes.len() as u32);
         self.bytes(bytes);
     }
@@ -236,7 +236,7 @@ impl SideIndexWriter {
 
 struct SideIndexReader<'a>(&'a [u8]);
 
-/// The bytes of a record.
+/// The number of bytes of a record.
 const RECORD: usize = 35;
 
 impl<'a> SideIndexReader<'a> {
@@ -338,7 +338,7 @@ impl<'a> SideIndexReader<'a> {
     }
 }
 
-/// The checksum that a side index has of the log's ends, and of itself: against accidents, eight bytes at a time.
+/// The checksum of the log's ends, and of the side index itself: against accidents, eight bytes at a time.
 pub fn checksum(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(PRIME).rotate_left(29);

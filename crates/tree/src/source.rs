@@ -1,4 +1,4 @@
-//! Where a log's bytes come from when an index alone does not do.
+//! Access to a log's bytes beside its index.
 
 use std::borrow::Cow;
 
@@ -7,15 +7,15 @@ use grove_fs::FsError;
 use crate::index::{EntryNo, LogIndex};
 use crate::log::Log;
 
-/// Lines that stand no further apart than this are read together.
+/// The maximal gap between lines that are read together.
 const GAP: u64 = 16 << 10;
-/// How much is read together at most, unless one line alone is longer.
+/// The maximal size of a joint read, unless a single line is longer.
 const MAX_READ: u64 = 4 << 20;
 
-/// The bytes of a log. Views of a tree ask for the lines that they show and for no others, so a log on a disk is read by
-/// ranges. One that is in memory lends its bytes.
+/// The bytes of a log. Views of a tree read only the lines that they show, so a log on a disk is read by ranges. A log
+/// in memory lends its bytes.
 pub trait LogSource {
-    /// The bytes of a range. Fewer where the log ends before: whoever asked says what that means.
+    /// The bytes of a range. Fewer if the log ends earlier: the caller handles that.
     fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, FsError>;
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn line<'a>(
     if line.len() < index.length(entry) { Err(too_short()) } else { Ok(line) }
 }
 
-/// Shows the lines of entries in the order given. Neighbours that come one after the other are read together.
+/// Passes the lines of entries to `see` in the given order. Neighbours in this order are read together.
 pub(crate) fn each_line<'a, S: LogSource + ?Sized>(
     index: &LogIndex,
     source: &'a S,
@@ -78,7 +78,7 @@ pub(crate) fn each_line<'a, S: LogSource + ?Sized>(
     Ok(())
 }
 
-/// A log that became shorter under our eyes is not the one that was indexed.
+/// The error for a log that became shorter since it was indexed.
 pub(crate) fn too_short() -> FsError {
     FsError::Other {
         path: "log".to_owned(),

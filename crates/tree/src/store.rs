@@ -11,34 +11,34 @@ use crate::indexer::Indexer;
 use crate::migrate::{Migration, migrate};
 use crate::side_index::{self, SideIndex};
 
-/// How much of a log is read at once.
+/// The size of one read of a log.
 const CHUNK: usize = 1 << 20;
-/// Lines that stand no further apart than this are read together.
+/// The maximal gap between lines that are read together.
 const GAP: u64 = 16 << 10;
-/// How much is read together at most, unless one line alone is longer.
+/// The maximal size of a joint read, unless a single line is longer.
 const MAX_READ: u64 = 4 << 20;
 
-/// A log that was opened.
+/// An opened log.
 #[derive(Clone, Debug)]
 pub struct OpenedLog {
     pub index: LogIndex,
-    /// The log as version 3 where the file is older. Offsets are then those in these bytes, and the next write must
-    /// replace the file by them before it appends anything.
+    /// The log as version 3 if the file is older. Offsets then refer to these bytes, and the next write must replace
+    /// the file by them before it appends anything.
     pub migrated: Option<Migration>,
-    /// Where the index came from.
+    /// The origin of the index.
     pub origin: IndexOrigin,
 }
 
-/// Where an index came from.
+/// The origin of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexOrigin {
     /// The log was read from its beginning.
     Log,
-    /// The side index was taken, and this many bytes that it did not cover were read.
+    /// The side index was used, and this many uncovered bytes were read.
     SideIndex { read: u64 },
 }
 
-/// Opens a log, reading all of it in chunks. `new_id` gives the ids that version 1 lacks.
+/// Opens a log, reading all of it in chunks. `new_id` makes the ids that version 1 lacks.
 pub async fn open_log(
     fs: &dyn SessionFs,
     path: &str,
@@ -53,8 +53,8 @@ pub async fn open_log(
     Ok(OpenedLog { index, migrated: None, origin: IndexOrigin::Log })
 }
 
-/// The index of what a log had when it was this long. Only a log that is of this version can be looked at so: an older one
-/// is brought forward before anything is cut from it.
+/// The index of a log's first `boundary` bytes. The log must have the current version: an older one is migrated before
+/// anything is cut from it.
 pub async fn index_below(fs: &dyn SessionFs, path: &str, boundary: u64) -> Result<LogIndex, LogError> {
     let mut indexer = Indexer::new();
     let mut offset = 0;
@@ -71,8 +71,7 @@ pub async fn index_below(fs: &dyn SessionFs, path: &str, boundary: u64) -> Resul
     indexer.finish()
 }
 
-/// Opens a log by its side index, where there is one that can be trusted, and what was appended since; else as
-/// [`open_log`].
+/// Opens a log by its side index, if that can be trusted, and the bytes appended since; else like [`open_log`].
 pub async fn open_log_with_side_index(
     fs: &dyn SessionFs,
     path: &str,
@@ -94,7 +93,7 @@ pub async fn open_log_with_side_index(
     open_log(fs, path, new_id).await
 }
 
-/// Writes the side index of a log. Gives whether there is one: a log that does not end whole has none.
+/// Writes the side index of a log. Returns false if it has none: a log that does not end with a complete line.
 pub async fn write_side_index(
     fs: &dyn SessionFs,
     path: &str,
@@ -107,7 +106,7 @@ pub async fn write_side_index(
     Ok(true)
 }
 
-/// The lines of some entries, in their order, read by offset. Entries that stand close together are read together.
+/// Reads the lines of some entries, in their order, by offset. Entries close together are read together.
 pub async fn read_lines(
     fs: &dyn SessionFs,
     path: &str,
@@ -135,7 +134,7 @@ pub async fn read_lines(
         for at in &rest[..count] {
             let from = (index.offset(entries[*at]) - start) as usize;
             let line = bytes.get(from..from + index.length(entries[*at]));
-            // A file that became shorter under our eyes is not the log that was indexed.
+            // A file that became shorter is not the log that was indexed.
             let line = line.ok_or_else(|| FsError::Other {
                 path: path.to_owned(),
                 reason: "it is shorter than its index says: remove the side index".to_owned(),
@@ -147,7 +146,7 @@ pub async fn read_lines(
     Ok(lines)
 }
 
-/// The newest entries of the branch to the leaf, at most `count`, with their lines. Nothing else is read.
+/// Reads the newest entries of the branch to the leaf, at most `count`, with their lines. Nothing else is read.
 pub async fn read_tail(
     fs: &dyn SessionFs,
     path: &str,

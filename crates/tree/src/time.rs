@@ -1,11 +1,11 @@
-//! Times as they stand in a log.
+//! Times in the format of logs.
 
 /// Milliseconds since 1970 of an entry's `timestamp`: ISO 8601 in text, or a number of milliseconds. Without an offset
 /// a time counts as UTC.
 pub(crate) fn milliseconds(value: &[u8]) -> Option<i64> {
     let Some(text) = crate::scan::text_of(value) else {
         let number: f64 = std::str::from_utf8(value).ok()?.parse().ok()?;
-        // What does not fit is no time anybody meant.
+        // Values out of range are not times.
         return (number.abs() <= 8.64e15).then_some(number as i64);
     };
     let text = text.as_ref();
@@ -22,7 +22,7 @@ pub(crate) fn milliseconds(value: &[u8]) -> Option<i64> {
     Some(day * 86_400_000 + clock - offset)
 }
 
-/// A time as the format writes it: ISO 8601, milliseconds, UTC.
+/// A time in the format of logs: ISO 8601, milliseconds, UTC.
 pub(crate) fn iso(at: grove_core::Timestamp) -> String {
     let (seconds, milliseconds) = (at.0 / 1_000, at.0 % 1_000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
@@ -31,8 +31,8 @@ pub(crate) fn iso(at: grove_core::Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
 }
 
-/// The date that comes some days after 1970 began. Years are counted from March, so that the odd day is the last of a
-/// year, and in eras of 400 years, which are all alike.
+/// The date from days since 1970. Years are counted from March, so that the leap day is the last of a year, and in eras
+/// of 400 years, which are all alike.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

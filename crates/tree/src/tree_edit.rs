@@ -1,5 +1,5 @@
-//! Changes of a tree as plans: which line is to be appended, and where the leaf is then. Nothing here changes anything,
-//! so what is refused has changed nothing.
+//! Changes of a tree as plans: the line to append, and the new leaf. Planning changes nothing, so neither does a
+//! refusal.
 
 use grove_core::Timestamp;
 use serde_json::Value;
@@ -7,16 +7,16 @@ use serde_json::Value;
 use crate::entries::{self, BranchSummary, Compaction, Stamp, SummaryOrigin};
 use crate::index::{EntryNo, LogIndex, Owner};
 
-/// A change of a tree.
+/// A planned change of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEdit {
-    /// The line to append, without a line feed. Without one there is nothing to be done.
+    /// The line to append, without a line feed. `None` if there is nothing to do.
     pub line: Option<Vec<u8>>,
-    /// The leaf after that; nothing is before the first entry.
+    /// The new leaf; `None` means before the first entry.
     pub leaf: Option<String>,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeEditError {
     #[error("there is no entry {id} in this session: look at its tree again")]
@@ -25,7 +25,7 @@ pub enum TreeEditError {
     NotOnBranch { id: String },
 }
 
-/// The id and the time of a line that may have to be written.
+/// The id and the time for a line that may have to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct NewEntry<'a> {
     pub id: &'a str,
@@ -38,18 +38,18 @@ pub fn find(index: &LogIndex, id: &str) -> Result<EntryNo, TreeEditError> {
     found.ok_or_else(|| TreeEditError::UnknownEntry { id: id.to_owned() })
 }
 
-/// Puts the leaf on an entry: what is said next hangs from it.
+/// Moves the leaf to an entry: the next entry becomes its child.
 pub fn branch(index: &LogIndex, target: &str, new: NewEntry<'_>) -> Result<TreeEdit, TreeEditError> {
     let target = find(index, target)?;
     Ok(put(index, Some(target), new))
 }
 
-/// Puts the leaf before the first entry: what is said next is a new root.
+/// Moves the leaf before the first entry: the next entry becomes a new root.
 pub fn reset_leaf(index: &LogIndex, new: NewEntry<'_>) -> TreeEdit {
     put(index, None, new)
 }
 
-/// Puts the leaf on an entry, or before the first one, and appends a summary of what was left there.
+/// Moves the leaf to an entry, or before the first one, and appends a summary of the abandoned branch.
 pub fn branch_with_summary(
     index: &LogIndex,
     target: Option<&str>,
@@ -66,7 +66,7 @@ pub fn branch_with_summary(
     Ok(appended(entries::branch_summary(stamp, &summary), new))
 }
 
-/// Gives an entry a label, or takes it away. The label is an entry at the leaf and becomes the leaf.
+/// Sets or removes an entry's label. The label is an entry at the leaf and becomes the leaf.
 pub fn label(
     index: &LogIndex,
     target: &str,
@@ -79,7 +79,7 @@ pub fn label(
     Ok(appended(entries::label(stamp, target, label), new))
 }
 
-/// Puts a summary in place of what is older than an entry of the branch.
+/// Replaces the part of the branch before an entry by a summary.
 pub fn compact(index: &LogIndex, compaction: &Compaction<'_>, new: NewEntry<'_>) -> Result<TreeEdit, TreeEditError> {
     if let Some(first) = compaction.first_kept {
         let entry = find(index, first)?;

@@ -1,4 +1,4 @@
-//! What an accepted command makes happen: its own echo first, then what follows from it.
+//! The events of an accepted command: its own echo first, then the consequences.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use grove_core::*;
 
 use crate::scene::*;
 
-/// A command's name; does not compile without all of them.
+/// A command's name; does not compile unless all commands are listed.
 fn name(command: &Command) -> &'static str {
     match command {
         Command::StartTurn { .. } => "StartTurn",
@@ -50,7 +50,7 @@ fn name(command: &Command) -> &'static str {
 
 const COMMANDS: usize = 36;
 
-/// The first event of each accepted command is the command itself, as it happened.
+/// The first event of each accepted command is its echo.
 #[test]
 fn every_command_is_echoed_first() {
     let waiting = || Scene::in_turn().after(enqueue("p1")).after(enqueue("p2"));
@@ -374,8 +374,8 @@ fn a_question_about_a_call_says_again_what_the_call_is() {
     let call = scene.call("c1").clone();
     let changes = scene.report(gated(None, None)).unwrap();
     assert_eq!(chat_events(&changes), [gated(Some(&call.invocation_message), call.input.as_deref())]);
-    let changes = Scene::reported(running("c1")).report(gated(Some("Anew"), Some("ls -a"))).unwrap();
-    assert_eq!(chat_events(&changes), [gated(Some("Anew"), Some("ls -a"))]);
+    let changes = Scene::reported(running("c1")).report(gated(Some("Again"), Some("ls -a"))).unwrap();
+    assert_eq!(chat_events(&changes), [gated(Some("Again"), Some("ls -a"))]);
 }
 
 #[test]

@@ -1,18 +1,18 @@
-//! What each event changes, and that what does not fit changes nothing.
+//! The effect of each event; an event that does not fit changes nothing.
 
 use grove_core::*;
 
 use crate::random;
 use crate::scene::*;
 
-/// Applies `event` to the main chat at time 99, without asking whether it is allowed.
+/// Applies `event` to the main chat at time 99, without validation.
 fn applied(scene: &Scene, event: ChatEvent) -> Scene {
     let mut after = scene.clone();
     after.session.apply(&Event { at: Timestamp(99), change: Change::Chat("s1".into(), main(), event) });
     after
 }
 
-/// The event changes nothing here.
+/// Asserts that the event changes nothing here.
 fn ignored(scene: &Scene, event: ChatEvent) {
     assert_eq!(applied(scene, event.clone()).session, scene.session, "{event:?}");
 }
@@ -617,7 +617,7 @@ fn a_session_ignores_events_of_another() {
     assert_eq!(session, scene.session);
 }
 
-/// Nobody can report such a part, but a log may hold one.
+/// Such a part cannot be reported, but a log may hold one.
 #[test]
 fn a_call_that_arrives_waiting_is_waited_for_until_it_is_answered() {
     let call = ToolCall { status: ToolCallStatus::PendingConfirmation(permission("r1")), ..waiting_call() };
@@ -677,7 +677,7 @@ fn a_fork_shows_what_it_began_with_and_a_side_chat_only_knows_it() {
         let mut scene = scene.clone();
         let changes = scene.host(fork_chat("side", kind.clone(), turns.clone())).unwrap();
         assert!(matches!(&changes[1], Change::Chat(_, _, ChatEvent::TurnsInherited { .. })), "{changes:?}");
-        // What is written of it says where the turns are, and not what is in them.
+        // The written event says where the turns are, and not what is in them.
         let Change::Chat(_, _, written) = &changes[1] else { panic!("{changes:?}") };
         let read: ChatEvent = serde_json::from_str(&serde_json::to_string(written).unwrap()).unwrap();
         let nothing = ChatEvent::TurnsInherited { origin: origin(kind), turns: vec![], older: true };

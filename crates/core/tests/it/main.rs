@@ -1,4 +1,4 @@
-//! Tests of `grove-core` from outside: what commands make happen, what events change, and laws over random runs.
+//! Tests of `grove-core` from outside: events of commands, effects of events, and laws over random runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may stop")]
 
 mod commands;

@@ -1,4 +1,4 @@
-//! What a session says of its chats follows them, by events of its own behind those of the chat.
+//! The session's copy of its chats follows them, by events of its own after those of the chat.
 
 use grove_core::*;
 
@@ -28,7 +28,7 @@ fn removed(request: &str) -> SessionEvent {
     SessionEvent::InputNeededRemoved { chat: main(), request: request.into() }
 }
 
-/// The question of [`asked`], as it stands.
+/// The pending question of [`asked`].
 fn question(scene: &Scene, request: &str) -> InputSubject {
     InputSubject::Question(Box::new(scene.input(request).clone()))
 }
@@ -154,7 +154,7 @@ fn a_client_is_needed_while_a_call_of_its_own_runs_and_hears_what_it_has_put_out
     let call = NewToolCall { client: Some("client".into()), ..new_call("c1") };
     let restated = InvocationUpdate {
         call,
-        invocation_message: "Anew".into(),
+        invocation_message: "Again".into(),
         input: None,
         confirmed: ConfirmationReason::NotNeeded,
     };

@@ -1,14 +1,14 @@
-//! Events as earlier versions wrote them are read, and one that says nothing new is written as it was.
+//! Events in the formats of earlier versions are read; an event without new fields is written as before.
 
 use grove_core::*;
 use serde_json::{Value, json};
 
-/// An event of a chat, as it stands in a journal.
+/// An event of a chat, as it is stored in a journal.
 fn in_chat(change: Value) -> Value {
     json!({"at": 7, "change": {"chat": ["s1", "main", change]}})
 }
 
-/// A call as it was written before agents could say more of it.
+/// A call in the format before agents could add data to it.
 fn call(status: Value) -> Value {
     json!({
         "id": "c1", "name": "shell", "displayName": "Run a command", "kind": "terminal", "language": "sh",

@@ -1,4 +1,4 @@
-//! Laws that hold for every run, whatever happens in it.
+//! Laws that hold for every run.
 
 use grove_core::*;
 use proptest::collection::vec;
@@ -11,7 +11,7 @@ fn steps(length: usize) -> impl Strategy<Value = Vec<u64>> {
     vec(any::<u64>(), 1..length)
 }
 
-/// A command, what came of it, and the session before and after it.
+/// A command, its result, and the session before and after it.
 struct Step<'a> {
     command: &'a Command,
     before: &'a Session,
@@ -129,7 +129,7 @@ proptest! {
     #[test]
     fn a_command_that_changes_nothing_makes_nothing_happen(steps in steps(200)) {
         run(&steps, |Step { command, before, after, outcome }| {
-            // An agent may say what is so already, and a model that is chosen again is told as chosen.
+            // An agent may repeat the current state, and a model that is chosen again is announced as chosen.
             let told = matches!(
                 command,
                 Command::Report { .. } | Command::ReportSession(_) | Command::ChangeModel(_)
@@ -162,7 +162,7 @@ proptest! {
             for is in &after.chats {
                 let Some(was) = before.chat(&is.id) else { continue };
                 match moved {
-                    // Other ones are shown, and each is as it was.
+                    // Other turns are shown, each unchanged.
                     true => prop_assert!(is.turns.iter().all(|turn| was.turns.contains(turn)) || is.turns == was.turns),
                     false => prop_assert_eq!(&is.turns[..was.turns.len()], &was.turns[..]),
                 }

@@ -1,4 +1,4 @@
-//! Messages that wait become turns, one after another.
+//! Queued messages become turns, one after another.
 
 use grove_core::*;
 

@@ -47,13 +47,13 @@ impl Dice {
         if self.chance(50) { Some(make(self)) } else { None }
     }
 
-    /// A short text, sometimes empty, sometimes with what JSON must escape.
+    /// A short text, sometimes empty, sometimes with characters that JSON must escape.
     pub(crate) fn text(&mut self) -> String {
         let words = ["", "a", "word ", "two words", "\"quoted\"\n", "naïve 🌲", "</x>", "{\"k\":[]}"];
         self.pick(&words).to_owned()
     }
 
-    /// An id that somebody has, or a strange one.
+    /// A known id, or an unknown one.
     fn id(&mut self, prefix: &str) -> String {
         match self.below(12) {
             0 => String::new(),
@@ -97,8 +97,8 @@ fn extra(name: &str, value: &str) -> Extra {
     Extra::from_iter([(name.to_owned(), value.into())])
 }
 
-/// What a dialect might have said beyond what is modelled: something that a dialect reads, something that it cannot
-/// read where it stands, or something that nobody knows.
+/// Further data of a dialect: some that a dialect reads, some that it cannot read in this place, or some that no
+/// dialect knows.
 fn any_extra(dice: &mut Dice) -> Option<Extra> {
     use serde_json::json;
     if !dice.chance(20) {
@@ -127,10 +127,10 @@ fn any_extra(dice: &mut Dice) -> Option<Extra> {
     Some(Extra::from_iter([(name.to_owned(), value)]))
 }
 
-/// Something that somebody might want of `session` as it is now, and who that is.
+/// A plausible command on `session` in its current state, and its sender.
 pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Actor) {
     let client = Actor::Client(client(dice));
-    // Half of what happens happens in the main chat.
+    // Half of the commands go to the main chat.
     let at = if dice.chance(50) { 0 } else { dice.below(session.chats.len()) };
     let chat = &session.chats[at];
     let id = if dice.chance(2) { ChatId::from("elsewhere") } else { chat.id.clone() };
@@ -153,7 +153,7 @@ pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Actor) {
     }
 }
 
-/// No dialect lets a client say that a standing rule denies something: that is the host's doing.
+/// True for a denial by a rule: no dialect lets a client send it, only the host decides so.
 fn is_denied_by_setting(command: &Command) -> bool {
     match command {
         Command::ResolvePermission { verdict, .. } => {
@@ -172,7 +172,7 @@ fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
     match dice.below(14) {
         13 if dice.chance(50) => Command::SetWorkingDirectory(directory(dice)),
         12 | 13 => {
-            // Some of what was said, as on another branch.
+            // Some of the earlier turns, as on another branch.
             let turns = of.turns.iter().take(dice.below(3)).cloned().collect();
             let entries = (0..dice.below(2)).map(|_| LogEntry { line: dice.text().into(), after: None }).collect();
             Command::MoveLeaf {
@@ -234,12 +234,12 @@ fn client(dice: &mut Dice) -> ClientId {
     ClientId::from(dice.pick(&["client", "client", "other"]))
 }
 
-/// A start time as a client claims it, by whatever clock.
+/// A start time that a client claims, by any clock.
 fn claimed(dice: &mut Dice) -> Option<Timestamp> {
     if dice.chance(20) { Some(Timestamp(dice.below(5_000) as u64)) } else { None }
 }
 
-/// What a person does.
+/// A command of a person.
 fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTurn>, dice: &mut Dice) -> Command {
     let turn = match active {
         Some(active) if dice.chance(90) => active.id.clone(),
@@ -343,7 +343,7 @@ fn open_permissions(active: &ActiveTurn) -> Vec<(ToolCallId, PermissionRequest)>
     active.parts().iter().filter_map(asked).collect()
 }
 
-/// An answer to `request`: mostly one that it takes.
+/// An answer to `request`: mostly a valid one.
 fn verdict(request: &PermissionRequest, dice: &mut Dice) -> Verdict {
     let decision = dice.pick(&[Decision::Approved, Decision::Approved, Decision::Denied]);
     let fits = |option: &&PermissionOption| option.allows == (decision == Decision::Approved);
@@ -358,7 +358,7 @@ fn verdict(request: &PermissionRequest, dice: &mut Dice) -> Verdict {
     }
 }
 
-/// What an agent reports of a running turn: mostly what fits it.
+/// An agent's report on a running turn: mostly one that fits.
 fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
     let turn = if dice.chance(98) { active.id.clone() } else { TurnId::from(dice.id("turn-")) };
     let event = match dice.below(47) {
@@ -526,7 +526,7 @@ fn created(id: SessionId, dice: &mut Dice) -> SessionEvent {
     SessionEvent::Created(Box::new(NewSession { id, model: dice.maybe(model), ..new_session() }))
 }
 
-/// Anything that may be said of a session itself, except that it comes or goes.
+/// Any event of a session itself, except that it is added or removed.
 pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
     match dice.below(30) {
         29 => SessionEvent::CheckoutChanged(Box::new(checkout(dice))),
@@ -635,7 +635,7 @@ fn permissions_change(dice: &mut Dice) -> PermissionsChange {
     }
 }
 
-/// What an agent says may be set: a schema, or something that is none.
+/// An agent's schema of settings, or something that is no schema.
 fn settings(dice: &mut Dice) -> Extra {
     let choices = serde_json::json!({
         "type": "object",
@@ -750,7 +750,7 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
     }
 }
 
-/// Any part, in any state, whether it could come about in that way or not.
+/// Any part, in any state, reachable or not.
 fn any_part(dice: &mut Dice) -> Part {
     let id = PartId::from(dice.id("part-"));
     match dice.below(9) {
@@ -864,7 +864,7 @@ fn tool_kind(dice: &mut Dice) -> ToolKind {
     ])
 }
 
-/// How a call began, said again; its agent may say more of it, or something else, than before.
+/// The start of a call, repeated; its agent may add or change data.
 fn as_it_began(call: &ToolCall, dice: &mut Dice) -> NewToolCall {
     NewToolCall {
         id: call.id.clone(),
@@ -877,7 +877,7 @@ fn as_it_began(call: &ToolCall, dice: &mut Dice) -> NewToolCall {
     }
 }
 
-/// A call that turns out to be something else.
+/// A call with a new description.
 fn restated(call: NewToolCall, dice: &mut Dice) -> Box<InvocationUpdate> {
     Box::new(InvocationUpdate {
         call,
@@ -924,7 +924,7 @@ fn permission(id: RequestId, dice: &mut Dice) -> PermissionRequest {
     }
 }
 
-/// A question about a call, which sometimes says of the call something else than was said before.
+/// A question about a call, which sometimes describes the call differently than before.
 fn gated(call: ToolCallId, request: RequestId, dice: &mut Dice) -> Box<ToolCallGate> {
     Box::new(ToolCallGate {
         call,

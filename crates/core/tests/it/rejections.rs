@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! Refused commands and the words of their rejections.
 
 use std::collections::BTreeSet;
 
@@ -14,17 +14,17 @@ struct Case {
     says: &'static str,
 }
 
-/// What a client wants and does not get.
+/// A client's command that is refused.
 fn client_wants(given: Scene, command: Command, with: Rejection, says: &'static str) -> Case {
     Case { given, who: client(), command, with, says }
 }
 
-/// What the host wants and does not get.
+/// A host's command that is refused.
 fn host_wants(given: Scene, command: Command, with: Rejection, says: &'static str) -> Case {
     Case { given, who: Actor::Host, command, with, says }
 }
 
-/// What an agent reports and is not believed.
+/// An agent's report that is refused.
 fn agent_reports(given: Scene, event: ChatEvent, with: Rejection, says: &'static str) -> Case {
     Case { given, who: Actor::Agent, command: Command::Report { chat: main(), event }, with, says }
 }
@@ -114,7 +114,7 @@ fn a_message_has_a_text_or_an_attachment() {
     let attachment = Attachment { kind: AttachmentKind::File, path: "file:///a".into(), display_name: None };
     let attached = Message { attachments: vec![attachment], ..Message::user("") };
     assert!(Scene::ready().act(start_with(attached)).is_ok());
-    // A draft may be empty: it is what somebody is about to write.
+    // A draft may be empty: the person is about to write it.
     assert!(Scene::ready().act(Command::SetDraft { chat: main(), draft: Some(Message::user("")) }).is_ok());
 }
 

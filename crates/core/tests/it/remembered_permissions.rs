@@ -1,4 +1,4 @@
-//! Answers that are meant for all times are remembered with the session.
+//! Answers that hold for later requests are remembered with the session.
 
 use grove_core::*;
 
@@ -27,7 +27,7 @@ fn choosing(option: &str) -> Verdict {
     Verdict { option: Some(option.into()), ..decision.into() }
 }
 
-/// Asks for something in a call of its own and answers it. Gives what the answer made happen.
+/// Asks for permission in a call of its own, answers it, and returns the resulting changes.
 fn answered(scene: &mut Scene, request: PermissionRequest, verdict: Verdict) -> Vec<Change> {
     let id = request.id.clone();
     let call = format!("call of {id}");
@@ -37,7 +37,7 @@ fn answered(scene: &mut Scene, request: PermissionRequest, verdict: Verdict) -> 
     scene.act(resolve_with(id.as_str(), verdict)).unwrap()
 }
 
-/// What is remembered: about what, and the answer.
+/// The remembered answers with their subjects.
 fn remembered(scene: &Scene) -> Vec<(&str, &str)> {
     let known = &scene.session.details.remembered;
     known.iter().map(|known| (known.about.as_str(), known.option.id.as_str())).collect()

@@ -1,4 +1,4 @@
-//! A session, its agent, and short words for what happens to them.
+//! A session, its agent, and short names for what happens to them.
 
 use std::sync::Arc;
 
@@ -60,17 +60,17 @@ impl Scene {
         self
     }
 
-    /// A client's command.
+    /// Sends a client's command.
     pub(crate) fn act(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
         self.by(&client(), command)
     }
 
-    /// What the host does.
+    /// Sends a host's command.
     pub(crate) fn host(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
         self.by(&Actor::Host, command)
     }
 
-    /// An agent's report.
+    /// Sends an agent's report.
     pub(crate) fn report(&mut self, event: ChatEvent) -> Result<Vec<Change>, Rejection> {
         self.by(&Actor::Agent, Command::Report { chat: main(), event })
     }
@@ -111,7 +111,7 @@ impl Scene {
     }
 }
 
-/// A chat's change, without where it happened.
+/// The chat's changes, without the chat.
 pub(crate) fn chat_events(changes: &[Change]) -> Vec<ChatEvent> {
     let own = |change: &Change| match change {
         Change::Chat(_, _, event) => Some(event.clone()),
@@ -120,7 +120,7 @@ pub(crate) fn chat_events(changes: &[Change]) -> Vec<ChatEvent> {
     changes.iter().filter_map(own).collect()
 }
 
-/// A session's changes, without where they happened.
+/// The session's changes, without the session.
 pub(crate) fn session_events(changes: &[Change]) -> Vec<SessionEvent> {
     let own = |change: &Change| match change {
         Change::Session(_, event) => Some(event.clone()),
@@ -175,7 +175,7 @@ pub(crate) fn draft_answer(request: &str, question: &str, answer: Option<Answer>
     Command::DraftAnswer { chat: main(), request: request.into(), question: question.into(), answer }
 }
 
-/// The question of a request that has one ([`asked`]).
+/// The id of the only question of [`asked`].
 pub(crate) const QUESTION: &str = "answer";
 
 /// An answer to the question of [`asked`].
@@ -219,7 +219,7 @@ pub(crate) fn add_chat(id: &str) -> Command {
     Command::AddChat { chat: id.into(), uri: format!("scripted:/s1/{id}") }
 }
 
-/// A chat that begins with what the main one has.
+/// A chat that begins with the main chat's turns.
 pub(crate) fn fork_chat(id: &str, kind: OriginKind, turns: Vec<Arc<Turn>>) -> Command {
     Command::ForkChat { chat: id.into(), uri: format!("scripted:/s1/{id}"), origin: origin(kind), turns, older: true }
 }
@@ -243,7 +243,7 @@ pub(crate) fn taking_part(client: &str) -> ActiveClient {
     ActiveClient { client: client.into(), display_name: None, tools: vec![tool], extra: None }
 }
 
-/// One member, as dialects hand over what nobody here looks into.
+/// One member of a dialect's further data.
 pub(crate) fn extra(name: &str, value: &str) -> Extra {
     Extra::from_iter([(name.to_owned(), value.into())])
 }
@@ -282,7 +282,7 @@ pub(crate) fn permission(id: &str) -> PermissionRequest {
     }
 }
 
-/// With an answer that allows and one that does not, and with an input that may be changed.
+/// A request with an option that allows and one that denies, and with an editable input.
 pub(crate) fn permission_with_options(id: &str) -> PermissionRequest {
     let option = |id: &str, allows| PermissionOption { id: id.into(), label: id.into(), allows, lasting: false };
     PermissionRequest {
@@ -381,7 +381,7 @@ pub(crate) fn put_out(call: &str, text: &str) -> ChatEvent {
     ChatEvent::ToolCallOutput { turn: turn(), call: call.into(), output: output(text) }
 }
 
-/// A running call that turns out to be something else.
+/// A running call that turns out to do something else.
 pub(crate) fn restated(call: &str, input: Option<&str>, confirmed: ConfirmationReason) -> ChatEvent {
     let restated = InvocationUpdate {
         call: new_call(call),
@@ -396,7 +396,7 @@ pub(crate) fn busy(with: Option<&str>) -> ChatEvent {
     ChatEvent::ActivityChanged(with.map(Into::into))
 }
 
-/// How the agent calls the conversation.
+/// The agent's own name for the conversation.
 pub(crate) fn called(name: Option<&str>) -> ChatEvent {
     ChatEvent::AgentSessionChanged(name.map(Into::into))
 }
@@ -413,7 +413,7 @@ pub(crate) fn failed(message: &str) -> ChatEvent {
     ChatEvent::TurnFailed { turn: turn(), duration: None, error: ErrorInfo::new("agent", message) }
 }
 
-/// The end as it happened: with the time that the turn took.
+/// The end of a turn with its duration.
 pub(crate) fn lasting(end: ChatEvent, took: u64) -> ChatEvent {
     let duration = Some(took);
     match end {
@@ -434,7 +434,7 @@ pub(crate) fn running(call: &str) -> [ChatEvent; 2] {
     [started(call), ready(call, Gate::None)]
 }
 
-/// The reports after which `call` waits for an answer to `request`, which has options and an input that may be changed.
+/// The reports after which `call` waits for an answer to `request`, which has options and an editable input.
 pub(crate) fn asking_with_options(call: &str, request: &str) -> [ChatEvent; 3] {
     [started(call), ready(call, Gate::Follows), gated_by(call, permission_with_options(request))]
 }

@@ -1,4 +1,4 @@
-//! Who gives a session its title, and whose title stays.
+//! The source of a session's title, and which title stays.
 
 use grove_core::*;
 
@@ -66,7 +66,7 @@ fn the_first_prompt_names_a_session_and_later_ones_do_not() {
     let mut named = Scene::ready().after(Command::ChangeTitle("Mine".into()));
     named.act(prompt("t1", "Fix it")).unwrap();
     assert_eq!(named.session.title, "Mine");
-    // A prompt that is nothing but a file names nothing.
+    // A prompt that is only a file gives no title.
     let attachment = Attachment { kind: AttachmentKind::File, path: "file:///a".into(), display_name: None };
     let message = Message { attachments: vec![attachment], ..Message::user(" \n ") };
     let mut silent = Scene::ready();
@@ -81,7 +81,7 @@ fn an_agents_title_replaces_a_prompts_and_never_a_persons() {
     assert_eq!(scene.session.title, "By the agent");
     agent_says(&mut scene, "By the agent, later");
     assert_eq!(scene.session.title, "By the agent, later");
-    // Who gives it the same name wants to keep it.
+    // Giving the same title means to keep it.
     assert!(!scene.act(Command::ChangeTitle("By the agent, later".into())).unwrap().is_empty());
     assert!(agent_says(&mut scene, "By the agent, again").is_empty());
     assert_eq!(scene.session.title, "By the agent, later");

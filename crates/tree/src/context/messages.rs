@@ -1,4 +1,4 @@
-//! How entries become messages.
+//! Converts entries to messages.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,27 +15,27 @@ use crate::scan::text_of;
 use crate::source::{LogSource, each_line, line};
 use crate::time::milliseconds;
 
-/// A message on its way into a context, with what its neighbours must know of it.
+/// A message of a context under construction, with the data that its neighbours need.
 pub(super) struct ContextDraft<'a> {
     entry: EntryNo,
     pub(super) json: Cow<'a, [u8]>,
     /// The ids of an assistant's tool calls.
     pub(super) calls: Vec<Vec<u8>>,
     pub(super) voice: DraftRole,
-    /// An assistant's turn that was aborted or ended in an error.
+    /// True for an assistant's turn that was aborted or ended in an error.
     pub(super) is_broken: bool,
-    /// The note with which oh-my-pi keeps what an interrupted turn thought.
+    /// True for the note in which oh-my-pi keeps the thoughts of an interrupted turn.
     pub(super) is_note: bool,
-    /// An edit took it away, and only its place counts still.
+    /// True if an edit removed it, and only its position still counts.
     pub(super) is_gone: bool,
 }
 
-/// Who speaks, where calls and results are looked at.
+/// The role of a draft, for matching calls and results.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DraftRole {
     User,
     Assistant,
-    /// A tool, to this call.
+    /// A tool's result of this call.
     Result(Vec<u8>),
     Other,
 }
@@ -83,12 +83,12 @@ impl<'a> ContextDraft<'a> {
 pub(super) struct ContextWriter<'a, 'p> {
     rules: Rules,
     path: &'p ContextPath,
-    /// oh-my-pi: the calls of a turn that was tried again, whose results follow.
+    /// oh-my-pi: the calls of a turn that was retried; their results follow.
     abandoned_calls: HashSet<Vec<u8>>,
     pub(super) drafts: Vec<ContextDraft<'a>>,
 }
 
-/// A message in JSON, and what of it must be looked at again.
+/// A message in JSON, and the fields that are read again.
 struct EncodedMessage<'l> {
     json: Cow<'l, [u8]>,
     fields: MessageFields<'l>,
@@ -99,7 +99,7 @@ impl<'a, 'p> ContextWriter<'a, 'p> {
         Self { rules, path, abandoned_calls: HashSet::new(), drafts: Vec::new() }
     }
 
-    /// What stands before all entries: a compaction's system message (pi 1.5) and its summary.
+    /// Adds the messages before all entries: a compaction's system message (pi 1.5) and its summary.
     pub(super) fn begin(&mut self, index: &LogIndex, source: &(impl LogSource + ?Sized)) -> Result<(), FsError> {
         let Some(compaction) = self.path.compaction else { return Ok(()) };
         let line = line(index, source, compaction)?;
@@ -124,7 +124,7 @@ impl<'a, 'p> ContextWriter<'a, 'p> {
         Ok(())
     }
 
-    /// The messages of some of the path's entries, up to its end.
+    /// Adds the messages of some of the path's entries, up to its end.
     pub(super) fn entries(
         &mut self,
         index: &LogIndex,
@@ -185,7 +185,7 @@ impl<'a, 'p> ContextWriter<'a, 'p> {
             return None;
         }
         let mut draft = ContextDraft::new(entry, json);
-        // pi leaves calls and results as they are.
+        // pi leaves calls and results unchanged.
         if self.rules == Rules::Pi {
             return Some(draft);
         }
@@ -225,7 +225,7 @@ impl<'a, 'p> ContextWriter<'a, 'p> {
         Some(EncodedMessage { json: json.into(), fields })
     }
 
-    /// A turn that oh-my-pi tried again and that went well then is left out, with the results of its calls.
+    /// True for a turn that oh-my-pi retried with success: it is left out, with the results of its calls.
     fn is_abandoned(&mut self, role: &[u8], fields: &MessageFields<'_>) -> bool {
         let status = fields.retry_recovery.and_then(|recovery| field(recovery, "status"));
         if role == b"assistant" && is(status, "recovered") {
@@ -256,7 +256,7 @@ impl<'a, 'p> ContextWriter<'a, 'p> {
                 ("timestamp", Some(&time)),
             ]),
         };
-        // Grove's user does not say which extension spoke.
+        // Under Grove's rules the message does not name the extension.
         let custom_type = line.custom_type.filter(|_| self.rules != Rules::Grove);
         EncodedMessage { json: json.into(), fields: MessageFields { custom_type, ..MessageFields::default() } }
     }
@@ -281,7 +281,7 @@ pub(crate) const BRANCH_INTRODUCTION: &str = "What happened on another branch of
 
 /// Grove: a summary as a message of the user.
 fn summary_message(introduction: &str, summary: &[u8], time: &[u8]) -> Vec<u8> {
-    // The summary stays in its escaped form: it may have what no decoded text can.
+    // The summary stays in its escaped form: it may have escapes that cannot be decoded.
     let inner = summary.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or_default();
     let before = quoted(format!("{introduction}\n\n<summary>\n").as_bytes());
     let after = quoted(b"\n</summary>");
@@ -294,7 +294,7 @@ fn user_message(content: Option<&[u8]>, time: Option<&[u8]>) -> Vec<u8> {
     object(&[("role", Some(br#""user""#)), ("content", Some(content.unwrap_or(b"[]"))), ("timestamp", time)])
 }
 
-/// An entry's time as messages have it.
+/// An entry's time in the format of messages.
 fn time(line: &LineFields<'_>) -> Vec<u8> {
     let time = line.timestamp.and_then(milliseconds);
     time.map_or_else(|| b"null".to_vec(), |time| time.to_string().into_bytes())

@@ -1,7 +1,7 @@
-//! What a model is given: the messages of a branch, and the settings along it.
+//! A model's context: the messages of a branch, and the settings along it.
 //!
-//! Which entries count is decided by the index alone, so that only their lines are read: after a compaction those that
-//! it kept and those that came later, of the settings the last of each.
+//! The index alone selects the entries, so that only their lines are read: after a compaction the kept and the later
+//! ones, and the last entry of each setting.
 
 mod messages;
 mod path;
@@ -23,21 +23,21 @@ pub(crate) use messages::{BRANCH_INTRODUCTION, COMPACTION_INTRODUCTION};
 use messages::{ContextDraft, ContextWriter};
 use path::ContextPath;
 
-/// Whose rules build a context.
+/// The rules for building a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rules {
-    /// pi 1.5
+    /// pi 1.5.
     Pi,
-    /// oh-my-pi 18.3
+    /// oh-my-pi 18.3.
     Omp,
-    /// Grove's own: what both agree on, with the modes and rules of oh-my-pi. Nothing is left that a provider refuses:
-    /// neither a tool call without its result nor a result without its call. Summaries and custom messages are messages
-    /// of the user.
+    /// Grove's own: the common rules of both, with oh-my-pi's modes. Nothing is left that a model's API refuses:
+    /// neither a tool call without its result nor a result without its call. Summaries and custom messages are user
+    /// messages.
     #[default]
     Grove,
 }
 
-/// What a model is given. Messages are lent by the log where it is in memory.
+/// The context of a model. Messages borrow from a log in memory.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Context<'a> {
@@ -47,10 +47,10 @@ pub struct Context<'a> {
     /// pi has no modes.
     pub mode: Option<String>,
     pub injected_rules: Vec<String>,
-    /// How many of the messages stand for what a compaction took away: they come first.
+    /// The number of leading messages that replace a compacted part.
     #[serde(skip)]
     pub leading: usize,
-    /// Whether there are older messages that are not among them.
+    /// True if older messages are left out.
     #[serde(skip)]
     pub is_cut: bool,
 }
@@ -65,11 +65,11 @@ pub struct ContextMessage<'a> {
     pub entry: EntryNo,
 }
 
-/// A message in JSON, as it stands in the log where nothing had to be changed.
+/// A message in JSON, borrowed from the log if nothing had to be changed.
 #[derive(Clone, Debug)]
 pub struct Json<'a> {
     bytes: Cow<'a, [u8]>,
-    /// What is shown where the bytes are no text.
+    /// The text with replacement characters, if the bytes are not valid UTF-8.
     lossy_text: OnceCell<Box<str>>,
 }
 
@@ -78,9 +78,9 @@ impl<'a> Json<'a> {
         Self { bytes, lossy_text: OnceCell::new() }
     }
 
-    /// Bytes that are no text are replaced.
+    /// The text; invalid UTF-8 is replaced.
     pub fn get(&self) -> &str {
-        // Whether they are is asked only here: most contexts are long, and few messages are looked at.
+        // Validated only here: most contexts are long, and few messages are read as text.
         match std::str::from_utf8(&self.bytes) {
             Ok(text) => text,
             Err(_) => self.lossy_text.get_or_init(|| String::from_utf8_lossy(&self.bytes).into()),
@@ -130,7 +130,7 @@ impl Serialize for ContextModel {
 }
 
 impl<'a> Context<'a> {
-    /// What a model is given before the first entry.
+    /// The context before the first entry.
     pub fn empty(rules: Rules) -> Self {
         let settings = settings::ContextSettings::none(rules);
         Self::with(settings, NewestMessages { messages: Vec::new(), is_cut: false }, 0)
@@ -142,7 +142,7 @@ impl<'a> Context<'a> {
         Self { messages, thinking_level, model, mode, injected_rules, leading, is_cut }
     }
 
-    /// What a model is given at an entry; at `None`, before the first one.
+    /// The context at an entry; at `None`, before the first one.
     pub fn at(
         index: &LogIndex,
         source: &'a (impl LogSource + ?Sized),
@@ -152,8 +152,8 @@ impl<'a> Context<'a> {
         Self::tail(index, source, rules, at, usize::MAX)
     }
 
-    /// The same with the newest messages alone, at most `count`. What came before is not read unless a message cannot be
-    /// understood without it: a tool's result needs its call. Under Grove's rules the first is never a tool's result.
+    /// The context with only the newest messages, at most `count`. Earlier entries are read only if a message depends
+    /// on them: a tool's result needs its call. Under Grove's rules the first message is never a tool's result.
     pub fn tail(
         index: &LogIndex,
         source: &'a (impl LogSource + ?Sized),
@@ -170,8 +170,8 @@ impl<'a> Context<'a> {
         Ok(Self::with(settings, newest, leading))
     }
 
-    /// The same, and before the newest messages what a compaction left of the older ones, however many are left out in
-    /// between.
+    /// Like [`Context::tail`], with the summary of an earlier compaction before the newest messages, however many are
+    /// left out in between.
     pub fn recent(
         index: &LogIndex,
         source: &'a (impl LogSource + ?Sized),
@@ -200,7 +200,7 @@ struct NewestMessages<'a> {
     is_cut: bool,
 }
 
-/// How many entries are read at first beyond the messages that are wanted. Some are dropped again.
+/// The number of further entries in the first read, since some are dropped again.
 const MARGIN: usize = 32;
 
 /// The newest messages of a path, at most `count`.
@@ -215,7 +215,7 @@ fn newest<'a>(
     loop {
         let mut from = path.entries.len().saturating_sub(size);
         if rules == Rules::Grove {
-            // Where the user or the assistant speaks, nothing that came before matters to calls and results.
+            // At a message of the user or the assistant, earlier ones do not affect calls and results.
             let begins =
                 |entry: &EntryNo| index.role(*entry).is_some_and(|role| role == Role::User || role.is_assistant());
             let until = path.entries.len().min(from + 1);
@@ -236,7 +236,7 @@ fn newest<'a>(
             let messages = drafts.into_iter().skip(skip).map(ContextDraft::finish).collect();
             return Ok(NewestMessages { messages, is_cut: from > 0 || skip > 0 });
         }
-        // Each time twice as far: all in all no more than twice what was needed is read.
+        // Doubling keeps the total below twice the needed size.
         size = size.saturating_mul(2);
     }
 }

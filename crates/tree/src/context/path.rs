@@ -1,4 +1,4 @@
-//! Which entries of a branch become messages.
+//! Selects the entries of a branch that become messages.
 
 use std::collections::HashMap;
 
@@ -12,23 +12,23 @@ use crate::object::field;
 use crate::scan::text_of;
 use crate::source::{LogSource, each_line, line};
 
-/// The way of a branch into a context.
+/// The entries of a branch that a context is built from.
 pub(super) struct ContextPath {
-    /// The compaction whose summary begins it.
+    /// The compaction whose summary comes first.
     pub(super) compaction: Option<EntryNo>,
-    /// Whether that compaction brings a system message, before which those that it kept count no more.
+    /// True if that compaction has a system message, which replaces the kept ones.
     pub(super) has_system_message: bool,
-    /// What was kept and what came after it: entries that can become messages, the oldest first.
+    /// The kept and later entries that can become messages, oldest first.
     pub(super) entries: Vec<EntryNo>,
-    /// How many of them stood before the compaction.
+    /// The number of entries from before the compaction.
     pub(super) kept: usize,
-    /// What a `context_edit` makes of an entry: nothing, or other content.
+    /// The results of `context_edit` entries: a deletion, or new content.
     pub(super) edits: HashMap<EntryNo, Option<Vec<u8>>>,
 }
 
 impl ContextPath {
-    /// All of a branch, or from the last compaction on its summary, what it kept, and what came after; or what came
-    /// after a reset.
+    /// Selects a whole branch; or the last compaction's summary with the kept and later entries; or the entries after a
+    /// reset.
     pub(super) fn of(
         rules: Rules,
         index: &LogIndex,

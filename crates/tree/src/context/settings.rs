@@ -1,4 +1,4 @@
-//! The settings along a branch: the last of each kind counts, so no other line of them is read.
+//! The settings along a branch: the last of each kind counts, so no other line is read.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ const NO_THINKING: &str = "off";
 const NO_MODE: &str = "none";
 
 impl ContextSettings {
-    /// Where nothing was set.
+    /// The settings of an empty branch.
     pub(super) fn none(rules: Rules) -> Self {
         let (model, mode) = match rules {
             Rules::Pi => (ContextModel::Unknown, None),
@@ -65,7 +65,7 @@ impl ContextSettings {
     }
 }
 
-/// A branch, read here and there.
+/// Reads single lines of a branch.
 struct BranchReader<'a, S: ?Sized> {
     index: &'a LogIndex,
     source: &'a S,
@@ -73,7 +73,7 @@ struct BranchReader<'a, S: ?Sized> {
 }
 
 impl<S: LogSource + ?Sized> BranchReader<'_, S> {
-    /// What the last entry of a kind says.
+    /// The value from the last entry of a kind.
     fn last<T>(&self, kind: EntryType, say: impl Fn(&EntryFields<'_>) -> T) -> Result<Option<T>, FsError> {
         let last = self.branch.iter().rfind(|entry| self.index.kind(**entry) == kind);
         last.map(|entry| Ok(say(&EntryFields::of(&self.line(*entry)?)))).transpose()
@@ -96,8 +96,8 @@ impl<S: LogSource + ?Sized> BranchReader<'_, S> {
         Ok(ContextModel::Unknown)
     }
 
-    /// oh-my-pi: a model for each role, in the order in which they were first named. One that was chosen is not changed
-    /// by whoever answered.
+    /// oh-my-pi: a model for each role, in the order in which they were first named. An answer's model does not replace
+    /// a chosen one.
     fn models_by_role(&self) -> Result<ContextModel, FsError> {
         let mut models: Vec<(String, String)> = Vec::new();
         let mut set = |role: String, model: String| match models.iter_mut().find(|(known, _)| *known == role) {
@@ -109,7 +109,7 @@ impl<S: LogSource + ?Sized> BranchReader<'_, S> {
         for entry in self.branch {
             if self.is_answer(*entry) && !is_chosen {
                 if last_answer.is_none() {
-                    // Its place is here; who it is will be seen.
+                    // Reserves the position; the model follows.
                     set("default".to_owned(), String::new());
                 }
                 last_answer = Some(*entry);
@@ -150,7 +150,7 @@ impl<S: LogSource + ?Sized> BranchReader<'_, S> {
         Ok(rules)
     }
 
-    /// An assistant's message says which model wrote it.
+    /// True for an assistant's message, which names its model.
     fn is_answer(&self, entry: EntryNo) -> bool {
         self.index.role(entry).is_some_and(Role::is_assistant)
     }
@@ -160,7 +160,7 @@ impl<S: LogSource + ?Sized> BranchReader<'_, S> {
     }
 }
 
-/// Either program's form of a change; nothing where it is for another role than the conversation's.
+/// The model of a change in either program's form; `None` if it is for another role than the conversation's.
 fn chosen_model(parts: &EntryFields<'_>) -> Option<ContextModel> {
     let fields = &parts.line;
     let Some(model) = text(fields.model) else { return Some(one(fields.provider, fields.model_id)) };

@@ -1,4 +1,4 @@
-//! Tool calls and their results must stand together: providers refuse one without the other.
+//! Keeps tool calls and their results together: models' APIs refuse one without the other.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use crate::fields::{each_block, is};
 use crate::object::JsonObject;
 use crate::scan::text_of;
 
-/// The `customType` of the note with which oh-my-pi keeps what an interrupted turn thought.
+/// The `customType` of the note in which oh-my-pi keeps the thoughts of an interrupted turn.
 pub(super) const INTERRUPTED: &str = "interrupted-thinking";
 
 /// The ids of the tool calls in a message's content.
@@ -25,7 +25,7 @@ pub(super) fn calls(content: Option<&[u8]>) -> Vec<Vec<u8>> {
     calls
 }
 
-/// Whether drafts can be mended without what came before them. (Grove's begin where they can.)
+/// True if drafts can be repaired without earlier ones. (Grove's begin where they can.)
 pub(super) fn are_settled(rules: Rules, drafts: &[ContextDraft<'_>]) -> bool {
     if rules != Rules::Omp {
         return true;
@@ -41,11 +41,11 @@ pub(super) fn are_settled(rules: Rules, drafts: &[ContextDraft<'_>]) -> bool {
             answered.insert(call);
         }
     }
-    // It takes a result for an answer even where that stands before the call.
+    // oh-my-pi accepts a result even before its call.
     called.iter().all(|call| answered.contains(*call))
 }
 
-/// Takes away what a provider would not accept, as far as the rules want it.
+/// Removes messages that a model's API would refuse, as far as the rules say so.
 pub(super) fn repair_tool_calls(rules: Rules, mut drafts: Vec<ContextDraft<'_>>) -> Vec<ContextDraft<'_>> {
     match rules {
         Rules::Pi => drafts,
@@ -58,7 +58,7 @@ pub(super) fn repair_tool_calls(rules: Rules, mut drafts: Vec<ContextDraft<'_>>)
     }
 }
 
-/// oh-my-pi: takes away every call that no result answers, wherever that stands.
+/// oh-my-pi: removes every call without a result anywhere.
 fn strip_calls_without_any_result(drafts: &mut Vec<ContextDraft<'_>>) {
     let answered: HashSet<Vec<u8>> = drafts.iter().filter_map(|draft| draft.voice.answers().cloned()).collect();
     drafts.retain_mut(|draft| {
@@ -69,9 +69,9 @@ fn strip_calls_without_any_result(drafts: &mut Vec<ContextDraft<'_>>) {
     });
 }
 
-/// Grove: a turn's calls are answered by the results that follow it, before anybody else of the two speaks. Other calls
-/// and results go, as do turns that were aborted or ended in an error. What an extension said in between comes behind
-/// the results.
+/// Grove: a turn's calls are answered by the results that follow it, before the next message of the user or the
+/// assistant. Other calls and results are removed, as are turns that were aborted or ended in an error. An extension's
+/// messages in between move after the results.
 fn pair_calls_and_results(drafts: Vec<ContextDraft<'_>>) -> Vec<ContextDraft<'_>> {
     let mut paired = ToolCallPairing { out: Vec::with_capacity(drafts.len()), asked: None, between: Vec::new() };
     for draft in drafts {
@@ -98,9 +98,9 @@ fn pair_calls_and_results(drafts: Vec<ContextDraft<'_>>) -> Vec<ContextDraft<'_>
 
 struct ToolCallPairing<'a> {
     out: Vec<ContextDraft<'a>>,
-    /// The turn whose results may follow, and which of its calls have theirs.
+    /// The turn whose results may follow, and a flag for each answered call.
     asked: Option<(usize, Vec<bool>)>,
-    /// What was said before all of them had.
+    /// Messages before the last result.
     between: Vec<ContextDraft<'a>>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> ToolCallPairing<'a> {
         self.asked.as_ref().is_some_and(|(_, answered)| answered.contains(&false))
     }
 
-    /// Takes a result, if it is wanted.
+    /// Accepts a result if its call is open.
     fn answer(&mut self, call: &[u8]) -> bool {
         let Some((at, answered)) = &mut self.asked else { return false };
         let mut calls = self.out[*at].calls.iter().zip(answered);
@@ -124,7 +124,7 @@ impl<'a> ToolCallPairing<'a> {
         wanted.map(|(_, answered)| *answered = true).is_some()
     }
 
-    /// No more results follow.
+    /// Ends the results of a turn.
     fn close(&mut self) {
         if let Some((at, answered)) = self.asked.take()
             && answered.contains(&false)
@@ -138,7 +138,8 @@ impl<'a> ToolCallPairing<'a> {
     }
 }
 
-/// Takes calls away from a turn: `stays` is asked of each that has an id, in their order. It loses its signatures, which would no longer hold. Gives whether anything is left.
+/// Removes calls from a turn: `stays` decides on each call with an id, in order. The turn loses its signatures, which
+/// would be invalid. Returns false if nothing is left.
 fn strip(draft: &mut ContextDraft<'_>, stays: &mut dyn FnMut(&[u8]) -> bool) -> bool {
     let Some(mut message) = JsonObject::parse(&draft.json) else { return true };
     let mut kept: Vec<Vec<u8>> = Vec::new();
@@ -155,7 +156,7 @@ fn strip(draft: &mut ContextDraft<'_>, stays: &mut dyn FnMut(&[u8]) -> bool) -> 
     true
 }
 
-/// A block of a turn that loses calls, where it stays.
+/// A block of a turn that loses calls, if the block stays.
 fn without_signature(block: &[u8], stays: &mut dyn FnMut(&[u8]) -> bool) -> Option<Vec<u8>> {
     let Some(mut parsed) = JsonObject::parse(block) else { return Some(block.to_vec()) };
     if parsed.is("type", "redactedThinking") {
@@ -171,7 +172,7 @@ fn without_signature(block: &[u8], stays: &mut dyn FnMut(&[u8]) -> bool) -> Opti
     Some(block.to_vec())
 }
 
-/// oh-my-pi: takes away turns that were aborted or ended in an error, with the results of their calls.
+/// oh-my-pi: removes turns that were aborted or ended in an error, with the results of their calls.
 fn drop_broken_turns(drafts: &mut Vec<ContextDraft<'_>>) {
     let is_noted = |at: usize| drafts.get(at + 1).is_some_and(|next| next.is_note);
     let broken: HashSet<usize> = (0..drafts.len()).filter(|at| drafts[*at].is_broken && !is_noted(*at)).collect();

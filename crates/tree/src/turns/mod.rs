@@ -1,12 +1,12 @@
-//! Turns as entries of a log, and entries as turns: the one place for it.
+//! Conversion of turns to log entries and back.
 //!
-//! A turn is written in the words of the format: what the person said is a `user` message, what the agent said an
-//! `assistant` message with its text, thinking and tool calls, and each result a `toolResult`. So other programs find a
-//! conversation that they understand. What they have no word for rides on the same entries in the field `grove`; how
-//! the turn ended is a `custom` entry of type [`TURN_END`].
+//! A turn is written in the format's own types: a `user` message, an `assistant` message with text, thinking and tool
+//! calls, and a `toolResult` for each result. So other programs can read the conversation. Data without a counterpart
+//! in the format are stored on the same entries in the field `grove`; the turn's outcome is a `custom` entry of type
+//! [`TURN_END`].
 //!
-//! Reading them gives the same turn again. Entries of other programs, which have no such field, become turns by their
-//! messages alone.
+//! Reading restores the same turn. Entries of other programs, which lack that field, become turns by their messages
+//! alone.
 
 mod read;
 mod span;
@@ -25,20 +25,20 @@ use serde::{Deserialize, Serialize};
 /// The `customType` of the entry that ends a turn.
 pub const TURN_END: &str = "grove.turnEnd";
 
-/// What rides on a message's entry.
+/// Grove's data on a message's entry.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct GroveFields {
     turn: TurnId,
-    /// On a user's message: all of it but its text.
+    /// On a user message: the message without its text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<Message>,
-    /// On an assistant's message: the parts that it stands for, without the texts that stand in the message itself.
+    /// On an assistant's message: its parts, without the texts that are in the message itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     parts: Vec<Part>,
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TurnEnd {
@@ -46,7 +46,7 @@ struct TurnEnd {
     outcome: Outcome,
     started_at: Timestamp,
     ended_at: Timestamp,
-    /// When it had ended by the host's clock; the other times may be a client's.
+    /// The end time by the host's clock; the other times may be a client's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seen_end: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! From entries to turns.
+//! Reads turns from entries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::index::{EntryNo, LogIndex, Owner};
 use crate::kind::EntryType;
 use crate::log::Log;
 
-/// The turns along the branch of a log's leaf, oldest first. A turn of Grove's own that has no end is not among them:
-/// its rest is in the journal.
+/// The turns along the branch of a log's leaf, oldest first. One of Grove's own turns without an end is left out: its
+/// rest is in the journal.
 pub fn turns(log: &Log) -> Vec<Arc<Turn>> {
     let index = log.index();
     let branch = index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn turns(log: &Log) -> Vec<Arc<Turn>> {
     turns_of(index, lines, own.map(|entry| log.line(entry)))
 }
 
-/// The turns that entries in a row of a branch are, given with their lines, and `own`, the lines of Grove's own entries
+/// The turns of consecutive entries of a branch, given with their lines. `own` are the lines of Grove's own entries
 /// that may concern them.
 pub(crate) fn turns_of<'a>(
     index: &LogIndex,
@@ -49,7 +49,7 @@ pub(crate) fn turns_of<'a>(
     turns
 }
 
-/// The turn that a message says it belongs to, as Grove writes it.
+/// The turn that a message written by Grove belongs to.
 pub(super) fn turn_id_in(line: &[u8]) -> Option<TurnId> {
     #[derive(Deserialize)]
     struct TurnIdLine {
@@ -82,7 +82,7 @@ pub(crate) fn begins_turn(line: &[u8]) -> bool {
     role(line).or_else(|_| role(&without_surrogates(line))).is_ok_and(|role| role == "user")
 }
 
-/// The turn that a line ends, if it is such a line, and when it began.
+/// The id and start time of the turn that a line ends, if it ends one.
 pub fn parse_turn_end(line: &[u8]) -> Option<(TurnId, Timestamp)> {
     end_in(line).map(|end| (end.turn, end.started_at))
 }
@@ -105,7 +105,7 @@ struct MessageLine {
     grove: Option<GroveFields>,
 }
 
-/// A message of the format, as far as it is understood.
+/// A message of the format, as far as it is known.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct MessageBody {
@@ -125,7 +125,7 @@ struct MessageBody {
     usage: Option<Value>,
 }
 
-/// Lines that are no Unicode, for a lone surrogate in them, are read with a replacement in its place.
+/// Reads a line. A lone surrogate is replaced.
 fn read_line(line: &[u8]) -> Option<MessageLine> {
     serde_json::from_slice(line).ok().or_else(|| serde_json::from_slice(&without_surrogates(line)).ok())
 }
@@ -158,10 +158,10 @@ fn without_surrogates(line: &[u8]) -> Vec<u8> {
     repaired
 }
 
-/// A turn in the making.
+/// A turn under construction.
 struct LoggedTurnBuilder {
     id: TurnId,
-    /// Grove's own, or another program's.
+    /// True for one of Grove's own turns, false for another program's.
     own: bool,
     message: Message,
     parts: Vec<Part>,
@@ -215,7 +215,7 @@ impl LoggedTurnBuilder {
         }
     }
 
-    /// The parts that a message stands for, with its texts put back into them.
+    /// Adds the parts of a message, with its texts restored.
     fn add_own(&mut self, parts: Vec<Part>, content: &Value) {
         let mut texts = content.as_array().into_iter().flatten().filter_map(|block| {
             let text = block.get("text").or_else(|| block.get("thinking"))?;
@@ -332,7 +332,7 @@ impl LoggedTurnBuilder {
     }
 }
 
-/// A message's text: it is a string, or blocks of which some have text.
+/// A message's text: a string, or the text blocks.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -344,7 +344,8 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// What another program says of its usage. Its cost is that of one message, and ours that of all so far: it stays there.
+/// The usage in another program's message. Its cost is left out: theirs is for one message, Grove's for the session so
+/// far.
 fn usage_of(usage: &Value) -> Option<Usage> {
     let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
     Some(Usage {

@@ -1,4 +1,4 @@
-//! Where a turn stands in its log.
+//! The position of a turn in its log.
 
 use grove_core::{SessionId, Timestamp, TurnId};
 use grove_fs::SessionFs;
@@ -11,20 +11,20 @@ use crate::kind::EntryType;
 use crate::role::Role;
 use crate::store::read_lines;
 
-/// How many messages are looked at at a time.
+/// The number of messages of one read.
 const STEP: usize = 256;
 
-/// The messages that a turn begins and ends with.
+/// The first and the last message of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnSpan {
     pub first: EntryNo,
     pub last: EntryNo,
 }
 
-/// Where a turn stands on the way to the leaf, if it does. On another branch there may be one of the same id.
+/// Finds a turn on the path to the leaf. Another branch may have one of the same id.
 ///
-/// The ids of entries follow from the session that wrote them. Where that is this one, or the one that it comes from,
-/// nothing is read; else the messages are looked at, newest first.
+/// Entry ids are derived from the session that wrote them. If that is this session, or the one that it was forked from,
+/// nothing is read; else the messages are searched, newest first.
 pub async fn locate_turn(
     fs: &dyn SessionFs,
     path: &str,
@@ -46,8 +46,8 @@ pub async fn locate_turn(
     Ok(None)
 }
 
-/// When a turn began by the host's clock, of which a message of the user is the first entry. The entry's own time may be
-/// by a client's. `None` where nobody knows.
+/// The start of a turn by the host's clock, given its user message. The entry's own time may be a client's. `None` if
+/// it is not known.
 pub async fn turn_started_at(
     fs: &dyn SessionFs,
     path: &str,
@@ -56,7 +56,7 @@ pub async fn turn_started_at(
 ) -> Result<Option<Timestamp>, LogError> {
     let line = read_lines(fs, path, index, &[first]).await?;
     let Some(turn) = line.first().and_then(|line| turn_id_in(line)) else { return Ok(None) };
-    // A turn is written in one piece, so its end is the next end of a turn.
+    // A turn is written as one block, so the next turn end is its own.
     let own = index.entries().skip(first.as_usize() + 1).filter(|entry| index.owner(*entry) == Owner::Grove);
     let own: Vec<EntryNo> = own.take(STEP).collect();
     for entry in own {
@@ -68,7 +68,7 @@ pub async fn turn_started_at(
     Ok(None)
 }
 
-/// The turns on the way to the leaf, newest first.
+/// The turns on the path to the leaf, newest first.
 fn spans(index: &LogIndex) -> Vec<TurnSpan> {
     let mut spans = Vec::new();
     let mut last = None;

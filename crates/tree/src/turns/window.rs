@@ -1,4 +1,4 @@
-//! The newest turns of a log, read without the rest of it.
+//! Reads the newest turns of a log without the rest of it.
 
 use std::sync::Arc;
 
@@ -11,46 +11,46 @@ use crate::index::{EntryNo, LogIndex, Owner};
 use crate::links::Ancestors;
 use crate::store::read_lines;
 
-/// How many entries are read at a time.
+/// The number of entries of one read.
 const STEP: usize = 256;
 
-/// How much is wanted.
+/// Limits on the turns to read.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnLimit {
     pub turns: usize,
-    /// Of their lines; the newest turn is given whatever it has.
+    /// Bytes of their lines; the newest turn is returned whatever its size.
     pub bytes: u64,
 }
 
-/// Turns in a row.
+/// Consecutive turns.
 #[derive(Clone, Debug)]
 pub struct LoggedTurns {
     /// Oldest first.
     pub turns: Vec<Arc<Turn>>,
-    /// Whether there are older ones.
+    /// True if there are older ones.
     pub older: bool,
 }
 
-/// Entries in a row of a branch, of which turns are wanted.
+/// Consecutive entries of a branch to read turns from.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryRange {
-    /// The last of them; without one there are none.
+    /// The last entry; `None` for an empty range.
     last: Option<EntryNo>,
-    /// What comes before them and is not among them.
+    /// The entry before the range.
     above: Option<EntryNo>,
-    /// The entry at which the branch of the leaf enters a cycle of parents. The stretch ends before it.
+    /// The entry at which the branch of the leaf enters a cycle of parents. The range ends before it.
     cycle: Option<EntryNo>,
-    /// The first entry that does not count, in the order of the file.
+    /// The first excluded entry in file order.
     end: usize,
 }
 
 impl EntryRange {
-    /// The way to an entry.
+    /// The range up to an entry.
     pub fn to(last: Option<EntryNo>) -> Self {
         Self { last, above: None, cycle: None, end: usize::MAX }
     }
 
-    /// What comes before an entry.
+    /// The range before an entry.
     pub fn before(index: &LogIndex, entry: EntryNo) -> Self {
         let is_cyclic = index.links.is_cyclic(entry);
         let cycle = index.leaf().filter(|_| is_cyclic).and_then(|leaf| index.links.first_cyclic(leaf));
@@ -67,22 +67,22 @@ impl EntryRange {
         way
     }
 
-    /// Only what comes behind an entry, where it is on the way.
+    /// Limits the range to entries after `floor`, if that is on the path.
     pub fn above(self, floor: Option<EntryNo>) -> Self {
         Self { above: floor, ..self }
     }
 }
 
-/// The entries of a stretch, newest first. A cycle of parents ends it after each of its entries came once.
+/// The entries of a range, newest first. A cycle of parents ends it after each of its entries came once.
 struct BackwardEntries<'a> {
     next: Option<EntryNo>,
-    /// Entries that are not among it any more.
+    /// Entries outside the range, at which it stops.
     stops: [Option<EntryNo>; 2],
     rest: Option<Ancestors<'a>>,
 }
 
 impl BackwardEntries<'_> {
-    /// The next entries, at most so many.
+    /// The next entries, at most `count`.
     fn take(&mut self, count: usize) -> Vec<EntryNo> {
         let mut taken = Vec::new();
         while let Some(entry) = self.next.filter(|_| taken.len() < count) {
@@ -94,7 +94,7 @@ impl BackwardEntries<'_> {
     }
 }
 
-/// The newest turns on the way to an entry, or none where there is none, as many as `limit` lets in.
+/// The newest turns on the path to an entry within `limit`; none without an entry.
 pub async fn newest_turns_at(
     fs: &dyn SessionFs,
     path: &str,
@@ -105,7 +105,7 @@ pub async fn newest_turns_at(
     newest_turns_in(fs, path, index, EntryRange::to(at), limit).await
 }
 
-/// The turns that come before `before`, or the last ones, as many as `limit` lets in.
+/// The turns before `before`, or the last ones, within `limit`.
 pub async fn newest(
     fs: &dyn SessionFs,
     path: &str,
@@ -117,7 +117,7 @@ pub async fn newest(
     newest_turns_in(fs, path, index, range, limit).await
 }
 
-/// The newest turns of a stretch, as many as `limit` lets in.
+/// The newest turns of a range, within `limit`.
 pub async fn newest_turns_in(
     fs: &dyn SessionFs,
     path: &str,
@@ -127,7 +127,7 @@ pub async fn newest_turns_in(
 ) -> Result<LoggedTurns, LogError> {
     let end = range.end;
     let mut way = range.backward(index);
-    // Newest first, so that going back appends.
+    // Newest first, so that reading backwards appends.
     let mut taken: Vec<ReadEntry> = Vec::new();
     let (mut turns, mut bytes) = (0, 0);
     while way.next.is_some() {
@@ -157,14 +157,14 @@ pub async fn newest_turns_in(
     Ok(LoggedTurns { turns: turns_of(index, entries, own.iter().map(Vec::as_slice)), older })
 }
 
-/// An entry that was read on the way back.
+/// An entry that was read backwards.
 struct ReadEntry {
     entry: EntryNo,
     line: Vec<u8>,
     begins_turn: bool,
 }
 
-/// How many of the entries, newest first, make whole turns within the limit.
+/// The number of entries, newest first, that make complete turns within the limit.
 fn within(taken: &[ReadEntry], limit: TurnLimit, all: bool) -> usize {
     let (mut turns, mut bytes, mut kept) = (0, 0, 0);
     for (number, taken) in taken.iter().enumerate() {

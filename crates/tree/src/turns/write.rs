@@ -1,4 +1,4 @@
-//! From turns to entries.
+//! Writes turns as entries.
 
 use std::collections::HashSet;
 
@@ -12,24 +12,24 @@ use crate::entries::{self, Stamp};
 use crate::settings::BranchSettings;
 use crate::time;
 
-/// Whose turn it is.
+/// The agent and model of a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnAttribution<'a> {
     pub session: &'a SessionId,
     pub provider: &'a ProviderId,
-    /// The model that the turn ran on, where it is known.
+    /// The model of the turn, if it is known.
     pub model: Option<&'a ModelId>,
-    /// What the chat had cost before the turn, where it is known.
+    /// The cost of the chat before the turn, if it is known.
     pub spent: Option<&'a Cost>,
-    /// When the turn had ended by the host's clock, where that is known.
+    /// The end time by the host's clock, if it is known.
     pub seen_end: Option<Timestamp>,
 }
 
-/// Lines to append to a log, and where the next ones hang.
+/// Lines to append to a log, and the new leaf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLines {
     pub bytes: Vec<u8>,
-    /// The entry that is the leaf afterwards.
+    /// The new leaf.
     pub leaf: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub fn header_line(session: &Session) -> Vec<u8> {
     }))
 }
 
-/// The line that names a session; an empty name takes its name away.
+/// The line that names a session; an empty name removes it.
 pub fn name_line(
     session: &SessionId,
     name: &str,
@@ -58,8 +58,7 @@ pub fn name_line(
     writer.finish()
 }
 
-/// The lines that say what the conversation goes on with, where its branch says something else. What is not known now
-/// changes nothing.
+/// The lines that record the current settings, if the branch has others. An unknown setting changes nothing.
 pub fn settings_lines(
     session: &SessionId,
     known: &BranchSettings,
@@ -85,8 +84,8 @@ pub fn settings_lines(
     writer.finish()
 }
 
-/// The lines of a finished turn. The ids of its entries follow from its own, so that a turn that is written twice, as
-/// after a crash, can be told; `is_taken` says which ids the log has.
+/// The lines of a finished turn. The ids of its entries are derived from its own, so that a turn that is written twice,
+/// as after a crash, is recognised; `is_taken` tells which ids the log has.
 pub fn turn_lines(
     turn: &Turn,
     origin: TurnAttribution<'_>,
@@ -97,8 +96,8 @@ pub fn turn_lines(
     writer.user(turn);
     let mut group = AssistantMessageParts::default();
     for part in &turn.parts {
-        // What follows a tool call follows its result, so the message ends with its calls. What nobody else reads ends
-        // nothing: others find the same messages with it and without it.
+        // A part after a tool call comes after its result, so the message ends with its calls. Parts that only Grove
+        // reads do not end a message: other programs find the same messages with and without them.
         let goes_on = matches!(part, Part::ToolCall(_) | Part::Plan(_) | Part::Notice(_));
         if !group.calls.is_empty() && !goes_on {
             writer.assistant(&std::mem::take(&mut group), turn, origin, MessageEnd::Message);
@@ -118,7 +117,7 @@ pub fn turn_lines(
     writer.finish()
 }
 
-/// Parts that make one assistant's message.
+/// The parts of one assistant's message.
 #[derive(Default)]
 struct AssistantMessageParts<'a> {
     content: Vec<Value>,
@@ -126,7 +125,7 @@ struct AssistantMessageParts<'a> {
     calls: Vec<&'a ToolCall>,
 }
 
-/// Whether the turn goes on behind a message.
+/// The position of a message in its turn: the last one, or not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MessageEnd {
     Message,
@@ -153,7 +152,7 @@ impl<'a> AssistantMessageParts<'a> {
                     &mut kept.status
                     && let Some(output) = &mut result.output
                 {
-                    // It stands in the result's own entry.
+                    // The output is in the result's own entry.
                     output.clear();
                 }
                 self.parts.push(Part::ToolCall(kept));
@@ -166,7 +165,7 @@ impl<'a> AssistantMessageParts<'a> {
     }
 }
 
-/// The format wants an object; an input that is none is put into one.
+/// The call's arguments. The format requires an object; another input is wrapped in one.
 fn arguments(input: Option<&str>) -> Value {
     match input.map(serde_json::from_str::<Value>) {
         Some(Ok(object @ Value::Object(_))) => object,
@@ -175,7 +174,7 @@ fn arguments(input: Option<&str>) -> Value {
     }
 }
 
-/// What a model would be told of a call's result, and whether it failed.
+/// A call's result as a model is told, and true if it failed.
 fn result_of(call: &ToolCall) -> (String, bool) {
     match &call.status {
         ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result) => {
@@ -197,9 +196,9 @@ fn result_of(call: &ToolCall) -> (String, bool) {
     }
 }
 
-/// What a turn cost in the format's currency, which is the dollar; nothing where it was paid in another.
+/// The cost of a turn in dollars, the format's currency; 0 if it was paid in another one.
 ///
-/// The format has a cost on each message, and whoever wants to know the whole adds them up; an agent tells the whole.
+/// The format has a cost on each message, and readers add them up; an agent reports the sum.
 fn dollars(cost: &Cost, spent: Option<&Cost>) -> Number {
     const DOLLAR: &str = "USD";
     if cost.currency != DOLLAR {
@@ -208,14 +207,14 @@ fn dollars(cost: &Cost, spent: Option<&Cost>) -> Number {
     let before = spent.filter(|spent| spent.currency == DOLLAR).and_then(|spent| spent.amount.as_f64());
     let more = cost.amount.as_f64().zip(before).map(|(after, before)| after - before);
     match more {
-        // Rounded, since the difference of two fractions has a tail of digits that nobody said.
+        // Rounded, since the difference of two fractions has spurious digits.
         Some(more) if more >= 0.0 => Number::from_f64((more * 1e9).round() / 1e9).unwrap_or_else(|| 0.into()),
-        // Less than before: an agent that was started anew counts anew.
+        // Less than before: a restarted agent counts from zero.
         Some(_) | None => cost.amount.clone(),
     }
 }
 
-/// What the ids of entries are cut from: whose they are, of what, and the how-manieth.
+/// The hash from which entry ids are cut: of the session, the subject and the count.
 pub(super) fn hash_of(session: &SessionId, what: &str, count: usize) -> String {
     hex::encode(Sha256::digest(format!("{session}\n{what}\n{count}")))
 }
@@ -274,7 +273,7 @@ impl<'a> TurnLineWriter<'a> {
             (MessageEnd::Turn, Outcome::Cancelled) => "aborted",
             (MessageEnd::Turn, Outcome::Error) => "error",
         };
-        // The turn's usage is told once, on the message that ends it.
+        // The turn's usage is written once, on its last message.
         let usage = turn.usage.clone().filter(|_| ends == MessageEnd::Turn).unwrap_or_default();
         let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
         let (read, written) = (usage.cache_read_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
@@ -314,14 +313,14 @@ impl<'a> TurnLineWriter<'a> {
         }
     }
 
-    /// An entry that becomes the leaf.
+    /// Adds an entry, which becomes the leaf.
     fn entry(&mut self, kind: &str, at: Timestamp, body: Value) {
         let id = self.next_id();
         self.line(kind, &id, at, body);
         self.leaf = Some(id);
     }
 
-    /// An entry that becomes the leaf, as one of the functions for entries makes it.
+    /// Adds an entry made by one of the functions for entries, which becomes the leaf.
     fn entry_with(&mut self, make: impl FnOnce(Stamp<'_>) -> Vec<u8>, at: Timestamp) {
         let id = self.next_id();
         self.bytes.extend(make(Stamp { id: &id, parent: self.leaf.as_deref(), at }));
@@ -329,7 +328,7 @@ impl<'a> TurnLineWriter<'a> {
         self.leaf = Some(id);
     }
 
-    /// An entry of Grove's own: it hangs off the leaf and never becomes it.
+    /// Adds an entry of Grove's own: a child of the leaf that never becomes the leaf.
     fn own(&mut self, custom_type: &str, at: Timestamp, data: &impl Serialize) {
         let id = self.next_id();
         self.line("custom", &id, at, json!({"customType": custom_type, "data": data}));
@@ -343,8 +342,8 @@ impl<'a> TurnLineWriter<'a> {
         self.bytes.extend(line(&entry));
     }
 
-    /// Eight digits of a hash, as the format's other writers have them, and more where those are taken. Where all of a hash
-    /// is taken, the next one is tried: an id is never used twice.
+    /// Eight digits of a hash, like the format's other writers, and more if those are taken. If all of a hash is taken,
+    /// the next one is tried: an id is never used twice.
     fn next_id(&mut self) -> String {
         loop {
             let hash = hash_of(self.session, &self.what, self.count);

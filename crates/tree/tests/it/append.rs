@@ -1,4 +1,4 @@
-//! An index that takes in line after line is the index of the whole log.
+//! An index that is extended line by line equals the index of the whole log.
 
 use grove_tree::AppendError;
 use proptest::prelude::*;

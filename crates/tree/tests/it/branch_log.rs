@@ -1,4 +1,4 @@
-//! New logs out of others.
+//! New logs from existing ones.
 
 use grove_core::Timestamp;
 use grove_tree::tree_edit::TreeEditError;
@@ -98,7 +98,7 @@ fn labels_leave_the_branch_and_are_rebuilt_behind_it_with_their_times() {
     let labels: Vec<_> =
         new.index().labels().map(|(entry, label)| (new.index().id(entry).into_owned(), label)).collect();
     assert_eq!(labels, [("a".to_owned(), "start"), ("b".to_owned(), "renamed")]);
-    // In the order in which the entries were first labelled, with the times of the labels that hold.
+    // In the order in which the entries were first labelled, with the times of the current labels.
     let first = line(&new, "e0000001");
     assert_eq!((&first["targetId"], &first["timestamp"]), (&json!("b"), &json!("2026-01-02T03:00:05.000Z")));
     let second = line(&new, "e0000002");
@@ -171,7 +171,7 @@ fn the_ends_of_turns_go_with_the_branch_and_leaf_marks_do_not() {
         own("m2", Some("b2"), "grove.leaf", json!({"leafId": "b2"})),
     ]));
     let new = branch_of(&log, "l");
-    // The first turn was left in its middle: its end tells how it ended all the same.
+    // The first turn was left in the middle: its end is recorded all the same.
     assert_eq!(ids(new.index()), ["u1", "a1", "e1", "u2", "b2", "e2", "e3", "e0000001"]);
     assert_eq!(branch(new.index()), ["u1", "a1", "u2", "b2", "e0000001"]);
     assert_eq!(line(&new, "e1")["parentId"], "a1");
@@ -222,7 +222,7 @@ fn a_fork_has_every_line_as_it_stands() {
     for (ending, torn) in [("", ""), ("", "{\"ty")] {
         let log = opened(text.trim_end_matches(ending).to_owned() + torn);
         let new = written(&log, &fork_log(log.index(), &HEADER));
-        // Its index is known without reading it, where nothing is wrong.
+        // Without damage, its index is known without reading it.
         let known = fork_index(log.index(), &HEADER).map(|index| format!("{index:?}"));
         let is_sound = log.index().damage().is_empty() && log.index().ending() == Ending::Whole;
         assert_eq!(known, (is_sound && !log.index().is_empty()).then(|| format!("{:?}", new.index())));

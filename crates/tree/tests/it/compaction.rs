@@ -1,4 +1,4 @@
-//! What is kept when a conversation grows too long, and what a summarizer is told.
+//! The kept part of a compaction, and the summarizer's prompt.
 
 use grove_core::Timestamp;
 use grove_tree::compaction::{CompactionPlan, SummaryKind, SummaryOptions, estimate, plan, summary_prompt};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{log_of, opened};
 
-/// A row of messages, each hanging from the one before, with the ids 0, 1, …
+/// A chain of messages, each a child of the one before, with the ids 0, 1, …
 fn talk(messages: &[Value]) -> Log {
     let lines: Vec<Value> = messages
         .iter()
@@ -172,7 +172,7 @@ fn a_story_is_bounded_and_keeps_the_newest() {
     assert!(transcript.len() < 2_200 && transcript.contains("[… 38000 bytes …]"), "{}", transcript.len());
 }
 
-/// A conversation whose older part was compacted, and the newer one that many messages long.
+/// A conversation with a compacted older part, and `newer` messages after it.
 fn compacted(summary: &str, newer: usize) -> Log {
     let message = |id: usize, parent: &str| {
         json!({
@@ -194,7 +194,7 @@ fn recalled(log: &Log, limit: usize) -> Option<String> {
 
 #[test]
 fn a_summary_that_a_conversation_begins_with_is_told_whatever_is_left_out() {
-    // Fewer messages than are read at first, and more.
+    // Fewer messages than the first read has, and more.
     for newer in [20, 1_000] {
         let log = compacted("the gist of it", newer);
         let (last, limit) = (format!("number {}.", newer - 1), 250);
@@ -302,7 +302,7 @@ proptest! {
             Compaction { summary: "s", first_kept: Some(&first), tokens_before: 0, details: None, origin: SummaryOrigin::Host };
         let line = tree_edit::compact(log.index(), &compaction, NewEntry { id: "c", at: Timestamp(0) }).unwrap().line.unwrap();
         let after = opened([log.bytes(), &line, b"\n"].concat());
-        // What was given before is summarized or given still: no call or result is lost on the way.
+        // Everything from before is summarized or kept: no call or result is lost.
         let before: Vec<_> = messages(&log, Rules::Grove);
         let after = messages(&after, Rules::Grove);
         prop_assert_eq!(&before[..plan.messages.len()], plan.messages.as_slice());

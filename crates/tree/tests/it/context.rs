@@ -1,4 +1,4 @@
-//! What a model is given, by each of the rules.
+//! A model's context, by each of the rules.
 
 use grove_tree::Rules;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn call(id: &str) -> Value {
     json!({"type": "toolCall", "id": id, "name": "bash", "arguments": {}})
 }
 
-/// A log in which each entry hangs from the one before.
+/// A log in which each entry is a child of the one before.
 fn chain(branch: &[Value]) -> String {
     let mut branch = branch.to_vec();
     for at in 1..branch.len() {
@@ -47,7 +47,7 @@ fn context(rules: Rules, branch: &[Value]) -> Value {
     serde_json::to_value(log.context(rules, log.index().leaf())).unwrap()
 }
 
-/// The messages in short: a role, and what makes it that one.
+/// The messages in short: a role and its distinguishing data.
 fn messages(rules: Rules, branch: &[Value]) -> Vec<String> {
     let context = context(rules, branch);
     let short = |message: &Value| {

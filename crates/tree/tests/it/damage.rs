@@ -1,4 +1,4 @@
-//! What is wrong in a log is told, and everything else is read.
+//! Damage in a log is reported, and everything else is read.
 
 use grove_tree::{Ending, LogError, MAX_DAMAGE, open, repair};
 use serde_json::json;
@@ -120,7 +120,7 @@ fn branches_end_where_they_would_meet_themselves() {
     assert_eq!(roots(log.index()), ["u"]);
 }
 
-/// Before titles were normalised, a look at a tree could write the same line again, below itself.
+/// Before titles were normalised, reading a tree could write the same line again, below itself.
 #[test]
 fn a_line_that_was_written_again_below_itself_costs_nothing_before_it() {
     let name = |id: &str, parent: &str| json!({"type": "session_info", "id": id, "parentId": parent, "name": "n"});
@@ -138,7 +138,7 @@ fn a_line_that_was_written_again_below_itself_costs_nothing_before_it() {
 
 #[test]
 fn many_lines_that_were_written_again_are_read_in_one_pass() {
-    // Each hangs from the same id, which comes again at the end: a look back for each of them would take minutes.
+    // Each has the same parent id, which comes again at the end: a search back for each of them would take minutes.
     let many = 60_000;
     let first = user("first", None, 1);
     let chain = (0..many).map(|number| user(&format!("e{number}"), Some("again"), 2));

@@ -1,6 +1,6 @@
-//! The golden pairs: files, and what the real programs make of them.
+//! The golden pairs: files, and the results of the real programs.
 //!
-//! The inputs are written by us, the results are what the programs gave for them (`tests/cases/README.md`).
+//! The inputs are ours, the results come from the programs (`tests/cases/README.md`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::support::ids_from;
 
-/// Where Grove deliberately reads a case otherwise than the golden result: case, program, the part of the result, why.
+/// Cases that Grove deliberately reads differently: case, program, the part of the result, the reason.
 const DIFFERENCES: &[(&str, &str, &str, &str)] = &[
     ("15-malformed-middle", "pi15", "order", SCALARS),
     ("15-malformed-middle", "pi15", "tree", SCALARS),
@@ -100,7 +100,7 @@ fn every_difference_is_of_a_case_that_exists() {
     }
 }
 
-/// A case's input.
+/// Checks a case's input.
 fn check_input(case: &str, program: &str, bytes: &[u8], golden: &Value) -> usize {
     let opened = open(bytes.to_vec(), &mut ids_from(1));
     if let Some(stages) = golden.get("stages") {
@@ -121,7 +121,7 @@ fn check_input(case: &str, program: &str, bytes: &[u8], golden: &Value) -> usize
     };
     assert!(!throws, "{case} {program} opens");
     let mut compared = compare(case, program, &log, &golden["afterOpen"], &|part| part.to_owned());
-    // pi writes what it migrated at once.
+    // pi writes a migrated file at once.
     if let (Some(_), Some(text)) = (log.migrated_from(), golden["fileAfterOpen"].as_str().filter(|_| program == "pi15"))
     {
         let same = String::from_utf8_lossy(log.bytes()) == text;
@@ -131,7 +131,7 @@ fn check_input(case: &str, program: &str, bytes: &[u8], golden: &Value) -> usize
     compared
 }
 
-/// The files that a case's program wrote.
+/// Checks the files that a case's program wrote.
 fn check_produced(case: &str, program: &str, folder: &Path, golden: &Value) -> usize {
     let mut compared = 0;
     for (name, dump) in golden["reopened"].as_object().into_iter().flatten() {
@@ -191,7 +191,7 @@ fn check_stages(case: &str, program: &str, log: &Log, stages: &Value) -> usize {
     compared
 }
 
-/// What a dump of the golden pairs holds, of a log.
+/// A dump of a log, in the form of the golden pairs.
 pub(crate) fn dump(log: &Log, program: &str) -> Value {
     let index = log.index();
     let id = |entry: EntryNo| index.id(entry).into_owned();
@@ -223,7 +223,7 @@ pub(crate) fn dump(log: &Log, program: &str) -> Value {
     })
 }
 
-/// The tree with children inside their parents, as dumps have it. Golden trees are small.
+/// The tree with children inside their parents, as in dumps. Golden trees are small.
 fn nested(index: &LogIndex) -> Value {
     fn node(index: &LogIndex, children: &Children, entry: EntryNo) -> Value {
         let inside: Vec<Value> = children.of(entry).iter().map(|child| node(index, children, *child)).collect();
@@ -245,7 +245,7 @@ fn without_types(tree: &Value) -> Value {
     tree
 }
 
-/// Brings a part of a golden dump to what is compared.
+/// Normalizes a part of a golden dump for the comparison.
 fn normalize(part: &str, value: &mut Value) {
     match part {
         "tree" => strip_nodes(value),
@@ -256,7 +256,7 @@ fn normalize(part: &str, value: &mut Value) {
     }
 }
 
-/// Dumps show the beginning of a very long text and how long it is.
+/// Shortens very long texts like dumps do: the beginning and the length.
 fn shorten(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > 100_000 => {
@@ -269,7 +269,7 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// Dumps do not say in which folder a program ran, and files do.
+/// Removes the folder in which a program ran: files have it, dumps do not.
 fn normalize_header(part: &str, value: &mut Value) {
     if let Some(parent) = value.get_mut("parentSession").filter(|_| part == "header") {
         let path = parent.as_str().unwrap();
@@ -277,7 +277,7 @@ fn normalize_header(part: &str, value: &mut Value) {
     }
 }
 
-/// A node's type and the time of its label are not what a tree is compared by.
+/// Removes a node's type and the time of its label, which are not compared.
 fn strip_nodes(value: &mut Value) {
     for node in value.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
         node.remove("type");
@@ -288,7 +288,7 @@ fn strip_nodes(value: &mut Value) {
     }
 }
 
-/// oh-my-pi has other names for model and rules, and settings that Grove does not show.
+/// Normalizes oh-my-pi's context: it has other names for models and rules, and settings that Grove does not show.
 fn normalize_context(value: &mut Value) {
     let Some(context) = value.as_object_mut() else { return };
     context.remove("configuredThinkingLevel");

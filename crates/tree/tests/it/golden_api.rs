@@ -1,7 +1,7 @@
-//! The golden pairs again: what the real programs do when they are asked to, done here.
+//! The golden pairs again: the operations of the real programs, done with Grove's functions.
 //!
-//! Not run, since they are about writing files in ways that Grove has not: 49 (bodies in files of their own), 50 and 51
-//! (two writers: Grove has one). Of 40 and 46 all is compared but when something comes to the disk.
+//! Not run, since they are about ways of writing files that Grove does not have: 49 (bodies in files of their own), 50
+//! and 51 (two writers: Grove has one). Of 40 and 46 everything is compared except the time of the write to disk.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,20 +29,20 @@ const CASES: [&str; 11] = [
     "47-in-memory",
 ];
 
-/// Cases in which a program is known to do what nobody should, so that only its sane rival is compared: case, program.
+/// Cases with a known bug of a program, so that only the other one is compared: case, program.
 const NOT_SANE: &[(&str, &str)] = &[
-    // oh-my-pi glues what it appends to the last line, and loses it.
+    // oh-my-pi appends to the incomplete last line, and loses the entry.
     ("14-torn-complete-json-no-newline", "omp"),
-    // oh-my-pi lets what hung from a label hang from nothing, so that all before it is lost.
+    // oh-my-pi makes children of a label roots, so that everything before is lost.
     ("44-branched-session", "omp"),
 ];
 
-/// What a session manager of those programs does, done with Grove's functions.
+/// The session manager of those programs, built on Grove's functions.
 struct Manager {
     log: Log,
     ids: Box<dyn FnMut() -> String>,
     marks: usize,
-    /// When the program made each entry.
+    /// The time of each of the program's entries.
     times: HashMap<String, Timestamp>,
     program: String,
 }
@@ -75,7 +75,7 @@ impl Manager {
         Ok(json!(id))
     }
 
-    /// Moves the leaf, or appends what was planned; where that fails no id is used.
+    /// Moves the leaf, or appends the planned line; a failure uses no id.
     fn plan(&mut self, make: impl FnOnce(&Log, NewEntry<'_>) -> Result<TreeEdit, String>) -> Result<Value, String> {
         let before = self.log.bytes().to_vec();
         let (id, at) = self.next();
@@ -102,7 +102,7 @@ impl Manager {
         if let Some(line) = plan.line {
             self.append(&line);
         }
-        assert_eq!(self.leaf(), plan.leaf, "the leaf is where it was put, also for whoever reads the log anew");
+        assert_eq!(self.leaf(), plan.leaf, "the leaf is where it was set, also after reading the log again");
         Ok(Value::Null)
     }
 
@@ -224,7 +224,7 @@ fn header_of(lines: &[Value]) -> Option<&Value> {
     lines.iter().find(|line| line["type"] == "session")
 }
 
-/// A log that can be appended to, as the host makes it out of what it finds.
+/// A log that can be appended to, made like the host does from an existing file.
 fn mended(bytes: Vec<u8>, header: Option<&Value>) -> Log {
     let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
     let mut bytes = match log.index().ending() {

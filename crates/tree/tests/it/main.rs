@@ -1,4 +1,4 @@
-//! Tests of the log's readers. Each is named after the rule that it guards.
+//! Tests of the log's readers. Each is named after its rule.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 

@@ -1,4 +1,4 @@
-//! Versions 1 and 2 become version 3.
+//! Versions 1 and 2 are migrated to version 3.
 
 use grove_tree::{LogError, open};
 use serde_json::{Value, json};

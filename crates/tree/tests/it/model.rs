@@ -1,4 +1,4 @@
-//! Random trees against a model that is as simple as can be, and trees of a million levels.
+//! Random trees against the simplest model, and trees of a million levels.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::{branch, damage, ids_from, leaf, log_of, opened, own};
 
-/// Something that happens to a tree. Numbers choose among the entries that are there.
+/// An operation on a tree. Numbers choose among the existing entries.
 #[derive(Clone, Debug)]
 enum Step {
     Say,
@@ -37,10 +37,10 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A tree as simple as can be.
+/// The simplest model of a tree.
 #[derive(Clone, Debug, Default)]
 struct Tree {
-    /// In the order of the file: id and parent.
+    /// In file order: id and parent.
     entries: Vec<(String, Option<String>)>,
     kinds: HashMap<String, &'static str>,
     anchors: HashMap<String, String>,
@@ -87,7 +87,7 @@ impl Tree {
         }
     }
 
-    /// The entries that a context comes from.
+    /// The source entries of a context.
     fn context(&self) -> Vec<String> {
         let path = self.branch(self.leaf.as_deref());
         let speaks = |id: &String| matches!(self.kinds[id], "message" | "branch_summary");
@@ -102,7 +102,7 @@ impl Tree {
     }
 }
 
-/// Both of them.
+/// The model and the real log.
 struct Pair {
     tree: Tree,
     index: grove_tree::LogIndex,
@@ -215,7 +215,7 @@ impl Pair {
         }
     }
 
-    /// What going somewhere leaves behind, by the model.
+    /// The abandoned entries of a move, by the model.
     fn left(&self, target: &str) -> Option<Vec<String>> {
         if self.tree.leaf.as_deref() == Some(target) {
             return None;
@@ -223,7 +223,8 @@ impl Pair {
         let to = self.tree.branch(Some(target));
         let way = self.tree.branch(self.tree.leaf.as_deref());
         let left: Vec<String> = way.iter().filter(|id| !to.contains(id)).cloned().collect();
-        // Labels hold everywhere: who leaves nothing else stays, but for messages, which are taken back.
+        // Labels hold everywhere: a move that leaves only labels is none, except to messages, which are returned for
+        // editing.
         let is_label = |id: &String| self.tree.kinds[id] == "label";
         let stays = way.iter().any(|id| id == target) && self.tree.kinds[target] != "message";
         (!(stays && left.iter().all(is_label))).then_some(left)
@@ -306,7 +307,7 @@ proptest! {
         }
         check(&pair)?;
 
-        // Cut anywhere it opens still, with the entries whose lines are whole.
+        // Cut anywhere, it still opens, with the entries whose lines are complete.
         let cut = cut.index(pair.bytes.len() + 1);
         let log = open(pair.bytes[..cut].to_vec(), &mut || unreachable!()).unwrap();
         let ends = pair.index.entries().map(|entry| pair.index.offset(entry) as usize + pair.index.length(entry));

@@ -1,4 +1,4 @@
-//! Going elsewhere in a tree.
+//! Navigation in a tree.
 
 use grove_core::{Attachment, AttachmentKind, Message};
 use grove_tree::Log;
@@ -58,7 +58,7 @@ fn what_is_left_is_what_the_old_branch_has_behind_the_common_ancestor() {
     let log = forked(&[]);
     assert_eq!(left(&log, Some("d")), (Some("b".into()), ids(&["e", "f"])));
     assert_eq!(left(&log, Some("b")), (Some("b".into()), ids(&["e", "f"])));
-    // Whoever goes back to what they said leaves it neither here nor there.
+    // A user message that is the target itself is not abandoned.
     assert_eq!(left(&log, Some("e")), (Some("e".into()), ids(&["f"])));
     assert_eq!(left(&log, Some("z")), (None, ids(&["a", "b", "e", "f"])));
     assert_eq!(left(&log, None), (None, ids(&["a", "b", "e", "f"])));

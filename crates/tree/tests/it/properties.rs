@@ -1,4 +1,4 @@
-//! The log law, for reading: a log cut at any byte opens, and gives exactly the entries whose lines are whole.
+//! The log law, for reading: a log cut at any byte opens, and has exactly the entries whose lines are complete.
 
 use grove_tree::{Indexer, open};
 use proptest::collection::vec;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::samples;
 use crate::support::{HEADER, branch, damage, ids, leaf, opened, own, user};
 
-/// What an index says, without its places.
+/// The contents of an index, without positions.
 fn said(index: &grove_tree::LogIndex) -> (Vec<String>, Option<String>, Vec<String>, Vec<String>) {
     (ids(index), leaf(index), branch(index), damage(index))
 }
@@ -50,7 +50,7 @@ fn a_log_can_be_fed_in_chunks_of_any_size() {
     }
 }
 
-/// A line of a log that may be anything.
+/// Any line of a log, valid or not.
 fn any_line() -> impl Strategy<Value = String> {
     let id = || (0u8..8).prop_map(|id| id.to_string());
     let parent = || proptest::option::of(prop_oneof![5 => id(), 1 => (0u8..8).prop_map(|id| format!("m{id}"))]);
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(damage(mended.index()), Vec::<String>::new());
         prop_assert_eq!(leaf(mended.index()), leaf(index));
 
-        // In any two chunks it is the same log.
+        // Any two chunks give the same log.
         let cut = cut.index(text.len());
         let mut indexer = Indexer::new();
         indexer.feed(&text.as_bytes()[..cut]);

@@ -32,8 +32,8 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// One of everything, in a row:
-/// user, silent assistant, result, failed silent assistant, assistant, then bookkeeping, then the leaf.
+/// One entry of each kind, in a chain: user, silent assistant, result, failed silent assistant, assistant, then
+/// bookkeeping, then the leaf.
 fn one_of_each() -> Log {
     opened(log_of(&[
         user("u", None, 1),
@@ -251,7 +251,7 @@ fn the_position_is_the_nearest_row_above_a_leaf_that_the_filter_leaves_out() {
     );
 }
 
-/// All rows, a page at a time. Between pages something happens.
+/// All rows, a page at a time, with entries appended between pages.
 fn paged(mut bytes: String, filter: RowFilter, limit: usize, between: &[Value]) -> Vec<String> {
     let mut between = between.iter();
     let mut preview = Vec::new();
@@ -316,7 +316,7 @@ fn a_cursor_that_is_none_is_refused() {
     for text in ["", "1", "1.2", "x.1.1", "1.2.3.4", "-1..0", "99999999999..0", "1. .0"] {
         assert!(matches!(text.parse::<Cursor>(), Err(RowsError::UnknownCursor)), "{text}");
     }
-    // Beyond the log, an entry of Grove's own, a leaf that was not there yet.
+    // Beyond the log, an entry of Grove's own, a leaf that did not exist yet.
     for text in ["18..0", "17..17", "17..11", "17.11.0", "3.4.1", "0..0"] {
         let after = Some(text.parse().unwrap());
         let request = RowsRequest { filter: RowFilter::All, search: "", leaf: None, after, limit: 1 };

@@ -15,7 +15,7 @@ pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
     paths.iter().map(|path| (name(path), std::fs::read(path).unwrap())).collect()
 }
 
-/// Those with nothing wrong in them that need no migration.
+/// The undamaged ones that need no migration.
 pub(crate) fn sound_version_3() -> Vec<(String, Vec<u8>)> {
     let mut samples = all();
     samples.retain(|(name, _)| name.contains("v3"));

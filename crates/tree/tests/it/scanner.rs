@@ -1,4 +1,4 @@
-//! The scanner accepts what serde_json accepts, and shows the same fields.
+//! The scanner accepts the same lines as serde_json, and reports the same fields.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What a line is: its shape, and the last value of each field.
+/// A line's shape, and the last value of each field.
 type Seen = Option<(Shape, BTreeMap<Vec<u8>, Vec<u8>>)>;
 
 fn scanned(line: &[u8]) -> Seen {
@@ -37,7 +37,7 @@ fn parsed(line: &[u8]) -> Seen {
                     f.write_str("an object")
                 }
                 fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-                    // Names are read raw: what they say is compared, and a lone surrogate is none to a string.
+                    // Names are read raw and compared decoded: a lone surrogate is not valid in a string.
                     while let Some((name, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
                         let name = text_of(name.get().as_bytes()).unwrap().into_owned();
                         self.0.insert(name, value.get().as_bytes().to_vec());
@@ -55,7 +55,7 @@ fn parsed(line: &[u8]) -> Seen {
 }
 
 fn same(line: &[u8]) -> Result<(), TestCaseError> {
-    // The scanner leaves it to its caller whether bytes are text.
+    // The scanner leaves the check for UTF-8 to its caller.
     if std::str::from_utf8(line).is_ok() {
         prop_assert_eq!(scanned(line), parsed(line), "{}", String::from_utf8_lossy(line));
     }

@@ -1,4 +1,4 @@
-//! The side index is trusted only where it is sound and of the log at hand.
+//! The side index is trusted only if it is valid and belongs to the log at hand.
 
 use grove_tree::side_index::{self, PROBE, SideIndex, SideIndexError};
 use grove_tree::{Children, Indexer, LogIndex};
@@ -6,7 +6,7 @@ use grove_tree::{Children, Indexer, LogIndex};
 use crate::samples;
 use crate::support::{branch, damage, ids, leaf, log_of, opened, user};
 
-/// Everything that an index says.
+/// The complete contents of an index.
 pub(crate) fn told(index: &LogIndex) -> String {
     let entries: Vec<_> = index
         .entries()

@@ -67,7 +67,7 @@ async fn with_a_side_index_only_what_was_appended_is_read() {
     assert_eq!(third.origin, IndexOrigin::SideIndex { read: more.len() as u64 });
     assert_eq!(branch(&third.index).len(), 501);
 
-    // A log that was replaced or cut, and a side index that is nonsense, are read from the log.
+    // With a replaced or cut log, or an invalid side index, the log is read.
     store.write_file(LOG, long(499).as_bytes()).await.unwrap();
     let cut = open_log_with_side_index(&store, LOG, SIDE, &mut no_ids).await.unwrap();
     assert_eq!((cut.origin, cut.index.len()), (IndexOrigin::Log, 499));

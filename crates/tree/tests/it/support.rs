@@ -1,4 +1,4 @@
-//! Writing small logs, and saying what was read of them.
+//! Helpers that write small logs and describe the result of reading them.
 
 use grove_tree::{Children, Log, LogIndex, open};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ pub(crate) fn children(index: &LogIndex, id: &str) -> Vec<String> {
     children.of(index.find(id).unwrap()).iter().map(|entry| index.id(*entry).into_owned()).collect()
 }
 
-/// What is wrong, as `line kind`.
+/// The damage, as `line kind`.
 pub(crate) fn damage(index: &LogIndex) -> Vec<String> {
     index.damage().iter().map(|damage| format!("{} {}", damage.line, json!(damage.kind).as_str().unwrap())).collect()
 }

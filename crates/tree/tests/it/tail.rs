@@ -1,4 +1,4 @@
-//! The newest messages of a context, and how little is read for them.
+//! The newest messages of a context, and the small part of a log that is read for them.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,7 +17,7 @@ struct Counting<'a>(&'a Log, Cell<usize>);
 impl LogSource for Counting<'_> {
     fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, grove_fs::FsError> {
         self.1.set(self.1.get() + length);
-        // As a file does it: what was read is the reader's own.
+        // Like a file: the read bytes belong to the reader.
         self.0.read(offset, length).map(|bytes| Cow::Owned(bytes.into_owned()))
     }
 }
@@ -64,7 +64,7 @@ fn the_newest_messages_are_read_without_the_rest() {
     for rules in ALL {
         let source = Counting(&log, Cell::new(0));
         let tail = Context::tail(log.index(), &source, rules, log.index().leaf(), 200).unwrap();
-        // One less where the first would be a tool's result.
+        // One less if the first would be a tool's result.
         assert!(tail.messages.len() == 200 || rules == Rules::Grove && tail.messages.len() == 199, "{rules:?}");
         assert!(source.1.get() < 200_000, "{rules:?} reads {} of {} bytes", source.1.get(), log.bytes().len());
         let whole = shown(&log.context(rules, log.index().leaf()));
@@ -128,7 +128,7 @@ fn any_entry() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// The same entries, with ids of calls as agents give them: each once. A result is that of the newest call of its name.
+/// The same entries, with unique call ids like agents give them. A result belongs to the newest call of its name.
 fn with_own_ids(entries: Vec<Value>) -> Vec<Value> {
     let mut newest: HashMap<String, String> = HashMap::new();
     let mut named = entries;

@@ -18,7 +18,7 @@ fn start() -> Log {
     opened(log_of(&[user("a", None, 1), user("b", Some("a"), 2), user("c", Some("b"), 3)]))
 }
 
-/// A log with a line more.
+/// The log with a further line.
 fn with(log: &Log, line: &[u8]) -> Log {
     let mut index = log.index().clone();
     index.append(line).unwrap();
@@ -53,7 +53,7 @@ fn a_program_that_takes_the_last_line_for_the_leaf_lands_on_the_same_branch() {
     let moved = done(&start(), &tree_edit::branch(start().index(), "a", new("m")).unwrap());
     let last = moved.index().entries().next_back().unwrap();
     assert_eq!(moved.index().parent_id(last).unwrap(), "a");
-    // And what it appends there is where it should be.
+    // The entry that it appends there is in the right place.
     let next = with(&moved, user("d", Some("m"), 4).to_string().as_bytes());
     assert_eq!(branch(next.index()), ["a", "d"]);
 }
@@ -124,7 +124,7 @@ fn a_summary_before_the_first_entry_says_root() {
 
 #[test]
 fn a_summary_of_another_program_is_read_as_it_is() {
-    // pi 1.5 writes what was left into fromId.
+    // pi 1.5 writes the abandoned leaf into fromId.
     let summary = json!({
         "type": "branch_summary", "id": "s", "parentId": "a", "timestamp": "2026-01-02T03:04:05.000Z", "fromId": "c",
         "summary": "tried",

@@ -1,4 +1,4 @@
-//! Turns become entries and turns again: nothing of them is lost on the way, whatever happened in them.
+//! Turns become entries and turns again without loss, whatever happened in them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::random::{self, Dice};
 
-/// A session's log with these turns in it.
+/// A session's log with these turns.
 fn log_of(session: &Session, turns: &[Arc<Turn>]) -> Log {
     let mut bytes = header_line(session);
     let (mut leaf, mut spent) = (None, None);
@@ -31,7 +31,7 @@ fn log_of(session: &Session, turns: &[Arc<Turn>]) -> Log {
     open(bytes, &mut || unreachable!()).unwrap()
 }
 
-/// A session in which random things happened.
+/// A session after random commands.
 fn lived(steps: &[u64]) -> Session {
     let agent = random::agent();
     let mut session = Session::new(&random::new_session(), Timestamp(1_000));
@@ -84,7 +84,7 @@ proptest! {
             let start = finished.len().saturating_sub(limit.turns).max(before + 1);
             assert_eq!(window.turns, finished[start..], "nothing but what comes behind it");
             assert_eq!(window.older, start > before + 1);
-            // A log that comes from a fork of a fork has entries that were named by neither.
+            // The log of a fork of a fork has entries that were named by neither.
             let other = String::from_utf8(log.bytes().to_vec()).unwrap().replacen(session.id.as_str(), "another", 1);
             fs.write_file("other", other.as_bytes()).await.unwrap();
             let other = open(other.into_bytes(), &mut || unreachable!()).unwrap();
@@ -94,7 +94,7 @@ proptest! {
         });
     }
 
-    /// The log's part of the log law, for what Grove writes.
+    /// The log's part of the log law, for Grove's own lines.
     #[test]
     fn a_log_cut_anywhere_gives_the_turns_whose_end_is_in_it(steps in vec(any::<u64>(), 50..200), cuts in vec(any::<prop::sample::Index>(), 20)) {
         let session = lived(&steps);
@@ -121,7 +121,7 @@ fn plan(status: PlanStatus) -> Vec<PlanEntry> {
     vec![PlanEntry { content: "Look it up".into(), priority: PlanPriority::High, status }]
 }
 
-/// What a call may give beside text.
+/// Attachments of a call beside text.
 fn attached() -> Vec<ToolAttachment> {
     let body = |id: &str| ContentRef { id: id.into(), size: 9, mime_type: Some("text/plain".into()) };
     let (before, after) = (Some(body("before")), Some(body("after")));
@@ -131,7 +131,7 @@ fn attached() -> Vec<ToolAttachment> {
     ]
 }
 
-/// A turn with everything in it that the format has no word for.
+/// A turn with everything that the format has no counterpart for.
 fn eventful_turn() -> Turn {
     let extra = |value: &str| Some(Extra::from_iter([("note".to_owned(), value.into())]));
     let option = |allows| PermissionOption { id: "always".into(), label: "Always".into(), allows, lasting: true };
@@ -251,7 +251,7 @@ fn a_model_is_told_what_came_of_every_call() {
     assert_eq!(told, ["b", "b", "The user skipped this.", interrupted, interrupted]);
 }
 
-/// The messages of a log as other programs read them: without what is Grove's.
+/// The messages of a log as other programs read them: without Grove's data.
 fn messages(log: &Log) -> Vec<serde_json::Value> {
     let lines = String::from_utf8(log.bytes().to_vec()).unwrap();
     let values = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -282,7 +282,7 @@ fn plans_and_notices_change_nothing_of_what_a_model_would_be_told() {
     }
 }
 
-/// The usage on the message that ends each of these turns.
+/// The usage on the last message of each of these turns.
 fn usages(turns: impl IntoIterator<Item = Option<Usage>>) -> Vec<serde_json::Value> {
     let text = Part::Text(TextPart { id: "a".into(), content: "b".into(), delivery: Delivery::Whole });
     let turn = |(number, usage)| {
@@ -313,7 +313,7 @@ fn what_the_messages_cost_adds_up_to_what_the_chat_cost_in_dollars() {
     let euros = Cost { currency: "EUR".into(), ..dollars(5.0) };
     let told = vec![Some(dollars(0.1)), None, Some(dollars(0.3)), Some(dollars(0.3)), Some(dollars(0.7))];
     assert_eq!(totals(told), [0.1, 0.0, 0.2, 0.0, 0.4]);
-    assert_eq!(totals(vec![Some(dollars(0.5)), Some(dollars(0.2))]), [0.5, 0.2], "an agent that counts anew");
+    assert_eq!(totals(vec![Some(dollars(0.5)), Some(dollars(0.2))]), [0.5, 0.2], "an agent that counts from zero again");
     assert_eq!(totals(vec![Some(euros.clone()), Some(dollars(0.2))]), [0.0, 0.2]);
     assert_eq!(totals(vec![Some(dollars(0.5)), Some(euros)]), [0.5, 0.0]);
 }
@@ -353,7 +353,7 @@ fn no_id_is_ever_used_twice_however_many_are_taken() {
     }
 }
 
-/// The texts of all turns of a log, read a page at a time as a client does.
+/// The texts of all turns of a log, read page by page like a client.
 fn texts_in_pages(file: &str, limit: usize) -> Vec<String> {
     let log = open(file.as_bytes().to_vec(), &mut || unreachable!()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -387,7 +387,7 @@ fn turns_in_a_cycle_of_parents_are_read_once_each() {
         (vec![label("x", "y"), label("y", "x")], &[]),
         (vec![user("x", "y"), label("y", "x")], &["x"]),
         (vec![user("x", "z"), user("y", "x"), user("z", "y")], &["x", "y", "z"]),
-        // The way to the leaf enters the cycle at y.
+        // The path to the leaf enters the cycle at y.
         (
             vec![user("x", "z"), user("y", "x"), user("z", "y"), user("l", "y"), user("m", "l")],
             &["z", "x", "y", "l", "m"],
