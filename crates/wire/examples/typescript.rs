@@ -1,7 +1,7 @@
 //! Prints the types of the Agent Host Protocol as TypeScript declarations.
 //!
-//! They are made of the same schema that the host's frames are checked against, so a page that is written with them
-//! knows exactly what a host sends.
+//! They are generated from the schema that the host's frames are checked against, so that a page's types match the
+//! frames exactly.
 #![allow(clippy::expect_used, reason = "a printer that cannot print may stop")]
 
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 fn main() -> std::io::Result<()> {
     let mut document = schema::open();
-    // In the order of their names, whichever map serde_json was built with.
+    // Sorted by name, whichever map serde_json was built with.
     document.sort_all_objects();
     std::io::stdout().write_all(declarations(&document).as_bytes())
 }
@@ -25,7 +25,7 @@ fn declarations(document: &Value) -> String {
         text.push('\n');
         comment(schema, "", &mut text);
         match schema.get("properties").and_then(Value::as_object) {
-            // What is a plain object is an interface, which editors show better than an alias.
+            // A plain object becomes an interface, which editors show better than an alias.
             Some(_) => writeln!(text, "export interface {name} {}", object(schema, "")),
             None => writeln!(text, "export type {name} ={};", alias(schema)),
         }
@@ -50,7 +50,7 @@ fn comment(schema: &Value, indent: &str, text: &mut String) {
     }
 }
 
-/// What stands right of the `=`: a union has a line for each member.
+/// The right side of the `=`: a union has a line for each member.
 fn alias(schema: &Value) -> String {
     match members(schema) {
         Some(members) => members.iter().fold(String::new(), |text, member| text + "\n  | " + &one(member, "  ")),
@@ -62,12 +62,12 @@ fn members(schema: &Value) -> Option<&Vec<Value>> {
     schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array)
 }
 
-/// A type on its own.
+/// A type inside another.
 fn one(schema: &Value, indent: &str) -> String {
     let Value::Object(keys) = schema else { return "unknown".into() };
     let reference = keys.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix("#/$defs/"));
     if let Some(name) = reference {
-        // A tag stands beside the reference to what it is the tag of.
+        // A tag is beside the reference that it belongs to.
         return if keys.contains_key("properties") { format!("({} & {name})", tag(keys)) } else { name.into() };
     }
     if let Some(value) = keys.get("const") {
@@ -102,7 +102,7 @@ fn simple(kind: &Value, keys: &Map<String, Value>, indent: &str) -> String {
         "object" if keys.contains_key("properties") => object(&Value::Object(keys.clone()), indent),
         "object" => match keys.get("additionalProperties") {
             Some(values) => format!("Record<string, {}>", one(values, indent)),
-            // An object that has nothing in it, and is extended only by a tag.
+            // An empty object, extended only by a tag.
             None => "Record<never, never>".into(),
         },
         _ => "unknown".into(),
@@ -115,7 +115,7 @@ fn tag(keys: &Map<String, Value>) -> String {
     format!("{{ {} }}", tags.join("; "))
 }
 
-/// The body of an object, what it must have before what it may have.
+/// The body of an object, required members before optional ones.
 fn object(schema: &Value, indent: &str) -> String {
     let inner = format!("{indent}  ");
     let required = schema.get("required").and_then(Value::as_array);
@@ -133,7 +133,7 @@ fn object(schema: &Value, indent: &str) -> String {
     text + indent + "}"
 }
 
-/// A name as a key: quoted where it is not a plain word.
+/// A name as a key: quoted if it is not a plain word.
 fn key(name: &str) -> String {
     let plain = name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
     if plain { name.into() } else { format!("{name:?}") }

@@ -1,4 +1,4 @@
-//! Paths as `file:` URIs and back, of whatever system: sessions of other machines are shown, too.
+//! Paths as `file:` URIs and back, of any system: sessions of other machines are shown, too.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 

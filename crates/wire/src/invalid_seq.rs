@@ -1,6 +1,6 @@
-//! Actions whose `clientSeq` is not a number that a host can count with, in both dialects.
+//! Actions with an invalid `clientSeq`, in both dialects.
 //!
-//! They are refused under the number that they came with, so that the client can find its own action again.
+//! They are refused with the number that they came with, so that the client recognises its action.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -12,7 +12,7 @@ use crate::jsonrpc;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvalidSeqAction {
-    /// The channel that the action is for; version 1 has none.
+    /// The channel of the action; version 1 has none.
     #[serde(default)]
     channel: Option<String>,
     client_seq: Number,
@@ -38,14 +38,14 @@ struct RejectedOrigin<'a> {
 }
 
 impl InvalidSeqAction {
-    /// Reads the params of a `dispatchAction` that could not be read otherwise. `None` where its number is not the reason,
-    /// or is no number at all: then nothing can be given back that a client would recognize.
+    /// Reads the params of a `dispatchAction` that could not be read otherwise. `None` if its number is not the reason,
+    /// or is not a number at all: then the client would not recognise a refusal.
     pub fn read(params: &RawValue) -> Option<Self> {
         let action: Self = serde_json::from_str(params.get()).ok()?;
         (!action.client_seq.is_u64()).then_some(action)
     }
 
-    /// Whether the params of a `dispatchAction` hold an action, and a `clientSeq` that is no number at all.
+    /// True if the params of a `dispatchAction` have an action, and a `clientSeq` that is not a number.
     pub fn has_no_seq(params: &RawValue) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -58,7 +58,7 @@ impl InvalidSeqAction {
         params.is_ok_and(|params| params.action.is_some() && !params.client_seq.is_number())
     }
 
-    /// The frame that refuses it, for its sender alone.
+    /// The refusal's frame, for its sender alone.
     pub fn refusal(&self, client_id: &str, server_seq: u64) -> Option<String> {
         jsonrpc::notification("action", &self.envelope(client_id, server_seq)).ok()
     }

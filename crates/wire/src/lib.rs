@@ -1,20 +1,20 @@
-//! What travels: JSON-RPC 2.0, and the dialects that Grove speaks over it.
+//! The wire formats: JSON-RPC 2.0, and Grove's dialects over it.
 //!
-//! # What this crate owns
+//! # Contents
 //!
-//! - [`jsonrpc`]: frames in and out, ids kept as they came, limits on depth, the table of calls that await an answer.
-//!   It is symmetric: either side may call.
-//! - [`registry`]: which protocol versions there are, which version introduced what, and what a version can do.
-//! - [`v1`]: the first dialect (integer version 1): its types, its reducers, and its projection of `grove-core`.
-//!   One folder per version: raising the minimum means deleting a folder and its line in the registry.
-//! - [`ahp`]: the dialect that others speak, the Agent Host Protocol 1.0 and 0.9: its types and its versions.
-//! - [`copilot`]: what the GitHub Copilot SDK speaks with a host: its frames, methods and events, and a session as a
-//!   list of such events.
+//! - [`jsonrpc`]: frames in and out, ids kept as they came, limits on depth, the table of open calls. It is symmetric:
+//!   either side may call.
+//! - [`registry`]: the protocol versions, the version that introduced each name, and the capabilities of a version.
+//! - [`v1`]: the first dialect (integer version 1): its types, its reducers, and its projection of `grove-core`. One
+//!   folder per version: raising the minimum means deleting a folder and its line in the registry.
+//! - [`ahp`]: the common dialect, the Agent Host Protocol 1.0 and 0.9: its types and its versions.
+//! - [`copilot`]: the GitHub Copilot SDK's dialect: its frames, methods and events, and a session as a list of such
+//!   events.
 //!
-//! # What it never does
+//! # Limits
 //!
-//! It opens no socket, holds no session's state and decides nothing about it: text goes in and data comes out, data
-//! goes in and text comes out. No other crate knows the shapes of a dialect.
+//! This crate opens no socket, holds no session's state and decides nothing about it: it converts text to data and data
+//! to text. No other crate knows the types of a dialect.
 //!
 //! # Example
 //!

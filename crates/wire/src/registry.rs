@@ -1,13 +1,12 @@
-//! Which versions of the protocol there are, which of them introduced what, and what each can do.
+//! The versions of the protocol, the version that introduced each name, and the capabilities of each version.
 //!
-//! The maps are exhaustive matches: a new action or notification does not compile until somebody has said which
-//! version introduced it.
+//! The maps are exhaustive matches: a new action or notification does not compile until its version is set.
 
 use crate::v1::{self, ActionType, NotificationType};
 
-/// The version that new code speaks.
+/// The newest version.
 pub const PROTOCOL_VERSION: u32 = v1::VERSION;
-/// The oldest version that is still served.
+/// The oldest supported version.
 pub const MIN_PROTOCOL_VERSION: u32 = v1::VERSION;
 
 /// The version that introduced an action.
@@ -40,13 +39,13 @@ pub const fn notification_introduced_in(notification: NotificationType) -> u32 {
     }
 }
 
-/// What a version can do. A client derives it from the host's version and asks before it sends.
+/// The capabilities of a version. A client derives them from the host's version and checks them before it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionCapabilities {
     pub sessions: bool,
     pub tools: bool,
     pub permissions: bool,
-    /// Reasoning as a feature of its own, from version 2 on.
+    /// Reasoning as a separate feature, from version 2 on.
     pub reasoning: bool,
 }
 
@@ -56,8 +55,8 @@ impl VersionCapabilities {
     }
 }
 
-/// A window of versions with its maps. There is one of these in production, [`Registry::RELEASED`]; tests make others
-/// to see what a host does whose newest version is not the only one.
+/// A range of versions with its maps. Production has one, [`Registry::RELEASED`]; tests make others with several
+/// versions.
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
     pub current: u32,
@@ -66,7 +65,7 @@ pub struct Registry {
     pub notification_introduced_in: fn(NotificationType) -> u32,
 }
 
-/// A client's version is below the oldest that is served.
+/// The client's version is older than the oldest supported one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "protocol version {offered} is not supported any more; the oldest is {minimum}, the newest {current}: update the client"
@@ -85,7 +84,7 @@ impl Registry {
         notification_introduced_in,
     };
 
-    /// The version to speak with a client: its own, or ours where it is newer.
+    /// The version for a client: its own, or ours if the client's is newer.
     pub fn negotiate(&self, offered: i64) -> Result<u32, UnsupportedVersion> {
         let too_old = UnsupportedVersion { offered, minimum: self.minimum, current: self.current };
         let version = u32::try_from(offered.min(i64::from(self.current))).map_err(|_| too_old)?;

@@ -1,11 +1,11 @@
-//! What Grove adds to the protocols: methods with the prefix `x-grove/`, the same on connections of every dialect.
+//! Grove's additions to the protocols: methods with the prefix `x-grove/`, the same in every dialect.
 //!
-//! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main one
-//! is meant. What a session has beside its conversation is [`workspace`]. [`import`] is about sessions that are
-//! not there yet, [`history`] about those of other tools, and [`sessions`] about those of every source: none names one by
-//! `channel`.
+//! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main
+//! one is used. [`workspace`] is about a session's data beside its conversation, [`import`] about sessions that do not
+//! exist yet, [`history`] about those of other tools, and [`sessions`] about those of every source: the last three name
+//! no `channel`.
 //!
-//! Which of them a host serves it says in the answer to `initialize` ([`announcement`]).
+//! A host announces the methods that it serves in the result of `initialize` ([`announcement`]).
 
 pub mod announcement;
 pub mod handover;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What every method's name begins with.
+/// The prefix of every method's name.
 pub const PREFIX: &str = "x-grove/";
 
 /// The methods.
@@ -140,7 +140,7 @@ impl Method {
     }
 }
 
-/// The session or chat that a request is about; the rest of its params is its own.
+/// The session or chat of a request; further params depend on the method.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ChannelRef {
     #[serde(alias = "session")]
@@ -154,7 +154,7 @@ pub struct TreeParams {
     pub filter: Option<String>,
     /// Words that must all be in a row.
     pub search: Option<String>,
-    /// Goes on behind the last page.
+    /// Continues after the last page.
     pub cursor: Option<String>,
     pub limit: Option<usize>,
 }
@@ -163,34 +163,34 @@ pub struct TreeParams {
 #[serde(rename_all = "camelCase")]
 pub struct TreeResult {
     pub rows: Vec<TreeRow>,
-    /// How many there are in all.
+    /// The total number of rows.
     pub total: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// An entry of the log, in its place: depth first, the active branch first.
+/// An entry of the log in tree order: depth first, the active branch first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeRow {
     pub id: String,
-    /// The nearest entry above it that is shown.
+    /// The nearest shown ancestor.
     pub parent: Option<String>,
     pub depth: u32,
-    /// How many forks there are above it.
+    /// The number of forks above it.
     pub indent: u32,
     /// The entry's type in the log.
     pub kind: String,
-    /// Who speaks: `user`, `assistant`, `toolResult`, or what the entry is.
+    /// The speaker: `user`, `assistant`, `toolResult`, or the entry's type.
     pub role: String,
-    /// One line of it.
+    /// A preview of one line.
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<i64>,
-    /// Whether it is on the way to the leaf.
+    /// True if it is on the path to the leaf.
     pub active: bool,
     pub leaf: bool,
     pub has_children: bool,
@@ -199,24 +199,24 @@ pub struct TreeRow {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NavigateParams {
-    /// Where to go; null is before the first entry. It must be said: nobody goes there by forgetting it.
+    /// The target; `null` is before the first entry. The member is required, so that it cannot be forgotten.
     #[serde(deserialize_with = "said")]
     pub entry: Option<String>,
-    /// A name for it.
+    /// A label for the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Whether what is left is to be summarized where one goes to.
+    /// True to summarize the abandoned branch and attach the summary at the target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub summarize: bool,
-    /// What the summary should look at.
+    /// Instructions for the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Whether that takes the place of what a summarizer is usually told.
+    /// True if the instructions replace the default prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replace_instructions: bool,
 }
 
-/// Tells `null` from absent.
+/// Distinguishes `null` from absent.
 pub(crate) fn said<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Option::deserialize(deserializer)
 }
@@ -224,25 +224,25 @@ pub(crate) fn said<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NavigateResult {
-    /// Whether anything changed: who goes to where they are stays there.
+    /// False if the target was the current position.
     pub moved: bool,
     pub leaf: Option<String>,
-    /// The message that was taken back to be said anew.
+    /// The user message, returned for editing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What came with it.
+    /// The message's attachments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Value>,
-    /// The entry with the summary of what was left.
+    /// The entry with the summary of the abandoned branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<String>,
 }
 
-/// The log's lines, in the order in which they were written.
+/// Requests the log's lines, in the order in which they were written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EntriesParams {
-    /// Goes on behind what an answer before this one gave; without one it begins at the log's first entry.
+    /// Continues after an earlier result; without it, the result begins at the log's first entry.
     pub cursor: Option<String>,
     pub limit: Option<usize>,
 }
@@ -250,22 +250,22 @@ pub struct EntriesParams {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EntriesResult {
-    /// As they stand in the log, Grove's own marks among them.
+    /// The raw lines of the log, Grove's own marks included.
     pub entries: Vec<Box<RawValue>>,
-    /// Where to go on, also when there is nothing more now: what is written later comes behind it.
+    /// The cursor for the next request, also at the end: later entries come after it.
     pub cursor: String,
-    /// Whether there is more now.
+    /// True if there are more now.
     pub more: bool,
     pub leaf: Option<String>,
 }
 
-/// Brings what came of another branch to where one is.
+/// Adds a summary of another branch at the current position.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MergeParams {
     /// The end of that branch.
     pub entry: String,
-    /// What the summary should look at.
+    /// Instructions for the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
 }
@@ -278,11 +278,11 @@ pub struct MergeResult {
     pub leaf: Option<String>,
 }
 
-/// Puts a summary in place of the older part of the branch.
+/// Replaces the older part of the branch by a summary.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompactParams {
-    /// What the summary should look at.
+    /// Instructions for the summary.
     pub instructions: Option<String>,
 }
 
@@ -291,13 +291,13 @@ pub struct CompactParams {
 pub struct CompactResult {
     pub compaction_entry: String,
     pub summary: String,
-    /// The first entry that the agent is still told as it is.
+    /// The first entry that the agent still gets unchanged.
     pub first_kept_entry: Option<String>,
-    /// How large the conversation was, in tokens, about.
+    /// The approximate size of the conversation in tokens.
     pub tokens_before: u64,
 }
 
-/// Whether there was a summary being made, which is given up now.
+/// True if a summary was being made, which is aborted now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AbortResult {
@@ -308,7 +308,7 @@ pub struct AbortResult {
 #[serde(rename_all = "camelCase")]
 pub struct LabelParams {
     pub entry: String,
-    /// Without one, or with an empty one, the entry has none any more.
+    /// Absent or empty removes the entry's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -319,33 +319,33 @@ pub struct LabelResult {
     pub leaf: Option<String>,
 }
 
-/// Gives a chat a name, and the session with its main one.
+/// Names a chat, and with the main one the session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RenameParams {
     pub title: String,
 }
 
-/// Lists what a session may do without a person being asked, after revoking it where that is wanted.
+/// Lists a session's permissions without asking, after revoking them if `revoke` is set.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionsParams {
-    /// Revoke everything that allows something: `allowAll`, rules, folders and remembered answers. Denials stay.
+    /// Revokes everything that is allowed: `allowAll`, rules, folders and remembered answers. Denials stay.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub revoke: bool,
 }
 
-/// What a session may do without a person being asked.
+/// A session's permissions without asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionsResult {
-    /// Everything is allowed that no rule denies.
+    /// Allows everything that no rule denies.
     pub allow_all: bool,
     pub approved: Vec<grove_core::PermissionRule>,
     pub denied: Vec<grove_core::PermissionRule>,
     /// Folders in which reading is allowed.
     pub directories: Vec<String>,
-    /// Answers that a person gave for all times.
+    /// A person's remembered answers.
     pub remembered: Vec<grove_core::RememberedPermission>,
 }
 
@@ -356,7 +356,7 @@ impl PermissionsResult {
         Self { allow_all, approved, denied, directories, remembered: details.remembered.clone() }
     }
 
-    /// Whether anything is allowed without a person being asked.
+    /// True if anything is allowed without asking a person.
     pub fn allows_anything(&self) -> bool {
         let remembers = self.remembered.iter().any(|known| known.option.allows);
         self.allow_all || !self.approved.is_empty() || !self.directories.is_empty() || remembers
@@ -382,26 +382,26 @@ pub struct SetWorkingDirectoryResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenameResult {}
 
-/// A new session with what was said before a message of the user.
+/// Creates a session from the conversation before a user message, to rephrase that message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchParams {
-    /// The message, which is taken back to be said anew.
+    /// The message, returned for editing.
     pub entry: String,
 }
 
-/// A new session with everything that this one has.
+/// Creates a full copy of this session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ForkParams {
-    /// What it is called; without one, as this one, and that it is a fork.
+    /// The title; by default this session's, marked as a fork.
     pub title: Option<String>,
-    /// The store that it is to lie in; without one, where this one lies.
+    /// The store of the copy; by default this session's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
 }
 
-/// Has the session lie in another store, under the same name.
+/// Moves the session to another store, under the same name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MigrateParams {
@@ -412,21 +412,21 @@ pub struct MigrateParams {
 #[serde(rename_all = "camelCase")]
 pub struct MigrateResult {
     pub store: String,
-    /// How many files were copied and compared; none where it was there already.
+    /// The number of copied and verified files; 0 if it was there already.
     pub files: u64,
     pub bytes: u64,
 }
 
-/// The answer to `x-grove/branch` and `x-grove/fork`.
+/// The result of `x-grove/branch` and `x-grove/fork`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewSessionResult {
     /// The new session's URI.
     pub session: String,
-    /// The message to begin with.
+    /// The message to edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What came with it.
+    /// The message's attachments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Value>,
 }

@@ -1,4 +1,4 @@
-//! What a client's action asks of core.
+//! Converts clients' actions to core's commands.
 
 use grove_core as core;
 use grove_core::Command;
@@ -8,10 +8,10 @@ use super::*;
 /// The latest start of a turn that a client may claim: the beginning of the year 9999.
 const LATEST_START: core::Timestamp = core::Timestamp(253_370_764_800_000);
 
-/// The longest id that a client may give.
+/// The maximal length of an id from a client.
 const MAX_ID: usize = 256;
 
-/// Reads what an action on a chat wants, or on a session where `chat` is none. The error says why it is refused.
+/// Converts an action on a chat, or on a session if `chat` is `None`. The error is the reason for the refusal.
 pub fn command(action: Action, chat: Option<&core::ChatId>) -> Result<Command, String> {
     let kind = action.kind().to_owned();
     if let Action::Unknown(_) = action {
@@ -138,8 +138,8 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
     })
 }
 
-/// When a turn started, as its client says. Its end must still be a time that calendars have, or it would never end for
-/// those who keep time by them.
+/// The start of a turn that a client claims. The end must still be a valid calendar time, or the turn would never end
+/// for clients that compute it.
 fn start(text: &str) -> Result<core::Timestamp, String> {
     let at = time::parse(text)?;
     if at > LATEST_START {
@@ -177,7 +177,7 @@ pub fn message(message: Message) -> Result<core::Message, String> {
     Ok(core::Message { text: message.text, attachments, origin, model, extra })
 }
 
-/// What core models of an attachment; the whole is kept beside it.
+/// The modelled part of an attachment; the complete one is kept beside it.
 pub(super) fn attachment(attachment: &MessageAttachment) -> Option<core::Attachment> {
     let MessageAttachment::Resource(resource) = attachment else { return None };
     let kind = match resource.display_kind.as_deref() {
@@ -192,7 +192,7 @@ fn verdict(confirmed: &ChatToolCallConfirmed) -> Result<core::Verdict, String> {
     let by = match &confirmed.confirmed {
         None | Some(ToolCallConfirmationReason::UserAction) => core::ConfirmationReason::Person,
         Some(ToolCallConfirmationReason::Setting) => core::ConfirmationReason::Setting,
-        // What a client thinks not needed was asked for all the same.
+        // A client's "not needed" is an answer to a question that was asked.
         Some(ToolCallConfirmationReason::NotNeeded) => core::ConfirmationReason::Person,
         Some(ToolCallConfirmationReason::Unknown(by)) => return Err(format!("{by:?} is no reason to confirm")),
     };

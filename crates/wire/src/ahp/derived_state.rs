@@ -1,17 +1,17 @@
-//! Members of a session's state that follow from its other members.
+//! Members of a session's state that are derived from its other members.
 //!
-//! The protocol has no action for two things that its states hold: the activity in the `status` of a session, which only
-//! `inputNeeded` touches, and the schema of its settings. Both follow from what actions do carry: the rows of the chats,
-//! the open requests, and `_meta.settings`. A client that calls [`derive_session`] after each action holds what a
-//! snapshot would say.
+//! The protocol has no action for two members of its states: the activity in the `status` of a session, which only
+//! `inputNeeded` changes, and the schema of its settings. Both follow from the data of actions: the rows of the chats,
+//! the open requests, and `_meta.settings`. A client that calls [`derive_session`] after each action has the same state
+//! as a snapshot.
 
 use serde_json::Value;
 
 use super::{SessionConfigSchema, SessionInputRequest, SessionState, status};
 
-/// Brings the activity of a session and the schema of its settings in line with the rest of its state.
+/// Updates the activity of a session and the schema of its settings from the rest of its state.
 pub fn derive_session(state: &mut SessionState) {
-    // A host that tells of no chats has its own idea of the activity.
+    // A host that sends no chats sets the activity itself.
     if !state.chats.is_empty() {
         state.status = status::with_activity(state.status, activity(state));
     }

@@ -1,7 +1,8 @@
-//! What a message carries as bytes, and how it refers to them once they are stored elsewhere.
+//! Contents embedded in a message, and references that replace them once they are stored elsewhere.
 //!
-//! A message of this dialect keeps its attachments as they were said; those that core models stand beside them. One of
-//! version 1 has the modelled ones alone. Both can carry bytes: embedded, as a `data:` URI, or as words for the model.
+//! A message of this dialect keeps its attachments as they came; the modelled ones are kept beside them. A message of
+//! version 1 has only the modelled ones. Both can embed bytes: as embedded resources, as a `data:` URI, or as a text
+//! for the model.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,15 +14,15 @@ use super::{
     MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment, ToolResultContent, decode, project,
 };
 
-/// The member of a message's extra under which its attachments are.
+/// The member of a message's extra that holds its attachments.
 const ATTACHMENTS: &str = "attachments";
-/// The member of a result's extra under which its pieces are.
+/// The member of a result's extra that holds its pieces.
 const CONTENT: &str = "content";
 
-/// Bytes that came with a message.
+/// Bytes embedded in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddedContent {
-    /// How the client calls them.
+    /// The client's name for them.
     pub label: String,
     pub content_type: Option<String>,
     pub bytes: Vec<u8>,
@@ -33,22 +34,22 @@ struct EmbeddedBytes {
     bytes: Vec<u8>,
 }
 
-/// Which of a message's attachments it is.
+/// The position of an attachment in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AttachmentSlot {
     Raw(usize),
     Modelled(usize),
 }
 
-/// A stored picture that a message refers to, and how to make it one that the message carries.
+/// A message's reference to a stored picture, which can be embedded again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageReference {
-    /// Where it lies, as the message says.
+    /// The location, as the message has it.
     pub uri: String,
     raw: usize,
 }
 
-/// What a message carries that has more than `above` bytes. The error says why it cannot be read.
+/// The embedded contents of a message with more than `above` bytes. The error says why one cannot be read.
 pub fn embedded_content(message: &core::Message, above: usize) -> Result<Vec<EmbeddedContent>, String> {
     let mut found = Vec::new();
     let mut take = |place, label: String, data: Result<EmbeddedBytes, String>| {
@@ -78,7 +79,7 @@ pub fn embedded_content(message: &core::Message, above: usize) -> Result<Vec<Emb
     Ok(found)
 }
 
-/// Puts a reference to a stored file in the place of what the message carries.
+/// Replaces an embedded content by a reference to a stored file.
 pub fn replace_with_reference(message: &mut core::Message, embedded_content: &EmbeddedContent, path: &str) {
     let label = Some(embedded_content.label.clone()).filter(|label| !label.is_empty());
     match embedded_content.place {
@@ -120,7 +121,7 @@ pub fn attach(message: &mut core::Message, attachment: core::Attachment) {
     message.attachments.push(attachment);
 }
 
-/// The stored pictures that a message refers to.
+/// A message's references to stored pictures.
 pub fn image_references(message: &core::Message) -> Vec<ImageReference> {
     let raw = raw(message).into_iter().flatten().enumerate();
     let image_references = raw.filter_map(|(raw, value)| {
@@ -131,7 +132,7 @@ pub fn image_references(message: &core::Message) -> Vec<ImageReference> {
     image_references.collect()
 }
 
-/// Has the message carry a picture that it refers to.
+/// Embeds a picture in place of a message's reference to it.
 pub fn embed(message: &mut core::Message, picture: &ImageReference, bytes: &[u8]) {
     let Some(value) = raw_mut(message).and_then(|raw| raw.get_mut(picture.raw)) else { return };
     let Ok(MessageAttachment::Resource(reference)) = serde_json::from_value(value.clone()) else { return };
@@ -150,7 +151,7 @@ pub fn embed(message: &mut core::Message, picture: &ImageReference, bytes: &[u8]
     model(message);
 }
 
-/// Takes the texts out of what a result keeps of its pieces: they are elsewhere.
+/// Removes the texts from the pieces of a result: they are stored elsewhere.
 pub fn without_texts(result: &mut core::ToolResult) {
     let pieces = result.extra.as_mut().and_then(|extra| extra.get_mut(CONTENT)).and_then(Value::as_array_mut);
     if let Some(pieces) = pieces {
@@ -166,7 +167,7 @@ fn raw_mut(message: &mut core::Message) -> Option<&mut Vec<Value>> {
     message.extra.as_mut()?.get_mut(ATTACHMENTS)?.as_array_mut()
 }
 
-/// Brings what core models of the attachments in line with what is said.
+/// Updates the modelled attachments from the raw ones.
 fn model(message: &mut core::Message) {
     let read = |value: &Value| serde_json::from_value(value.clone()).ok().as_ref().and_then(decode::attachment);
     if let Some(modelled) = raw(message).map(|raw| raw.iter().filter_map(read).collect()) {
@@ -174,7 +175,7 @@ fn model(message: &mut core::Message) {
     }
 }
 
-/// Whether an attachment has a text that is large enough, before it is read for good.
+/// True if an attachment has a large enough text: a quick check before it is parsed.
 fn may_embed(value: &Value, above: usize) -> bool {
     ["data", "uri", "modelRepresentation"].iter().any(|name| {
         let text = value.get(name).and_then(Value::as_str);
@@ -182,7 +183,7 @@ fn may_embed(value: &Value, above: usize) -> bool {
     })
 }
 
-/// What an attachment is called, and what it carries.
+/// The label of an attachment and its embedded bytes.
 fn in_attachment(attachment: MessageAttachment) -> Option<(String, Result<EmbeddedBytes, String>)> {
     match attachment {
         MessageAttachment::EmbeddedResource(embedded) => {
@@ -204,7 +205,7 @@ fn in_attachment(attachment: MessageAttachment) -> Option<(String, Result<Embedd
     }
 }
 
-/// What a `data:` URI holds; `None` where it is another URI.
+/// The contents of a `data:` URI; `None` for another URI.
 fn data_uri(uri: &str, label: &str) -> Option<Result<EmbeddedBytes, String>> {
     let rest = uri.strip_prefix("data:")?;
     let Some((head, data)) = rest.split_once(',') else { return Some(Err(unreadable(label, &"it has no comma"))) };
@@ -288,7 +289,7 @@ mod tests {
             })
         );
         assert_eq!(message.attachments.len(), 1);
-        // The picture can be carried again, byte for byte.
+        // The picture can be embedded again, byte for byte.
         let picture = &image_references(&message)[0];
         assert_eq!(picture.uri, "file:///files/paste%201.png");
         embed(&mut message, picture, b"12345");

@@ -1,7 +1,7 @@
-//! How core's events look in this dialect: each is one action on one channel, or nothing.
+//! Encodes core's events: each becomes one action on one channel, or nothing.
 //!
-//! Two events tell a gated call: that it is ready, and what is asked. Both are `chat/toolCallReady`; the second one says
-//! more.
+//! Two events describe a gated call: that it is ready, and the question. Both become `chat/toolCallReady`; the second
+//! one has more data.
 
 use grove_core as core;
 use serde::Serialize;
@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::uri::{SessionUris, Spelling};
 use super::*;
 
-/// Whose action an event is: what its echo says.
+/// The origin of an event's action, for its echo.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo<'a> {
     pub client: &'a core::ClientId,
     pub client_seq: u64,
-    /// What the client's action said beyond what is understood here.
+    /// The unknown members of the client's action.
     pub extra: Option<&'a Object>,
 }
 
@@ -25,7 +25,7 @@ impl Echo<'_> {
     }
 }
 
-/// The frame that tells an event, and the type of its action.
+/// The frame of an event, and the type of its action.
 pub fn frame(
     event: &core::Event,
     seq: u64,
@@ -33,7 +33,7 @@ pub fn frame(
     names: Option<&SessionUris>,
     spelling: Spelling,
 ) -> Option<(&'static str, String)> {
-    // Deltas come by the thousand: they are written from where they are.
+    // Deltas are frequent: they are encoded without a copy.
     if let core::Change::Chat(_, chat, change) = &event.change
         && let Some(delta) = Delta::of(change)
     {
@@ -54,7 +54,7 @@ pub fn frame(
     Some((kind, frame?))
 }
 
-/// The frame of an action that goes to one client alone: a refusal, or the echo of what changes nothing.
+/// The frame of an action for one client alone: a refusal, or the echo of an action that changes nothing.
 pub fn direct_reply(
     channel: &str,
     action: &impl Serialize,
@@ -76,12 +76,12 @@ fn action_frame(
     crate::jsonrpc::notification(notify::ACTION, &envelope).ok()
 }
 
-/// The envelope in a frame that was made here.
+/// The envelope in a frame made here.
 pub fn envelope_in(frame: &str) -> Option<&str> {
     frame.strip_prefix(r#"{"jsonrpc":"2.0","method":"action","params":"#)?.strip_suffix('}')
 }
 
-/// More text for a part, borrowed from its event.
+/// Text to append to a part, borrowed from its event.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Delta<'a> {
@@ -103,7 +103,7 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// Adds what is not there, at any depth. Nothing that is there is changed.
+/// Adds missing members, at any depth. Existing ones are not changed.
 fn add(members: &mut Object, extra: &Object) {
     for (name, more) in extra {
         match members.get_mut(name) {
@@ -116,7 +116,7 @@ fn add(members: &mut Object, extra: &Object) {
 fn merge_value(value: &mut Value, extra: &Value) {
     match (value, extra) {
         (Value::Object(mine), Value::Object(more)) => add(mine, more),
-        // Lists stand beside each other, item for item.
+        // Lists are merged item by item.
         (Value::Array(mine), Value::Array(more)) if mine.len() == more.len() => {
             mine.iter_mut().zip(more).for_each(|(mine, more)| merge_value(mine, more));
         }
@@ -124,7 +124,7 @@ fn merge_value(value: &mut Value, extra: &Value) {
     }
 }
 
-/// What a client's action has that its type does not know, at any depth. What is `null` is not there.
+/// The members of a client's action that its type does not know, at any depth. `null` counts as absent.
 pub fn unknown(raw: &Value, known: &Value) -> Option<Object> {
     let (Value::Object(raw), Value::Object(known)) = (raw, known) else { return None };
     let more = raw.iter().filter(|(_, value)| !value.is_null()).filter_map(|(name, value)| match known.get(name) {
@@ -156,7 +156,7 @@ fn kind(action: &Action) -> Option<&'static str> {
     }
 }
 
-/// The action that tells an event, and its channel.
+/// The action of an event, and its channel.
 pub fn action(event: &core::Event, names: Option<&SessionUris>, spelling: Spelling) -> Option<(Uri, Action)> {
     match &event.change {
         core::Change::Root(change) => Some((ROOT.to_owned(), Action::Root(root(change)))),
@@ -192,9 +192,9 @@ fn session(
         core::SessionEvent::Created(_)
         | core::SessionEvent::Listed
         | core::SessionEvent::Removed
-        // Rows tell of it.
+        // Sent with the rows.
         | core::SessionEvent::CheckoutChanged(_)
-        // Where it lies is the host's own matter.
+        // The store is internal to the host.
         | core::SessionEvent::Moved(_)
         // A message says which model it wants.
         | core::SessionEvent::ModelChanged(_)
@@ -440,11 +440,11 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
             turns: turns.iter().map(|turn| project::turn(session, turn)).collect(),
             turns_next_cursor: turns.first().filter(|_| *older).map(|turn| turn.id.to_string()),
         }),
-        // A chat's own channel has no action for it: its session's says it, with the chat's row.
+        // A chat's own channel has no action for it: its session's has, with the chat's row.
         core::ChatEvent::ChatTitleChanged(_) => return None,
-        // A chat begins with this: nobody has seen it before, and who is told of it is given all of it.
+        // The chat is new: its subscribers get these turns with the snapshot.
         core::ChatEvent::TurnsInherited { .. } => return None,
-        // How an agent calls a conversation, and what else its log has, is between them and the host.
+        // The agent's name for a conversation and further log entries are internal to the host.
         core::ChatEvent::AgentSessionChanged(_) | core::ChatEvent::EntryAdded(_) => return None,
     })
 }
@@ -472,7 +472,7 @@ fn ready(
     }
 }
 
-/// What a call says of itself, where it says something anew.
+/// The changed metadata of a call.
 fn tool_call_meta(call: &core::NewToolCall) -> Option<Object> {
     let extra = call.extra.as_ref()?;
     project::call_meta(call.kind, call.language.as_ref(), Some(extra), None)

@@ -1,10 +1,10 @@
-//! Error codes, and what some errors carry.
+//! Error codes, and the data of some errors.
 
 use super::command::ResourceRequestParams;
 use super::macros::records;
 use super::state::ProtectedResourceMetadata;
 
-/// The codes of errors: JSON-RPC's own, then the protocol's.
+/// The error codes: JSON-RPC's own, then the protocol's.
 pub mod error_code {
     pub const PARSE_ERROR: i64 = -32700;
     pub const INVALID_REQUEST: i64 = -32600;
@@ -18,7 +18,7 @@ pub mod error_code {
     pub const TURN_IN_PROGRESS: i64 = -32004;
     /// With [`super::UnsupportedProtocolVersionData`].
     pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32005;
-    // -32006 is kept free by the protocol.
+    // -32006 is reserved by the protocol.
     /// With [`super::AuthRequiredData`].
     pub const AUTH_REQUIRED: i64 = -32007;
     pub const NOT_FOUND: i64 = -32008;
@@ -29,7 +29,7 @@ pub mod error_code {
 }
 
 records! {
-    /// An error as an answer carries it.
+    /// The error of a response.
     pub struct ErrorObject {
         pub code: i64,
         pub message: String,
@@ -44,14 +44,14 @@ records! {
         pub resources: Vec<ProtectedResourceMetadata>,
     }
 
-    /// What to ask for with `resourceRequest`, where asking could help.
+    /// The access to ask for with `resourceRequest`, if asking could help.
     #[derive(Default)]
     pub struct PermissionDeniedData {
         pub request: Option<ResourceRequestParams>,
     }
 }
 
-/// What an error carries beside its message. The code decides which of them it is.
+/// The data of an error. The error's code decides the variant.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum ErrorData {

@@ -1,10 +1,9 @@
-//! What every type of the dialect has in common, said once: how records, open words and tagged unions are written and
-//! read.
+//! Macros for the common parts of the dialect's types: records, open words and tagged unions.
 
 use serde::de::{DeserializeOwned, Error};
 use serde_json::Value;
 
-/// Records as the protocol writes them: names in camel case, `meta` as `_meta`, and no key for what is `None`.
+/// Defines records as the protocol writes them: names in camel case, `meta` as `_meta`, and no key for `None`.
 macro_rules! records {
     ($($(#[$about:meta])* pub struct $name:ident { $($fields:tt)* })*) => {
         $(records!(@fields [$(#[$about])* pub struct $name] [] $($fields)*);)*
@@ -35,7 +34,7 @@ macro_rules! records {
     };
 }
 
-/// Words of which the protocol may add more: one that is not known is kept as it is written.
+/// Defines words that the protocol may extend: an unknown one is kept.
 macro_rules! words {
     ($($(#[$about:meta])* pub enum $name:ident {
         $($(#[$of:meta])* $variant:ident = $text:literal),* $(,)?
@@ -44,12 +43,12 @@ macro_rules! words {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum $name {
             $($(#[$of])* $variant,)*
-            /// A word that this build does not know.
+            /// An unknown word.
             Unknown(String),
         }
 
         impl $name {
-            /// The word as it is written.
+            /// The word on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)*
@@ -79,7 +78,7 @@ macro_rules! words {
                 stringify!($name).into()
             }
 
-            /// Only the known words: what is unknown may be read, but a host does not say it of itself.
+            /// Only the known words: unknown ones may be read, but a host does not send them.
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({ "type": "string", "enum": [$($text),*] })
             }
@@ -87,8 +86,8 @@ macro_rules! words {
     )*};
 }
 
-/// Unions that one key tells apart. An unknown tag is kept whole as `Unknown`; a known tag with a malformed body is an
-/// error, which is why the tag is read before the body.
+/// Defines unions that are tagged by one key. An unknown tag is kept with its body as `Unknown`; a known tag with a
+/// malformed body is an error, so the tag is read before the body.
 macro_rules! unions {
     ($($(#[$about:meta])* pub enum $name:ident by $tag:literal {
         $($text:literal => $variant:ident($body:ty)),* $(,)?
@@ -98,7 +97,7 @@ macro_rules! unions {
         #[serde(tag = $tag)]
         pub enum $name {
             $(#[serde(rename = $text)] $variant($body),)*
-            /// A value under a tag that this build does not know, as it came.
+            /// A value with an unknown tag, as it came.
             #[serde(untagged)]
             #[schemars(skip)]
             Unknown(serde_json::Value),
@@ -119,7 +118,7 @@ macro_rules! unions {
     )*};
 }
 
-/// Names of the protocol that are a closed list, both ways.
+/// Defines closed lists of names, with conversions in both directions.
 macro_rules! names {
     ($(#[$about:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$about])*
@@ -129,12 +128,12 @@ macro_rules! names {
         impl $name {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The name as it is written.
+            /// The name on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),* }
             }
 
-            /// The one that is written so.
+            /// The value of a name on the wire.
             pub fn named(name: &str) -> Option<Self> {
                 match name { $($text => Some(Self::$variant),)* _ => None }
             }
@@ -144,19 +143,19 @@ macro_rules! names {
 
 pub(crate) use {names, records, unions, words};
 
-/// What a union says of a value that has no tag, or one that is not a text.
+/// The error of a union's value without a tag, or with one that is not a text.
 pub(crate) fn no_tag<E: Error>(tag: &str) -> E {
     E::custom(format_args!("there is no text under `{tag}`"))
 }
 
-/// The body of a union's member, or an error that says whose body is malformed and where.
+/// The body of a union's variant, or an error that names the variant and the place.
 pub(crate) fn body<T: DeserializeOwned, E: Error>(tag: &str, value: Value) -> Result<T, E> {
     serde_path_to_error::deserialize(value).map_err(|error| E::custom(format_args!("{tag}: {}", located(&error))))
 }
 
-/// A reader's error together with the place it was met at.
+/// A reader's error with its place.
 pub(crate) fn located(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let place = error.path();
-    // At the top there is no place to name, and the reader's own words already name a field that is missing.
+    // At the top there is no place, and the reader's own message names a missing field already.
     if place.iter().next().is_none() { error.inner().to_string() } else { format!("{place}: {}", error.inner()) }
 }

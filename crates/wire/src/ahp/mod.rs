@@ -1,6 +1,6 @@
-//! The Agent Host Protocol, 1.0 and 0.9: the shapes on the wire.
+//! The Agent Host Protocol, 1.0 and 0.9: the types on the wire.
 //!
-//! A client subscribes to *channels*, each named by a URI, and holds a copy of the state behind every one of them:
+//! A client subscribes to *channels*, each named by a URI, and holds a copy of each channel's state:
 //!
 //! | channel | state | actions |
 //! |---|---|---|
@@ -12,23 +12,22 @@
 //! | a session's annotations | [`AnnotationsState`] | [`AnnotationsAction`] |
 //! | a watch on files | [`ResourceWatchState`] | [`ResourceWatchAction`] |
 //!
-//! State changes by actions alone. Each travels in an [`ActionEnvelope`] that says which channel it is for and which
-//! place it has in the host's order. What is no state is a [`Notification`]: told once, never replayed. Everything else
-//! is a request ([`Method`]). Automations and canvases are not spoken; where another channel mentions them, they are
-//! carried as plain JSON.
+//! Only actions change state. Each comes in an [`ActionEnvelope`] with its channel and its position in the host's
+//! order. News that are not state are [`Notification`]s: sent once, never replayed. Everything else is a request
+//! ([`Method`]). Automations and canvases are not supported; other channels' mentions of them are kept as plain JSON.
 //!
 //! # Rules of these types
 //!
-//! - A key that this build does not know is ignored. A *value* that it does not know is kept where the protocol leaves
-//!   the list open: unions and open words have an `Unknown`, which is written back as it came.
-//! - `Unknown` is for unknown tags only. A known tag with a malformed body is an error that says where.
-//! - Absent is not `null`: what is `None` is not written.
-//! - Sequence numbers are `u64`, and so is every other count that cannot be negative.
+//! - An unknown key is ignored. An unknown *value* is kept if the protocol leaves the list open: unions and open words
+//!   have an `Unknown`, which is written back as it came.
+//! - `Unknown` is for unknown tags only. A known tag with a malformed body is an error that names the place.
+//! - Absent is not `null`: `None` is not written.
+//! - Sequence numbers are `u64`, like every other count that cannot be negative.
 //!
-//! Modules: [`state`], [`action`], [`reduce`], which says what actions do to states, [`command`], [`notification`],
-//! [`error`], [`version`], and [`schema`], which says what a host may send; [`uri`] for the names of channels,
-//! [`project`] for how `grove-core`'s state looks here, [`encode`] for its events, and [`decode`] for what a client's
-//! action asks of it; [`embedded`] for the bytes that come with a message.
+//! Modules: [`state`], [`action`], [`reduce`] for the effects of actions on states, [`command`], [`notification`],
+//! [`error`], [`version`], and [`schema`] for the frames that a host may send; [`uri`] for the names of channels,
+//! [`project`] for the projection of `grove-core`'s state, [`encode`] for its events, and [`decode`] for clients'
+//! actions; [`embedded`] for the bytes embedded in a message.
 
 pub(crate) mod macros;
 
@@ -56,10 +55,10 @@ pub use notification::*;
 pub use state::*;
 pub use version::{NegotiationError, Version, introduced_in, negotiate};
 
-/// The URI of the root channel: there is exactly one.
+/// The URI of the root channel.
 pub const ROOT: &str = "ahp-root://";
 
-/// A URI as it is written. The protocol compares URIs as text, so nothing here takes one apart.
+/// A URI as text. The protocol compares URIs as text, so they are not parsed here.
 pub type Uri = String;
 
 /// A JSON object whose keys the protocol leaves open.

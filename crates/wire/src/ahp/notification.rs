@@ -1,4 +1,4 @@
-//! News that are no state: each is told once, to the subscribers of its channel, and never replayed.
+//! News that are not state: each is sent once, to the subscribers of its channel, and never replayed.
 
 use serde::Serialize;
 
@@ -28,14 +28,14 @@ records! {
         pub session: Uri,
     }
 
-    /// Those fields of a row that changed; `chats` is always the whole list.
+    /// The changed fields of a row; `chats` is always the complete list.
     pub struct SessionSummaryChangedParams {
         pub channel: Uri,
         pub session: Uri,
         pub changes: PartialSessionSummary,
     }
 
-    /// How far a request is that came with this token. It is done when `progress` has reached `total`.
+    /// The progress of the request with this token. It is done when `progress` reaches `total`.
     pub struct ProgressParams {
         pub channel: Uri,
         pub progress_token: String,
@@ -58,7 +58,7 @@ words! {
     }
 }
 
-/// A notification of the host. It is written as its params; the method travels beside them.
+/// A notification of the host. It is serialized as its params; the method is separate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Notification {

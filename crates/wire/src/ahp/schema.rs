@@ -1,8 +1,8 @@
-//! What the protocol's types look like as a JSON schema, and what a host may send of them.
+//! The protocol's types as a JSON schema, and a check of the frames that a host sends.
 //!
-//! [`open`] is what the types say; declarations in other languages are made of it. [`SchemaValidator`] is the same for one
-//! purpose: to tell whether a frame holds anything that the protocol does not have. Nobody has to be so strict with
-//! what comes from outside.
+//! [`open`] is the schema of the types; declarations in other languages are generated from it. [`SchemaValidator`] uses
+//! a closed version to find anything in a frame that the protocol does not have. Input from outside need not be checked
+//! as strictly.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::{
     SessionSummaryChangedParams,
 };
 
-/// A table from the protocol's names to the types behind them. It exists for its schema alone.
+/// Maps the protocol's names to types. The struct exists only for its schema.
 macro_rules! table {
     ($(#[$about:meta])* $name:ident { $($text:literal $field:ident: $kind:ty),* $(,)? }) => {
         $(#[$about])*
@@ -115,7 +115,7 @@ table! {
 }
 
 table! {
-    /// Everything, in one place.
+    /// All tables.
     Protocol {
         "requests" requests: Requests,
         "results" results: Results,
@@ -125,7 +125,7 @@ table! {
     }
 }
 
-/// What `reconnect` is answered with: in the shape of the question.
+/// The result of `reconnect`, in the form of the request.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 #[serde(untagged)]
@@ -134,7 +134,7 @@ enum ReconnectAnswer {
     Cursors(ReconnectChannelsResult),
 }
 
-/// The schema of everything, as the types say it. A member of a union is a reference with its tag beside it.
+/// The schema of all types. A union's variant is a reference with its tag beside it.
 pub fn open() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut document = generator.into_root_schema_for::<Protocol>().to_value();
@@ -148,15 +148,15 @@ pub fn open() -> Value {
     document
 }
 
-/// The closed schema: a document that takes the frames a host may send, and nothing else. Only the objects that the
-/// protocol leaves open may hold what it does not name. See [`SchemaValidator`], which checks by it.
+/// The closed schema: it accepts the frames that a host may send, and nothing else. Only the objects that the protocol
+/// leaves open may have unnamed members. [`SchemaValidator`] checks by it.
 pub fn closed_schema() -> Value {
     let mut document = open();
     let definitions = document.get("$defs").cloned().unwrap_or_default();
     each_schema(&mut document, &mut |schema| close(schema, &definitions));
     let frames = frames(&definitions);
     if let Value::Object(document) = &mut document {
-        // The type at the top was only the way to all the others.
+        // The top-level type was needed only to reach the others.
         document.retain(|key, _| key == "$schema" || key == "$defs");
         document.insert("title".into(), "A frame of an AHP host".into());
         document.insert("anyOf".into(), frames);
@@ -168,7 +168,7 @@ pub fn closed_schema() -> Value {
     document
 }
 
-/// The definitions that the tables lead to. Those that were copied into their unions are no longer among them.
+/// The definitions that the tables refer to. Those that were copied into their unions are dropped.
 fn used(definitions: &Map<String, Value>) -> BTreeSet<String> {
     let tables = ["Requests", "Results", "Notifications", "ClientNotifications", "ErrorObject"];
     let mut used = BTreeSet::new();
@@ -185,7 +185,7 @@ fn used(definitions: &Map<String, Value>) -> BTreeSet<String> {
     used
 }
 
-/// What is absent is not written, so a key that may be missing never holds `null`.
+/// Forbids `null` for optional keys: absent values are not written.
 fn forbid_null(schema: &mut Value) {
     let Value::Object(schema) = schema else { return };
     if let Some(Value::Array(kinds)) = schema.get_mut("type") {
@@ -205,8 +205,8 @@ fn forbid_null(schema: &mut Value) {
     }
 }
 
-/// Forbids what an object does not name. A reference with a tag beside it becomes a copy of what it refers to, because
-/// the two would forbid each other's keys.
+/// Forbids unnamed members of an object. A reference with a tag beside it is replaced by a copy, because the two would
+/// forbid each other's keys.
 fn close(schema: &mut Map<String, Value>, definitions: &Value) {
     if schema.contains_key("properties")
         && let Some(Value::Object(target)) = referred(schema, definitions)
@@ -229,7 +229,7 @@ fn referred<'a>(schema: &Map<String, Value>, definitions: &'a Value) -> Option<&
     definitions.get(schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?)
 }
 
-/// Every frame that a host sends: answers, and notifications by their method.
+/// Every frame that a host sends: responses, and notifications by their method.
 fn frames(definitions: &Value) -> Value {
     let frame = |required: &[&str], properties: Value| {
         json!({
@@ -266,7 +266,7 @@ fn frames(definitions: &Value) -> Value {
     Value::Array(all)
 }
 
-/// Calls `change` for a schema and for every schema in it, the inner ones first.
+/// Calls `change` for a schema and all nested ones, inner ones first.
 fn each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(schema) = schema else { return };
     for key in ["$defs", "properties"] {
@@ -287,16 +287,16 @@ fn each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Valu
     change(schema);
 }
 
-/// Where a value is not as the schema wants it, and why.
+/// A place where a value violates the schema, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {reason}", if place.is_empty() { "the value" } else { place.as_str() })]
 pub struct Violation {
-    /// The way to it, as a JSON pointer.
+    /// A JSON pointer to the value.
     pub place: String,
     pub reason: String,
 }
 
-/// Checks what a host sends against the [closed schema](closed_schema). It understands as much of JSON Schema as that
+/// Checks a host's frames against the [closed schema](closed_schema). It supports the part of JSON Schema that this
 /// document uses.
 #[derive(Clone, Debug)]
 pub struct SchemaValidator {
@@ -314,7 +314,7 @@ impl SchemaValidator {
         Self { document: closed_schema() }
     }
 
-    /// Checks a whole frame. An answer does not say what it answers, so its result may be that of any request.
+    /// Checks a complete frame. A response does not name its request, so its result may be that of any.
     pub fn frame(&self, frame: &Value) -> Result<(), Violation> {
         self.check(&self.document, frame, "")
     }
@@ -324,12 +324,12 @@ impl SchemaValidator {
         self.entry("Results", method.as_str(), result)
     }
 
-    /// Checks the params of a notification, `action` among them.
+    /// Checks the params of a notification, `action` included.
     pub fn notification(&self, method: &str, params: &Value) -> Result<(), Violation> {
         self.entry("Notifications", method, params)
     }
 
-    /// Checks a value against one of the protocol's types, by its name here.
+    /// Checks a value against one of the protocol's types, by its Rust name.
     pub fn named(&self, name: &str, value: &Value) -> Result<(), Violation> {
         match self.document.get("$defs").and_then(|definitions| definitions.get(name)) {
             Some(schema) => self.check(schema, value, ""),
@@ -337,7 +337,7 @@ impl SchemaValidator {
         }
     }
 
-    /// Whether a value is as one part of the document wants it.
+    /// True if a value matches one part of the document.
     pub fn matches(&self, part: &Value, value: &Value) -> bool {
         self.check(part, value, "").is_ok()
     }
@@ -378,7 +378,7 @@ impl SchemaValidator {
         if let Some(Value::Array(members)) = schema.get("anyOf").or_else(|| schema.get("oneOf")) {
             let mut checked = members.iter().map(|member| (member, self.check(member, value, place)));
             if !checked.clone().any(|(_, result)| result.is_ok()) {
-                // The member that the tag names is the one to complain about.
+                // The variant that the tag names is the one to report.
                 let meant = checked.find(|(member, _)| self.fits(member, value));
                 return meant.map_or_else(|| violation("is none of what may be here".into()), |(_, result)| result);
             }
@@ -420,7 +420,7 @@ impl SchemaValidator {
         referred(schema, self.document.get("$defs")?)
     }
 
-    /// Whether a value has the tags that a schema wants, whatever else is in it.
+    /// True if a value has the tags that a schema requires, whatever else it has.
     fn fits(&self, schema: &Value, value: &Value) -> bool {
         let Value::Object(schema) = schema else { return true };
         if let Some(target) = self.target(schema) {
@@ -437,7 +437,7 @@ impl SchemaValidator {
     }
 }
 
-/// Whether a value is of a kind, or of one of several.
+/// True if a value has the type, or one of several.
 fn is_of(kind: &Value, value: &Value) -> bool {
     match kind {
         Value::Array(kinds) => kinds.iter().any(|kind| is_of(kind, value)),

@@ -1,15 +1,15 @@
-//! Times as the protocol writes them: RFC 3339, in milliseconds, in UTC.
+//! Times in the protocol's format: RFC 3339, in milliseconds, in UTC.
 
 use grove_core as core;
 use jiff::Timestamp;
 
-/// A time as text. One that no calendar has is written as the last moment that has one.
+/// A time as text. A time out of range is written as the last possible one.
 pub fn text(at: core::Timestamp) -> String {
     let at = i64::try_from(at.0).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("{:.3}", at.unwrap_or(Timestamp::MAX))
 }
 
-/// Reads a time. What lies before 1970 counts as 1970.
+/// Reads a time. Times before 1970 count as 1970.
 pub fn parse(text: &str) -> Result<core::Timestamp, String> {
     let at: Timestamp = text.parse().map_err(|error| format!("{text:?} is no RFC 3339 time: {error}"))?;
     Ok(core::Timestamp(u64::try_from(at.as_millisecond()).unwrap_or(0)))

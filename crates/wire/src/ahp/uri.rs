@@ -1,13 +1,13 @@
-//! How channels are named. There are two ways, and clients use either.
+//! The names of channels. There are two forms, and clients use either.
 //!
 //! | | as clients compute it | as the protocol has it |
 //! |---|---|---|
 //! | session | `<provider>:/<id>` | `ahp-session:/<id>` |
 //! | main chat | `ahp-chat://default/<base64url of the session's URI>` | `ahp-chat:/<session id>` |
-//! | another chat | as it was named by whoever created it | `ahp-chat:/<chat id>` |
+//! | another chat | as its creator named it | `ahp-chat:/<chat id>` |
 //!
-//! The first is what is published; a client that uses the second is answered in it. A client may also compute a chat's
-//! name from its session's plain one; then it hears of the chat under that.
+//! The first form is published; a client that uses the second gets it in return. A client may also compute a chat's
+//! name from its session's plain one; then it gets that form for the chat.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -15,19 +15,19 @@ use grove_core::{ChatId, ChatOrigin, ProviderId, Session, SessionId, SessionUri}
 
 use super::ROOT;
 
-/// Which of the ways.
+/// A form of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spelling {
-    /// With the provider's name, as clients compute URIs.
+    /// With the agent's name, as clients compute URIs.
     Computed,
     /// With the protocol's own schemes.
     Plain,
-    /// A plain session, and a chat computed from that.
+    /// A plain session, and a chat computed from it.
     Derived,
 }
 
 impl Spelling {
-    /// How many there are; each has its place among so many.
+    /// The number of forms, for tables indexed by form.
     pub const COUNT: usize = 3;
 
     pub const fn place(self) -> usize {
@@ -49,7 +49,7 @@ pub enum ChannelName {
     ResourceWatch(String),
 }
 
-/// A session's name: an id, and a scheme that must fit it.
+/// A session's name: an id, and a scheme that must match it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionName {
     pub scheme: String,
@@ -59,9 +59,9 @@ pub struct SessionName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChatName {
     Main(SessionName),
-    /// A chat of a session that the name tells.
+    /// A chat of the named session.
     Of(SessionName, ChatId),
-    /// A main chat under its session's id, or another under its own.
+    /// A main chat by its session's id, or another by its own.
     ById(ChatId),
 }
 
@@ -69,7 +69,7 @@ impl SessionName {
     fn parse(uri: &str) -> Option<Self> {
         let uri = SessionUri::from(uri);
         let scheme = uri.scheme()?;
-        // The protocol keeps these for channels of its own.
+        // The protocol reserves these for its own channels.
         if scheme.starts_with("ahp-") && scheme != SESSION {
             return None;
         }
@@ -80,7 +80,7 @@ impl SessionName {
         if self.scheme == SESSION { Spelling::Plain } else { Spelling::Computed }
     }
 
-    /// Whether this names the session: by the protocol's scheme, its provider's, or the one it was created under.
+    /// True if this names the session: by the protocol's scheme, its agent's, or the one it was created with.
     pub fn fits(&self, session: &Session) -> bool {
         self.id == session.id
             && (self.scheme == SESSION
@@ -90,7 +90,7 @@ impl SessionName {
 }
 
 impl ChannelName {
-    /// Reads a URI. `None` for one that names nothing here.
+    /// Reads a URI. `None` if it names no channel.
     pub fn parse(uri: &str) -> Option<Self> {
         if uri == ROOT {
             return Some(ChannelName::Root);
@@ -104,7 +104,7 @@ impl ChannelName {
         }
     }
 
-    /// Which way of naming this is.
+    /// The form of this name.
     pub fn spelling(&self) -> Option<Spelling> {
         match self {
             ChannelName::Session(session) => Some(session.spelling()),
@@ -136,7 +136,7 @@ impl ChatName {
         }
     }
 
-    /// The id of a chat that is to be created under this name. The main chat is there already.
+    /// The id of a chat to be created under this name. The main chat exists already.
     pub fn new_chat(&self) -> Option<&ChatId> {
         match self {
             ChatName::Main(_) => None,
@@ -145,12 +145,12 @@ impl ChatName {
     }
 }
 
-/// A chat's id, where it is fit to name a folder, as a session's is.
+/// A chat's id, if it is a valid folder name, like a session's.
 fn chat_id(id: &str) -> Option<ChatId> {
     SessionUri::from(format!("{CHAT}:/{id}")).id().map(|id| ChatId::from(id.as_str()))
 }
 
-/// The names of a session and its chats, in every way, made once.
+/// The names of a session and its chats, in every form, computed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionUris {
     computed: String,
@@ -176,13 +176,13 @@ impl ChatUris {
     }
 }
 
-/// A chat's name, computed from that of its session.
+/// A chat's name, computed from its session's.
 pub fn computed(chat: &str, session: &str) -> String {
     format!("{CHAT}://{chat}/{}", BASE64_URL_SAFE_NO_PAD.encode(session))
 }
 
 impl SessionUris {
-    /// The names of a session that has only its main chat.
+    /// The names of a session with only its main chat.
     pub fn new(provider: &ProviderId, id: &SessionId) -> Self {
         let (session, plain) = (format!("{provider}:/{id}"), format!("{SESSION}:/{id}"));
         let main = ChatUris {
@@ -220,8 +220,8 @@ impl SessionUris {
         }
     }
 
-    /// The name of a chat that another one comes from; nothing where it is of another session. It is the name that the
-    /// chat had, if it is gone.
+    /// The name of the chat that another one was forked from; `None` if it belongs to another session. A removed chat
+    /// keeps its name.
     pub fn origin(&self, origin: &ChatOrigin, spelling: Spelling) -> Option<String> {
         if self.plain != format!("{SESSION}:/{}", origin.session) {
             return None;
@@ -239,17 +239,17 @@ impl SessionUris {
         }
     }
 
-    /// Whether a session's name is one under which it is told of.
+    /// True if the session is published under this name.
     pub fn has_session(&self, name: &SessionName) -> bool {
         SessionName::parse(self.session(name.spelling())).as_ref() == Some(name)
     }
 
-    /// Whether a name of this chat is one under which it is told of. Others may lead to it as well.
+    /// True if the chat is published under this name. Other names may refer to it as well.
     pub fn has_chat(&self, chat: &ChatId, name: &ChatName) -> bool {
         ChannelName::parse(&self.chat(chat, name.spelling())) == Some(ChannelName::Chat(name.clone()))
     }
 
-    /// A chat's name. One that is gone has its plain name, of which nobody hears any more.
+    /// A chat's name. A removed chat has its plain name, which is never sent.
     pub fn chat(&self, chat: &ChatId, spelling: Spelling) -> String {
         match self.others.iter().find(|(mine, _)| mine == chat) {
             Some((_, names)) => names.get(spelling).to_owned(),

@@ -1,4 +1,4 @@
-//! What a client's prompts and answers ask of core.
+//! Converts clients' prompts and answers to core's types.
 
 use grove_core::{
     self as core, Answer, AnswerValue, Choice, ConfirmationReason, Decision, PermissionOption, PermissionRequest,
@@ -10,10 +10,10 @@ use super::methods::*;
 use super::project::request_events::{NO, YES};
 use crate::ahp;
 
-/// A prompt as the message of a person.
+/// Converts a prompt to a message of a person.
 pub fn message(prompt: String, attachments: Vec<Attachment>) -> core::Message {
     let modelled: Vec<core::Attachment> = attachments.iter().filter_map(self::modelled).collect();
-    // What core does not model is kept as the dialect has it in which agents are given it.
+    // Attachments that core does not model are kept in the dialect that agents get.
     let all_modelled = modelled.len() == attachments.len();
     let extra = match all_modelled {
         true => None,
@@ -29,7 +29,7 @@ fn modelled(attachment: &Attachment) -> Option<core::Attachment> {
     let (kind, path, display_name) = match attachment {
         Attachment::File(file) => (core::AttachmentKind::File, &file.path, &file.display_name),
         Attachment::Directory(folder) => (core::AttachmentKind::Directory, &folder.path, &folder.display_name),
-        // The text of a selection is lost to whoever gets the file alone.
+        // A selection's text would be lost if only its file were kept.
         Attachment::Selection(selection) if !has_text(selection) => {
             (core::AttachmentKind::Selection, &selection.file_path, &selection.display_name)
         }
@@ -42,7 +42,7 @@ fn has_text(selection: &SelectionAttachment) -> bool {
     selection.text.as_ref().is_some_and(|text| !text.is_empty())
 }
 
-/// An attachment as the Agent Host Protocol has it.
+/// An attachment in the types of the Agent Host Protocol.
 fn said(attachment: Attachment) -> ahp::MessageAttachment {
     match attachment {
         Attachment::Selection(selection) if has_text(&selection) => words(
@@ -71,7 +71,7 @@ fn said(attachment: Attachment) -> ahp::MessageAttachment {
     }
 }
 
-/// Something that an agent is told in words.
+/// A text attachment for an agent.
 fn words(label: String, kind: &str, text: String) -> ahp::MessageAttachment {
     ahp::MessageAttachment::Simple(ahp::SimpleMessageAttachment {
         label,
@@ -88,9 +88,9 @@ pub fn tool(declared: ToolDeclaration) -> core::ClientTool {
     core::ClientTool { name, description, input_schema: parameters, extra: None }
 }
 
-/// What a decision on a permission request means. The error says why it means nothing.
+/// Converts a decision on a permission request. The error says why it is invalid.
 ///
-/// A yes that is meant to last takes a lasting option where the agent offers one, and is a plain yes where it does not.
+/// A lasting yes takes a lasting option if the agent offers one, and is a plain yes otherwise.
 pub fn verdict(decision: PermissionDecision, request: &PermissionRequest) -> Result<Verdict, String> {
     let PermissionDecision { kind, feedback, reason, message } = decision;
     let said = feedback.or(reason).or(message).filter(|said| !said.is_empty());
@@ -124,15 +124,15 @@ fn words_for(reason: &str) -> Option<String> {
     Some(reason.to_owned())
 }
 
-/// The option that says this best.
+/// The option that fits best.
 fn option(options: &[PermissionOption], decision: Decision, lasting: bool) -> Option<&PermissionOption> {
     let fits = |option: &&PermissionOption| option.allows == (decision == Decision::Approved);
     let exact = options.iter().filter(fits).find(|option| option.lasting == lasting);
-    // A lasting answer is never given by somebody who was not asked for one.
+    // A lasting option is never chosen unless it was asked for.
     exact.or_else(|| options.iter().filter(fits).find(|option| !option.lasting))
 }
 
-/// What a client's tool, which is called `name`, gave.
+/// The result of a client's tool `name`.
 pub fn tool_result(name: &str, result: Option<ToolCallResult>, error: Option<String>) -> core::ToolResult {
     let (success, text) = match (error, result) {
         (Some(error), _) => (false, error),
@@ -159,7 +159,7 @@ fn texts(contents: &[Value]) -> Option<String> {
     Some(texts.join("\n")).filter(|text| !text.is_empty())
 }
 
-/// A person's words as the answer to a question. The error says what would be one.
+/// Converts a person's words to an answer to a question. The error describes valid answers.
 pub fn answer(question: &Question, response: &UserInputResponse) -> Result<Answer, String> {
     let text = response.answer.trim();
     let value = match &question.kind {
@@ -183,7 +183,7 @@ pub fn answer(question: &Question, response: &UserInputResponse) -> Result<Answe
     Ok(Answer::Submitted(value))
 }
 
-/// Several answers in one text: one a line, or with commas between them.
+/// Reads several answers from one text: one per line, or separated by commas.
 fn several(options: &[Choice], freeform: bool, text: &str) -> Result<AnswerValue, String> {
     let (mut ids, mut own) = (Vec::new(), Vec::new());
     let pieces: Vec<&str> = match chosen(options, text) {

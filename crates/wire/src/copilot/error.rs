@@ -1,4 +1,4 @@
-//! How calls fail: in the words that the SDK's clients look for.
+//! Errors of calls, with the messages that the SDK's clients look for.
 
 use crate::jsonrpc::ErrorObject;
 
@@ -6,36 +6,36 @@ use crate::jsonrpc::ErrorObject;
 pub mod error_code {
     pub use crate::jsonrpc::code::{INTERNAL, METHOD_NOT_FOUND};
 
-    /// A call before `connect`, where the host has a token.
+    /// A call before `connect` to a host with a token.
     pub const AUTHENTICATION_REQUIRED: i64 = -32001;
-    /// A `connect` with another token.
+    /// A `connect` with a wrong token.
     pub const AUTHENTICATION_FAILED: i64 = -32002;
 }
 
-/// How much of a method's name an error repeats.
+/// The maximal length of a method's name in an error.
 const MAX_SHOWN: usize = 100;
 
-/// There is no such method. The SDK tells an older host by these words.
+/// The error for an unknown method. The SDK recognises an older host by these words.
 pub fn unhandled(method: &str) -> ErrorObject {
     ErrorObject::new(error_code::METHOD_NOT_FOUND, format!("Unhandled method {}", shown(method)))
 }
 
-/// A call that was understood and failed.
+/// The error of a valid call that failed.
 pub fn failed(method: &str, reason: impl std::fmt::Display) -> ErrorObject {
     ErrorObject::new(error_code::INTERNAL, format!("Request {} failed with message: {reason}", shown(method)))
 }
 
-/// A call whose params cannot be read.
+/// The error of a call with invalid params.
 pub fn invalid_params(method: &str, problem: impl std::fmt::Display) -> ErrorObject {
     failed(method, format_args!("Invalid {} params: {problem}", shown(method)))
 }
 
-/// Nothing is answered before `connect`.
+/// The error of a call before `connect`.
 pub fn authentication_required() -> ErrorObject {
     ErrorObject::new(error_code::AUTHENTICATION_REQUIRED, "AUTHENTICATION_REQUIRED")
 }
 
-/// The token is not the host's.
+/// The error of a wrong token.
 pub fn authentication_failed() -> ErrorObject {
     ErrorObject::new(error_code::AUTHENTICATION_FAILED, "AUTHENTICATION_FAILED")
 }

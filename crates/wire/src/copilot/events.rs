@@ -1,7 +1,7 @@
-//! Events: the envelope, and what each type of them says.
+//! Events: the envelope, and the data of each type.
 //!
-//! An event that is kept has the one before it as its parent, so that the kept ones are a chain. An ephemeral one hangs
-//! from the last kept one and is nobody's parent.
+//! A persisted event has the one before it as its parent, so that they form a chain. An ephemeral one has the last
+//! persisted one as its parent and is no parent itself.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use serde_json::Value;
 use super::methods::{Attachment, SessionContext};
 use crate::ahp::macros::records;
 
-/// An event's name: a UUID, as text.
+/// An event's id: a UUID, as text.
 pub type EventId = Arc<str>;
 
-/// Something that happened in a session.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub id: EventId,
     /// RFC 3339, in milliseconds.
     pub timestamp: String,
-    /// The kept event before it; the first has none.
+    /// The previous persisted event; the first has none.
     pub parent_id: Option<EventId>,
-    /// Said once and not kept.
+    /// Sent once and not persisted.
     pub ephemeral: bool,
-    /// The agent beside the main one that it is about.
+    /// The agent beside the main one that it concerns.
     pub agent_id: Option<String>,
     pub data: EventData,
 }
 
 impl Event {
-    /// Its type as it is written.
+    /// Its type on the wire.
     pub fn kind(&self) -> &str {
         self.data.kind()
     }
@@ -87,7 +87,7 @@ impl schemars::JsonSchema for Event {
         "Event".into()
     }
 
-    /// Not told further: the protocol has its own schema of what events say.
+    /// Left open: the protocol has its own schema of events' data.
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": "object" })
     }
@@ -95,20 +95,20 @@ impl schemars::JsonSchema for Event {
 
 macro_rules! events {
     ($($(#[$about:meta])* $kind:literal => $variant:ident($data:ty)),* $(,)?) => {
-        /// What an event says, by its type.
+        /// The data of an event, by its type.
         #[derive(Clone, Debug, PartialEq)]
         pub enum EventData {
             $($(#[$about])* $variant($data),)*
-            /// An event of a type that this build does not know, or that says it in another way, as it came: what was
-            /// stored by an older or a newer program is never a reason to refuse the whole.
+            /// An event of an unknown type, or with data of another form, as it came: events of an older or a newer
+            /// program must not make the whole log unreadable.
             Unknown { kind: String, data: Value },
         }
 
         impl EventData {
-            /// The types that are known.
+            /// The known types.
             pub const KINDS: &[&str] = &[$($kind),*];
 
-            /// The type as it is written.
+            /// The type on the wire.
             pub fn kind(&self) -> &str {
                 match self {
                     $(Self::$variant(_) => $kind,)*
@@ -127,7 +127,7 @@ macro_rules! events {
             }
         }
 
-        /// Without its type.
+        /// Serializes the data without its type.
         impl Serialize for EventData {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
@@ -187,7 +187,7 @@ events! {
 }
 
 records! {
-    /// The first event of every session. Without `producer` nobody resumes it.
+    /// The first event of every session. Without `producer` no client resumes it.
     #[derive(Eq)]
     pub struct SessionStart {
         pub session_id: String,
@@ -209,13 +209,13 @@ records! {
         pub session_was_active: Option<bool>,
     }
 
-    /// Nothing runs and nothing waits, and what was said is stored.
+    /// Nothing runs and nothing is queued, and everything is stored.
     #[derive(Default, Eq)]
     pub struct SessionIdle {
         pub aborted: Option<bool>,
     }
 
-    /// What ends a turn, or should be known before another one. A client that waits for a turn's end stops waiting.
+    /// An error that ends a turn, or a problem before the next one. A client that waits for a turn's end stops waiting.
     #[derive(Default, Eq)]
     pub struct SessionError {
         pub error_type: String,
@@ -322,7 +322,7 @@ records! {
         pub content: String,
         pub message_id: Option<String>,
         pub attachments: Option<Vec<Attachment>>,
-        /// Who said it, where it was not a person.
+        /// The sender, if it was not a person.
         pub source: Option<String>,
     }
 
@@ -348,7 +348,7 @@ records! {
         pub delta_content: String,
     }
 
-    /// A piece of an answer that is whole, with the calls that it leads to.
+    /// A complete piece of an answer, with the calls that follow from it.
     #[derive(Default)]
     pub struct AssistantMessage {
         pub message_id: String,
@@ -409,7 +409,7 @@ records! {
     #[derive(Default, Eq)]
     pub struct ToolPartialResult {
         pub tool_call_id: String,
-        /// What is new of the output.
+        /// The new part of the output.
         pub partial_output: String,
     }
 
@@ -437,17 +437,17 @@ records! {
     pub struct PermissionRequested {
         pub request_id: String,
         pub permission_request: PermissionRequest,
-        /// The same for whoever shows it to a person.
+        /// The same request for display.
         pub prompt_request: Option<PromptRequest>,
-        /// It is answered without the client: by a rule, or as it was before.
+        /// True if it is answered without the client: by a rule, or by an earlier answer.
         pub resolved_by_hook: Option<bool>,
     }
 
-    /// What an agent wants to do. Which members there are depends on the kind; clients of some kinds want them all, so
-    /// what is not known is empty and not absent.
+    /// An agent's permission request. The members depend on the kind; clients of some kinds require them all, so
+    /// unknown ones are empty and not absent.
     #[derive(Default)]
     pub struct PermissionRequest {
-        /// `shell`, `write`, `read`, `mcp`, `url`, and others that are not asked here.
+        /// `shell`, `write`, `read`, `mcp`, `url`, and others that are not used here.
         pub kind: String,
         pub tool_call_id: Option<String>,
         pub intention: Option<String>,
@@ -474,7 +474,7 @@ records! {
         pub read_only: bool,
     }
 
-    /// A [`PermissionRequest`] as it is shown: a command is of kind `commands` here.
+    /// A [`PermissionRequest`] for display: a command is of kind `commands` here.
     #[derive(Default)]
     pub struct PromptRequest {
         pub kind: String,
@@ -506,11 +506,11 @@ records! {
         pub kind: String,
         pub feedback: Option<String>,
         pub reason: Option<String>,
-        /// Only where rules denied it.
+        /// Only if rules denied it.
         pub rules: Option<Vec<Value>>,
     }
 
-    /// A client is to run a tool of its own.
+    /// Asks a client to run one of its own tools.
     pub struct ExternalToolRequested {
         pub request_id: String,
         pub session_id: String,
@@ -547,7 +547,7 @@ records! {
 }
 
 impl SessionResume {
-    /// Somebody takes up a session.
+    /// The event of resuming a session.
     pub fn of(session: &grove_core::Session, at: grove_core::Timestamp) -> Self {
         let chat = session.main_chat();
         Self {

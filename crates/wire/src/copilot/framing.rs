@@ -1,22 +1,22 @@
 //! Frames: a head with the length of the body, an empty line, the body.
 //!
-//! The other side may cut its bytes wherever it likes. The decoder keeps what is not whole yet: a head, a body, and what
-//! came with them in the last piece. What is longer than its bound is refused as soon as that is known, and then the
-//! stream has no next frame: whoever reads closes it.
+//! The other side may cut its bytes anywhere. The decoder keeps incomplete heads and bodies, and the rest of the last
+//! chunk. A frame above its limit is refused as soon as that is known; then the stream has no next frame, and the
+//! reader closes it.
 
 use std::fmt::Write;
 
-/// How long a head may be.
+/// The maximal length of a head.
 pub const MAX_HEAD: usize = 4 * 1024;
 
-/// An empty buffer larger than this is given back.
+/// An empty buffer larger than this is freed.
 const KEPT: usize = 64 * 1024;
 
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const LENGTH: &str = "content-length";
 const TYPE: &str = "content-type";
 
-/// Why a stream cannot be read any further. It has to be closed.
+/// The reason why a stream cannot be read any further. It has to be closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
     #[error(
@@ -25,7 +25,7 @@ pub enum FramingError {
     LongHead,
     #[error("a frame's head is no text")]
     HeadIsNoText,
-    /// An HTTP request has such lines: a web page can send one to any port of its machine.
+    /// An HTTP request has such lines: a web page can send one to any local port.
     #[error("a frame's head has a line other than Content-Length and Content-Type: this is no HTTP server")]
     UnknownHeader,
     #[error("a frame's head says no Content-Length: it must be there exactly once")]
@@ -38,22 +38,22 @@ pub enum FramingError {
     BodyIsNoText,
 }
 
-/// Cuts a stream into frames.
+/// Splits a stream into frames.
 #[derive(Debug)]
 pub struct Decoder {
     max_body: usize,
     buffer: Vec<u8>,
-    /// What lies before this has been given away.
+    /// Bytes before this were returned already.
     start: usize,
-    /// No head ends before this.
+    /// No head ends before this position.
     searched: usize,
-    /// How long the body is that comes next, once its head was read.
+    /// The length of the next body, once its head was read.
     body: Option<usize>,
     failed: Option<FramingError>,
 }
 
 impl Decoder {
-    /// A decoder that takes bodies of at most `max_body` bytes.
+    /// Creates a decoder for bodies of at most `max_body` bytes.
     pub fn new(max_body: usize) -> Self {
         Self { max_body, buffer: Vec::new(), start: 0, searched: 0, body: None, failed: None }
     }
@@ -63,7 +63,7 @@ impl Decoder {
         self.max_body = max_body;
     }
 
-    /// Takes what came. Frames have to be taken out before more is put in: nothing else bounds what is kept.
+    /// Adds received bytes. The caller takes the frames out before it adds more: nothing else bounds the buffer.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed.is_some() {
             return;
@@ -76,7 +76,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame's body. After an error there is no other.
+    /// The body of the next complete frame. After an error there is no other.
     pub fn next_frame(&mut self) -> Result<Option<String>, FramingError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -89,7 +89,7 @@ impl Decoder {
         next
     }
 
-    /// Whether the stream could end here without cutting a frame off.
+    /// True if the stream can end here without cutting a frame.
     pub fn is_at_rest(&self) -> bool {
         self.failed.is_none() && self.body.is_none() && self.start == self.buffer.len()
     }
@@ -109,7 +109,7 @@ impl Decoder {
         Ok(Some(text))
     }
 
-    /// Reads the head, where it is whole, and gives the length of what follows it.
+    /// Reads the head, if it is complete, and returns the length of the body.
     fn head(&mut self) -> Result<Option<usize>, FramingError> {
         let from = self.searched.max(self.start);
         let end = self.buffer[from..].windows(END_OF_HEAD.len()).position(|bytes| bytes == END_OF_HEAD);
@@ -117,7 +117,7 @@ impl Decoder {
             if self.buffer.len() - self.start >= MAX_HEAD {
                 return Err(FramingError::LongHead);
             }
-            // The last bytes may be the beginning of the end.
+            // The last bytes may be a prefix of the head's end.
             self.searched = self.buffer.len().saturating_sub(END_OF_HEAD.len() - 1).max(self.start);
             return Ok(None);
         };
@@ -145,7 +145,7 @@ impl Decoder {
     }
 }
 
-/// The length that a head says. Any header but `Content-Length` and `Content-Type` is refused.
+/// The length in a head. Any header but `Content-Length` and `Content-Type` is refused.
 fn length_in(head: &[u8]) -> Result<usize, FramingError> {
     let head = std::str::from_utf8(head).map_err(|_| FramingError::HeadIsNoText)?;
     let mut lengths = Vec::new();
@@ -185,7 +185,7 @@ mod tests {
         let mut decoder = Decoder::new(10);
         decoder.push(bytes);
         let error = all(&mut decoder).unwrap_err();
-        // There is no way back into the stream.
+        // The stream does not recover.
         decoder.push(&frame("{}"));
         assert_eq!(decoder.next_frame(), Err(error.clone()));
         assert!(!decoder.is_at_rest());

@@ -1,22 +1,22 @@
-//! What the GitHub Copilot SDK speaks with a host: JSON-RPC in frames of its own, protocol version 3.
+//! The protocol between the GitHub Copilot SDK and a host: JSON-RPC in frames of its own, protocol version 3.
 //!
-//! A client opens sessions by name, sends prompts, and hears of everything else as *events*: one linear list for each
-//! session, of which a part is kept (and can be read again) and a part is said once (*ephemeral*). Questions go out as
-//! events as well; whoever answers first answers for all.
+//! A client opens sessions by id, sends prompts, and gets everything else as *events*: one linear list for each
+//! session. Some events are persisted (and can be read again), others are sent once (*ephemeral*). Questions are sent
+//! as events as well; the first answer counts.
 //!
-//! - [`framing`]: how a message is cut out of a stream of bytes.
-//! - [`methods`]: requests and notifications of both sides, with what they carry; [`error`] for how calls fail.
+//! - [`framing`]: splits a stream of bytes into messages.
+//! - [`methods`]: requests and notifications of both sides with their data; [`error`]: errors of calls.
 //! - [`events`]: the events and their envelope.
-//! - [`project`]: how `grove-core`'s state looks as events, live ([`project::Projector`]) and read again
-//!   ([`project::history`]), and where an event stands ([`project::locate`]).
-//! - [`decode`]: what a client's answers and prompts ask of `grove-core`.
+//! - [`project`]: `grove-core`'s state as events, live ([`project::Projector`]) and read again ([`project::history`]),
+//!   and the position of an event ([`project::locate`]).
+//! - [`decode`]: converts clients' answers and prompts for `grove-core`.
 //!
 //! # Rules of these types
 //!
-//! - Names change from one release of the SDK to the next. A key that this build does not know is ignored, and what may
-//!   be absent is optional.
-//! - Only what a finished turn still knows is kept: what a person was asked, what a call put out while it ran and how
-//!   settings changed are ephemeral here, because nobody could read them again.
+//! - Names change from one release of the SDK to the next. An unknown key is ignored, and optional members may be
+//!   absent.
+//! - Only events that a finished turn can still produce are persisted: questions to a person, output of running calls
+//!   and changes of settings are ephemeral here, because they could not be read again.
 
 pub mod decode;
 pub mod error;

@@ -1,4 +1,4 @@
-//! The calls that this side has made and that the other has not answered.
+//! The open calls of this side: sent and not answered yet.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ struct OpenCalls {
     open: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, ErrorObject>>>,
 }
 
-/// Why a call brought no result.
+/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("the other side refused the call: {} ({})", .0.message, .0.code)]
@@ -36,7 +36,7 @@ pub enum CallError {
     Encode(#[from] serde_json::Error),
 }
 
-/// A call under way.
+/// An open call.
 #[derive(Debug)]
 pub struct OutgoingCall {
     /// The frame to send.
@@ -68,7 +68,7 @@ impl CallTable {
             return Err(CallError::Closed);
         }
         if table.open.len() >= self.limit {
-            // Those whose caller does not wait any more need no place.
+            // Calls whose caller stopped waiting are dropped.
             table.open.retain(|_, waiting| !waiting.is_closed());
         }
         if table.open.len() >= self.limit {
@@ -82,21 +82,21 @@ impl CallTable {
         Ok(OutgoingCall { frame, answer })
     }
 
-    /// Hands an answer to the call that waits for it. `false` when none does.
+    /// Passes an answer to its open call. `false` if there is none.
     pub fn settle(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>) -> bool {
         let Ok(number) = id.as_json().parse() else { return false };
         let Some(waiting) = self.table().open.remove(&number) else { return false };
         waiting.send(outcome.map(ToOwned::to_owned)).is_ok()
     }
 
-    /// Ends all open calls, and every later one at once: the connection is gone.
+    /// Ends all open calls, and every later one at once: the connection is closed.
     pub fn close(&self) {
         let mut table = self.table();
         table.closed = true;
         table.open.clear();
     }
 
-    // Every change of the table is whole before anything can panic, so a poisoned one is still sound.
+    // Every change of the table is complete before anything can panic, so a poisoned one is still valid.
     fn table(&self) -> MutexGuard<'_, OpenCalls> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

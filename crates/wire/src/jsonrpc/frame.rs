@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// How deeply a message may be nested. Anything deeper is refused before it is parsed.
+/// The maximal nesting of a message. Deeper ones are refused before they are parsed.
 pub const MAX_DEPTH: usize = 64;
-/// How many messages one batch may hold.
+/// The maximal number of messages of a batch.
 pub const MAX_BATCH: usize = 1_000;
 
 /// A call's id, kept exactly as it came: number, string or null.
@@ -20,7 +20,7 @@ impl Id {
         self.0.get()
     }
 
-    /// The id's text, where it is one: the other side may have escaped it in another way.
+    /// The id's text, if it is one: the other side may have escaped it differently.
     pub fn text(&self) -> Option<String> {
         serde_json::from_str(self.as_json()).ok()
     }
@@ -32,26 +32,26 @@ impl Id {
 
 impl From<u64> for Id {
     fn from(number: u64) -> Self {
-        // A number is JSON whatever it is; the fallback is never taken.
+        // Every number is JSON; the fallback is never taken.
         Self(RawValue::from_string(number.to_string()).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 }
 
 impl From<&str> for Id {
     fn from(text: &str) -> Self {
-        // A text is JSON once it is quoted; the fallback is never taken.
+        // A quoted text is JSON; the fallback is never taken.
         Self(serde_json::value::to_raw_value(text).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 }
 
-/// What one frame holds.
+/// The contents of a frame.
 #[derive(Debug)]
 pub enum Frame<'a> {
     Single(Result<RpcMessage<'a>, InvalidMessage>),
     Batch(Vec<Result<RpcMessage<'a>, InvalidMessage>>),
 }
 
-/// One message of the other side.
+/// A message of the other side.
 #[derive(Debug)]
 pub enum RpcMessage<'a> {
     Request(Request<'a>),
@@ -66,14 +66,14 @@ pub struct Request<'a> {
     pub params: Option<&'a RawValue>,
 }
 
-/// A message that is JSON but no JSON-RPC. `id` is there when it could be read.
+/// A message that is JSON but not JSON-RPC. `id` is set if it could be read.
 #[derive(Debug)]
 pub struct InvalidMessage {
     pub id: Option<Id>,
     pub error: ErrorObject,
 }
 
-/// The error of a call, as it travels.
+/// The error of a call.
 #[derive(Clone, Debug, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct ErrorObject {
@@ -114,7 +114,7 @@ pub mod code {
     pub const INTERNAL: i64 = -32603;
 }
 
-/// A message as it is written, before anything is made of it.
+/// A message before it is interpreted.
 #[derive(Deserialize)]
 struct RawMessage<'a> {
     #[serde(borrow, default)]
@@ -131,7 +131,7 @@ struct RawMessage<'a> {
     error: Option<ErrorObject>,
 }
 
-/// Tells `null` from absent.
+/// Distinguishes `null` from absent.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -153,7 +153,7 @@ pub fn parse(text: &str) -> Result<Frame<'_>, ErrorObject> {
 }
 
 fn parse_one(text: &str) -> Result<Result<RpcMessage<'_>, InvalidMessage>, ErrorObject> {
-    // An array would be read as the members of an envelope, one after another.
+    // An array would be read as the members of an envelope, in order.
     if text.starts_with('[') {
         let error = ErrorObject::invalid_request("not a JSON-RPC message: a batch holds no arrays");
         return Ok(Err(InvalidMessage { id: None, error }));
@@ -220,7 +220,7 @@ fn check_depth(text: &str) -> Result<(), ErrorObject> {
     Ok(())
 }
 
-/// A name from outside, short enough for a message.
+/// A name from outside, shortened for a message.
 fn shown(name: &str) -> String {
     name.chars().take(80).collect()
 }
@@ -257,12 +257,12 @@ pub fn response<R: Serialize + ?Sized>(id: &Id, result: &R) -> serde_json::Resul
     serde_json::to_string(&Outgoing { id: Some(&id.0), result: Some(result), ..Outgoing::EMPTY })
 }
 
-/// A response around a result that is JSON already.
+/// A response with an encoded result.
 pub fn response_raw(id: &Id, result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.as_json())
 }
 
-/// The answer to a call that failed; without an id, to a frame that could not be read.
+/// The response to a failed call; without an id, to a frame that could not be read.
 pub fn error(id: Option<&Id>, error: &ErrorObject) -> String {
     let id = id.map_or(RawValue::NULL, |id| &id.0);
     let out = Outgoing::<()> { id: Some(id), error: Some(error), ..Outgoing::EMPTY };
@@ -272,7 +272,7 @@ pub fn error(id: Option<&Id>, error: &ErrorObject) -> String {
     })
 }
 
-/// Several answers in one frame, as a batch is answered.
+/// Several responses in one frame, for a batch.
 pub fn batch(answers: &[String]) -> String {
     format!("[{}]", answers.join(","))
 }

@@ -1,4 +1,4 @@
-//! Actions, the envelope they travel in, and notifications.
+//! Actions, their envelope, and notifications.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct SessionAction {
     pub session: String,
     #[serde(flatten)]
     pub change: SessionChange,
-    /// When the host put it in order; `summary.modifiedAt` follows it.
+    /// The time of the action in the host's order; `summary.modifiedAt` follows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<u64>,
 }
@@ -70,7 +70,7 @@ pub enum SessionChange {
     ModelChanged { model: String },
 }
 
-/// Gives each type of a union its name on the wire, both ways.
+/// Maps each type of a union to its name on the wire, in both directions.
 macro_rules! types {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -80,12 +80,12 @@ macro_rules! types {
         impl $name {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The type as it is written.
+            /// The type on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),* }
             }
 
-            /// The type that is written so.
+            /// The type of a name on the wire.
             pub fn named(name: &str) -> Option<Self> {
                 match name { $($text => Some(Self::$variant),)* _ => None }
             }
@@ -125,7 +125,7 @@ types! {
 }
 
 impl ActionType {
-    /// Whether a client may dispatch it.
+    /// True if a client may dispatch it.
     pub const fn client_may_dispatch(self) -> bool {
         match self {
             ActionType::TurnStarted
@@ -174,8 +174,7 @@ impl Action {
         }
     }
 
-    /// Reads an action. One of a type that this version does not know is [`ActionError::UnknownType`], which clients
-    /// ignore in silence.
+    /// Reads an action. An unknown type is [`ActionError::UnknownType`], which clients ignore silently.
     pub fn parse(raw: &RawValue) -> Result<Self, ActionError> {
         #[derive(Deserialize)]
         struct ActionHead {
@@ -201,7 +200,7 @@ pub enum ActionError {
     Malformed(serde_json::Error),
 }
 
-/// Who dispatched an action, and as the how-manieth of its own.
+/// The client that dispatched an action, and the client's own number for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
@@ -209,7 +208,7 @@ pub struct Origin {
     pub client_seq: u64,
 }
 
-/// An action in its place in the order. `A` is the action: typed, or raw where it is passed on as it came.
+/// An action with its position in the order. `A` is the action: typed, or raw if it is passed on unread.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionEnvelope<A> {
@@ -227,7 +226,7 @@ pub struct ActionParams<A> {
     pub envelope: ActionEnvelope<A>,
 }
 
-/// News that are no state: told once, never replayed.
+/// News that are not state: sent once, never replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum Notification {

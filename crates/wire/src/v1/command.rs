@@ -54,7 +54,7 @@ impl Method {
         Self::ALL.iter().copied().find(|method| method.as_str() == name)
     }
 
-    /// The errors that this request may be answered with, beside those of JSON-RPC itself.
+    /// The errors of this request, beside those of JSON-RPC itself.
     pub const fn errors(self) -> &'static [i64] {
         match self {
             Method::Initialize => &[error_code::UNSUPPORTED_VERSION],
@@ -66,7 +66,7 @@ impl Method {
     }
 }
 
-/// The names of notifications, of either side.
+/// The names of notifications, of both sides.
 pub mod notify {
     pub const UNSUBSCRIBE: &str = "unsubscribe";
     pub const DISPATCH_ACTION: &str = "dispatchAction";
@@ -88,13 +88,13 @@ pub mod error_code {
 pub mod close_code {
     /// The host stops.
     pub const GOING_AWAY: u16 = 1001;
-    /// A message was larger than the host takes.
+    /// A message was larger than the host accepts.
     pub const TOO_BIG: u16 = 1009;
-    /// There is no version that both sides speak.
+    /// There is no common version.
     pub const NO_COMMON_VERSION: u16 = 4005;
     /// The client fell too far behind: `reconnect` decides between replay and snapshots.
     pub const TOO_FAR_BEHIND: u16 = 4008;
-    /// The state moved in a way that actions cannot say: `reconnect` gives snapshots.
+    /// The state changed in a way that actions cannot express: `reconnect` returns snapshots.
     pub const RESYNCHRONIZE: u16 = 4009;
     /// A newer connection of the same client took over.
     pub const TAKEN_OVER: u16 = 4010;
@@ -117,12 +117,12 @@ pub struct InitializeResult<S> {
     pub snapshots: Vec<Snapshot<S>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_directory: Option<String>,
-    /// What a host adds to the protocol: see [`announced`](crate::x_grove::announcement).
+    /// The host's additions to the protocol: see [`announced`](crate::x_grove::announcement).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-/// A resource's state, cut at a sequence number.
+/// A resource's state at a sequence number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot<S> {
@@ -178,7 +178,7 @@ pub struct ListSessionsParams {
     pub filter: Option<SessionFilter>,
 }
 
-/// Which sessions are wanted. Keys that are not known are ignored.
+/// The filter of a list. Unknown keys are ignored.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionFilter {
@@ -190,7 +190,7 @@ pub struct SessionFilter {
     pub status: Option<SessionStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_since: Option<u64>,
-    /// Whether other tools' sessions are wanted too.
+    /// True to include other tools' sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<bool>,
 }
@@ -271,7 +271,7 @@ pub enum EntryKind {
     Directory,
 }
 
-/// Params of `dispatchAction`. The action is kept as it came, so that a rejection can give it back unchanged.
+/// Params of `dispatchAction`. The action is kept raw, so that a rejection can return it unchanged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DispatchActionParams {

@@ -1,11 +1,11 @@
-//! What a client's action asks of core.
+//! Converts clients' actions to core's commands.
 
 use grove_core::{self as core, Command, Decision, PermissionTarget};
 
 use super::action::*;
 use super::state::*;
 
-/// The command behind an action that a client dispatched.
+/// The command of an action that a client dispatched.
 pub fn command(action: Action) -> Result<Command, NotDispatchable> {
     let kind = action.kind();
     let Action::Session(action) = action else { return Err(NotDispatchable(kind)) };

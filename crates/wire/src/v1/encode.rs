@@ -1,11 +1,11 @@
-//! How core's events look in version 1: each is one action, or nothing.
+//! Encodes core's events in version 1: each becomes one action, or nothing.
 
 use grove_core::{self as core, Change, ChatEvent, Decision, Delivery, RootEvent, SessionEvent};
 
 use super::action::*;
 use super::project;
 
-/// The action that an event is in version 1, if it is one. `uri` is the URI of the event's session.
+/// The action of an event in version 1, if it has one. `uri` is the URI of the event's session.
 pub fn action(event: &core::Event, uri: &str) -> Option<Action> {
     let (change, dated) = match &event.change {
         Change::Root(RootEvent::AgentsChanged(agents)) => {
@@ -24,8 +24,8 @@ pub fn action(event: &core::Event, uri: &str) -> Option<Action> {
     Some(Action::Session(SessionAction { session: uri.to_owned(), change, timestamp }))
 }
 
-/// The notification that an event is in version 1, if it is one. `session` is its session as it is after the event,
-/// or was before its removal.
+/// The notification of an event in version 1, if it has one. `session` is its session after the event, or before its
+/// removal.
 pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Notification> {
     match event {
         SessionEvent::Listed => Some(Notification::SessionAdded { summary: project::summary(session) }),
@@ -54,7 +54,7 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
     }
 }
 
-/// Whether an action says when it happened. Those that move `modifiedAt` do.
+/// The presence of a timestamp on an action. Actions that change `modifiedAt` have one.
 enum TimestampUse {
     Include,
     Omit,
@@ -107,7 +107,7 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
         ChatEvent::TurnFailed { error, .. } => {
             return Some((SessionChange::Error { turn_id, error: project::error(error) }, TimestampUse::Include));
         }
-        // What a streamed part begins with is streamed text too, whether it is empty or not.
+        // The initial content of a streamed part is streamed text too, empty or not.
         ChatEvent::PartAdded { part: core::Part::Text(text), .. } if text.delivery == Delivery::Streamed => {
             if text.content.is_empty() {
                 return None;
@@ -167,14 +167,14 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
         | ChatEvent::DraftChanged(_)
         | ChatEvent::ChatReadChanged(_)
         | ChatEvent::ChatArchivedChanged(_)
-        // It is of a chat that version 1 does not see.
+        // Concerns a chat that version 1 does not see.
         | ChatEvent::ChatTitleChanged(_)
         | ChatEvent::ActivityChanged(_)
         | ChatEvent::AgentSessionChanged(_)
-        // Version 1 cannot say this: whoever speaks it begins anew.
+        // Version 1 cannot express this: its clients resynchronize.
         | ChatEvent::TurnsCleared
         | ChatEvent::BranchTurnsLoaded { .. }
-        // A chat begins with this: nobody has seen it before.
+        // The chat is new, so nobody has seen it before.
         | ChatEvent::TurnsInherited { .. }
         | ChatEvent::EntryAdded(_) => return None,
     };
@@ -184,7 +184,7 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
 const FRAME_HEAD: &str = r#"{"jsonrpc":"2.0","method":"action","params":{"envelope":"#;
 const FRAME_TAIL: &str = "}}";
 
-/// The frame of an `action` notification. The envelope in it can be had back with [`envelope_in`].
+/// The frame of an `action` notification. [`envelope_in`] extracts its envelope.
 pub fn action_frame<A: serde::Serialize>(envelope: &ActionEnvelope<A>) -> serde_json::Result<String> {
     let mut frame = Vec::with_capacity(256);
     frame.extend_from_slice(FRAME_HEAD.as_bytes());
@@ -193,7 +193,7 @@ pub fn action_frame<A: serde::Serialize>(envelope: &ActionEnvelope<A>) -> serde_
     String::from_utf8(frame).map_err(serde::ser::Error::custom)
 }
 
-/// The envelope inside a frame of [`action_frame`], for a replay that is made of frames already encoded.
+/// The envelope of a frame of [`action_frame`], for a replay from encoded frames.
 pub fn envelope_in(frame: &str) -> Option<&str> {
     frame.strip_prefix(FRAME_HEAD)?.strip_suffix(FRAME_TAIL)
 }

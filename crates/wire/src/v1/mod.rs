@@ -1,10 +1,10 @@
 //! Protocol version 1: root and session state by URI, changed by actions.
 //!
-//! - [`state`], [`action`], [`command`]: the shapes on the wire.
+//! - [`state`], [`action`], [`command`]: the types on the wire.
 //! - [`reduce`]: the pure reducers that host and clients share.
-//! - [`project`]: how `grove-core`'s state looks in version 1; [`encode`]: how its events do; [`decode`]: what a
-//!   client's action asks of it. Version 1 shows a session together with its main chat.
-//! - `frozen.json`: the shapes as they were released, which a test compares with the living ones.
+//! - [`project`]: `grove-core`'s state in version 1; [`encode`]: its events; [`decode`]: clients' actions. Version 1
+//!   shows a session together with its main chat.
+//! - `frozen.json`: the released types, which a test compares with the current ones.
 //!
 //! The law that ties them: reducing the projected state by the projected event gives the projection of the state
 //! after the event.
@@ -30,7 +30,7 @@ pub const ROOT: &str = "agenthost:root";
 /// The spelling that later versions used.
 pub const ROOT_ALIAS: &str = "agenthost:/root";
 
-/// Whether `uri` names the root state, in either spelling.
+/// True if `uri` names the root state, in either spelling.
 pub fn is_root(uri: &str) -> bool {
     uri == ROOT || uri == ROOT_ALIAS
 }

@@ -1,7 +1,7 @@
-//! How core's state looks in version 1: a session together with its main chat.
+//! Projects core's state to version 1: a session together with its main chat.
 //!
-//! Version 1 does not see a tool call whose input is still being written, what a call puts out while it runs, a question
-//! to the person, queue, steering, drafts, other chats, settings and the clients that take part.
+//! Version 1 does not see a tool call whose input is being streamed, the output of a running call, a question to the
+//! person, queue, steering, drafts, other chats, settings and the clients that take part.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use grove_core as core;
 
 use super::state::*;
 
-/// Where version 1 keeps a finished turn's bytes (see [`core::EncodingCache`]).
+/// Version 1's slot for a finished turn's encoding (see [`core::EncodingCache`]).
 const ENCODING_SLOT: usize = 0;
 
-/// How a withheld result is told, in the action and in the state alike.
+/// The text of a withheld result, in the action and in the state alike.
 pub(super) const RESULT_WITHHELD: &str = "Result withheld";
 
 pub fn root(root: &core::Root) -> RootState {
@@ -55,7 +55,7 @@ pub fn summary(session: &core::Session) -> SessionSummary {
     }
 }
 
-/// The whole session, every turn of it.
+/// The complete session with all turns.
 pub fn session(session: &core::Session) -> SessionState {
     let chat = session.main_chat();
     SessionState {
@@ -67,7 +67,7 @@ pub fn session(session: &core::Session) -> SessionState {
     }
 }
 
-/// The session as JSON, with turns that are JSON already. The same as [`session`] with only those turns.
+/// The session as JSON, with encoded turns. The same as [`session`] with only those turns.
 pub fn session_json(session: &core::Session, turns: &[Arc<str>]) -> serde_json::Result<String> {
     let mut json = format!(
         r#"{{"summary":{},"lifecycle":{}"#,
@@ -89,10 +89,10 @@ pub fn session_json(session: &core::Session, turns: &[Arc<str>]) -> serde_json::
     Ok(json)
 }
 
-/// A finished turn as JSON, made once and kept with the turn.
+/// A finished turn as JSON, encoded once and cached with the turn.
 pub fn turn_json(session: &core::SessionId, turn: &core::Turn) -> Arc<str> {
     turn.encodings.get_or_encode(ENCODING_SLOT, || {
-        // Plain data with string keys always serializes; an empty turn is the answer if that ever changes.
+        // Plain data with string keys always serializes; the fallback is an empty turn.
         serde_json::to_string(&self::turn(session, turn)).unwrap_or_else(|_| "{}".to_owned())
     })
 }
@@ -113,7 +113,7 @@ fn creation_error(session: &core::Session) -> Option<ErrorInfo> {
 }
 
 pub fn turn(session: &core::SessionId, turn: &core::Turn) -> Turn {
-    // The error that ended the turn stands last; one on the way did not end it, and version 1 does not see it.
+    // The error that ended the turn is its last part; version 1 does not see earlier ones, which did not end it.
     let error = match (turn.outcome, turn.parts.last()) {
         (core::Outcome::Error, Some(core::Part::Error(error))) => Some(self::error(error)),
         _ => None,
@@ -131,7 +131,7 @@ fn active_turn(session: &core::SessionId, active: &core::ActiveTurn) -> ActiveTu
     TurnContents::of(session, active.parts()).into_active(&active.id, &active.message, active.usage.as_ref())
 }
 
-/// What version 1 makes of a turn's parts.
+/// A turn's parts in version 1.
 #[derive(Default)]
 struct TurnContents<'a> {
     streaming_text: String,
@@ -180,7 +180,7 @@ impl<'a> TurnContents<'a> {
     }
 }
 
-/// A part that version 1 lists as such.
+/// A part that version 1 has as such.
 pub(super) fn response_part(session: &core::SessionId, part: &core::Part) -> Option<ResponsePart> {
     match part {
         core::Part::Text(text) if text.delivery == core::Delivery::Whole => {
@@ -201,7 +201,7 @@ pub(super) fn response_part(session: &core::SessionId, part: &core::Part) -> Opt
     }
 }
 
-/// A plan as a list that Markdown can tick off.
+/// A plan as a Markdown task list.
 pub fn plan_text(entries: &[core::PlanEntry]) -> String {
     let line = |entry: &core::PlanEntry| {
         // An entry of several lines would end the list.
@@ -262,7 +262,7 @@ fn tool_call(call: &core::ToolCall) -> ToolCallState {
     }
 }
 
-/// A call as it looks when version 1 first hears of it.
+/// A call as version 1 first sees it.
 pub(super) fn started_call(call: &core::NewToolCall, invocation_message: &str, input: Option<&str>) -> ToolCallState {
     ToolCallState {
         tool_call_id: call.id.to_string(),
@@ -313,7 +313,7 @@ pub(super) fn user_message(message: &core::Message) -> UserMessage {
     UserMessage { text: message.text.clone(), attachments: (!attachments.is_empty()).then_some(attachments) }
 }
 
-/// The attachments of a message, as a client sends them.
+/// The attachments of a message, in the form in which clients send them.
 pub fn attachments(message: &core::Message) -> Vec<Attachment> {
     let attachment = |attachment: &core::Attachment| Attachment {
         kind: match attachment.kind {

@@ -120,7 +120,7 @@ impl ActiveTurn {
                     call.status = if *approved { ToolCallStatus::Running } else { ToolCallStatus::Failed };
                 }
             }
-            // These are the session's own.
+            // Changes of the session itself.
             SessionChange::Ready
             | SessionChange::CreationFailed { .. }
             | SessionChange::TurnStarted { .. }
@@ -132,7 +132,7 @@ impl ActiveTurn {
         }
     }
 
-    /// The finished turn: what was streamed stands as one part in front of the others.
+    /// The finished turn: streamed text becomes one part before the others.
     pub(super) fn finish(self, state: TurnState, error: Option<&ErrorInfo>) -> Turn {
         let streamed = Some(self.streaming_text).filter(|text| !text.is_empty());
         let streamed = streamed.map(|content| ResponsePart::Markdown { content });
@@ -156,7 +156,7 @@ impl ToolCallState {
         self.tool_output.clone_from(&result.tool_output);
     }
 
-    /// A call that never completed counts as failed, and keeps the message it began with.
+    /// A call that never completed counts as failed, and keeps its first message.
     fn finish(self) -> CompletedToolCall {
         CompletedToolCall {
             tool_call_id: self.tool_call_id,

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What clients subscribe to at `agenthost:root`.
+/// The state at `agenthost:root`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RootState {
@@ -56,7 +56,7 @@ pub enum SessionStatus {
     Error,
 }
 
-/// What clients subscribe to at a session's URI.
+/// The state at a session's URI.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionState {

@@ -1,5 +1,5 @@
-//! What a host says of its own additions, in `_meta` of the answer to `initialize`, in every dialect: whoever reads it asks for
-//! nothing that is not there.
+//! A host's announcement of its additions, in `_meta` of the result of `initialize`, in every dialect: it tells clients
+//! which methods they may call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,34 +8,34 @@ use super::Method;
 
 /// The member of `_meta`.
 pub const MEMBER: &str = "x-grove";
-/// Which edition of these methods it is. It changes where one of them means something else.
+/// The edition of these methods. It changes if the meaning of a method does.
 pub const VERSION: u32 = 1;
 
-/// What a host adds.
+/// A host's additions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Announcement {
     pub version: u32,
-    /// The methods that it serves, those too that the reader does not know.
+    /// The methods that it serves, unknown ones included.
     pub methods: Vec<String>,
 }
 
 impl Announcement {
-    /// Of all methods those that a host serves.
+    /// The announcement of those methods that a host serves.
     pub fn of(serves: impl Fn(Method) -> bool) -> Self {
         let served = Method::ALL.into_iter().filter(|method| serves(*method));
         Self { version: VERSION, methods: served.map(|method| method.as_str().to_owned()).collect() }
     }
 
-    /// What a host says in `_meta`. One that says nothing, or something else, serves nothing.
+    /// Reads a host's announcement from `_meta`. A host without a valid one serves nothing.
     pub fn read(meta: Option<&Map<String, Value>>) -> Option<Self> {
         let announced = Self::deserialize(meta?.get(MEMBER)?).ok()?;
         (announced.version == VERSION).then_some(announced)
     }
 
-    /// As it stands in `_meta`.
+    /// The announcement as `_meta`.
     pub fn meta(&self) -> Map<String, Value> {
-        // Numbers and texts make a value in every case.
+        // Numbers and texts always serialize.
         let value = serde_json::to_value(self).unwrap_or_default();
         Map::from_iter([(MEMBER.to_owned(), value)])
     }

@@ -1,11 +1,11 @@
-//! A session that goes to another host, as the host that it leaves sees it.
+//! The handover of a session to another host, at the source host.
 //!
-//! A client lists what the session has, reads it, gives it to the other host (`x-grove/import/…`, with `from`), and then says
-//! that the session has left. It is the client that knows both hosts: they never talk to each other.
+//! A client lists the session's files, reads them, puts them to the other host (`x-grove/import/…`, with `from`), and
+//! then reports that the session has left. Only the client knows both hosts: they never talk to each other.
 
 use serde::{Deserialize, Serialize};
 
-/// How many bytes of a file are read at once. In base64 they still fit into a message.
+/// The maximal number of bytes of one read. In base64 they still fit into a message.
 pub const MAX_READ_BYTES: usize = 2 << 20;
 
 /// The methods.
@@ -26,25 +26,26 @@ impl HandoverMethod {
     }
 }
 
-/// What a session has. It is refused while a turn runs, and for sessions that a client keeps.
+/// The files of a session. The request is refused while a turn runs, and for client-stored sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FilesResult {
-    /// The agent that works in it.
+    /// The session's agent.
     pub provider: String,
     pub files: Vec<File>,
-    /// One word for all of them, but what a host writes for itself: where it is the same, nothing has changed.
+    /// A fingerprint of the files, without those that a host writes for itself: an equal one means that nothing has
+    /// changed.
     pub stamp: String,
-    /// One word for all that is handed over, `session.json` among it. Hosts of earlier versions give none.
+    /// A fingerprint of everything that is handed over, `session.json` included. Hosts of earlier versions give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
-    /// The folder that its agent works in here. It does not go along: whoever moves the session is asked for one there.
+    /// The working directory here. It is not transferred: the person is asked for one at the other host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
-    /// Where the session went, where it has left already.
+    /// The session's new host, if it has left already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<RemoteSession>,
-    /// Where it came from, where it was another host's before.
+    /// The session's previous host, if it was moved here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<RemoteSession>,
 }
@@ -53,7 +54,7 @@ pub struct FilesResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct File {
-    /// Below the session's folder.
+    /// The path below the session's folder.
     pub path: String,
     /// In bytes.
     pub size: u64,
@@ -64,14 +65,14 @@ pub struct File {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteSession {
-    /// What that host is called by whoever moved the session.
+    /// The host's name, as given by the client that moved the session.
     pub host: String,
-    /// Where it is, as `grove hosts add` takes it, without what lets anybody in: its name may mean nothing to others.
+    /// The host's address, as `grove hosts add` accepts it, without credentials: its name may mean nothing to others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// The session's URI there.
     pub session: String,
-    /// What its files were when it went.
+    /// The fingerprint of its files at the time of the move.
     pub stamp: String,
 }
 
@@ -79,23 +80,23 @@ pub struct RemoteSession {
 #[serde(rename_all = "camelCase")]
 pub struct ReadParams {
     pub path: String,
-    /// Where to begin, in bytes.
+    /// The offset in bytes.
     pub offset: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResult {
-    /// In base64, at most [`MAX_READ_BYTES`] of them; none where the file ends.
+    /// In base64, at most [`MAX_READ_BYTES`] of them; empty at the end of the file.
     pub data: String,
 }
 
-/// The session is at another host from now on. It is refused where its files are others than those of `stamp`.
+/// Reports that the session is at another host from now on. It is refused if its files do not match `stamp`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaveParams {
     pub to: RemoteSession,
-    /// The seal of what was handed over: the session stays where something of it has changed since.
+    /// The seal of the handed over files: the session stays here if something has changed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
 }
@@ -103,6 +104,6 @@ pub struct LeaveParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaveResult {
-    /// The session's URI here, where it is archived.
+    /// The session's URI here, under which it is archived.
     pub session: String,
 }

@@ -1,8 +1,8 @@
-//! Sessions that other tools left on the host's machine: listed here with all that is known of them.
+//! Other tools' sessions on the host's machine, with all known data.
 //!
-//! `listSessions` shows them too: version 1 where its filter asks (`history`), the released protocol where a client asks
-//! page by page, with [`HistoryMetadata`] as the member `history` of the row's `_meta`. They can be looked at like any other session,
-//! and not gone on with. No session is named by `channel` here.
+//! `listSessions` shows them too: in version 1 if its filter asks (`history`), in the released protocol if a client
+//! asks page by page, with [`HistoryMetadata`] as the member `history` of the row's `_meta`. They can be read like any
+//! other session, but not continued. No session is named by `channel` here.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,22 +22,22 @@ impl HistoryMethod {
     }
 }
 
-/// The member of a row's `_meta` that marks it.
+/// The member of a row's `_meta` that marks such a session.
 pub const META: &str = "history";
 
-/// What is known of a session that another tool left.
+/// The known data of another tool's session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryMetadata {
-    /// Whose store it was found in.
+    /// The tool whose store has it.
     pub source: String,
     /// The id that the tool itself uses.
     pub source_id: String,
-    /// Which product or edition of the tool.
+    /// The product or edition of the tool.
     pub product: String,
     /// The file that holds it.
     pub path: String,
-    /// Where it lay before its tool deleted it, where this is the copy that was kept.
+    /// The original path before the tool deleted it, if this is a kept copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct HistoryMetadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     pub turns: u32,
-    /// How many of them were not cancelled.
+    /// The number of turns that were not cancelled.
     pub turns_completed: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
@@ -57,23 +57,23 @@ pub struct HistoryMetadata {
     pub input_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// How its newest turn ended: `empty`, `complete`, `cancelled`, `failed` or `interrupted`.
+    /// The outcome of its newest turn: `empty`, `complete`, `cancelled`, `failed` or `interrupted`.
     pub state: String,
-    /// Whether it is less than what its tool once wrote, and how many places could not be read.
+    /// True if it is less than the tool once wrote; and the number of places that could not be read.
     pub recovered: bool,
     pub bad_places: u64,
-    /// Whether the tool lists it itself, where it has a list.
+    /// True if the tool itself lists it; absent if the tool has no list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listed: Option<bool>,
 }
 
-/// Which sessions are wanted; without anything, the newest.
+/// The filter of a list; without any, the newest sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryListParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// `owner/name`, a name, a URL, or the folder that was worked in.
+    /// `owner/name`, a name, a URL, or the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     /// Milliseconds since 1970.
@@ -82,14 +82,14 @@ pub struct HistoryListParams {
     /// A part of the title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Goes on behind the last page.
+    /// Continues after the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 
-/// The newest one first.
+/// The newest session comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryListResult {
@@ -101,7 +101,7 @@ pub struct HistoryListResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryListRow {
-    /// The URI under which it can be looked at.
+    /// The URI under which it can be read.
     pub resource: String,
     pub title: String,
     pub created_at: u64,
@@ -112,26 +112,26 @@ pub struct HistoryListRow {
     pub about: HistoryMetadata,
 }
 
-/// Asks how far the catalog is.
+/// Asks for the progress of the catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScanParams {
-    /// Look at the stores again, where nobody is at it already.
+    /// True to scan the stores again, unless a scan is running.
     pub start: bool,
 }
 
-/// How far a scan is, which goes on beside it: ask again.
+/// The progress of a scan, which runs in the background: ask again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScanResult {
     pub running: bool,
-    /// How many sessions were read, of how many that must be.
+    /// The number of sessions that were read, and that have to be.
     pub read: usize,
     pub of: usize,
-    /// What the last scan came to, where one has ended.
+    /// The report of the last finished scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<ScanReport>,
-    /// Why the last one came to nothing.
+    /// The error of the last scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -140,11 +140,11 @@ pub struct ScanResult {
 #[serde(rename_all = "camelCase", default)]
 pub struct ScanReport {
     pub sessions: usize,
-    /// How many files were opened; of those, how many were read on from where they ended before.
+    /// The number of opened files; and of those that were read on from their earlier end.
     pub read: usize,
     pub continued: usize,
     pub removed: usize,
-    /// How many are left as a copy alone, and how many copies were made.
+    /// The number of sessions that exist only as a copy, and of copies made.
     pub gone: usize,
     pub copied: usize,
     pub moved: usize,

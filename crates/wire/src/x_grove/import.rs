@@ -1,12 +1,12 @@
-//! Sessions that come from outside, file by file.
+//! The import of a session from outside, file by file.
 //!
-//! A client begins an import, puts the files of the session's folder one after the other, and commits it: then, and not
-//! before, there is such a session. Nobody sees anything of it until then, and nothing is left of an import that was given
-//! up, or whose connection ended. No session is named by `channel` here: there is none yet.
+//! A client begins an import, puts the files of the session's folder one after the other, and commits it: only then the
+//! session exists. Until then nothing of it is visible, and nothing is left of an import that was aborted, or whose
+//! connection ended. No session is named by `channel` here: there is none yet.
 
 use serde::{Deserialize, Serialize};
 
-/// How many bytes are put at once. In base64 they still fit into a message.
+/// The maximal number of bytes of one put. In base64 they still fit into a message.
 pub const MAX_PUT_BYTES: usize = 2 << 20;
 
 /// The methods.
@@ -29,38 +29,38 @@ impl ImportMethod {
     }
 }
 
-/// What is known of the session beside its conversation.
+/// The session's data beside its conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BeginParams {
-    /// The session's id, where it is to keep one that it has; without one it gets a new one.
+    /// The session's id, if it is to keep one; by default it gets a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The agent that goes on with it; without one, that of new sessions.
+    /// The agent that continues it; by default that of new sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The agent that goes on with it where none is named and the host has this one.
+    /// The agent that continues it if none is named and the host has this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferred_provider: Option<String>,
-    /// The store that it is to lie in; without one, that of new sessions.
+    /// The session's store; by default that of new sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Where its agent works, as an absolute path or a `file:` URI.
+    /// The working directory, as an absolute path or a `file:` URI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
-    /// Milliseconds since 1970; without it, now.
+    /// Milliseconds since 1970; by default now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<u64>,
-    /// When something was last said in it; without it, when it was created.
+    /// The time of the last activity; by default the creation time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_at: Option<u64>,
-    /// Where it comes from, where it is a session of another Grove: then all that `x-grove/handover/files` lists is put, and
-    /// what is put must be what the stamp says.
+    /// The source host, if it is a session of another Grove: then all files that `x-grove/handover/files` lists are
+    /// put, and they must match the stamp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<super::handover::RemoteSession>,
-    /// The seal that `x-grove/handover/files` gave: what is put, `session.json` among it, must be what it says.
+    /// The seal from `x-grove/handover/files`: the put files, `session.json` included, must match it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
     /// The session of another tool that it is a copy of: lists then leave that one out.
@@ -71,9 +71,9 @@ pub struct BeginParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeginResult {
-    /// Names the import on this connection.
+    /// The id of the import on this connection.
     pub import: u64,
-    /// The URI of the session that it becomes.
+    /// The URI of the session to be.
     pub session: String,
 }
 
@@ -82,10 +82,10 @@ pub struct BeginResult {
 #[serde(rename_all = "camelCase")]
 pub struct PutParams {
     pub import: u64,
-    /// `events.jsonl` (the log, in Grove's own form), `plan.md`, `session.db`, `workspace.yaml`, or a file below
-    /// `checkpoints/`, `files/`, `research/` or `content/`. Of a session of another Grove, anything that it has.
+    /// `events.jsonl` (the log, in Grove's own format), `plan.md`, `session.db`, `workspace.yaml`, or a file below
+    /// `checkpoints/`, `files/`, `research/` or `content/`. For a session of another Grove, any of its files.
     pub path: String,
-    /// Where they begin: where the file ends so far.
+    /// The offset: the present length of the file.
     pub offset: u64,
     /// In base64, at most [`MAX_PUT_BYTES`] of them.
     pub data: String,
@@ -94,7 +94,7 @@ pub struct PutParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PutResult {
-    /// How long the file is now, in bytes.
+    /// The new length of the file, in bytes.
     pub size: u64,
 }
 
@@ -109,9 +109,9 @@ pub struct CommitParams {
 pub struct CommitResult {
     /// The session's URI.
     pub session: String,
-    /// How many entries its log has.
+    /// The number of entries of its log.
     pub entries: u64,
-    /// What is wrong in the log, in words: it was taken all the same.
+    /// The damage of the log, in words: it was imported all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<String>,
 }
@@ -125,6 +125,6 @@ pub struct AbortParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AbortResult {
-    /// Whether there was such an import.
+    /// True if there was such an import.
     pub aborted: bool,
 }

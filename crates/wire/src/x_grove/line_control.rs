@@ -1,17 +1,16 @@
-//! What a WebSocket says beside messages, said in messages: for connections on which each line is one (`grove serve
-//! --stdio`).
+//! WebSocket control frames as messages: for connections on which each line is a message (`grove serve --stdio`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::jsonrpc;
 
-/// The notification that the connection is over, which is its last line.
+/// The notification that the connection is closed, on its last line.
 pub const CLOSED: &str = "x-grove/closed";
 
 /// The id of [`liveness_probe`]. Ids of other requests of Grove's clients are numbers.
 const LIVENESS_ID: &str = "\"sign-of-life\"";
 
-/// Why it is over, with the code that would have closed a WebSocket.
+/// The reason for the close, with the WebSocket close code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineCloseReason {
     pub code: u16,
@@ -23,7 +22,7 @@ pub fn close_line(close_line: &LineCloseReason) -> serde_json::Result<String> {
     jsonrpc::notification(CLOSED, close_line)
 }
 
-/// What a line says of the end, where it is the last one.
+/// The close reason of a line, if it is the last one.
 pub fn parse_close_line(line: &str) -> Option<LineCloseReason> {
     #[derive(Deserialize)]
     struct CloseNotification {
@@ -37,12 +36,12 @@ pub fn parse_close_line(line: &str) -> Option<LineCloseReason> {
     (said.method == CLOSED).then_some(said.params)
 }
 
-/// The request for a sign of life, in every dialect. Whatever is answered is one.
+/// A liveness probe, in every dialect. Any response counts.
 pub fn liveness_probe() -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{LIVENESS_ID},"method":"ping","params":{{"channel":"ahp-root://"}}}}"#)
 }
 
-/// Whether a line answers that.
+/// True if a line answers the probe.
 pub fn is_liveness_reply(line: &str) -> bool {
     line.contains(LIVENESS_ID)
 }

@@ -1,6 +1,6 @@
-//! Sessions that were disposed, and removing any for good.
+//! Disposed sessions, and deleting sessions for good.
 //!
-//! A session that is disposed leaves lists and state, and its folder stays. Neither method names a `channel`: a disposed
+//! A disposed session leaves lists and state, and its folder stays. Neither method names a `channel`: a disposed
 //! session has none.
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ impl RemovalMethod {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DisposedResult {
-    /// The one that changed last first.
+    /// The most recently changed one comes first.
     pub sessions: Vec<DisposedSession>,
 }
 
@@ -38,7 +38,7 @@ pub struct DisposedSession {
     pub modified_at: u64,
 }
 
-/// Removes a session with everything that it has. One that is open is disposed first.
+/// Deletes a session with all its data. An open one is disposed first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EraseParams {
@@ -49,6 +49,6 @@ pub struct EraseParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EraseResult {
-    /// Whether there was one.
+    /// True if there was one.
     pub erased: bool,
 }

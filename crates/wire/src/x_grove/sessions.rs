@@ -1,8 +1,8 @@
-//! The sessions of every source in one list: this host's, those of other hosts, and what other tools left.
+//! The sessions of every source in one list: this host's, other hosts', and other tools'.
 //!
-//! A client subscribes and then lists, page by page: what it is told from then on is put into the list, whatever page it is
-//! at. Each client has a view of its own: which session and chat it looks at, and which session it is making. A session is
-//! named by its id, `providerId:localId`. No session is named by `channel` here.
+//! A client subscribes and then lists, page by page: it applies the changes that it gets from then on to the list, at
+//! whichever page it is. Each client has a view of its own: its active session and chat, and its new session. A session
+//! is named by its id, `providerId:localId`. No session is named by `channel` here.
 
 mod call;
 mod row;
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 pub use self::call::{SessionsCall, SessionsCallError, SessionsOutcome};
 pub use self::row::*;
 
-/// How many rows a page has when nothing is said, and at most.
+/// The default and the maximal number of rows of a page.
 pub const DEFAULT_LIST_ROWS: usize = 200;
 pub const MAX_LIST_ROWS: usize = 1000;
-/// How many sessions are deleted at once.
+/// The maximal number of sessions of one deletion.
 pub const MAX_DELETED_SESSIONS: usize = 1000;
 
 /// The notifications.
@@ -69,60 +69,59 @@ methods! {
     AnswerTrust => "answerTrust",
 }
 
-/// Which rows are wanted; without anything, the first ones.
+/// The page of a list; by default the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionsListParams {
-    /// Goes on behind the last page.
+    /// Continues after the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 
-/// The session that was made last first. That never changes, so no row is missed between two pages.
+/// The most recently created session comes first. That order never changes, so no row is missed between two pages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionsListResult {
     pub sessions: Vec<SessionListRow>,
-    /// How many there are in all.
+    /// The total number of rows.
     pub total: usize,
-    /// The groups, in their order. The first page has them.
+    /// The groups, in order, on the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<SessionListGroup>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// What is looked at when the subscription begins.
+/// The view at the start of the subscription.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscribeResult {
     pub view: SessionsView,
 }
 
-/// What changed in the list. What was removed is taken out first, then the rest is put in: a row that is known takes the place
-/// of the one before.
+/// A change of the list. Removals are applied first, then the rest: a known row is replaced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionListChange {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<SessionListRow>,
-    /// The ids of those that are not there any more.
+    /// The ids of removed sessions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<SessionListRow>,
-    /// Temporary sessions that gave their place to those that came of them; the change of the list follows.
+    /// Temporary sessions that were replaced by permanent ones; the change of the list follows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<SessionReplacement>,
-    /// All groups, where they or their headings are others than before.
+    /// All groups, if they or their headings have changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<SessionListGroup>>,
-    /// Whether providers, what they offer or whether they can be reached may be others than before.
+    /// True if the providers, their capabilities or their connections may have changed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub providers: bool,
-    /// So much happened that some of it was not told: list anew.
+    /// True if too many changes were dropped: list again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reset: bool,
 }
@@ -134,26 +133,26 @@ pub struct SessionReplacement {
     pub to: String,
 }
 
-/// What this client looks at.
+/// The view of this client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionsView {
-    /// The session that is looked at. Without one, the form for a new one.
+    /// The active session. Absent means the form for a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_session: Option<SessionListRow>,
-    /// Which of its chats, by its URI.
+    /// Its active chat, by URI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_chat: Option<String>,
-    /// The session that is being made and was not sent yet.
+    /// The new session that was not sent yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_session: Option<SessionListRow>,
-    /// The provider that new sessions are begun with. It is the same for all clients.
+    /// The provider for new sessions. It is the same for all clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_provider_id: Option<String>,
     pub context: ContextKeys,
 }
 
-/// The context keys, by which views decide what they offer.
+/// The context keys, by which views decide on their actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextKeys {
@@ -181,16 +180,16 @@ pub struct Provider {
     pub icon: String,
     pub environment: ProviderEnvironment,
     pub availability: Availability,
-    /// Why it cannot be reached, and what to do.
+    /// The reason why it is unreachable, and the remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When its sessions were as they are listed, where that is not now, in milliseconds since 1970.
+    /// The age of its listed sessions, if they are not current, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<u64>,
     pub attachments: Attachments,
 }
 
-/// What the sessions of a provider run on.
+/// The environment of a provider's sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProviderEnvironment {
@@ -209,7 +208,7 @@ pub enum Availability {
     Incompatible,
 }
 
-/// What can be attached to a message.
+/// The kinds of attachments that a message may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Attachments {
@@ -219,7 +218,7 @@ pub struct Attachments {
     pub images: bool,
 }
 
-/// Of a session, or without one of all providers.
+/// Of a session, or by default of all providers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TypesParams {
@@ -240,14 +239,14 @@ pub struct TypesResult {
     pub types: Vec<SessionType>,
 }
 
-/// An agent backend.
+/// An agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionType {
     pub id: String,
     pub label: String,
     pub icon: String,
-    /// Whose it is, where a folder was asked for.
+    /// The provider, if a folder was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
 }
@@ -272,7 +271,7 @@ pub struct ChatParams {
     pub chat: String,
 }
 
-/// A session in a folder. What is not said is chosen.
+/// Creates a session in a folder. Absent members are chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateParams {
@@ -294,7 +293,7 @@ pub struct SetSessionTypeParams {
 #[serde(rename_all = "camelCase")]
 pub struct SendParams {
     pub session: String,
-    /// `sendRequest` says to which chat; `sendAndCreateChat` makes one.
+    /// The chat for `sendRequest`; `sendAndCreateChat` creates one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat: Option<String>,
     pub query: String,
@@ -302,7 +301,7 @@ pub struct SendParams {
     pub attached_context: Vec<ContextAttachment>,
 }
 
-/// Something that a message is about.
+/// An attachment of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ContextAttachment {
@@ -348,12 +347,12 @@ pub struct DeleteParams {
     pub sessions: Vec<String>,
 }
 
-/// Where one cannot be deleted, the others are nevertheless.
+/// A failed deletion does not stop the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteResult {
     pub deleted: Vec<String>,
-    /// The first thing that went wrong, in words.
+    /// The first error, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -361,7 +360,7 @@ pub struct DeleteResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteChatResult {
-    /// Whether there was such a chat.
+    /// True if there was such a chat.
     pub deleted: bool,
 }
 
@@ -390,7 +389,7 @@ pub struct BrowseActionsResult {
     pub actions: Vec<BrowseAction>,
 }
 
-/// A way in which a folder for a new session can be looked for.
+/// An action to look for a new session's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BrowseAction {
@@ -401,7 +400,7 @@ pub struct BrowseAction {
     pub provider_label: String,
 }
 
-/// Runs such an action: once for what it offers, and again with what was chosen of it.
+/// Runs a browse action: first for its choices, then with the chosen one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BrowseParams {
@@ -413,7 +412,7 @@ pub struct BrowseParams {
     pub query: Option<String>,
 }
 
-/// The workspace where it was chosen, else what there is to choose from.
+/// The workspace if it was chosen, else the choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BrowseResult {
@@ -431,7 +430,7 @@ pub struct BrowseOffer {
     pub description: Option<String>,
 }
 
-/// Says whether agents may work in a folder, whatever was said before.
+/// Records whether agents may work in a folder, replacing an earlier answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerTrustParams {
@@ -440,8 +439,7 @@ pub struct AnswerTrustParams {
     pub trusted: bool,
 }
 
-/// What an error says beside its words where a folder must be trusted first: ask the person, say what they answered with
-/// `answerTrust`, and send again.
+/// The error data if a folder must be trusted first: ask the person, send the answer with `answerTrust`, and retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustNeeded {

@@ -1,10 +1,10 @@
-//! What a session has beside its conversation: a manifest, a plan, files, checkpoints, a todo list.
+//! A session's workspace beside its conversation: a manifest, a plan, files, checkpoints, a todo list.
 //!
-//! A chat may be named as `channel` where a session is meant: all chats of a session have one workspace.
+//! A chat may be named as `channel` instead of its session: all chats of a session share one workspace.
 
 use serde::{Deserialize, Serialize};
 
-/// How many bytes of a file are written, or read, at once. In base64 they still fit into a message.
+/// The maximal number of bytes of one write or read. In base64 they still fit into a message.
 pub const MAX_FILE_BYTES: usize = 2 << 20;
 
 /// The methods.
@@ -39,12 +39,12 @@ impl WorkspaceMethod {
     }
 }
 
-/// Who the session is and where it works, as its manifest says it.
+/// A session's identity and working directory, from its manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestResult {
     pub id: String,
-    /// The session's folder, as it is spelled where it lies.
+    /// The session's folder, as its store spells it.
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -57,9 +57,9 @@ pub struct ManifestResult {
     pub branch: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether a person gave the name.
+    /// True if a person gave the name.
     pub user_named: bool,
-    /// How many checkpoints are listed.
+    /// The number of checkpoints.
     pub summary_count: u64,
     pub fork_count: u64,
     /// RFC 3339.
@@ -72,14 +72,14 @@ pub struct ManifestResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanResult {
-    /// `null` where there is none.
+    /// `null` if there is none.
     pub text: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetPlanParams {
-    /// `null` takes the plan away. It must be said: nobody does that by forgetting it.
+    /// `null` deletes the plan. The member is required, so that it cannot be forgotten.
     #[serde(deserialize_with = "super::said")]
     pub text: Option<String>,
 }
@@ -87,11 +87,11 @@ pub struct SetPlanParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetPlanResult {
-    /// Whether there was anything to do: who takes away a plan that is not there changes nothing.
+    /// False if there was nothing to do: deleting a missing plan changes nothing.
     pub changed: bool,
 }
 
-/// Where files lie.
+/// A folder of the workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FilesFolder {
@@ -111,7 +111,7 @@ pub struct FilesParams {
 pub struct FilesResult {
     /// Sorted by name.
     pub files: Vec<FileInfo>,
-    /// Whether there are more than can be listed.
+    /// True if there are more than can be listed.
     pub more: bool,
 }
 
@@ -132,15 +132,15 @@ pub struct ReadFileParams {
     pub name: String,
     #[serde(default)]
     pub shelf: FilesFolder,
-    /// Where to begin, in bytes.
+    /// The offset in bytes.
     #[serde(default)]
     pub offset: u64,
-    /// How many bytes; without it, as many as are given at once ([`MAX_FILE_BYTES`]).
+    /// The number of bytes; by default as many as one read returns ([`MAX_FILE_BYTES`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<usize>,
 }
 
-/// How bytes are written in JSON.
+/// The encoding of bytes in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     #[default]
@@ -154,9 +154,9 @@ pub enum Encoding {
 #[serde(rename_all = "camelCase")]
 pub struct ReadFileResult {
     pub data: String,
-    /// `utf-8` where these bytes are that.
+    /// `utf-8` if the bytes are valid UTF-8.
     pub encoding: Encoding,
-    /// Whether the file goes on behind them.
+    /// True if the file continues after them.
     pub more: bool,
 }
 
@@ -166,7 +166,7 @@ pub struct WriteFileParams {
     pub name: String,
     #[serde(default)]
     pub shelf: FilesFolder,
-    /// All that the file holds then, at most [`MAX_FILE_BYTES`].
+    /// The complete new contents, at most [`MAX_FILE_BYTES`].
     pub data: String,
     #[serde(default)]
     pub encoding: Encoding,
@@ -190,7 +190,7 @@ pub struct RemoveFileParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoveFileResult {
-    /// Whether it was there.
+    /// True if it existed.
     pub removed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What agents say looks as `docs/ahp.md` says: its examples are what is served.
+//! The examples in `docs/ahp.md` are what the host sends for agents' data.
 
 use grove_core::*;
 use grove_wire::ahp::project;

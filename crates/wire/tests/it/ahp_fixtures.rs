@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What a later version changed, so that a case no longer holds: its name and the change.
+/// Cases that a later version changed: the name and the change.
 const CHANGED: &[(&str, &str)] = &[(
     "agent-customization-model-and-tools",
     "0.7 put `enablement`, a list of decisions, in the place of a plugin's `enabled`",
@@ -30,7 +30,7 @@ fn through<T: Serialize + DeserializeOwned>(input: &Value) -> Value {
     serde_json::to_value(serde_json::from_value::<T>(input.clone()).unwrap()).unwrap()
 }
 
-/// JSON-RPC has no type here: frames are put together from their parts.
+/// JSON-RPC has no type here: frames are assembled from their parts.
 fn frame(input: &Value) -> Value {
     use grove_wire::jsonrpc::{Frame, parse};
     assert!(matches!(parse(&input.to_string()).unwrap(), Frame::Single(Ok(_))), "{input}");

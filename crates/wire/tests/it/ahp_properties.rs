@@ -1,14 +1,14 @@
-//! The dialect law for the Agent Host Protocol: a client that reduces the actions sees what the host projects, in
-//! every spelling of the URIs, with our reducers and with the published ones.
+//! The dialect law for the Agent Host Protocol: a client that reduces the actions has the state that the host projects,
+//! in every form of the URIs, with our reducers and with the published ones.
 //!
-//! The protocol has no action for everything that its states hold. Where it has none, a state that is kept by actions
-//! is as old as its snapshot, and the law does not speak of it:
+//! The protocol does not have actions for all members of its states. Such a member is as old as its snapshot if a state
+//! is kept by actions, so the law excludes it:
 //!
-//! - `title`, `changes` and `interactivity` of a chat's own state: they travel as `session/chatUpdated`, on the
+//! - `title`, `changes` and `interactivity` of a chat's own state: they are sent as `session/chatUpdated`, on the
 //!   session's channel;
-//! - for the published reducers, the activity in the `status` of a session: bits 0 to 4, and `config.schema` of a session,
-//!   where an agent tells later what may be set. Both follow from the rest of the state, so with our reducers and
-//!   `derive_session` they are under the law.
+//! - for the published reducers, the activity in the `status` of a session (bits 0 to 4), and `config.schema` of a
+//!   session if an agent announces its settings later. Both follow from the rest of the state, so the law includes them
+//!   with our reducers and `derive_session`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,13 +32,13 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, cases, ..ProptestConfig::default() }
 }
 
-/// What the published reducers do otherwise than the protocol says: the action, and what is wrong.
+/// Deviations of the published reducers from the protocol: the action, and the bug.
 const PUBLISHED_BUGS: &[(&str, &str)] = &[(
     "chat/queuedMessagesReordered",
     "messages that the order does not name come in the order of their ids, not as they were",
 )];
 
-/// Everything that a client may hold of a session.
+/// The complete state that a client may hold of a session.
 #[derive(Clone, Debug, PartialEq)]
 struct ObservedState {
     session: SessionState,
@@ -53,7 +53,7 @@ impl ObservedState {
         Self { session: project::session(session, &names, spelling), chats: session.chats.iter().map(chat).collect() }
     }
 
-    /// Leaves out what no action carries, and what follows from the rest.
+    /// Removes members that no action carries, and those that follow from the rest.
     fn lawful(self, event: &Event) -> Self {
         let mut lawful = self.derived();
         lawful.session.status &= !ours::status::ACTIVITY;
@@ -65,7 +65,7 @@ impl ObservedState {
         lawful
     }
 
-    /// Leaves out what no action of its channel carries.
+    /// Removes members that no action of its channel carries.
     fn derived(mut self) -> Self {
         for chat in self.chats.values_mut() {
             chat.title.clear();
@@ -76,7 +76,7 @@ impl ObservedState {
     }
 }
 
-/// The names with which an event is told: those that everybody knows who hears of it.
+/// The names for encoding an event: those that every recipient knows.
 fn names_for(before: &Session, after: &Session, event: &Event) -> SessionUris {
     match &event.change {
         Change::Session(_, SessionEvent::ChatRemoved(_)) => SessionUris::of(before),
@@ -84,7 +84,7 @@ fn names_for(before: &Session, after: &Session, event: &Event) -> SessionUris {
     }
 }
 
-/// Reads a value as the published types do, which must know all of it.
+/// Reads a value with the published types, which must know all of it.
 fn published<T: DeserializeOwned + std::fmt::Debug>(value: &Value) -> T {
     let read: T = serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error}: {value}"));
     assert!(!format!("{read:?}").contains("Unknown("), "unknown to the published types: {value}");
@@ -100,7 +100,7 @@ fn as_published<T: DeserializeOwned + serde::Serialize>(state: &impl serde::Seri
     json_of(&serde_json::from_value::<T>(json_of(state)).unwrap())
 }
 
-/// Where two values differ, and how.
+/// The differences of two values, with their places.
 fn differences(mine: &Value, theirs: &Value, place: &str, found: &mut Vec<String>) {
     match (mine, theirs) {
         (Value::Object(a), Value::Object(b)) => {
@@ -119,7 +119,7 @@ fn differences(mine: &Value, theirs: &Value, place: &str, found: &mut Vec<String
     }
 }
 
-/// Two states must be the same; where they are not, only that is said.
+/// Requires that two states are equal; reports only the differences.
 fn same(what: &str, reduced: &Value, projected: &Value, after: &dyn std::fmt::Debug) -> Result<(), TestCaseError> {
     let mut found = Vec::new();
     differences(reduced, projected, "", &mut found);
@@ -127,7 +127,7 @@ fn same(what: &str, reduced: &Value, projected: &Value, after: &dyn std::fmt::De
     Ok(())
 }
 
-/// Checks the published reducers against ours. `after` is what must come out.
+/// Checks the published reducers against ours. `after` is the expected state.
 fn published_agree(
     seen: &ObservedState,
     channel: &str,
@@ -174,7 +174,7 @@ fn sort_queue(chat: &mut Value) {
     }
 }
 
-/// The law for one event and one spelling. Gives the type of the action.
+/// Checks the law for one event and one form. Returns the type of the action.
 fn holds(
     closed: &SchemaValidator,
     before: &Session,
@@ -185,10 +185,10 @@ fn holds(
     let names = names_for(before, after, event);
     let projected = ObservedState::of(after, spelling);
     let mut seen = ObservedState::of(before, spelling);
-    // Those that are new have no state to be reduced, and those that are gone none to be compared with.
+    // New chats have no state to reduce, and removed ones none to compare with.
     let mut wanted = projected;
     wanted.chats.retain(|uri, _| seen.chats.contains_key(uri));
-    // One that begins with what another has is new until it has it.
+    // A chat that begins with another's turns is new until it has them.
     if let Change::Chat(_, chat, ChatEvent::TurnsInherited { .. }) = &event.change {
         wanted.chats.remove(&names.chat(chat, spelling));
     }
@@ -197,7 +197,7 @@ fn holds(
         prop_assert_eq!(seen.derived(), wanted.derived(), "nothing tells {:?}", event);
         return Ok(None);
     };
-    // Through text, as it travels.
+    // Through text, as on the wire.
     let text = serde_json::to_string(&action).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
     let envelope = json!({"channel": channel, "action": value, "serverSeq": 1});
@@ -226,7 +226,7 @@ fn holds(
     if let Change::Session(_, SessionEvent::DetailsChanged(details)) = &event.change
         && details.settings.is_none()
     {
-        // A schema that is told no more leaves the one of the session's beginning, which only a snapshot has.
+        // A schema that is not announced any more leaves the initial one of the session, which only a snapshot has.
         for config in [&mut seen.session.config, &mut wanted.session.config].into_iter().flatten() {
             config.schema = ours::SessionConfigSchema::default();
         }
@@ -237,7 +237,7 @@ fn holds(
     Ok(Some(told.kind().to_owned()))
 }
 
-/// What a snapshot would hold has its shape.
+/// Checks that snapshots match the schema.
 fn snapshots_are_valid(closed: &SchemaValidator, session: &Session, spelling: Spelling) -> Result<(), TestCaseError> {
     let seen = ObservedState::of(session, spelling);
     let chats = seen.chats.values().map(|chat| ("ChatState", json_of(chat)));
@@ -257,7 +257,7 @@ fn snapshots_are_valid(closed: &SchemaValidator, session: &Session, spelling: Sp
     Ok(())
 }
 
-/// A client's action says what the client wants: read back and carried out, it comes to the same action.
+/// Checks that a client's action expresses its command: decoded and executed, it gives the same action.
 fn says_what_is_wanted(
     before: &Session,
     batch: &EventBatch,
@@ -266,7 +266,7 @@ fn says_what_is_wanted(
     spelling: Spelling,
 ) -> Result<(), TestCaseError> {
     let (Actor::Client(_), Some(event)) = (client, batch.events.first()) else { return Ok(()) };
-    // What may happen unasked is changed by clients of the SDK alone: AHP has no action for it.
+    // Only clients of the SDK change permissions without asking: AHP has no action for it.
     if matches!(&event.change, Change::Session(_, SessionEvent::DetailsChanged(_))) {
         return Ok(());
     }
@@ -285,7 +285,7 @@ fn says_what_is_wanted(
     let told = |batch: &EventBatch| -> Vec<_> {
         batch.events.iter().map(|event| encode::action(event, Some(&names), spelling)).collect()
     };
-    // What another dialect said beyond what is modelled is not told here; a change of that alone is none.
+    // Another dialect's unmodelled data are not sent here; a change of only those is none.
     let mut after = before.clone();
     batch.events.iter().for_each(|event| after.apply(event));
     if !(repeated.events.is_empty() && ObservedState::of(before, spelling) == ObservedState::of(&after, spelling)) {
@@ -294,7 +294,7 @@ fn says_what_is_wanted(
     Ok(())
 }
 
-/// The frame of an event is its action in an envelope, however it was made.
+/// Checks that the frame of an event is its action in an envelope, however it was made.
 fn frame_is_the_action(event: &Event, names: &SessionUris, spelling: Spelling) -> Result<(), TestCaseError> {
     let framed = encode::frame(event, 7, None, Some(names), spelling);
     let Some((channel, action)) = encode::action(event, Some(names), spelling) else {
@@ -311,7 +311,7 @@ fn frame_is_the_action(event: &Event, names: &SessionUris, spelling: Spelling) -
     Ok(())
 }
 
-/// A chat that is put together from turns that are JSON already is the chat.
+/// Checks that a chat assembled from encoded turns is the chat.
 fn pieces_make_the_chat(session: &Session, spelling: Spelling) -> Result<(), TestCaseError> {
     let names = SessionUris::of(session);
     for chat in &session.chats {
@@ -324,7 +324,7 @@ fn pieces_make_the_chat(session: &Session, spelling: Spelling) -> Result<(), Tes
     Ok(())
 }
 
-/// What is remarkable about a session at this moment: where the law could break.
+/// The notable situations of a session: where the law could break.
 fn situations(session: &Session) -> Vec<&'static str> {
     let parts = || session.chats.iter().filter_map(|chat| chat.active.as_ref()).flat_map(|turn| turn.parts());
     let calls = || {
@@ -382,8 +382,7 @@ fn situations(session: &Session) -> Vec<&'static str> {
 
 const SITUATIONS: usize = 26;
 
-/// Runs `steps`, holds every event against the law, and gives the types of the actions and the situations that
-/// occurred.
+/// Runs `steps`, checks the law for every event, and returns the types of the actions and the situations that occurred.
 fn hold_to_law(steps: &[u64]) -> Result<BTreeSet<String>, TestCaseError> {
     let (agent, closed) = (random::agent(), SchemaValidator::new());
     let mut session = Session::new(&random::new_session(), Timestamp(1));
@@ -405,7 +404,7 @@ fn hold_to_law(steps: &[u64]) -> Result<BTreeSet<String>, TestCaseError> {
             }
             before = after;
         }
-        // Whole states are large: one way of naming at a time.
+        // Complete states are large: one form of names at a time.
         let spelling = SPELLINGS[number % SPELLINGS.len()];
         pieces_make_the_chat(&session, spelling)?;
         snapshots_are_valid(&closed, &session, spelling)?;
@@ -455,7 +454,7 @@ proptest! {
     }
 }
 
-/// The law says little about a run in which little happens.
+/// The law proves little about a run in which little happens.
 #[test]
 fn the_random_runs_reach_every_action_that_an_event_can_become_and_every_remarkable_situation() {
     let mut seen = BTreeSet::new();
@@ -511,7 +510,7 @@ fn the_random_runs_reach_every_action_that_an_event_can_become_and_every_remarka
     assert_eq!(situations.len(), SITUATIONS, "{situations:?}");
 }
 
-/// What is excepted is there: when the published crate is mended, the exception goes.
+/// The excepted bugs exist: when the published crate fixes one, its exception is removed.
 #[test]
 fn the_published_reducers_still_have_the_bugs_that_are_excepted() {
     let [(kind, _)] = PUBLISHED_BUGS else { panic!("each exception has its case here") };
@@ -573,7 +572,7 @@ fn what_a_clients_action_says_beyond_its_type_comes_back_in_the_echo_at_any_dept
         let (_, frame) = encode::frame(&batch.events[0], 9, Some(echo), Some(&names), Spelling::Plain).unwrap();
         let frame: Value = serde_json::from_str(&frame).unwrap();
         assert_eq!(frame["params"]["origin"], json!({"clientId": "c", "clientSeq": 3}));
-        // What is null is not there.
+        // `null` means absent.
         let mut sent = raw.as_object().unwrap().clone();
         sent.retain(|_, value| !value.is_null());
         assert_eq!(frame["params"]["action"], Value::Object(sent));

@@ -39,7 +39,7 @@ fn call_started() -> Value {
     call("Start", json!({"toolName": "shell", "displayName": "Shell"}))
 }
 
-/// What comes of a chat in which the turn `t` runs, and these actions follow.
+/// The result for a chat in which the turn `t` runs, and these actions follow.
 fn in_turn(actions: &[Value]) -> Value {
     let actions = [&[start("t", "2026-01-01T00:00:00Z")], actions].concat();
     ours("chat", &empty_chat(), &actions).unwrap()
@@ -240,7 +240,7 @@ fn only_truncation_to_nothing_says_that_nothing_older_is_left() {
     assert_eq!(cursor(json!({"type": "chat/truncated"})), Value::Null);
 }
 
-// Messages that wait, and questions.
+// Queued messages, and questions.
 
 #[test]
 fn messages_that_a_new_order_does_not_name_keep_their_order_behind_it() {
@@ -557,7 +557,7 @@ fn what_happened_to_files_is_told_and_not_kept() {
     assert_eq!(ours("resourceWatch", &watch, &[changed]).unwrap(), watch);
 }
 
-// All of them.
+// All channels.
 
 #[test]
 fn an_action_of_another_channel_or_of_an_unknown_type_changes_nothing() {

@@ -1,7 +1,7 @@
-//! The cases of version 0.6, which are the only ones that were published, run by the reducers of 1.0.
+//! The cases of version 0.6, the only published ones, run by the reducers of 1.0.
 //!
-//! They are outside the repository ([`grove_fixtures`]). What later versions changed on purpose is in [`CHANGES`], case by case; each of
-//! those cases is also rewritten as the change wants it, and must then pass.
+//! They are outside the repository ([`grove_fixtures`]). Deliberate changes of later versions are in [`CHANGES`], case
+//! by case; each of those cases is also rewritten for the change, and must then pass.
 
 use grove_fixtures::outside;
 use grove_wire::ahp::Action;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::ahp_reduce_support::{ours, theirs, without_nulls};
 
-/// What a later version changed, the cases that differ because of it, and how such a case is written now.
+/// A change of a later version, the cases that differ because of it, and the rewriting of such a case.
 struct Change {
     what: &'static str,
     port: fn(&mut Case),
@@ -156,7 +156,7 @@ fn each_object(value: &mut Value, change: &impl Fn(&mut Value)) {
         Value::Array(items) => items.iter_mut().for_each(|item| each_object(item, change)),
         _ => {}
     }
-    // Last, so that what a change puts in is not changed once more.
+    // Last, so that an inserted value is not changed again.
     if value.is_object() {
         change(value);
     }
@@ -166,7 +166,7 @@ fn take(object: &mut Value, key: &str) -> Option<Value> {
     object.as_object_mut().and_then(|object| object.remove(key))
 }
 
-/// The last turn that began or ended says when a chat was modified.
+/// A chat's modification time is the time when its last turn began or ended.
 fn clock(case: &mut Case) {
     let mut active = case.initial["activeTurn"].clone();
     let mut modified_at = case.initial["modifiedAt"].clone();
@@ -236,7 +236,7 @@ fn annotation_origin(case: &mut Case) {
     });
 }
 
-/// What is on without anybody's decision needs none.
+/// A customization that is enabled by default needs no decision.
 fn enablement(case: &mut Case) {
     let decisions = |enabled: &Value| match enabled {
         Value::Bool(true) => json!([]),
@@ -291,7 +291,7 @@ fn change_of(name: &str) -> Option<&'static Change> {
     CHANGES.iter().find(|change| change.cases.contains(&name))
 }
 
-/// What comes of a case, or why it does not pass.
+/// Runs a case; the error says why it does not pass.
 fn run(case: &Case) -> Result<(), String> {
     let state = ours(&case.reducer, &case.initial, &case.actions).map_err(|error| error.to_string())?;
     if state == case.expected { Ok(()) } else { Err(format!("expected {}\n     got {state}", case.expected)) }
@@ -334,7 +334,7 @@ fn every_change_names_cases_that_there_are() {
     }
 }
 
-/// None of the cases meets what [`crate::ahp_reduce_oracle`] knows of bugs there.
+/// None of the cases meets a bug that [`crate::ahp_reduce_oracle`] lists.
 #[test]
 #[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn the_protocols_own_reducers_agree_on_every_case() {

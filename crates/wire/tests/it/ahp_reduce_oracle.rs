@@ -1,7 +1,7 @@
 //! The reducers against those of the protocol's own crate: the same actions, the same state after each of them.
 //!
-//! Where that crate is known to be wrong, [`Bug`] says so. There, ours goes its own way, which other tests hold to the
-//! rule, and the comparison goes on from what it made.
+//! [`Bug`] lists the known bugs of that crate. There, ours differs, which other tests check against the rule, and the
+//! comparison continues from our state.
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,21 @@ use serde_json::{Value, json};
 use crate::ahp_reduce_random::{Dice, chat_action, empty_chat, empty_session, items, session_action};
 use crate::ahp_reduce_support::{json_of, ours, state, step, theirs};
 
-/// What ahp 1.0.0 does otherwise than the protocol says.
+/// Deviations of ahp 1.0.0 from the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Bug {
-    /// A turn that runs or is over is begun again.
+    /// A running or finished turn is started again.
     TurnStartedTwice,
-    /// A turn whose start is no RFC 3339, or too late to be added to, never ends.
+    /// A turn whose start is not RFC 3339, or too late to add to, never ends.
     StartWithoutTime,
     /// Messages that a new order does not name are sorted by their ids.
     UnnamedSorted,
     /// `interactivity` and `movable` of a chat's row are never updated.
     FieldsOfChatDropped,
-    /// A tool call of an unknown status is cancelled at the end of its turn, and loses all that was in it.
+    /// A tool call with an unknown status is cancelled at the end of its turn, and loses its data.
     UnknownCallEmptied,
-    /// A customization of an unknown type has no id there: it is neither put in, replaced nor removed, and leaves an
-    /// empty list where there was none.
+    /// A customization of an unknown type has no id there: it is neither inserted, replaced nor removed, and leaves an
+    /// empty list instead of none.
     UnknownCustomizationDropped,
 }
 
@@ -79,13 +79,13 @@ impl Bug {
     }
 }
 
-/// One more bug, of the types there: a call that waits for a token is read as one of an unknown status. So there is no
-/// comparison that begins with such a state.
+/// One more bug, of the types there: a call that waits for a token is read as one with an unknown status. So no
+/// comparison begins with such a state.
 fn is_misread(state: &Value) -> bool {
     items(&state["activeTurn"]["responseParts"]).any(|part| part["toolCall"]["status"] == "auth-required")
 }
 
-/// Both through the same actions, made up one after the other from the state at hand.
+/// Runs both through the same actions, generated one after the other from the current state.
 fn compare<S: Serialize + DeserializeOwned>(
     reducer: &str,
     initial: &Value,
@@ -154,7 +154,7 @@ fn what_is_made_up_for_the_comparison_changes_something_in_every_way() {
     assert!(never.is_empty(), "{never:?}");
 }
 
-/// An exception that is no longer needed hides something else: each bug must still be there.
+/// An exception that is not needed any more hides something else: each bug must still exist.
 #[test]
 fn every_bug_of_the_protocols_own_reducers_is_still_there() {
     let message = json!({"text": "hi", "origin": {"kind": "user"}});

@@ -1,4 +1,4 @@
-//! Actions made up from random bytes: of every type, and mostly such that they fit the state at hand.
+//! Random actions: of every type, and mostly ones that fit the current state.
 
 use grove_wire::ahp::{ChatAction, SessionAction};
 use serde_json::{Value, json};
@@ -28,14 +28,14 @@ impl Dice {
         items[self.below(items.len())].clone()
     }
 
-    /// An optional field now and then.
+    /// Adds an optional field now and then.
     fn maybe(&mut self, body: &mut Value, key: &str, values: &[Value]) {
         if self.below(3) == 1 {
             body[key] = self.pick(values);
         }
     }
 
-    /// [`maybe`](Self::maybe), of nothing else.
+    /// [`maybe`](Self::maybe) on an empty object.
     fn only(&mut self, key: &str, values: &[Value]) -> Value {
         let mut body = json!({});
         self.maybe(&mut body, key, values);
@@ -57,7 +57,7 @@ pub(crate) fn empty_chat() -> Value {
 }
 
 pub(crate) fn chat_action(dice: &mut Dice, state: &Value) -> Value {
-    // What only happens within a turn, or to a call, would be rare if it were left to chance.
+    // Actions within a turn, or on a call, would be rare if they were left to chance.
     let calls: Vec<&Value> = items(&state["activeTurn"]["responseParts"]).map(|part| &part["toolCall"]).collect();
     const PARTS: &[&str] = &["chat/responsePart", "chat/toolCallStart", "chat/reasoning", "chat/delta"];
     const MESSAGES: &[&str] = &[
@@ -81,7 +81,7 @@ pub(crate) fn chat_action(dice: &mut Dice, state: &Value) -> Value {
     };
     let made_up = chat_body(kind, dice, state);
     let body = if body["toolCallId"].is_string() { with(made_up, &body) } else { made_up };
-    // An id is given once in a turn: then it does not matter from which end it is looked for.
+    // An id is unique in a turn: then the direction of the search does not matter.
     let parts = || items(&state["activeTurn"]["responseParts"]);
     let call_id = body["part"]["toolCall"].get("toolCallId").unwrap_or(&body["toolCallId"]);
     let is_given = match kind {
@@ -94,7 +94,7 @@ pub(crate) fn chat_action(dice: &mut Dice, state: &Value) -> Value {
     if is_given { json!({"type": "chat/activityChanged"}) } else { with(json!({"type": kind}), &body) }
 }
 
-/// What may come next for a call of this status.
+/// A possible next action for a call of this status.
 fn next_of_call(call: &Value, dice: &mut Dice) -> &'static str {
     let next: &[&str] = match call["status"].as_str() {
         Some("streaming") => &["chat/toolCallReady", "chat/toolCallDelta"],
@@ -114,7 +114,7 @@ fn message(dice: &mut Dice) -> Value {
 }
 
 fn chat_body(kind: &str, dice: &mut Dice, state: &Value) -> Value {
-    // Mostly of the turn that runs, or nothing would ever happen in it; else mostly of one that there was not yet.
+    // Mostly of the running turn, or nothing would ever happen in it; else mostly of a new one.
     let turn_id = match (state["activeTurn"]["id"].as_str(), dice.below(8)) {
         (Some(id), 1..) => id.to_owned(),
         (_, 0) => "t1".to_owned(),
@@ -151,7 +151,7 @@ fn chat_body(kind: &str, dice: &mut Dice, state: &Value) -> Value {
                 "state": dice.pick(&["complete", "cancelled"])});
             with(json!({"turns": [turn]}), &dice.only("turnsNextCursor", &[json!("older")]))
         }
-        // Otherwise than the rest, mostly of a turn that is not there.
+        // Unlike the others, mostly of a missing turn.
         "chat/truncated" => match dice.below(4) {
             0 => dice.only("turnId", &[json!("t1")]),
             _ => json!({"turnId": dice.pick(&["t2", "o1", "none"])}),
@@ -226,7 +226,7 @@ fn call_body(kind: &str, dice: &mut Dice, mut body: Value) -> Value {
     match kind {
         "chat/toolCallStart" => {
             dice.maybe(&mut body, "intention", &[json!("to see")]);
-            // Often of an MCP server: nothing else is ever asked for a token.
+            // Often of an MCP server: nothing else needs a token.
             if dice.coin() {
                 body["contributor"] = dice.pick(&contributors[..2]);
             }
@@ -292,7 +292,7 @@ pub(crate) fn empty_session() -> Value {
 }
 
 pub(crate) fn session_action(dice: &mut Dice, _state: &Value) -> Value {
-    // What only happens to something that is there needs it to be put there.
+    // Actions on existing objects need these to be added first.
     const MIN_POLL_INTERVAL: &[&str] = &[
         "session/chatAdded",
         "session/inputNeededSet",

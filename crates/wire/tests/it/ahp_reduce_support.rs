@@ -1,4 +1,4 @@
-//! Both reducers behind one face: ours, and those of the protocol's own crate, from JSON to JSON.
+//! Both reducers behind one interface, from JSON to JSON: ours, and those of the protocol's own crate.
 
 use ahp::reducers as upstream;
 use grove_wire::ahp::Action;
@@ -24,7 +24,7 @@ pub(crate) fn json_of(state: &State) -> Value {
     serde_json::to_value(state).unwrap()
 }
 
-/// Reduces, and holds the reducer to its word: it says that something changed exactly where something did.
+/// Reduces, and checks the outcome: it is `Changed` exactly if the state has changed.
 pub(crate) fn step(state: &mut State, action: &Value) -> Result<ReduceOutcome, serde_json::Error> {
     let action: Action = serde_json::from_value(action.clone())?;
     let before = state.clone();
@@ -33,7 +33,7 @@ pub(crate) fn step(state: &mut State, action: &Value) -> Result<ReduceOutcome, s
     Ok(outcome)
 }
 
-/// The state that comes of all actions, or why the case cannot be read.
+/// The state after all actions, or the error of reading the case.
 pub(crate) fn ours(reducer: &str, initial: &Value, actions: &[Value]) -> Result<Value, serde_json::Error> {
     let mut state = state(reducer, initial)?;
     for action in actions {
@@ -42,8 +42,8 @@ pub(crate) fn ours(reducer: &str, initial: &Value, actions: &[Value]) -> Result<
     Ok(json_of(&state))
 }
 
-/// The same by the protocol's own crate. An action that it cannot read counts as one that it does not know there; here
-/// it is told apart.
+/// The same by the protocol's own crate. An action that it cannot read counts as unknown there; here it is
+/// distinguished.
 pub(crate) fn theirs(reducer: &str, initial: &Value, actions: &[Value]) -> Result<Value, String> {
     let read = |action: &Value| -> Result<ahp_types::actions::StateAction, String> {
         let read = serde_json::from_value(action.clone()).map_err(|error| error.to_string())?;
@@ -74,7 +74,7 @@ pub(crate) fn theirs(reducer: &str, initial: &Value, actions: &[Value]) -> Resul
     }
 }
 
-/// Without keys whose value is `null`: the cases write absence so.
+/// Removes keys whose value is `null`: the cases write absence so.
 pub(crate) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(object) => {

@@ -1,7 +1,7 @@
-//! `web/vectors/reducers.json`: states and actions, and what comes of them, for reducers in another language.
+//! `web/vectors/reducers.json`: states, actions and expected results, for reducers in another language.
 //!
-//! Cases are written there by hand, all but `expected`: `UPDATE_VECTORS=1` fills that in and puts the file in order.
-//! What is filled in is also what the protocol's own crate makes of it, unless that is known to be wrong there.
+//! Cases are written there by hand, except `expected`: `UPDATE_VECTORS=1` fills that in and sorts the file. The result
+//! must also be that of the protocol's own crate, unless that has a known bug there.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn cases() -> Vec<Case> {
     serde_json::from_slice(&std::fs::read(path()).unwrap()).unwrap()
 }
 
-/// With keys in their order, whichever map serde_json was built with.
+/// With sorted keys, whichever map serde_json was built with.
 fn sorted(value: &Value) -> Value {
     let mut sorted = value.clone();
     sorted.sort_all_objects();

@@ -1,4 +1,4 @@
-//! What rows of the list say of what is checked out where a session works.
+//! The version control state in rows of the list.
 
 use grove_core::*;
 use grove_wire::ahp::uri::{SessionUris, Spelling};
@@ -22,7 +22,7 @@ fn session() -> Session {
     Session { checkout, lifecycle: Lifecycle::Ready, ..Session::new(&new_session(), Timestamp(1)) }
 }
 
-/// What a change of what is checked out tells those who hear of the root.
+/// The notification of a change of the checkout to subscribers of the root.
 fn told(session: &Session) -> Option<Object> {
     let change = SessionEvent::CheckoutChanged(Box::new(session.checkout.clone()));
     match encode::notification(&change, session, &SessionUris::of(session), Spelling::Computed)? {

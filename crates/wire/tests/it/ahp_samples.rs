@@ -1,11 +1,10 @@
 //! The Agent Host Protocol by example: every action, every state and every command with every field set, as JSON.
 //!
-//! What is missing here would go untested, so a test counts: each key and each member of a union that the schema has
-//! must occur.
+//! A missing sample would go untested, so a test counts: each key and each member of a union in the schema must occur.
 
 use serde_json::{Map, Value, json};
 
-/// The parts that samples share, each with every field.
+/// Common parts of samples, each with every field.
 fn meta() -> Value {
     json!({ "vendor": { "deep": [1, null, "x"] } })
 }
@@ -35,7 +34,7 @@ fn changes() -> Value {
     json!({ "additions": 1, "deletions": 2, "files": 3 })
 }
 
-/// `base` with `more` in it.
+/// `base` with the members of `more`.
 fn with(mut base: Value, more: Value) -> Value {
     base.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     base
@@ -725,7 +724,7 @@ pub(crate) fn envelope() -> Value {
     })
 }
 
-/// The params of every request, by its method; some methods have several shapes.
+/// The params of every request, by its method; some methods have several forms.
 pub(crate) fn requests() -> Vec<(&'static str, Value)> {
     let provider = json!({ "provider": "p", "workingDirectory": "file:///w", "config": { "p": "v" } });
     let uri = json!({ "uri": "file:///a" });
@@ -802,7 +801,7 @@ pub(crate) fn requests() -> Vec<(&'static str, Value)> {
     all.into_iter().map(|(method, params)| (method, with(about.clone(), params))).collect()
 }
 
-/// What only the second shape of `reconnect` has, which the published types do not know.
+/// The second form of `reconnect`, which the published types do not know.
 pub(crate) fn cursors() -> (Value, Value) {
     let params = json!({
         "channel": "ahp-root://", "_meta": meta(), "clientId": "c",
@@ -906,7 +905,7 @@ pub(crate) fn errors() -> Vec<Value> {
     ]
 }
 
-/// The words of lists that the other samples do not use up, by the name of their type.
+/// The words of lists that the other samples do not use, by the name of their type.
 pub(crate) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
     vec![
         ("SessionLifecycle", vec!["creating", "ready", "failed"]),
@@ -920,7 +919,7 @@ pub(crate) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
     ]
 }
 
-/// `value` without any one key that it has, as a way to make malformed ones: the key, and what is left.
+/// `value` without each one of its keys, to make malformed values: the key, and the rest.
 pub(crate) fn without_each_key(value: &Value) -> Vec<(String, Value)> {
     let keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
     keys.into_iter()

@@ -1,5 +1,5 @@
-//! The schema of what a host may send: it takes every sample, it takes nothing that the protocol does not have, and no
-//! part of it goes without a sample.
+//! The schema of a host's frames: it accepts every sample, it accepts nothing that the protocol does not have, and
+//! samples cover every part of it.
 
 use std::collections::BTreeSet;
 
@@ -128,7 +128,7 @@ fn every_method_has_its_params_and_its_result() {
     }
 }
 
-/// What of a schema samples have touched: keys of definitions, members of unions, words.
+/// The parts of a schema that samples cover: keys of definitions, members of unions, words.
 struct TouchedSchema<'a> {
     closed: &'a SchemaValidator,
     definitions: &'a Map<String, Value>,
@@ -171,12 +171,12 @@ impl TouchedSchema<'_> {
         }
     }
 
-    /// Whether a member of a union is the one that a value is.
+    /// True if a value is this member of a union.
     fn takes(&self, member: &Value, value: &Value) -> bool {
         self.closed.matches(member, value)
     }
 
-    /// Everything that there is to be touched.
+    /// Everything that samples have to cover.
     fn all(&self) -> BTreeSet<String> {
         fn walk(schema: &Value, place: &str, all: &mut BTreeSet<String>) {
             let Value::Object(keys) = schema else { return };

@@ -1,5 +1,5 @@
-//! The types of the Agent Host Protocol: they read and write what the published crate reads and writes, and they are
-//! strict where it is not.
+//! The types of the Agent Host Protocol: they read and write the same as the published crate, and they are strict where
+//! it is not.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::ahp_samples as samples;
 
-/// `T` reads `json` and writes it back, from a value and from text.
+/// Checks that `T` reads `json` and writes it back, from a value and from text.
 fn kept<T: Serialize + DeserializeOwned + PartialEq + Debug>(what: &str, json: &Value) -> T {
     let read: T = serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(&serde_json::to_value(&read).unwrap(), json, "{what}");
@@ -21,9 +21,9 @@ fn kept<T: Serialize + DeserializeOwned + PartialEq + Debug>(what: &str, json: &
     read
 }
 
-/// The published type reads `json` without falling back to its own unknown, and writes it back.
+/// Checks that the published type reads `json` without its own unknown, and writes it back.
 ///
-/// One thing it cannot: its tool call that waits for a token wants `status` both as tag and as field, so it never reads
+/// One thing fails: its tool call that waits for a token wants `status` both as tag and as field, so it never reads
 /// one. Such a sample is only compared.
 fn published<T: Serialize + DeserializeOwned + Debug>(what: &str, json: &Value) {
     let read: T = serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -351,7 +351,7 @@ fn a_union_takes_as_unknown_only_what_has_an_unknown_tag() {
     ] {
         assert!(read(malformed.clone()).is_err(), "{malformed}");
     }
-    // The published types take it for unknown, which is why they are not used here.
+    // The published types read it as unknown, which is why they are not used here.
     let malformed = json!({ "status": "running" });
     assert!(matches!(
         serde_json::from_value::<published::state::ToolCallState>(malformed),

@@ -1,4 +1,4 @@
-//! Versions of the Agent Host Protocol: what is agreed on, what is refused, what came with which.
+//! Versions of the Agent Host Protocol: negotiation, refusals, and the additions of each.
 
 use ahp_types as published;
 use grove_wire::ahp::version::{CURRENT, OLDEST, SUPPORTED, knows, supported_ranges};

@@ -1,8 +1,8 @@
-//! The shapes of version 1 as they were released, compared with the living ones.
+//! Compares the released types of version 1 with the current ones.
 //!
-//! `src/v1/frozen.json` holds one JSON schema per type. A living type may have grown an optional field, and a tagged
-//! union a new variant; everything else that was there must be there still, as it was. Names of Rust types, and words
-//! that only describe, do not count on the wire; a type that the file names must exist under that name all the same.
+//! `src/v1/frozen.json` has one JSON schema per type. A current type may have a new optional field, and a tagged union
+//! a new variant; everything else must stay unchanged. Names of Rust types and descriptions do not matter on the wire;
+//! but a type that the file names must exist under that name.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 const FROZEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/v1/frozen.json");
 
-/// What a snapshot may hold.
+/// The state of a snapshot.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, clippy::large_enum_variant, reason = "only its schema is looked at")]
@@ -24,9 +24,9 @@ enum State {
 
 type Schemas = Map<String, Value>;
 
-/// The schemas of everything that version 1 sends or receives, by the names of the types.
+/// The current schemas of everything that version 1 sends or receives, by the names of the types.
 pub(crate) fn living() -> Schemas {
-    // What the host writes is described as it is written, what it reads as it is read.
+    // The host's output is described as it is serialized, its input as it is deserialized.
     let mut sent = SchemaSettings::draft2020_12().for_serialize().into_generator();
     sent.subschema_for::<State>();
     sent.subschema_for::<ActionParams<Action>>();
@@ -62,13 +62,13 @@ fn definitions(mut generator: SchemaGenerator) -> Schemas {
     described.into_iter().map(|(name, schema)| (name, without_words(schema))).collect()
 }
 
-/// The schema without what only describes.
+/// The schema without descriptions.
 fn without_words(schema: Value) -> Value {
     match schema {
         Value::Object(members) => {
             let kept = members.into_iter().filter_map(|(key, value)| match (key.as_str(), value) {
                 ("description" | "title", Value::String(_)) | ("default" | "examples", _) => None,
-                // The names of properties are no keywords.
+                // The names of properties are not keywords.
                 ("properties", Value::Object(properties)) => {
                     let properties = properties.into_iter().map(|(name, value)| (name, without_words(value)));
                     Some((key, Value::Object(properties.collect())))
@@ -82,7 +82,7 @@ fn without_words(schema: Value) -> Value {
     }
 }
 
-/// A choice between words is one list of them, whether each had a description of its own or not.
+/// An enum of words becomes one list of them, whether or not each has a description.
 fn folded(schema: Map<String, Value>) -> Value {
     let words = |variant: &Value| match (variant.get("const"), variant.get("enum")) {
         _ if variant.get("type") != Some(&Value::from("string")) => None,
@@ -100,7 +100,7 @@ fn folded(schema: Map<String, Value>) -> Value {
     }
 }
 
-/// What in `living` breaks a peer that knows `frozen`.
+/// The changes in `living` that break a peer with `frozen`.
 fn breaks(frozen: &Schemas, living: &Schemas) -> Vec<String> {
     let mut comparison = Comparison { frozen, living, open: Vec::new(), problems: Vec::new() };
     for (name, schema) in frozen {
@@ -115,7 +115,7 @@ fn breaks(frozen: &Schemas, living: &Schemas) -> Vec<String> {
 struct Comparison<'a> {
     frozen: &'a Schemas,
     living: &'a Schemas,
-    /// The references being followed, so that a type inside itself ends.
+    /// The references being followed, so that a recursive type ends.
     open: Vec<(String, String)>,
     problems: Vec<String>,
 }
@@ -150,7 +150,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Fields, items, and what the two have of simple types.
+    /// Compares fields, items, and keywords of simple types.
     fn members(&mut self, path: &str, was: &Value, now: &Value) {
         for keyword in ["type", "format", "const", "enum"] {
             if simple(was, keyword) != simple(now, keyword) {
@@ -186,7 +186,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Every variant that was must be; new ones may come where a tag tells them apart.
+    /// Every old variant must exist; new ones may come if a tag distinguishes them.
     fn variants(&mut self, path: &str, was: &Union<'_>, now: &Union<'_>) {
         if was.nullable != now.nullable {
             self.problem(path, "is of another type (`null`)");
@@ -207,7 +207,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The alternatives of a schema, each under the tag that tells it from the others.
+/// The alternatives of a schema, each under its tag.
 struct Union<'a> {
     nullable: bool,
     variants: Vec<(String, &'a Value)>,
@@ -224,7 +224,7 @@ impl<'a> Union<'a> {
     }
 }
 
-/// What tells a variant from the others: its constants.
+/// The tag of a variant: its constants.
 fn tag(variant: &Value) -> String {
     if let Some(constant) = variant.get("const") {
         return constant.to_string();
@@ -236,7 +236,7 @@ fn tag(variant: &Value) -> String {
     constants.collect::<Vec<_>>().join(", ")
 }
 
-/// The properties of an object, and whether each is required.
+/// The properties of an object, and true for required ones.
 fn fields(schema: &Value) -> BTreeMap<&str, (&Value, bool)> {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
@@ -244,7 +244,7 @@ fn fields(schema: &Value) -> BTreeMap<&str, (&Value, bool)> {
     properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), (schema, is_required(name)))).collect()
 }
 
-/// A keyword's value in an order of its own; a `null` among types is looked at elsewhere.
+/// A keyword's value, sorted; a `null` among types is compared elsewhere.
 fn simple(schema: &Value, keyword: &str) -> Vec<String> {
     let listed = match schema.get(keyword) {
         None => vec![],
@@ -267,15 +267,15 @@ fn resolve<'a>(schemas: &'a Schemas, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// The living shapes still serve everybody who knows the released ones.
+/// The current types still serve every peer with the released ones.
 ///
-/// A change that is meant to be is written into the file by running this test with `UPDATE_FROZEN=1`. Only the newest
-/// version's file may be changed so: an older version is what it was, for as long as it is served.
+/// An intended change is written into the file by running this test with `UPDATE_FROZEN=1`. Only the newest version's
+/// file may be changed so: an older version stays unchanged as long as it is supported.
 #[test]
 fn the_living_shapes_of_version_1_are_compatible_with_the_released_ones() {
     let living = living();
     if std::env::var_os("UPDATE_FROZEN").is_some_and(|value| value == "1") {
-        // With keys in their order, whichever map serde_json was built with.
+        // With sorted keys, whichever map serde_json was built with.
         let mut sorted = Value::Object(living.clone());
         sorted.sort_all_objects();
         let mut text = serde_json::to_string_pretty(&sorted).unwrap();
@@ -338,7 +338,7 @@ mod rules {
         object(properties, json!(required))
     }
 
-    /// What breaks when a type `T` that was the one schema is the other.
+    /// The problems if a type `T` changes from one schema to the other.
     fn from_to(was: Value, now: Value) -> Vec<String> {
         breaks(&Map::from_iter([("T".to_owned(), was)]), &Map::from_iter([("T".to_owned(), now)]))
     }

@@ -1,4 +1,4 @@
-//! What the answers and prompts of the Copilot SDK's clients mean.
+//! Decoding of answers and prompts of the Copilot SDK's clients.
 
 use grove_core::*;
 use grove_wire::copilot::decode;
@@ -61,7 +61,7 @@ fn every_kind_of_decision_is_a_yes_or_a_no() {
         (&no[..], Decision::Denied, "no"),
     ] {
         for kind in kinds {
-            // What else a decision says may be of any shape.
+            // Further members of a decision may have any form.
             let said = json!({ "kind": kind, "approval": { "kind": "read" }, "rules": [1], "interrupt": true });
             let verdict = |request| self::verdict(said.clone(), request).unwrap();
             assert_eq!((verdict(&plain).decision, verdict(&plain).option), (decision, None), "{kind}");
@@ -132,7 +132,7 @@ fn a_prompt_keeps_what_it_points_at_and_what_it_carries() {
     assert!(carried.iter().any(|carried| carried.bytes == [0, 1, 2]), "{carried:?}");
     let told = |text: &str| said.iter().any(|attachment| serde_json::to_string(attachment).unwrap().contains(text));
     assert!(told("fn c()") && told("https://github.com/a/b"));
-    // Where everything is modelled, nothing is said twice.
+    // If everything is modelled, nothing is kept twice.
     let plain = decode::message("look".into(), attachments[..2].to_vec());
     assert_eq!((plain.attachments.len(), plain.extra), (2, None));
 }

@@ -37,7 +37,7 @@ fn recorded(folder: &Path) -> Vec<Recorded> {
     text.lines().map(line).collect()
 }
 
-/// Whether a value is read as this type and written again as it was, unknown members aside.
+/// Checks that a value is read as this type and written back, unknown members aside.
 fn is<T: Serialize + DeserializeOwned>(value: &Value) {
     let read: T = serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error}: {value}"));
     let written = serde_json::to_value(&read).unwrap();
@@ -67,7 +67,7 @@ fn check_call(method: &str, params: &Value) {
     match Method::named(method).unwrap_or_else(|| panic!("{method} is not known")) {
         Method::Connect => takes::<ConnectParams>(method, params),
         Method::Ping => takes::<PingParams>(method, params),
-        // What a provider says of itself is `grove-fs`'s to read.
+        // `grove-fs` reads a storage client's own data.
         Method::SessionFsSetProvider => takes::<Object>(method, params),
         Method::SessionCreate | Method::SessionResume => takes::<OpenParams>(method, params),
         Method::SessionSend => takes::<SendParams>(method, params),
@@ -83,7 +83,7 @@ fn check_call(method: &str, params: &Value) {
     }
 }
 
-/// The answer that was recorded is one that these types give.
+/// Checks that the types can represent the recorded result.
 fn check_answer(method: &str, params: &Value, result: &Value) {
     let given = |answer: Value| assert_eq!(answer, *result, "{method}");
     match Method::named(method).unwrap() {
@@ -188,7 +188,7 @@ fn check_frames(recorded: &[Recorded]) {
     }
 }
 
-/// The logs in a folder and in those in it.
+/// The logs in a folder, recursively.
 fn logs(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,11 +1,11 @@
-//! A turn as the Copilot SDK's clients hear it, event by event.
+//! A turn as the Copilot SDK's clients get it, event by event.
 
 use grove_core::*;
 use grove_wire::copilot::project::{self, EventPosition, Projector, TurnPosition, history, locate};
 use grove_wire::copilot::{self, EventData};
 use serde_json::{Value, json};
 
-/// A session, what was said in it, and what its clients heard.
+/// A session, its turns, and the events that its clients got.
 struct Scene {
     session: Session,
     projector: Projector,
@@ -134,7 +134,7 @@ impl Scene {
         self.report(ChatEvent::TurnCompleted { turn: "t1".into(), duration: None });
     }
 
-    /// The types of what was told, ephemeral ones in brackets.
+    /// The types of the sent events, ephemeral ones in brackets.
     fn kinds(&self) -> Vec<String> {
         let kind = |event: &copilot::Event| match event.ephemeral {
             true => format!("({})", event.kind()),
@@ -143,7 +143,7 @@ impl Scene {
         self.told.iter().map(kind).collect()
     }
 
-    /// What the only event of a type says.
+    /// The data of the only event of a type.
     fn data(&self, kind: &str) -> Value {
         let mut found = self.told.iter().filter(|event| event.kind() == kind);
         let data = serde_json::to_value(&found.next().unwrap_or_else(|| panic!("no {kind}")).data).unwrap();
@@ -155,7 +155,7 @@ impl Scene {
         history(&self.session, self.session.main_chat().unwrap().turns.iter().cloned()).collect()
     }
 
-    /// What was told and kept is what is read again, in order and with the same parents.
+    /// Checks that the persisted events equal a later read, in order and with the same parents.
     fn must_read_as_told(&self) {
         let timeless = |event: &copilot::Event| copilot::Event { timestamp: String::new(), ..event.clone() };
         let kept: Vec<_> = self.told.iter().filter(|event| !event.ephemeral).map(timeless).collect();
@@ -300,7 +300,7 @@ fn a_client_is_asked_to_run_its_call_once_it_may_run() {
             "workingDirectory": "/project",
         })
     );
-    // Whoever comes now is asked as well.
+    // A client that joins now is asked as well.
     let mut late = Projector::new(&scene.session);
     let waiting = late.waiting(Timestamp(5_000));
     assert_eq!(waiting.iter().map(copilot::Event::kind).collect::<Vec<_>>(), ["external_tool.requested"]);
@@ -386,7 +386,7 @@ fn a_session_is_idle_only_when_nothing_waits() {
     assert!(scene.told.iter().all(|event| event.kind() != "session.idle"), "{:?}", scene.kinds());
     scene.report(ChatEvent::TurnCompleted { turn: "t2".into(), duration: None });
     assert_eq!(scene.data("session.idle"), json!({}));
-    // A host that stops leaves what waits where it is.
+    // A stopping host leaves queued messages queued.
     scene.send("t3", "three");
     let message = PendingMessage { id: "t4".into(), message: Message::user("four") };
     scene.ask(Command::Enqueue { chat: Session::MAIN_CHAT.into(), message });
@@ -493,7 +493,7 @@ fn a_text_waits_for_the_call_that_is_being_written_behind_it() {
     assert_eq!(scene.data("assistant.tool_call_delta")["inputDelta"], "{\"a\"");
     scene.say("p2", &["after"]);
     assert!(scene.told.iter().all(|event| event.kind() != "assistant.message"));
-    // It never came: the text is told all the same, and the last message is the last thing that was said.
+    // The call never came: the text is sent all the same, and the last message has the last text.
     scene.finish();
     let said = scene.told.iter().filter_map(|event| match &event.data {
         EventData::AssistantMessage(message) => Some(message.content.as_str()),

@@ -1,4 +1,4 @@
-//! The law of the Copilot SDK's events: what was told live of a turn is what is read of it again.
+//! The law of the Copilot SDK's events: the live events of a turn equal a later read.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,7 +14,7 @@ fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Agents add to the last part only: the host begins a new one behind anything else.
+/// Agents append to the last part only: the host starts a new one after any other.
 fn adds_to_an_older_part(session: &Session, command: &Command) -> bool {
     let Command::Report { event: ChatEvent::TextDelta { part, .. } | ChatEvent::ReasoningDelta { part, .. }, .. } =
         command
@@ -29,16 +29,16 @@ fn adds_to_an_older_part(session: &Session, command: &Command) -> bool {
     }
 }
 
-/// What is told of kept events, by id: their order aside, and the time at which they were told.
+/// The data of persisted events by id, without their order and times.
 fn kept<'a>(events: impl IntoIterator<Item = &'a copilot::Event>) -> BTreeMap<String, EventData> {
     let kept = events.into_iter().filter(|event| !event.ephemeral);
     kept.map(|event| (event.id.to_string(), event.data.clone())).collect()
 }
 
-/// What a client makes of what it hears.
+/// A client that collects its events.
 struct Client {
     projector: Projector,
-    /// All that was kept, of turns that are there now.
+    /// The persisted events, of the present turns.
     kept: Vec<copilot::Event>,
     ids: HashSet<String>,
     open: BTreeSet<(&'static str, String)>,
@@ -112,7 +112,7 @@ fn must_be_a_chain(events: &[copilot::Event]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Runs `steps` and gives the types of events that were told.
+/// Runs `steps` and returns the types of the sent events.
 fn hold_to_law(steps: &[u64], second: usize) -> Result<BTreeSet<String>, TestCaseError> {
     let agent = random::agent();
     let mut session = Session::new(&random::new_session(), Timestamp(1));
@@ -132,7 +132,7 @@ fn hold_to_law(steps: &[u64], second: usize) -> Result<BTreeSet<String>, TestCas
         for event in &batch.events {
             moved.apply(event);
             let told = client.hear(event)?;
-            // Whoever came later hears the same.
+            // A client that joined later gets the same.
             if let Some(late) = &mut late {
                 let said = |events: Vec<copilot::Event>| -> Vec<_> {
                     events.into_iter().map(|event| (event.id, event.ephemeral, event.data)).collect()
@@ -148,7 +148,7 @@ fn hold_to_law(steps: &[u64], second: usize) -> Result<BTreeSet<String>, TestCas
         }
         let again = read(&session);
         must_be_a_chain(&again)?;
-        // The start says which model the session has now.
+        // The start has the session's current model.
         prop_assert_eq!(kept(&client.kept[1..]), kept(&again[1..]), "after {:?}", batch.events);
         prop_assert_eq!(client.kept.len(), again.len());
         prop_assert_eq!(client.idle, session.main_chat().unwrap().active.is_none(), "after {:?}", batch.events);
@@ -215,7 +215,7 @@ proptest! {
     }
 }
 
-/// The law says little about runs in which little happens.
+/// The law proves little about runs in which little happens.
 #[test]
 fn the_random_runs_reach_every_event_that_state_alone_gives() {
     let mut seen = BTreeSet::new();
@@ -223,7 +223,7 @@ fn the_random_runs_reach_every_event_that_state_alone_gives() {
         let steps: Vec<u64> = (0..250).map(|step| run * 1_000 + step).collect();
         seen.extend(hold_to_law(&steps, usize::MAX).unwrap());
     }
-    // Those that only a host says, or that follow from entries that the runs do not have.
+    // Events that only a host sends, or that follow from entries that the runs do not have.
     let others = [
         "session.start",
         "session.resume",

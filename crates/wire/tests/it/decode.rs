@@ -1,4 +1,4 @@
-//! What a client's action asks of core, and what it may not ask.
+//! Decoding of clients' actions, and refusals.
 
 use grove_core::{self as core, Command, Decision, MessageOrigin};
 use grove_wire::v1::decode::{self, NotDispatchable};

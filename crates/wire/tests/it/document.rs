@@ -1,4 +1,4 @@
-//! `docs/protocol.md` says what the code does: its tables and the registry are compared in both directions.
+//! Compares the tables of `docs/protocol.md` with the registry, in both directions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ fn table(heading: &str, first: &str) -> Vec<BTreeMap<&'static str, &'static str>
     .collect()
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -46,7 +46,7 @@ fn numbers(cell: &str) -> Vec<i64> {
     cell.split(", ").filter(|number| !number.is_empty()).map(|number| number.parse().expect(cell)).collect()
 }
 
-/// The fields of an object's schema as the document writes them: a `?` behind those that may be absent.
+/// The fields of an object's schema as the document writes them: optional ones end with `?`.
 fn fields(schema: &Value, apart: &[&str]) -> BTreeSet<String> {
     let required = schema.get("required").and_then(Value::as_array);
     let mark = |field: &String| match required.is_some_and(|names| names.iter().any(|name| name == field)) {
@@ -201,7 +201,7 @@ fn the_state_tables_are_the_shapes() {
         .collect();
     assert_eq!(words, known);
 
-    // Every object that a state is made of has its row.
+    // Every object in a state has its row.
     let mut reached = BTreeSet::from(["RootState".to_owned(), "SessionState".to_owned(), "ToolCallResult".to_owned()]);
     let mut open: Vec<String> = reached.iter().cloned().collect();
     while let Some(name) = open.pop() {
@@ -258,6 +258,6 @@ fn the_limits_are_those_of_the_code() {
         table("Limits", "what").iter().map(|row| (row["what"], row["limit"].to_owned())).collect();
     let known =
         [("nesting of a message", format!("{MAX_DEPTH} levels")), ("messages in a batch", MAX_BATCH.to_string())];
-    // The limits of messages come first; those below are the host's.
+    // The limits of messages come first; the rest are the host's.
     assert_eq!(documented[..known.len()], known);
 }

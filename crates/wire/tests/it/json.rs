@@ -1,4 +1,4 @@
-//! The JSON that is put together by hand is the JSON of the typed projection.
+//! The JSON that is assembled by hand equals the JSON of the typed projection.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ proptest! {
         let mut session = Session::new(&random::new_session(), Timestamp(1));
         for (number, step) in steps.iter().enumerate() {
             let (command, who) = random::command(&session, &mut Dice::new(*step));
-            // A refusal is as good as a step.
+            // A refusal counts as a step.
             if advance(&mut session, Some(&agent), command, &who, Timestamp(number as u64 + 2)).is_err() {
                 continue;
             }
@@ -32,7 +32,7 @@ proptest! {
                 let written = project::session_json(&session, &turns).unwrap();
                 prop_assert_eq!(written, serde_json::to_string(&typed).unwrap());
 
-                // Only the newest turns, as a snapshot has them.
+                // Only the newest turns, as in a snapshot.
                 let newest = &turns[turns.len().saturating_sub(2)..];
                 let mut window = typed;
                 window.turns.drain(..turns.len() - newest.len());

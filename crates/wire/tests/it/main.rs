@@ -1,6 +1,6 @@
-//! Tests of `grove-wire` from outside: version 1's shapes and reducers, the law that ties it to `grove-core`, the
-//! shapes as they were released, the protocol's document, readers that meet nonsense, the types and
-//! reducers of the Agent Host Protocol, and the events of the Copilot SDK.
+//! Tests of `grove-wire` from outside: version 1's types and reducers, the law that ties it to `grove-core`, the
+//! released types, the protocol's document, readers of invalid input, the types and reducers of the Agent Host
+//! Protocol, and the events of the Copilot SDK.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may stop")]
 
 mod ahp_agents;

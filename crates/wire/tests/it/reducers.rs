@@ -1,4 +1,4 @@
-//! The reducers' rules, one test each: state and action in JSON, and the state that comes of them.
+//! The reducers' rules, one test each: state and action in JSON, and the resulting state.
 
 use grove_wire::v1::{self, RootAction, RootState, SessionAction, SessionState};
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn reduce_all(state: Value, actions: impl IntoIterator<Item = Value>) -> Value {
     serde_json::to_value(reduced).unwrap()
 }
 
-/// The action changes `path` to `value`, and nothing else.
+/// Checks that the action changes `path` to `value`, and nothing else.
 fn changes(state: &Value, action: Value, path: &str, value: Value) {
     let mut expected = state.clone();
     let (parent, field) = path.rsplit_once('/').unwrap();
@@ -84,7 +84,7 @@ fn ignores(state: &Value, action: Value) {
     assert_eq!(reduce(state, action.clone()), *state, "{action}");
 }
 
-/// Everything that can be said of a turn.
+/// Every action on a turn.
 fn about(turn: &str) -> Vec<Value> {
     let mut actions = vec![
         json!({"type": "session/delta", "content": "a"}),

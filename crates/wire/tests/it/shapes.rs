@@ -8,24 +8,24 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// `value` is written as `json`, and `json` is read as `value`.
+/// Checks that `value` is written as `json`, and `json` is read as `value`.
 fn shape<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T, json: &str) {
     assert_eq!(serde_json::to_string(&value).unwrap(), json);
     assert_eq!(serde_json::from_str::<T>(json).unwrap(), value);
 }
 
-/// `json` is what a `T` is written as, after it was read from it.
+/// Checks that `json` is read as a `T` and written back.
 fn kept<T: Serialize + DeserializeOwned>(json: &str) {
     let value: T = serde_json::from_str(json).unwrap();
     assert_eq!(serde_json::to_string(&value).unwrap(), json);
 }
 
-/// `json` cannot be read as a `T`.
+/// Checks that `json` cannot be read as a `T`.
 fn unread<T: DeserializeOwned>(json: &str) {
     assert!(serde_json::from_str::<T>(json).is_err(), "{json}");
 }
 
-/// An action of a session, with and without a timestamp.
+/// Checks an action of a session, with and without a timestamp.
 fn action(change: SessionChange, json: &str) {
     let whole = format!(r#"{{"session":"copilot:/1",{json}}}"#);
     let dated = format!(r#"{{"session":"copilot:/1",{json},"timestamp":7}}"#);

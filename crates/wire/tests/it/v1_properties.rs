@@ -1,4 +1,4 @@
-//! The dialect law: a client that reduces version 1's actions sees what the host projects.
+//! The dialect law: a client that reduces version 1's actions has the state that the host projects.
 
 use std::collections::BTreeSet;
 
@@ -22,13 +22,13 @@ fn session_with_two_chats() -> Session {
     session
 }
 
-/// What a client has after `event`, where it had the projection of the state before.
+/// A client's state after `event`, starting from the projection of the state before.
 fn reduced(before: &Session, event: &Event) -> v1::SessionState {
     let seen = project::session(before);
     match encode::action(event, before.uri.as_str()) {
         Some(Action::Session(action)) => {
             assert_eq!(action.session, before.uri.as_str());
-            // Through text, as it travels.
+            // Through text, as on the wire.
             let text = serde_json::to_string(&Action::Session(action)).unwrap();
             match Action::parse(&serde_json::value::RawValue::from_string(text).unwrap()).unwrap() {
                 Action::Session(action) => v1::session_reducer(seen, &action),
@@ -45,7 +45,7 @@ fn order_of_calls(state: &v1::SessionState) -> Vec<&str> {
     calls.map(String::as_str).collect()
 }
 
-/// What is remarkable about a session at this moment: where the law could break.
+/// The notable situations of a session: where the law could break.
 fn situations(session: &Session) -> Vec<&'static str> {
     let Some(chat) = session.main_chat() else { return vec![] };
     let calls = |parts: &[Part]| -> Vec<ToolCall> {
@@ -109,8 +109,7 @@ fn situations(session: &Session) -> Vec<&'static str> {
 
 const SITUATIONS: usize = 29;
 
-/// Runs `steps`, holds every event against the law, and gives the types of the actions and the situations that
-/// occurred.
+/// Runs `steps`, checks the law for every event, and returns the types of the actions and the situations that occurred.
 fn hold_to_law(mut session: Session, steps: &[u64]) -> Result<BTreeSet<&'static str>, TestCaseError> {
     let agent = random::agent();
     let mut seen = BTreeSet::new();
@@ -178,7 +177,7 @@ proptest! {
     }
 }
 
-/// The law says little about a run in which little happens.
+/// The law proves little about a run in which little happens.
 #[test]
 fn the_random_runs_reach_every_session_action_and_every_remarkable_situation() {
     let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Actions on a session's annotations. Clients drive all of them, and make up the ids.
+//! Actions on a session's annotations. Clients dispatch all of them, and choose the ids.
 
 use crate::ahp::Uri;
 use crate::ahp::macros::records;
@@ -19,7 +19,7 @@ records! {
         pub annotation: Annotation,
     }
 
-    /// Changes what it names and leaves the rest, the entries among it.
+    /// Changes the given fields and leaves the others, the entries included.
     pub struct AnnotationsUpdated {
         pub annotation_id: String,
         pub origin: Option<AnnotationOrigin>,

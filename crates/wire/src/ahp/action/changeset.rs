@@ -36,7 +36,7 @@ records! {
         pub reviewed: bool,
     }
 
-    /// All files at once.
+    /// Replaces all files.
     pub struct ChangesetContentChanged {
         pub files: Vec<ChangesetFile>,
         pub operations: Option<Vec<ChangesetOperation>>,

@@ -59,12 +59,12 @@ records! {
         pub turn_id: String,
         pub started_at: String,
         pub message: Message,
-        /// The queued or steering message that this turn used up.
+        /// The queued or steering message that became this turn.
         pub queued_message_id: Option<String>,
         pub meta: Option<Object>,
     }
 
-    /// Text at the end of a Markdown part, which must be there already.
+    /// Appends text to an existing Markdown part.
     pub struct ChatDelta {
         pub turn_id: String,
         pub part_id: String,
@@ -78,7 +78,7 @@ records! {
         pub meta: Option<Object>,
     }
 
-    /// Text at the end of a reasoning part, which must be there already.
+    /// Appends text to an existing reasoning part.
     pub struct ChatReasoning {
         pub turn_id: String,
         pub part_id: String,
@@ -86,7 +86,7 @@ records! {
         pub meta: Option<Object>,
     }
 
-    /// A call begins. It is a part of the answer from here on, without a `chat/responsePart`.
+    /// A call begins. It is a part of the answer from now on, without a `chat/responsePart`.
     pub struct ChatToolCallStart {
         pub turn_id: String,
         pub tool_call_id: String,
@@ -105,8 +105,8 @@ records! {
         pub invocation_message: Option<StringOrMarkdown>,
     }
 
-    /// The input is complete. With `confirmed` the call runs; without, somebody has to allow it first. A running call
-    /// may be put back to be asked about again.
+    /// The input is complete. With `confirmed` the call runs; without, it waits for permission. A running call may
+    /// return to this state to be asked about again.
     pub struct ChatToolCallReady {
         pub turn_id: String,
         pub tool_call_id: String,
@@ -123,7 +123,7 @@ records! {
         pub options: Option<Vec<ConfirmationOption>>,
     }
 
-    /// The decision. Approved, it says `confirmed`; refused, it says `reason`.
+    /// The decision. An approval has `confirmed`, a refusal `reason`.
     pub struct ChatToolCallConfirmed {
         pub turn_id: String,
         pub tool_call_id: String,
@@ -178,8 +178,7 @@ records! {
         pub meta: Option<Object>,
     }
 
-    /// Durations are milliseconds. They are signed, because a client whose clock runs behind must still be able to
-    /// cancel.
+    /// Durations are milliseconds. They are signed, so that a client with a slow clock can still cancel.
     pub struct ChatTurnComplete {
         pub turn_id: String,
         pub duration: i64,
@@ -199,18 +198,18 @@ records! {
         pub meta: Option<Object>,
     }
 
-    /// Goes on with the last turn, if it ended in an error that allows it.
+    /// Resumes the last turn, if it ended in a resumable error.
     pub struct ChatTurnResume {
         pub turn_id: String,
     }
 
-    /// Older turns, to be put before those that are there.
+    /// Older turns, to be inserted before the present ones.
     pub struct ChatTurnsLoaded {
         pub turns: Vec<Turn>,
         pub turns_next_cursor: Option<String>,
     }
 
-    /// Forgets every turn after `turn_id`, or all of them.
+    /// Removes every turn after `turn_id`, or all turns.
     pub struct ChatTruncated {
         pub turn_id: Option<String>,
     }
@@ -226,7 +225,7 @@ records! {
         pub id: String,
     }
 
-    /// The ids in their new order; what is not named stays behind them.
+    /// The ids in their new order; unnamed messages follow.
     pub struct ChatQueuedMessagesReordered {
         pub order: Vec<String>,
     }
@@ -239,7 +238,7 @@ records! {
         pub request: ChatInputRequest,
     }
 
-    /// An absent answer takes the answer back.
+    /// An absent answer clears the answer.
     pub struct ChatInputAnswerChanged {
         pub request_id: String,
         pub question_id: String,
@@ -280,7 +279,7 @@ records! {
         pub changesets: Option<Vec<Changeset>>,
     }
 
-    /// Canvases are not spoken: carried as they came.
+    /// Canvases are not supported: kept as raw JSON.
     pub struct ChatCanvasesChanged {
         pub canvases: Option<Value>,
     }
@@ -294,7 +293,7 @@ records! {
     }
 }
 
-/// A part that can only be an error, yet says so as any other.
+/// A part that is always an error, tagged like any other.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind")]
 pub enum ErrorPart {

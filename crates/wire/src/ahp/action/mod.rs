@@ -1,7 +1,7 @@
-//! Actions, and the envelope they travel in.
+//! Actions and their envelope.
 //!
-//! Each channel has an enum of its own, which is all that its reducer sees; [`Action`] is any of them. An action names
-//! no channel: its envelope does.
+//! Each channel has an enum of its own, the input of its reducer; [`Action`] is any of them. An action names no
+//! channel: its envelope does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Uri;
 use super::macros::{located, records};
 
-/// The actions of one channel: what each is called, who may dispatch it, and what it carries.
+/// Defines the actions of one channel: name, dispatcher and body of each.
 macro_rules! actions {
     (
         $(#[$about:meta])*
@@ -22,16 +22,16 @@ macro_rules! actions {
         pub enum $name { $(#[serde(rename = $text)] $variant($body)),* }
 
         impl $name {
-            /// The types of this channel's actions, with who may dispatch them.
+            /// The types of this channel's actions with their dispatchers.
             pub const KINDS: &[(&'static str, crate::ahp::action::Dispatcher)] =
                 &[$(($text, crate::ahp::action::Dispatcher::$who)),*];
 
-            /// The action's type, as it is written.
+            /// The action's type on the wire.
             pub const fn kind(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $text),* }
             }
 
-            /// Reads the body of an action of type `kind`; `None` where this channel has no such action.
+            /// Reads the body of an action of type `kind`; `None` if this channel has no such action.
             pub(super) fn read<'de, R: crate::ahp::action::ActionInput<'de>>(
                 kind: &str,
                 reader: R,
@@ -61,7 +61,7 @@ pub use root::*;
 pub use session::*;
 pub use terminal::*;
 
-/// Who may dispatch an action. What a client may, the host may too.
+/// The side that may dispatch an action. The host may dispatch everything that a client may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatcher {
     Client,
@@ -83,11 +83,11 @@ pub enum Action {
     Unknown(UnknownAction),
 }
 
-/// An action of a type that this build does not know, as it came. Whoever meets one leaves the state as it is.
+/// An action of an unknown type, as it came. Receivers ignore it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnknownAction {
     pub kind: String,
-    /// The whole action, `type` included.
+    /// The complete action, `type` included.
     pub raw: Value,
 }
 
@@ -95,13 +95,13 @@ pub struct UnknownAction {
 pub enum MalformedAction {
     #[error("an action needs a text under `type`: {0}")]
     ActionHead(String),
-    /// The type is known, so it is not for anybody to skip: the body is wrong, and `reason` says which field of it.
+    /// The type is known, so the action is not ignored: the body is invalid, and `reason` names the field.
     #[error("{kind}: {reason}")]
     Body { kind: &'static str, reason: String },
 }
 
 impl Action {
-    /// Reads an action from text. Same as reading it as any other value, without building the value first.
+    /// Reads an action from text. The same as from a [`Value`], without building one.
     pub fn parse(text: &str) -> Result<Self, MalformedAction> {
         #[derive(Deserialize)]
         struct ActionHead {
@@ -138,7 +138,7 @@ impl Action {
         }
     }
 
-    /// The action's type, as it is written.
+    /// The action's type on the wire.
     pub fn kind(&self) -> &str {
         match self {
             Action::Root(action) => action.kind(),
@@ -152,7 +152,7 @@ impl Action {
         }
     }
 
-    /// Every type that this build knows, with who may dispatch it.
+    /// Every known type with its dispatcher.
     pub fn kinds() -> impl Iterator<Item = (&'static str, Dispatcher)> {
         let channels = [
             RootAction::KINDS,
@@ -167,12 +167,12 @@ impl Action {
     }
 }
 
-/// Whether a client may dispatch an action of this type. It may not what nobody knows.
+/// True if a client may dispatch an action of this type. Unknown types are refused.
 pub fn is_client_dispatchable(kind: &str) -> bool {
     Action::kinds().any(|known| known == (kind, Dispatcher::Client))
 }
 
-/// Where an action's body is read from: a text, or a value that holds it already.
+/// The input of an action's body: a text, or a value.
 pub(crate) trait ActionInput<'de> {
     fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction>;
 }
@@ -219,7 +219,7 @@ impl Serialize for Action {
 }
 
 records! {
-    /// Who dispatched an action, and as the how-manieth of its own.
+    /// The client that dispatched an action, and the client's own number for it.
     #[derive(Eq)]
     pub struct ActionOrigin {
         pub client_id: String,
@@ -227,18 +227,18 @@ records! {
     }
 }
 
-/// An action in its place in the order; at the same time the params of `action`.
-// `A` is the action: typed, or raw where it is passed on as it came.
+/// An action with its position in the order; also the params of `action`.
+// `A` is the action: typed, or raw if it is passed on unread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionEnvelope<A = Action> {
     pub channel: Uri,
     pub action: A,
     pub server_seq: u64,
-    /// Absent where the host itself is the origin.
+    /// Absent if the host itself is the origin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<ActionOrigin>,
-    /// Set where the action was refused: then it changed nothing.
+    /// Set if the action was refused, and so changed nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejection_reason: Option<String>,
 }

@@ -26,7 +26,7 @@ records! {
         pub terminals: Vec<TerminalInfo>,
     }
 
-    /// Adds to the values, or takes their place.
+    /// Merges or replaces values.
     pub struct RootConfigChanged {
         pub config: Object,
         pub replace: Option<bool>,

@@ -50,7 +50,7 @@ records! {
         pub error: ErrorInfo,
     }
 
-    /// A chat came, or one of the same URI is replaced.
+    /// Adds a chat, or replaces one of the same URI.
     pub struct SessionChatAdded {
         pub summary: ChatSummary,
     }
@@ -64,7 +64,7 @@ records! {
         pub changes: PartialChatSummary,
     }
 
-    /// The order of all chats. One that names not exactly the chats that there are changes nothing.
+    /// The order of all chats. An order that does not name exactly the existing chats changes nothing.
     pub struct SessionChatsReordered {
         pub chats: Vec<Uri>,
     }
@@ -97,7 +97,7 @@ records! {
         pub tools: Vec<ToolDefinition>,
     }
 
-    /// A client takes part, or changes what it brings.
+    /// Adds a client that takes part, or updates its tools and plugins.
     pub struct SessionActiveClientSet {
         pub active_client: SessionActiveClient,
     }
@@ -131,7 +131,7 @@ records! {
         pub customizations: Vec<Customization>,
     }
 
-    /// All decisions on one customization; what is not among them is no longer decided.
+    /// All decisions on one customization; earlier ones are dropped.
     pub struct SessionCustomizationToggled {
         pub id: String,
         pub enablement: Vec<CustomizationEnablement>,
@@ -145,7 +145,7 @@ records! {
         pub id: String,
     }
 
-    /// An absent channel is a channel that is gone.
+    /// An absent channel means that there is none any more.
     pub struct SessionMcpServerStateChanged {
         pub id: String,
         pub state: McpServerState,
@@ -164,13 +164,13 @@ records! {
         pub id: String,
     }
 
-    /// Adds to the values, or takes their place.
+    /// Merges or replaces values.
     pub struct SessionConfigChanged {
         pub config: Object,
         pub replace: Option<bool>,
     }
 
-    /// Takes the place of the whole `_meta`.
+    /// Replaces the whole `_meta`.
     pub struct SessionMetaChanged {
         pub meta: Option<Object>,
     }

@@ -25,7 +25,7 @@ records! {
         pub data: String,
     }
 
-    /// What somebody typed. It changes no state; what the process makes of it does.
+    /// Typed input. It changes no state; the process's output does.
     pub struct TerminalInput {
         pub data: String,
     }

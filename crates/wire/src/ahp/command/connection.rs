@@ -1,4 +1,4 @@
-//! Beginning a connection, taking it up again, and subscribing.
+//! Commands that open a connection, reconnect, and subscribe.
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -36,14 +36,14 @@ records! {
         pub snapshots: Vec<Snapshot>,
         pub default_directory: Option<Uri>,
         pub completion_trigger_characters: Option<Vec<String>>,
-        /// What a message begins with that is a command for a terminal.
+        /// The prefix that makes a message a terminal command.
         pub terminal_command_prefix: Option<String>,
         pub telemetry: Option<TelemetryCapabilities>,
-        /// Automations are not spoken: a host of this build never sets it.
+        /// Automations are not supported: this host never sets it.
         pub automations: Option<Object>,
     }
 
-    /// A program by its name. It is for people: nobody decides anything by it.
+    /// A program's name, for people. Nothing depends on it.
     #[derive(Default, Eq)]
     pub struct Implementation {
         pub name: String,
@@ -51,13 +51,13 @@ records! {
         pub title: Option<String>,
     }
 
-    /// What a client can do: a capability is there, or it is absent.
+    /// The capabilities of a client: each is present or absent.
     #[derive(Default)]
     pub struct ClientCapabilities {
         pub mcp_apps: Option<Object>,
     }
 
-    /// The channels on which a host tells of itself.
+    /// The channels of a host's telemetry.
     #[derive(Default, Eq)]
     pub struct TelemetryCapabilities {
         pub logs: Option<Uri>,
@@ -65,10 +65,10 @@ records! {
         pub metrics: Option<Uri>,
     }
 
-    /// `reconnect` of 1.0: one number for everything.
+    /// `reconnect` of 1.0: one number for all channels.
     #[derive(Default)]
     pub struct ReconnectWithWatermark {
-        /// Should be there; VS Code leaves it out.
+        /// Required by the protocol, but VS Code omits it.
         pub channel: Option<Uri>,
         pub meta: Option<Object>,
         pub client_id: String,
@@ -76,7 +76,7 @@ records! {
         pub subscriptions: Vec<Uri>,
     }
 
-    /// `reconnect` after 1.0: a number for each channel, so that a fast channel cannot hide what a slow one missed.
+    /// `reconnect` after 1.0: a number for each channel, so that a fast channel cannot hide the gap of a slow one.
     #[derive(Default)]
     pub struct ReconnectWithCursors {
         pub channel: Option<Uri>,
@@ -88,13 +88,13 @@ records! {
     #[derive(Default, Eq)]
     pub struct ChannelReplayCursor {
         pub channel: Uri,
-        /// Zero where the client has nothing to go on from.
+        /// Zero if the client has no state of the channel.
         pub last_seen_server_seq: u64,
     }
 
     pub struct ReconnectReplay {
         pub actions: Vec<ActionEnvelope>,
-        /// Channels that are gone.
+        /// Channels that do not exist any more.
         pub missing: Vec<Uri>,
     }
 
@@ -102,7 +102,7 @@ records! {
         pub snapshots: Vec<Snapshot>,
     }
 
-    /// One outcome for each channel that was asked for.
+    /// One outcome for each requested channel.
     pub struct ReconnectChannelsResult {
         pub channels: Vec<ChannelRecovery>,
     }
@@ -117,13 +117,13 @@ records! {
 
     #[derive(Default, Eq)]
     pub struct SubscriptionDelivery {
-        /// How long actions may be held back in order to send fewer of them. Zero is not at all.
+        /// The maximal delay of actions, in order to send fewer of them. Zero means none.
         pub max_latency_ms: Option<u64>,
     }
 
     #[derive(Default, Eq)]
     pub struct SubscribeView {
-        /// How many of the newest turns are wanted. Absent means all that the host keeps.
+        /// The number of newest turns to send. Absent means all loaded ones.
         pub turns: Option<u64>,
     }
 
@@ -139,7 +139,7 @@ records! {
     }
 }
 
-/// Params of `reconnect`, in either shape.
+/// Params of `reconnect`, in either form.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ReconnectParams {
@@ -162,7 +162,7 @@ impl ReconnectParams {
         }
     }
 
-    /// Each channel with the last number that the client saw of it.
+    /// Each channel with the last number that the client has seen.
     pub fn cursors(&self) -> Vec<ChannelReplayCursor> {
         match self {
             ReconnectParams::Watermark(params) => params
@@ -179,7 +179,7 @@ impl ReconnectParams {
 }
 
 impl<'de> Deserialize<'de> for ReconnectParams {
-    /// The number at the top is what only 1.0 has, and must have.
+    /// The top-level number exists only in 1.0, where it is required.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         if !value.is_object() {
@@ -192,7 +192,7 @@ impl<'de> Deserialize<'de> for ReconnectParams {
     }
 }
 
-/// Result of `reconnect` in the shape of 1.0: everything is replayed, or nothing is.
+/// Result of `reconnect` in the form of 1.0: everything is replayed, or nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ReconnectResult {
@@ -200,7 +200,7 @@ pub enum ReconnectResult {
     Snapshot(ReconnectSnapshots),
 }
 
-/// What becomes of one channel.
+/// The recovery of one channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum ChannelRecovery {
@@ -209,8 +209,8 @@ pub enum ChannelRecovery {
     Missing { channel: Uri },
 }
 
-/// Params of `dispatchAction`. The action is kept as it came: what a client wrote is what the others get, even where
-/// this build would not have known a field of it.
+/// Params of `dispatchAction`. The action is kept raw, so that other clients get the fields that this build does not
+/// know.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DispatchActionParams {

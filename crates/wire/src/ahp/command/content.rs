@@ -31,7 +31,7 @@ records! {
         pub follow_up: Option<ChangesetOperationFollowUp>,
     }
 
-    /// Something to be opened after it is done.
+    /// A resource to open afterwards.
     #[derive(Default, Eq)]
     pub struct ChangesetOperationFollowUp {
         pub content: ContentRef,

@@ -1,6 +1,6 @@
 //! Requests and client notifications: names, params, results.
 //!
-//! Every params object carries the `channel` it is about, and may carry `_meta`.
+//! Every params object has the `channel` that it concerns, and may have `_meta`.
 
 mod connection;
 mod content;
@@ -16,7 +16,7 @@ use super::macros::{names, records};
 use super::{Object, Uri, error_code};
 
 names! {
-    /// The requests of the protocol. Either side may send those about resources.
+    /// The requests of the protocol. Either side may send those on resources.
     pub enum Method {
         Initialize = "initialize",
         Ping = "ping",
@@ -53,14 +53,14 @@ names! {
 }
 
 impl Method {
-    /// The errors that are this request's own. Any request may also be answered with those of JSON-RPC and, where an
-    /// agent asks for a token, with `AUTH_REQUIRED`.
+    /// The specific errors of this request. Any request may also fail with JSON-RPC's own errors and, if an agent needs
+    /// a token, with `AUTH_REQUIRED`.
     pub const fn errors(self) -> &'static [i64] {
         use error_code::*;
         match self {
             Method::Initialize => &[UNSUPPORTED_PROTOCOL_VERSION],
             Method::Ping | Method::ListSessions | Method::Authenticate => &[],
-            // The host does not know the client any more: it has to begin with `initialize`.
+            // The host does not know the client any more: it has to start with `initialize`.
             Method::Reconnect => &[NOT_FOUND],
             Method::Subscribe => &[SESSION_NOT_FOUND, NOT_FOUND],
             Method::CreateSession => &[PROVIDER_NOT_FOUND, SESSION_ALREADY_EXISTS],
@@ -86,8 +86,7 @@ impl Method {
     }
 }
 
-/// The names of the notifications that are about actions, of either side. Those about anything else are
-/// [`super::NotificationMethod`].
+/// The names of the notifications on actions, of both sides. The others are in [`super::NotificationMethod`].
 pub mod notify {
     pub const UNSUBSCRIBE: &str = "unsubscribe";
     pub const DISPATCH_ACTION: &str = "dispatchAction";
@@ -95,16 +94,15 @@ pub mod notify {
 }
 
 records! {
-    /// The params of a request that needs no more than its channel: `ping`, `disposeSession`, `disposeChat`,
-    /// `disposeTerminal`.
+    /// The params of a request with only a channel: `ping`, `disposeSession`, `disposeChat`, `disposeTerminal`.
     #[derive(Default)]
     pub struct ChannelParams {
         pub channel: Uri,
         pub meta: Option<Object>,
     }
 
-    /// The result of a request that has nothing to tell, but answers with an object: `fetchTurns`, `authenticate`,
-    /// and those that write resources. The others of that sort answer `null`.
+    /// The empty object as a result: `fetchTurns`, `authenticate`, and those that write resources. Other requests
+    /// without a result return `null`.
     #[derive(Default, Eq)]
     pub struct EmptyResult {}
 }

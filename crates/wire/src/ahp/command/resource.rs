@@ -1,4 +1,4 @@
-//! Files and other contents. Either side may ask the other.
+//! Files and other contents. Either side may send these requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,9 +32,9 @@ records! {
         pub content_type: Option<String>,
         pub create_only: Option<bool>,
         pub mode: Option<ResourceWriteMode>,
-        /// In bytes; where `insert` puts it.
+        /// In bytes; the position for `insert`.
         pub position: Option<u64>,
-        /// The `etag` that it must still have.
+        /// The `etag` that the resource must still have.
         pub if_match: Option<String>,
     }
 
@@ -67,7 +67,7 @@ records! {
 
     #[derive(Eq)]
     pub struct ResourceResolveResult {
-        /// The real place, without links.
+        /// The resolved location, without links.
         pub uri: Uri,
         #[serde(rename = "type")]
         pub kind: ResourceType,
@@ -111,7 +111,7 @@ records! {
         pub fail_if_exists: Option<bool>,
     }
 
-    /// Asks to be let in.
+    /// Asks for access.
     #[derive(Default)]
     pub struct ResourceRequestParams {
         pub channel: Uri,
@@ -131,7 +131,7 @@ records! {
         pub includes: Option<Globs>,
     }
 
-    /// The URI to subscribe to. The watch ends when its last subscriber leaves.
+    /// The URI to subscribe to. The watch ends with its last subscriber.
     #[derive(Default, Eq)]
     pub struct CreateResourceWatchResult {
         pub channel: Uri,
@@ -145,7 +145,7 @@ words! {
         Symlink = "symlink",
     }
 
-    /// The protocol's list tells files and directories apart, nothing else.
+    /// The protocol distinguishes only files and directories.
     pub enum DirectoryEntryType {
         File = "file",
         Directory = "directory",

@@ -15,7 +15,7 @@ records! {
         pub cursor: Option<String>,
     }
 
-    /// The most recently modified one first.
+    /// The most recently modified session comes first.
     #[derive(Default)]
     pub struct ListSessionsResult {
         pub next_cursor: Option<String>,
@@ -67,7 +67,7 @@ records! {
     #[derive(Default, Eq)]
     pub struct MoveToSession {
         pub session: Uri,
-        /// The chat to stand behind; absent means the end.
+        /// The preceding chat; absent means the end.
         pub after: Option<Uri>,
     }
 
@@ -79,7 +79,7 @@ records! {
         pub session: Uri,
     }
 
-    /// Older turns come as `chat/turnsLoaded`, before the answer, which is empty.
+    /// Older turns are sent as `chat/turnsLoaded` before the result, which is empty.
     #[derive(Default)]
     pub struct FetchTurnsParams {
         pub channel: Uri,
@@ -156,7 +156,7 @@ pub struct AuthenticateParams {
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Object>,
     pub resource: String,
-    /// Empty takes the token back.
+    /// An empty token revokes the earlier one.
     pub token: String,
     /// Seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,7 +165,7 @@ pub struct AuthenticateParams {
     pub scopes: Option<Vec<String>>,
 }
 
-/// Says everything but the token, so that none ends in a log.
+/// Prints everything but the token, so that none gets into a log.
 impl std::fmt::Debug for AuthenticateParams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthenticateParams")
@@ -178,7 +178,7 @@ impl std::fmt::Debug for AuthenticateParams {
 }
 
 unions! {
-    /// What a new chat begins with.
+    /// The origin of a new chat's turns.
     pub enum ChatSource by "kind" {
         "fork" => Fork(ForkChatSource),
         "sideChat" => SideChat(SideChatSource),

@@ -11,17 +11,17 @@ use crate::ahp::uri::{SessionUris, Spelling};
 use crate::ahp::*;
 use crate::v1::project::{content_uri, plan_text};
 
-/// Where this dialect keeps a finished turn's bytes (see [`core::EncodingCache`]).
+/// This dialect's slot for a finished turn's encoding (see [`core::EncodingCache`]).
 const ENCODING_SLOT: usize = 1;
 
-/// A chat with every turn that is loaded.
+/// A chat with all its loaded turns.
 pub fn chat(session: &core::SessionId, chat: &core::Chat, names: &SessionUris, spelling: Spelling) -> ChatState {
     let turns = chat.turns.iter().map(|turn| self::turn(session, turn)).collect();
     let cursor = chat.turns.first().filter(|_| chat.has_older_turns).map(|turn| turn.id.to_string());
     ChatState { turns, turns_next_cursor: cursor, ..chat_without_turns(session, chat, names, spelling) }
 }
 
-/// A chat as JSON, with turns that are JSON already, and a cursor where there are older ones.
+/// A chat as JSON, with encoded turns, and a cursor if there are older ones.
 pub fn chat_json(
     session: &core::SessionId,
     chat: &core::Chat,
@@ -33,18 +33,18 @@ pub fn chat_json(
     with_turns(&ChatState { turns_next_cursor: cursor, ..chat_without_turns(session, chat, names, spelling) }, turns)
 }
 
-/// A chat that was projected without its turns, with turns that are JSON already.
+/// Inserts encoded turns into a chat that was projected without turns.
 pub(super) fn with_turns(state: &ChatState, turns: &[Arc<str>]) -> serde_json::Result<String> {
     let json = serde_json::to_string(state)?;
-    // No text of the state can hold this: within one, quotes are escaped.
+    // No text of the state can contain this: quotes in a text are escaped.
     const NO_TURNS: &str = r#","turns":[]"#;
     Ok(json.replacen(NO_TURNS, &format!(r#","turns":[{}]"#, turns.join(",")), 1))
 }
 
-/// A finished turn as JSON, made once and kept with the turn.
+/// A finished turn as JSON, encoded once and cached with the turn.
 pub fn turn_json(session: &core::SessionId, turn: &core::Turn) -> Arc<str> {
     turn.encodings.get_or_encode(ENCODING_SLOT, || {
-        // Plain data with string keys always serializes; an empty turn is the answer if that ever changes.
+        // Plain data with string keys always serializes; the fallback is an empty turn.
         serde_json::to_string(&self::turn(session, turn)).unwrap_or_else(|_| "{}".to_owned())
     })
 }
@@ -55,7 +55,7 @@ pub(super) fn chat_without_turns(
     names: &SessionUris,
     spelling: Spelling,
 ) -> ChatState {
-    // A call that is ready is gated in the same breath; here it counts as gated already.
+    // A ready call is gated in the same batch; here it counts as gated already.
     let is_ready = |part: &core::Part| match part {
         core::Part::ToolCall(call) => call.status == core::ToolCallStatus::Ready,
         _ => false,
@@ -119,7 +119,7 @@ pub fn turn(session: &core::SessionId, turn: &core::Turn) -> Turn {
     }
 }
 
-/// A part of a turn. An error on the way did not end the turn, and this dialect has no place for it.
+/// A part of a turn. This dialect has no place for an error that did not end the turn.
 pub fn part(session: &core::SessionId, part: &core::Part) -> Option<ResponsePart> {
     Some(match part {
         core::Part::Text(text) => {
@@ -148,7 +148,7 @@ pub fn part(session: &core::SessionId, part: &core::Part) -> Option<ResponsePart
     })
 }
 
-/// Where a stored body is fetched.
+/// The reference to a stored body.
 pub(super) fn content_ref(session: &core::SessionId, content: &core::ContentRef) -> ContentRef {
     ContentRef {
         uri: content_uri(session, &content.id),

@@ -1,4 +1,4 @@
-//! Sessions of other tools: nobody writes into their chats, and some of these were started by a tool call.
+//! Sessions of other tools: their chats are read-only, and some were started by a tool call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::ahp::uri::{SessionUris, Spelling};
 use crate::ahp::*;
 use crate::x_grove::history::{HistoryMetadata, META};
 
-/// The tool call by which a chat began, and the chat that it stands in.
+/// The tool call that started a chat, and the chat of that call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawningCall {
     pub chat: core::ChatId,
     pub call: core::ToolCallId,
 }
 
-/// Of a session's chats, those that a tool call started.
+/// A session's chats that a tool call started.
 pub type SpawningCalls = HashMap<core::ChatId, SpawningCall>;
 
 /// A row of the list, marked as another tool's.
@@ -52,7 +52,7 @@ pub fn history_session(
     SessionState { chats: chats.collect(), ..state }
 }
 
-/// A chat as JSON, as [`chat_json`](super::chat_json) gives one of the host's own.
+/// A chat as JSON, like [`chat_json`](super::chat_json) for the host's own.
 pub fn history_chat_json(
     (session, chat): (&core::SessionId, &core::Chat),
     started: &SpawningCalls,

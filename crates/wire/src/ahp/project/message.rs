@@ -1,4 +1,4 @@
-//! What people and others say.
+//! Messages of people and others.
 
 use grove_core as core;
 use grove_core::Extra;
@@ -6,7 +6,7 @@ use grove_core::Extra;
 use super::{directory, extra, from_extra};
 use crate::ahp::*;
 
-/// The key under which a message keeps the settings of its model.
+/// The member in which a message keeps the settings of its model.
 const MODEL_CONFIG: &str = "modelConfig";
 
 pub fn pending(pending: &core::PendingMessage) -> PendingMessage {
@@ -36,7 +36,7 @@ pub fn message(message: &core::Message) -> Message {
     }
 }
 
-/// What core keeps of a message beyond what it models.
+/// The parts of a message that core does not model.
 pub(in crate::ahp) fn message_extra(message: &Message) -> Option<Extra> {
     let model_config = message.model.as_ref().and_then(|model| model.config.as_ref());
     extra([

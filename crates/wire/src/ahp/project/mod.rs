@@ -1,7 +1,7 @@
-//! How core's state looks in this dialect.
+//! Projects core's state to this dialect.
 //!
-//! What a dialect of another connection said and core does not model (attachments of other kinds, a client's results)
-//! is kept with the thing it was said of, and stands here as it came.
+//! Data from another connection's dialect that core does not model (attachments of other kinds, a client's results) are
+//! kept with their object and are sent as they came.
 
 mod chat;
 mod history;
@@ -37,18 +37,18 @@ fn activity(of: core::ChatStatus) -> u32 {
     }
 }
 
-/// Members of an object that are there; nothing where none is.
+/// An object of the present members; `None` if there are none.
 pub(crate) fn extra<const N: usize>(members: [(&str, Option<serde_json::Result<Value>>); N]) -> Option<Extra> {
     let there = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.ok()?)));
     Some(there.collect::<Extra>()).filter(|extra| !extra.is_empty())
 }
 
-/// What was kept under a name, where it can still be read.
+/// The value kept under a name, if it can still be read.
 fn from_extra<T: DeserializeOwned>(extra: Option<&Extra>, name: &str) -> Option<T> {
     serde_json::from_value(extra?.get(name)?.clone()).ok()
 }
 
-/// A path as a URI; what is a URI already stays as it is.
+/// A path as a URI; a URI stays unchanged.
 pub(super) fn directory(path: &str) -> Uri {
     crate::file_uri::of_path(path).unwrap_or_else(|| path.to_owned())
 }

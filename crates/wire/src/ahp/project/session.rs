@@ -39,8 +39,8 @@ pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
     }
 }
 
-/// A session's row in the list. `failed` says whether the last turn of its main chat ended in error, which a session
-/// that is not loaded cannot tell by itself.
+/// A session's row in the list. `failed` is true if the last turn of its main chat ended in an error, which a session
+/// that is not loaded does not know.
 pub fn summary(session: &core::Session, failed: bool, names: &SessionUris, spelling: Spelling) -> SessionSummary {
     SessionSummary {
         provider: session.provider.to_string(),
@@ -61,7 +61,7 @@ pub fn summary(session: &core::Session, failed: bool, names: &SessionUris, spell
 /// what version control says of where it works. Lists of other programs know the latter under the same names.
 pub fn row_meta(session: &core::Session) -> Object {
     let checkout = &session.checkout;
-    // A worktree is of a repository elsewhere; anything else is its own.
+    // A worktree belongs to a repository elsewhere; any other checkout is its own.
     let repository = checkout.worktree_of.as_ref().or(checkout.root.as_ref());
     let worktree = checkout.root.as_ref().filter(|_| checkout.worktree_of.is_some());
     let members = [
@@ -79,7 +79,7 @@ pub fn row_meta(session: &core::Session) -> Object {
     members.chain(from.map(|from| ("importedFrom".to_owned(), from))).collect()
 }
 
-/// When the session or any of its chats last moved on, by the host's clock.
+/// The time of the last progress in the session or any of its chats, by the host's clock.
 pub fn last_modified(session: &core::Session) -> core::Timestamp {
     let others = session.catalogue.iter().skip(1).map(|row| row.touched_at);
     others.fold(session.modified_at, Ord::max)
@@ -119,7 +119,7 @@ pub fn session(session: &core::Session, names: &SessionUris, spelling: Spelling)
     }
 }
 
-/// What is known about a session beside what is said in it.
+/// A session's details beside its conversation.
 ///
 /// No action carries the schema of the settings, so it is here as well as in `config`.
 pub fn details(details: &core::SessionDetails) -> Option<Object> {
@@ -129,10 +129,10 @@ pub fn details(details: &core::SessionDetails) -> Option<Object> {
     }
 }
 
-/// What a session is doing: what its chats are, the most urgent first; and its own flags.
+/// The status of a session: the most urgent activity of its chats, and its own flags.
 ///
-/// No action of a session carries the activity of its chats: a client that keeps a state by actions derives it from the
-/// rows of the chats ([`derive_session`](crate::ahp::derive_session)).
+/// No action of a session carries the activity of its chats: a client that applies actions derives it from the rows of
+/// the chats ([`derive_session`](crate::ahp::derive_session)).
 pub fn session_status(session: &core::Session, failed: bool) -> u32 {
     let any = |status| session.catalogue.iter().any(|row| row.status == status);
     let waits = |input: &core::InputNeeded| !matches!(input.about, core::InputSubject::ClientExecution(_));
@@ -163,7 +163,7 @@ pub fn chat_summary(row: &core::ChatRow, names: &SessionUris, spelling: Spelling
     }
 }
 
-/// Where a chat comes from, if that is another one of its session.
+/// The origin of a chat, if it is another chat of the session.
 pub(super) fn origin(origin: &core::ChatOrigin, names: &SessionUris, spelling: Spelling) -> Option<ChatOrigin> {
     let chat = names.origin(origin, spelling)?;
     let turn_id = origin.turn.as_ref()?.to_string();
@@ -179,7 +179,7 @@ pub(super) fn origin(origin: &core::ChatOrigin, names: &SessionUris, spelling: S
     })
 }
 
-/// The settings, by the newest schema that is known.
+/// The settings with the newest known schema.
 pub fn config(config: &core::SessionConfig, settings: Option<&core::Extra>) -> SessionConfigState {
     let schema = serde_json::from_value(Value::Object(settings.unwrap_or(&config.schema).clone()));
     let none = SessionConfigSchema { kind: "object".to_owned(), ..SessionConfigSchema::default() };
@@ -208,7 +208,7 @@ pub(super) fn tool(tool: &core::ClientTool) -> ToolDefinition {
     }
 }
 
-/// The name of something that is needed: a request is unique in its chat only.
+/// The id of a needed input: a request is unique only in its chat.
 pub fn input_id(chat: &core::ChatId, request: &core::RequestId) -> String {
     format!("{chat}/{request}")
 }
@@ -230,7 +230,7 @@ pub fn input_needed(
             let tool_call = match tool_call(session, call) {
                 ToolCallState::PendingResultConfirmation(call) => ToolCallConfirmation::PendingResultConfirmation(call),
                 ToolCallState::PendingConfirmation(call) => ToolCallConfirmation::PendingConfirmation(call),
-                // Only a call that waits is needed for.
+                // Only a waiting call needs input.
                 other => ToolCallConfirmation::PendingConfirmation(ToolCallPendingConfirmation {
                     base: other.base().cloned().unwrap_or_default(),
                     ..ToolCallPendingConfirmation::default()

@@ -1,4 +1,4 @@
-//! Tool calls: what they are, where they stand, and what came of them.
+//! Tool calls: description, status and result.
 
 use grove_core as core;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{extra, from_extra};
 use crate::ahp::*;
 
-/// What a call says of itself beside its name.
+/// A call's metadata beside its name.
 pub fn call_meta(
     kind: Option<core::ToolKind>,
     language: Option<&String>,
@@ -75,12 +75,12 @@ pub fn option(option: &core::PermissionOption) -> ConfirmationOption {
         id: option.id.clone(),
         label: option.label.clone(),
         kind: if option.allows { ConfirmationOptionKind::Approve } else { ConfirmationOptionKind::Deny },
-        // What holds for all times stands apart from what holds now.
+        // Lasting options are grouped apart.
         group: option.lasting.then_some(1),
     }
 }
 
-/// The question in words: the agent's, or what can be said of the request.
+/// The question in words: the agent's, or a description of the request.
 pub fn confirmation_title(request: &core::PermissionRequest) -> StringOrMarkdown {
     let path = request.path.as_deref();
     match (&request.title, request.kind, path) {
@@ -95,7 +95,7 @@ pub fn confirmation_title(request: &core::PermissionRequest) -> StringOrMarkdown
     }
 }
 
-/// What a call that asks would change.
+/// The changes that a waiting call would make.
 pub fn edits(session: &core::SessionId, request: &core::PermissionRequest) -> Option<FileEditCollection> {
     let items: Vec<_> = request.edits.iter().map(|change| file_edit(session, change)).collect();
     Some(FileEditCollection { items }).filter(|edits| !edits.items.is_empty())
@@ -234,14 +234,14 @@ pub fn cancel_reason(reason: core::CancelReason) -> ToolCallCancellationReason {
     }
 }
 
-/// A call as it stands when its turn is over: what was not done by then is not done any more.
+/// A call in a finished turn: a call that has not ended is cancelled.
 pub(super) fn finished_call(session: &core::SessionId, call: &core::ToolCall) -> ToolCallState {
     match &call.status {
         core::ToolCallStatus::Completed(_) | core::ToolCallStatus::Cancelled(_) => tool_call(session, call),
         unfinished => ToolCallState::Cancelled(ToolCallCancelled {
             base: base(call),
             parameters: match unfinished {
-                // What was being written counts for nothing.
+                // An incomplete input is dropped.
                 core::ToolCallStatus::Streaming => ToolCallParameters::default(),
                 _ => parameters(call),
             },

@@ -5,7 +5,7 @@ use super::edit::{assign_if_some, remove, set_if_some, upsert};
 use crate::ahp::action::AnnotationsAction;
 use crate::ahp::state::{Annotation, AnnotationsState};
 
-/// Changes a session's annotations.
+/// Applies an action to a session's annotations.
 pub fn annotations(state: &mut AnnotationsState, action: &AnnotationsAction) -> ReduceOutcome {
     let list = &mut state.annotations;
     match action {

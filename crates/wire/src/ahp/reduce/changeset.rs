@@ -9,7 +9,7 @@ use crate::ahp::action::{
 };
 use crate::ahp::state::{ChangesetOperationStatus, ChangesetState, ChangesetStatus};
 
-/// Changes a changeset.
+/// Applies an action to a changeset.
 pub fn changeset(state: &mut ChangesetState, action: &ChangesetAction) -> ReduceOutcome {
     match action {
         ChangesetAction::StatusChanged(action) => status(state, action),
@@ -29,7 +29,7 @@ pub fn changeset(state: &mut ChangesetState, action: &ChangesetAction) -> Reduce
     }
 }
 
-/// An error stands only as long as the status says so.
+/// Sets the status. An error stays only as long as the status is an error.
 fn status(state: &mut ChangesetState, action: &ChangesetStatusChanged) -> ReduceOutcome {
     let error = match action.status {
         ChangesetStatus::Error => assign(&mut state.error, &action.error),
@@ -47,7 +47,7 @@ fn reviewed(state: &mut ChangesetState, action: &ChangesetFilesReviewChanged) ->
     outcome
 }
 
-/// As with the changeset itself, an error stands only as long as the status says so.
+/// Sets an operation's status. Here too, an error stays only as long as the status is an error.
 fn operation(state: &mut ChangesetState, action: &ChangesetOperationStatusChanged) -> ReduceOutcome {
     let mut operations = state.operations.iter_mut().flatten();
     let Some(operation) = operations.find(|operation| operation.id == action.operation_id) else {

@@ -1,4 +1,4 @@
-//! Customizations of a session: the part of its reducer that looks into containers.
+//! The customizations of a session: the part of its reducer that searches containers.
 
 use super::ReduceOutcome;
 use super::edit::{assign, remove, set};
@@ -7,14 +7,14 @@ use crate::ahp::state::{
     ChildCustomization, Customization, CustomizationEnablement, McpServerCustomization, McpServerState,
 };
 
-/// Anything with an id: at the top, or in a container. What is at the top comes first.
+/// A customization with an id: at the top, or in a container. The top is searched first.
 enum CustomizationRef<'a> {
     Top(&'a mut Customization),
     Child(&'a mut ChildCustomization),
 }
 
 fn find<'a>(list: &'a mut [Customization], id: &str) -> Option<CustomizationRef<'a>> {
-    // Twice through the list: a single loop would have to hold on to a child while it still looks at the top.
+    // Two passes: a single loop would have to borrow a child while it still searches the top.
     if let Some(at) = list.iter().position(|known| known.id() == Some(id)) {
         return list.get_mut(at).map(CustomizationRef::Top);
     }
@@ -30,7 +30,7 @@ fn children(container: &mut Customization) -> Option<&mut Vec<ChildCustomization
     }
 }
 
-/// Removes a customization, with all that lies in it.
+/// Removes a customization with its contents.
 pub(super) fn removed(list: &mut Vec<Customization>, id: &str) -> ReduceOutcome {
     if remove(list, |known| known.id() == Some(id)).is_changed() {
         return ReduceOutcome::Changed;
@@ -39,7 +39,7 @@ pub(super) fn removed(list: &mut Vec<Customization>, id: &str) -> ReduceOutcome 
     ReduceOutcome::of(containers.any(|children| remove(children, |child| child.id() == Some(id)).is_changed()))
 }
 
-/// Writes down decisions. Where a type keeps them, all are kept; where it only knows on and off, the first decides.
+/// Records decisions. A type with a list keeps all; a type with only on and off takes the first.
 pub(super) fn toggled(list: &mut [Customization], id: &str, enablement: &[CustomizationEnablement]) -> ReduceOutcome {
     let enabled = is_enabled(enablement);
     let decisions = || Some(enablement.to_vec()).filter(|decisions| !decisions.is_empty());
@@ -62,19 +62,19 @@ pub(super) fn toggled(list: &mut [Customization], id: &str, enablement: &[Custom
     }
 }
 
-/// What nobody decided is on.
+/// Undecided means enabled.
 fn is_enabled(enablement: &[CustomizationEnablement]) -> bool {
     match enablement.first() {
         None => true,
         Some(CustomizationEnablement::Global(decision)) => decision.enabled,
         Some(CustomizationEnablement::Workspace(decision)) => decision.enabled,
         Some(CustomizationEnablement::Session(decision)) => decision.enabled,
-        // A decision that cannot be read is none for it.
+        // A decision that cannot be read does not enable.
         Some(CustomizationEnablement::Unknown(_)) => false,
     }
 }
 
-/// Puts an MCP server into another state. A channel belongs to the state it came with.
+/// Sets the state of an MCP server. A channel belongs to the state that it came with.
 pub(super) fn server_moved(
     list: &mut [Customization],
     id: &str,
@@ -86,7 +86,7 @@ pub(super) fn server_moved(
     })
 }
 
-/// Lets messages no longer wait for an MCP server that starts.
+/// Stops messages from waiting for a starting MCP server.
 pub(super) fn server_backgrounded(list: &mut [Customization], id: &str) -> ReduceOutcome {
     match server(list, id).map(|server| &mut server.state) {
         Some(McpServerState::Starting(starting)) if starting.blocking == Some(true) => {

@@ -1,11 +1,11 @@
-//! The small edits that every reducer is made of, each of which says whether it changed anything.
+//! Small edits that every reducer is made of, each with an exact outcome.
 
 use std::collections::HashMap;
 
 use super::ReduceOutcome;
 use crate::ahp::Object;
 
-/// Puts a copy of `value` in the place, unless an equal one is there.
+/// Assigns a copy of `value`, unless it is equal.
 pub(super) fn assign<T: Clone + PartialEq>(place: &mut T, value: &T) -> ReduceOutcome {
     let changed = place != value;
     if changed {
@@ -14,17 +14,17 @@ pub(super) fn assign<T: Clone + PartialEq>(place: &mut T, value: &T) -> ReduceOu
     ReduceOutcome::of(changed)
 }
 
-/// [`assign`], for an action that leaves what it does not mention.
+/// [`assign`] for an optional field of an action.
 pub(super) fn assign_if_some<T: Clone + PartialEq>(place: &mut T, value: &Option<T>) -> ReduceOutcome {
     value.as_ref().map_or(ReduceOutcome::Unchanged, |value| assign(place, value))
 }
 
-/// [`assign_if_some`] for what may be absent.
+/// [`assign_if_some`] for an optional place.
 pub(super) fn set_if_some<T: Clone + PartialEq>(place: &mut Option<T>, value: &Option<T>) -> ReduceOutcome {
     value.as_ref().map_or(ReduceOutcome::Unchanged, |value| set(place, value))
 }
 
-/// [`assign`] for what may be absent, and is not any more.
+/// [`assign`] for an optional place.
 pub(super) fn set<T: Clone + PartialEq>(place: &mut Option<T>, value: &T) -> ReduceOutcome {
     match place {
         Some(place) => assign(place, value),
@@ -35,7 +35,7 @@ pub(super) fn set<T: Clone + PartialEq>(place: &mut Option<T>, value: &T) -> Red
     }
 }
 
-/// Empties the place.
+/// Clears an optional place.
 pub(super) fn clear<T>(place: &mut Option<T>) -> ReduceOutcome {
     ReduceOutcome::of(place.take().is_some())
 }
@@ -46,7 +46,7 @@ pub(super) fn append(text: &mut String, more: &str) -> ReduceOutcome {
     ReduceOutcome::of(!more.is_empty())
 }
 
-/// Replaces the item that `is_it`, or appends one.
+/// Replaces the item for which `is_it` holds, or appends one.
 pub(super) fn upsert<T: Clone + PartialEq>(list: &mut Vec<T>, item: &T, is_it: impl Fn(&T) -> bool) -> ReduceOutcome {
     match list.iter_mut().find(|item| is_it(item)) {
         Some(place) => assign(place, item),
@@ -57,7 +57,7 @@ pub(super) fn upsert<T: Clone + PartialEq>(list: &mut Vec<T>, item: &T, is_it: i
     }
 }
 
-/// [`upsert`] into a list that may not be there yet.
+/// [`upsert`] into an optional list.
 pub(super) fn upsert_some<T: Clone + PartialEq>(
     list: &mut Option<Vec<T>>,
     item: &T,
@@ -66,7 +66,7 @@ pub(super) fn upsert_some<T: Clone + PartialEq>(
     upsert(list.get_or_insert_default(), item, is_it)
 }
 
-/// Takes the item that `is_it` out of the list.
+/// Removes the item for which `is_it` holds.
 pub(super) fn remove<T>(list: &mut Vec<T>, is_it: impl Fn(&T) -> bool) -> ReduceOutcome {
     let at = list.iter().position(is_it);
     if let Some(at) = at {
@@ -75,13 +75,12 @@ pub(super) fn remove<T>(list: &mut Vec<T>, is_it: impl Fn(&T) -> bool) -> Reduce
     ReduceOutcome::of(at.is_some())
 }
 
-/// [`remove`] from a list that may not be there. It stays, even if it is empty then.
+/// [`remove`] from an optional list. It stays, even if it becomes empty.
 pub(super) fn remove_some<T>(list: &mut Option<Vec<T>>, is_it: impl Fn(&T) -> bool) -> ReduceOutcome {
     list.as_mut().map_or(ReduceOutcome::Unchanged, |list| remove(list, is_it))
 }
 
-/// Puts those of a list that `order` names into that order. The others come behind them, as they were among
-/// themselves.
+/// Sorts the items that `order` names. The others follow in their present order.
 pub(super) fn reorder<T>(list: &mut [T], order: &[String], id: impl Fn(&T) -> &str) -> ReduceOutcome {
     let ranks = ranks(order);
     let rank = |item: &T| ranks.get(id(item)).copied().unwrap_or(usize::MAX);
@@ -92,13 +91,13 @@ pub(super) fn reorder<T>(list: &mut [T], order: &[String], id: impl Fn(&T) -> &s
     ReduceOutcome::Changed
 }
 
-/// The place at which each name comes first.
+/// The first position of each name.
 pub(super) fn ranks(order: &[String]) -> HashMap<&str, usize> {
-    // The other way round, so that of a name that comes twice the first place is kept.
+    // Reversed, so that the first position of a repeated name wins.
     order.iter().enumerate().rev().map(|(rank, name)| (name.as_str(), rank)).collect()
 }
 
-/// Adds to settings, or puts others in their place.
+/// Merges or replaces settings.
 pub(super) fn configure(values: &mut Object, config: &Object, replace: Option<bool>) -> ReduceOutcome {
     if replace == Some(true) {
         return assign(values, config);

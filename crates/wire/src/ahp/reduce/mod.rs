@@ -1,15 +1,15 @@
-//! How actions change states: the reducers, shared by host and clients.
+//! The reducers, which apply actions to states; shared by host and clients.
 //!
 //! One function for each channel changes its state in place. They are pure (no clock, no randomness) and total: an
-//! action that does not fit the state, because it is late or about something that is not there, changes nothing. Host
-//! and clients must come to the same state from the same actions, so what is done here is the protocol's word, also
-//! where one would have liked it otherwise.
+//! action that does not fit the state, because it is late or its subject does not exist, changes nothing. Host and
+//! clients must derive the same state from the same actions, so the reducers follow the protocol exactly, even where
+//! another behaviour would be better.
 //!
-//! [`ReduceOutcome`] is exact: [`Changed`](ReduceOutcome::Changed) is said exactly where the state is no longer equal to what it
-//! was. Hosts rely on it, because there are clients that answer an echo without news with the same action, for ever.
+//! [`ReduceOutcome`] is exact: [`Changed`](ReduceOutcome::Changed) means that the state is not equal to the earlier
+//! one. Hosts rely on it, because some clients answer an echo without a change with the same action, for ever.
 //!
-//! What is named by an id is looked for from the end, where it nearly always is; so text that streams in costs the same
-//! however long a turn already is. Hosts give ids once per turn, hence it does not matter from which end one looks.
+//! Objects are searched by id from the end, where they nearly always are, so that streamed text costs the same however
+//! long a turn is. Ids are unique in a turn, so the direction does not matter.
 
 mod annotations;
 mod changeset;
@@ -34,17 +34,17 @@ use super::action::Action;
 /// The state of any channel, as it is in a snapshot.
 pub use super::state::SnapshotState as State;
 
-/// What an action did to a state.
+/// The effect of an action on a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReduceOutcome {
-    /// The state is another one now.
+    /// The state has changed.
     Changed,
-    /// The state is equal to what it was.
+    /// The state is equal to the earlier one.
     Unchanged,
 }
 
 impl ReduceOutcome {
-    /// [`Changed`](Self::Changed) where `changed` is true.
+    /// [`Changed`](Self::Changed) if `changed` is true.
     pub const fn of(changed: bool) -> Self {
         if changed { Self::Changed } else { Self::Unchanged }
     }
@@ -69,7 +69,7 @@ impl std::ops::BitOrAssign for ReduceOutcome {
     }
 }
 
-/// Changes the state of any channel. An action of another channel, or one that nobody knows, changes nothing.
+/// Applies an action to the state of any channel. An action of another channel, or of an unknown type, changes nothing.
 pub fn reduce(state: &mut State, action: &Action) -> ReduceOutcome {
     match (state, action) {
         (State::Root(state), Action::Root(action)) => root(state, action),

@@ -4,7 +4,7 @@ use super::ReduceOutcome;
 use crate::ahp::action::ResourceWatchAction;
 use crate::ahp::state::ResourceWatchState;
 
-/// Changes nothing: what happened to the files is told, not kept.
+/// Changes nothing: file events are sent, not kept.
 pub fn resource_watch(_state: &mut ResourceWatchState, action: &ResourceWatchAction) -> ReduceOutcome {
     match action {
         ResourceWatchAction::Changed(_) => ReduceOutcome::Unchanged,

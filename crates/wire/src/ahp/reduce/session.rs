@@ -12,10 +12,10 @@ use crate::ahp::state::{
     SessionInputRequest, SessionLifecycle, SessionState, status,
 };
 
-/// Changes a session.
+/// Applies an action to a session.
 pub fn session(state: &mut SessionState, action: &SessionAction) -> ReduceOutcome {
     match action {
-        // Only the lifecycle: a chat may be at work before its session is ready, and `status` says so.
+        // Only the lifecycle: a chat may be active before its session is ready, and `status` shows that.
         SessionAction::Ready(_) => assign(&mut state.lifecycle, &SessionLifecycle::Ready),
         SessionAction::CreationFailed(action) => {
             assign(&mut state.lifecycle, &SessionLifecycle::Failed) | set(&mut state.creation_error, &action.error)
@@ -40,7 +40,7 @@ pub fn session(state: &mut SessionState, action: &SessionAction) -> ReduceOutcom
         SessionAction::ChangesetsChanged(action) => assign(&mut state.changesets, &action.changesets),
         SessionAction::ServerToolsChanged(action) => set(&mut state.server_tools, &action.tools),
         SessionAction::MetaChanged(action) => assign(&mut state.meta, &action.meta),
-        // Values without a schema mean nothing to anybody.
+        // Values without a schema are meaningless.
         SessionAction::ConfigChanged(action) => state
             .config
             .as_mut()
@@ -81,7 +81,7 @@ pub fn session(state: &mut SessionState, action: &SessionAction) -> ReduceOutcom
         SessionAction::McpServerStateChanged(action) => {
             customizations(state, |list| customization::server_moved(list, &action.id, &action.state, &action.channel))
         }
-        // What is asked for counts as begun: the host says soon enough what came of it.
+        // A requested start counts as started: the host soon sends the result.
         SessionAction::McpServerStartRequested(action) => customizations(state, |list| {
             let starting = McpServerState::Starting(McpServerStarting::default());
             customization::server_moved(list, &action.id, &starting, &None)
@@ -108,7 +108,7 @@ fn customizations(
     state.customizations.as_mut().map_or(ReduceOutcome::Unchanged, change)
 }
 
-/// A chat that is gone cannot be the default.
+/// Removes a chat. A removed chat cannot be the default.
 fn chat_removed(state: &mut SessionState, action: &SessionChatRemoved) -> ReduceOutcome {
     let outcome = remove(&mut state.chats, |chat| chat.resource == action.chat);
     if outcome.is_changed() {
@@ -118,7 +118,7 @@ fn chat_removed(state: &mut SessionState, action: &SessionChatRemoved) -> Reduce
 }
 
 fn chat_updated(chat: &mut ChatSummary, changes: &PartialChatSummary) -> ReduceOutcome {
-    // All fields by name: one that is added must be thought of here.
+    // All fields by name, so that a new one is not forgotten here.
     let PartialChatSummary {
         resource: _,
         title,
@@ -142,7 +142,7 @@ fn chat_updated(chat: &mut ChatSummary, changes: &PartialChatSummary) -> ReduceO
         | set_if_some(&mut chat.working_directories, working_directories)
 }
 
-/// An order of other chats than there are is late: whoever made it did not know of these.
+/// Reorders chats. An order of other chats than the present ones is late: its sender did not know these.
 fn chats_reordered(chats: &mut [ChatSummary], order: &[Uri]) -> ReduceOutcome {
     let named = ranks(order);
     let is_complete = named.len() == order.len() && order.len() == chats.len();
@@ -152,7 +152,7 @@ fn chats_reordered(chats: &mut [ChatSummary], order: &[Uri]) -> ReduceOutcome {
     reorder(chats, order, |chat| &chat.resource)
 }
 
-/// The replacement takes the directory's place, unless it comes before that already. No directory is there twice.
+/// Puts the replacement in the directory's place, unless it comes earlier already. No directory is listed twice.
 fn directory_replaced(list: &mut Vec<Uri>, action: &SessionWorkingDirectoryReplaced) -> ReduceOutcome {
     let Some(at) = list.iter().position(|known| *known == action.directory) else { return ReduceOutcome::Unchanged };
     let earlier = list.iter().take(at).any(|known| *known == action.replacement);
@@ -187,8 +187,8 @@ fn input_no_longer_needed(state: &mut SessionState, id: &str) -> ReduceOutcome {
     ReduceOutcome::Changed
 }
 
-/// A session needs input while anything waits for the user. When nothing does any more it is in progress again, or
-/// whatever else it was.
+/// Updates the status: a session needs input while a request waits for the user. Afterwards it is in progress again, or
+/// returns to another status.
 fn input_status(state: &mut SessionState) -> ReduceOutcome {
     let status = if state.input_needed.iter().flatten().any(waits_for_user) {
         status::with_activity(state.status, status::INPUT_NEEDED)
@@ -198,7 +198,7 @@ fn input_status(state: &mut SessionState) -> ReduceOutcome {
     assign(&mut state.status, &status)
 }
 
-/// A call that a client executes was allowed already: it runs, only elsewhere.
+/// False for a call that a client executes: it is allowed already and runs elsewhere.
 fn waits_for_user(request: &SessionInputRequest) -> bool {
     !matches!(request, SessionInputRequest::ToolClientExecution(_))
 }

@@ -7,11 +7,11 @@ use crate::ahp::state::{
     TerminalCommandPart, TerminalContentPart, TerminalLifecycle, TerminalState, TerminalUnclassifiedPart,
 };
 
-/// Changes a terminal.
+/// Applies an action to a terminal.
 pub fn terminal(state: &mut TerminalState, action: &TerminalAction) -> ReduceOutcome {
     match action {
         TerminalAction::Data(action) => data(state, &action.data),
-        // What is typed is for the process. What it makes of it comes back as data.
+        // Input is for the process. Its output comes back as data.
         TerminalAction::Input(_) => ReduceOutcome::Unchanged,
         TerminalAction::Resized(action) => set(&mut state.cols, &action.cols) | set(&mut state.rows, &action.rows),
         TerminalAction::Claimed(action) => assign(&mut state.claim, &action.claim),
@@ -31,7 +31,7 @@ pub fn terminal(state: &mut TerminalState, action: &TerminalAction) -> ReduceOut
     }
 }
 
-/// Output belongs to the command that runs, or to none.
+/// Appends output to the running command, or to none.
 fn data(state: &mut TerminalState, data: &str) -> ReduceOutcome {
     match state.content.last_mut() {
         Some(TerminalContentPart::Command(command)) if !command.is_complete => append(&mut command.output, data),
@@ -51,7 +51,7 @@ fn executed(state: &mut TerminalState, action: &TerminalCommandExecuted) -> Redu
         timestamp: action.timestamp,
         ..TerminalCommandPart::default()
     }));
-    // Nobody could have told of a command otherwise.
+    // A command can be reported only with command detection.
     state.supports_command_detection = Some(true);
     ReduceOutcome::Changed
 }

@@ -1,17 +1,17 @@
-//! The channel of a session's annotations: remarks on places in files.
+//! The channel of a session's annotations: comments on places in files.
 
 use super::{StringOrMarkdown, TextRange};
 use crate::ahp::macros::records;
 use crate::ahp::{Object, Uri};
 
 records! {
-    /// What clients subscribe to at a session's URI with `/annotations`.
+    /// The state of a session's annotations channel: its URI with `/annotations`.
     #[derive(Default)]
     pub struct AnnotationsState {
         pub annotations: Vec<Annotation>,
     }
 
-    /// How many annotations there are, in a session's state and row.
+    /// The number of annotations, in a session's state and row.
     #[derive(Default, Eq)]
     pub struct AnnotationsSummary {
         pub resource: Uri,
@@ -32,7 +32,7 @@ records! {
         pub meta: Option<Object>,
     }
 
-    /// Where an annotation was made.
+    /// The session, chat and turn in which an annotation was made.
     #[derive(Default, Eq)]
     pub struct AnnotationOrigin {
         pub session: Uri,

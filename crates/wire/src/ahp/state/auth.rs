@@ -1,8 +1,8 @@
-//! What a client needs to know in order to get a token for something protected.
+//! The data that a client needs to get a token for a protected resource.
 
 use crate::ahp::macros::{records, words};
 
-/// A protected resource as RFC 9728 describes it; hence the names in snake case.
+/// A protected resource as described in RFC 9728; hence the names in snake case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ProtectedResourceMetadata {
     pub resource: String,
@@ -24,13 +24,13 @@ pub struct ProtectedResourceMetadata {
     pub resource_policy_uri: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_tos_uri: Option<String>,
-    /// Whether nothing works without a token. Absent means that it does not.
+    /// True if nothing works without a token. Absent means false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }
 
 words! {
-    /// Why an MCP server or a tool call asks for a token.
+    /// The reason why an MCP server or a tool call needs a token.
     pub enum McpAuthRequiredReason {
         Required = "required",
         Expired = "expired",
@@ -39,14 +39,14 @@ words! {
 }
 
 records! {
-    /// A client's registration with the server's identity provider, where the host has one.
+    /// A client's registration with the server's identity provider, if the host has one.
     #[derive(Default, Eq)]
     pub struct McpOAuthClient {
         pub client_id: String,
         pub client_secret: Option<String>,
     }
 
-    /// What a tool call, or an MCP server, waits for.
+    /// The authorization that a tool call or an MCP server waits for.
     #[derive(Eq)]
     pub struct McpAuthRequirement {
         pub reason: McpAuthRequiredReason,

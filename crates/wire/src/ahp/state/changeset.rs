@@ -1,4 +1,4 @@
-//! A changeset's channel: files that changed, and what can be done with them.
+//! A changeset's channel: changed files, and the operations on them.
 
 use super::{ErrorInfo, FileEdit, StringOrMarkdown};
 use crate::ahp::Object;
@@ -9,10 +9,10 @@ records! {
     #[derive(Default)]
     pub struct Changeset {
         pub label: String,
-        /// Its URI, once the variables in braces are filled in.
+        /// Its URI, once the variables in braces are replaced.
         pub uri_template: String,
         pub description: Option<String>,
-        /// `session`, `branch`, `uncommitted`, `turn`, `compare-turns`, or what a host makes up.
+        /// `session`, `branch`, `uncommitted`, `turn`, `compare-turns`, or a host's own kind.
         pub change_kind: String,
         pub capabilities: Option<ChangesetCapabilities>,
     }
@@ -23,7 +23,7 @@ records! {
         pub review: Option<Object>,
     }
 
-    /// What clients subscribe to at a changeset's URI.
+    /// The state of a changeset's channel.
     pub struct ChangesetState {
         pub status: ChangesetStatus,
         pub error: Option<ErrorInfo>,
@@ -43,9 +43,9 @@ records! {
         pub id: String,
         pub label: String,
         pub description: Option<String>,
-        /// What it can be done to.
+        /// The possible targets.
         pub scopes: Vec<ChangesetOperationScope>,
-        /// To be asked before it is done.
+        /// A question to ask before running it.
         pub confirmation: Option<StringOrMarkdown>,
         pub icon: Option<String>,
         pub group: Option<String>,

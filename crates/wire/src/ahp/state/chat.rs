@@ -9,7 +9,7 @@ use crate::ahp::macros::{records, unions};
 use crate::ahp::{Object, Uri};
 
 records! {
-    /// What clients subscribe to at a chat's URI.
+    /// The state of a chat's channel.
     #[derive(Default)]
     pub struct ChatState {
         pub resource: Uri,
@@ -25,7 +25,7 @@ records! {
         pub working_directories: Option<Vec<Uri>>,
         pub changesets: Option<Vec<Changeset>>,
         pub background_work: Option<Vec<BackgroundWork>>,
-        /// Canvases are not spoken: carried as they came.
+        /// Canvases are not supported: kept as raw JSON.
         pub canvases: Option<Value>,
         /// The newest turns. There are older ones if `turns_next_cursor` is set.
         pub turns: Vec<Turn>,
@@ -52,10 +52,10 @@ records! {
         pub working_directories: Option<Vec<Uri>>,
     }
 
-    /// Those fields of a row that changed. Nothing in it can clear a field.
+    /// The changed fields of a row. It cannot clear a field.
     #[derive(Default)]
     pub struct PartialChatSummary {
-        /// What a row is about never changes; this is here because the protocol's type has it.
+        /// Never changes; it is here because the protocol's type has it.
         pub resource: Option<Uri>,
         pub title: Option<String>,
         pub status: Option<u32>,
@@ -68,14 +68,14 @@ records! {
         pub working_directories: Option<Vec<Uri>>,
     }
 
-    /// A message that waits: to be put into the running turn, or to begin the next one.
+    /// A waiting message: for the running turn, or for the next one.
     #[derive(Default)]
     pub struct PendingMessage {
         pub id: String,
         pub message: Message,
     }
 
-    /// The user began it. There is nothing more to say of that.
+    /// The user created it. It has no further data.
     #[derive(Default, Eq)]
     pub struct UserChatOrigin {}
 
@@ -98,7 +98,7 @@ records! {
         pub tool_call_id: String,
     }
 
-    /// The words that a side chat is about.
+    /// The text that a side chat is about.
     #[derive(Default, Eq)]
     pub struct SideChatSelection {
         pub text: String,
@@ -126,7 +126,7 @@ records! {
 }
 
 unions! {
-    /// Where a chat comes from.
+    /// The origin of a chat.
     pub enum ChatOrigin by "kind" {
         "user" => User(UserChatOrigin),
         "fork" => Fork(ForkChatOrigin),
@@ -134,7 +134,7 @@ unions! {
         "tool" => Tool(ToolChatOrigin),
     }
 
-    /// Work of a chat that goes on when the turn is over.
+    /// Work of a chat that goes on after the turn.
     pub enum BackgroundWork by "kind" {
         "shell" => Shell(BackgroundShellWork),
         "subagent" => Subagent(BackgroundSubagentWork),
@@ -142,7 +142,7 @@ unions! {
 }
 
 impl BackgroundWork {
-    /// The id by which it is replaced and removed, if it is of a known kind or has one all the same.
+    /// The id for replacing and removing it, if its kind is known or it has one.
     pub fn id(&self) -> Option<&str> {
         match self {
             BackgroundWork::Shell(work) => Some(&work.id),
@@ -152,7 +152,7 @@ impl BackgroundWork {
     }
 }
 
-/// Whether a user may write into a chat, or even sees it.
+/// The user's access to a chat: writable, read-only or hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChatInteractivity {

@@ -7,7 +7,7 @@ use crate::ahp::Object;
 use crate::ahp::macros::records;
 
 records! {
-    /// A part of a JSON schema: as much of one as a form needs.
+    /// The part of a JSON schema that a form needs.
     #[derive(Default)]
     pub struct ConfigPropertySchema {
         /// `string`, `number`, `boolean`, `array` or `object`.
@@ -18,7 +18,7 @@ records! {
         pub default: Option<Value>,
         #[serde(rename = "enum")]
         pub values: Option<Vec<Value>>,
-        /// What to show for each of `enum`, in its order.
+        /// The labels of `enum`, in its order.
         pub enum_labels: Option<Vec<String>>,
         pub enum_descriptions: Option<Vec<String>>,
         pub read_only: Option<bool>,
@@ -46,7 +46,7 @@ records! {
         pub values: Object,
     }
 
-    /// A setting of a session: what the host's settings have, and when it may be changed.
+    /// A setting of a session: like one of the host, plus its mutability.
     #[derive(Default)]
     pub struct SessionConfigPropertySchema {
         #[serde(rename = "type")]
@@ -65,9 +65,9 @@ records! {
         pub properties: Option<IndexMap<String, ConfigPropertySchema>>,
         pub required: Option<Vec<String>>,
         pub additional_properties: Option<ConfigPropertySchema>,
-        /// `enum` is only a beginning: `sessionConfigCompletions` finds more.
+        /// `enum` is incomplete: `sessionConfigCompletions` finds more.
         pub enum_dynamic: Option<bool>,
-        /// It may still be changed once the session runs.
+        /// True if it may be changed while the session runs.
         pub session_mutable: Option<bool>,
     }
 

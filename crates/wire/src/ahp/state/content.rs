@@ -1,4 +1,4 @@
-//! Small things that many channels use: texts, references to contents, places in texts, file edits, errors, usage.
+//! Common types of many channels: texts, references to contents, places in texts, file edits, errors, usage.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ahp::macros::records;
 use crate::ahp::{Object, Uri};
 
-/// A text that is plain, or Markdown.
+/// A plain text, or Markdown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StringOrMarkdown {
@@ -15,7 +15,7 @@ pub enum StringOrMarkdown {
 }
 
 impl StringOrMarkdown {
-    /// The text without saying what it is.
+    /// The text, plain or Markdown.
     pub fn text(&self) -> &str {
         match self {
             StringOrMarkdown::Plain(text) | StringOrMarkdown::Markdown { markdown: text } => text,
@@ -42,7 +42,7 @@ impl From<&str> for StringOrMarkdown {
 }
 
 records! {
-    /// Content that lies elsewhere and is fetched with `resourceRead`.
+    /// Content that is stored elsewhere and fetched with `resourceRead`.
     #[derive(Default, Eq)]
     pub struct ContentRef {
         pub uri: Uri,
@@ -51,7 +51,7 @@ records! {
         pub nonce: Option<String>,
     }
 
-    /// Both counts begin at zero; `character` counts UTF-16 units.
+    /// Both counts start at zero; `character` counts UTF-16 units.
     #[derive(Copy, Default, Eq)]
     pub struct TextPosition {
         pub line: u64,
@@ -79,7 +79,7 @@ records! {
         pub theme: Option<String>,
     }
 
-    /// A change of one file. Without `before` it is new, without `after` it is gone, and with two URIs it moved.
+    /// A change of one file. Without `before` it is new, without `after` it is deleted, and with two URIs it is moved.
     #[derive(Default, Eq)]
     pub struct FileEdit {
         pub before: Option<FileEditSide>,
@@ -105,7 +105,7 @@ records! {
         pub items: Vec<FileEdit>,
     }
 
-    /// How much a session or a chat changed, at a glance.
+    /// A summary of a session's or a chat's changes.
     #[derive(Default, Eq)]
     pub struct ChangesSummary {
         pub additions: Option<u64>,

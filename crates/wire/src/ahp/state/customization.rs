@@ -1,4 +1,4 @@
-//! Customizations: plugins, directories and MCP servers, and what they bring.
+//! Customizations: plugins, directories and MCP servers, and their contents.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -38,7 +38,7 @@ records! {
         pub version: Option<String>,
     }
 
-    /// A plugin that a client brings into a session.
+    /// A plugin that a client brings to a session.
     pub struct ClientPluginCustomization {
         pub id: String,
         pub uri: Uri,
@@ -70,7 +70,7 @@ records! {
         pub load: Option<CustomizationLoadState>,
         pub children: Option<Vec<ChildCustomization>>,
         pub enabled: bool,
-        /// What lies in it.
+        /// The type of its contents.
         pub contents: CustomizationType,
         pub writable: bool,
     }
@@ -160,14 +160,14 @@ records! {
 }
 
 unions! {
-    /// What stands at the top: containers, and MCP servers that lie in none.
+    /// A top-level customization: a container, or an MCP server outside of any.
     pub enum Customization by "type" {
         "plugin" => Plugin(PluginCustomization),
         "directory" => Directory(DirectoryCustomization),
         "mcpServer" => McpServer(Box<McpServerCustomization>),
     }
 
-    /// What lies in a container.
+    /// A customization in a container.
     pub enum ChildCustomization by "type" {
         "agent" => Agent(AgentCustomization),
         "skill" => Skill(SkillCustomization),
@@ -177,7 +177,7 @@ unions! {
         "mcpServer" => McpServer(Box<McpServerCustomization>),
     }
 
-    /// A decision whether something is switched on, and where that holds.
+    /// A decision to enable or disable something, with its scope.
     pub enum CustomizationEnablement by "kind" {
         "global" => Global(GlobalEnablement),
         "workspace" => Workspace(WorkspaceEnablement),
@@ -186,7 +186,7 @@ unions! {
 }
 
 impl Customization {
-    /// The id by which it is replaced, removed and toggled, if it is of a known type or has one all the same.
+    /// The id for replacing, removing and toggling it, if its type is known or it has one.
     pub fn id(&self) -> Option<&str> {
         match self {
             Customization::Plugin(plugin) => Some(&plugin.id),
@@ -198,7 +198,7 @@ impl Customization {
 }
 
 impl ChildCustomization {
-    /// The id by which it is removed and toggled, if it is of a known type or has one all the same.
+    /// The id for removing and toggling it, if its type is known or it has one.
     pub fn id(&self) -> Option<&str> {
         match self {
             ChildCustomization::Agent(child) => Some(&child.id),
@@ -212,13 +212,13 @@ impl ChildCustomization {
     }
 }
 
-/// How far the loading of a container is. The protocol closes this list.
+/// The load state of a container. The protocol closes this list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum CustomizationLoadState {
     Loading,
     Loaded,
-    /// Usable, but not all of it.
+    /// Partly usable.
     Degraded {
         message: String,
     },

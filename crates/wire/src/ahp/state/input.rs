@@ -13,7 +13,7 @@ records! {
     pub struct ChatInputRequest {
         pub id: String,
         pub message: Option<String>,
-        /// A page to be opened instead of questions to be answered.
+        /// A page to open instead of answering questions.
         pub url: Option<Uri>,
         pub questions: Option<Vec<ChatInputQuestion>>,
         /// By the question's id, in the order in which they were given.
@@ -35,9 +35,9 @@ records! {
         pub message: String,
         pub required: Option<bool>,
         pub format: Option<String>,
-        /// The fewest characters.
+        /// The minimal number of characters.
         pub min: Option<u64>,
-        /// The most characters.
+        /// The maximal number of characters.
         pub max: Option<u64>,
         pub default_value: Option<String>,
     }
@@ -81,9 +81,9 @@ records! {
         pub required: Option<bool>,
         pub options: Vec<ChatInputOption>,
         pub allow_freeform_input: Option<bool>,
-        /// The fewest choices.
+        /// The minimal number of choices.
         pub min: Option<u64>,
-        /// The most choices.
+        /// The maximal number of choices.
         pub max: Option<u64>,
     }
 
@@ -145,7 +145,7 @@ unions! {
     }
 }
 
-/// How far an answer is. The protocol closes this list.
+/// The state of an answer. The protocol closes this list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum ChatInputAnswer {

@@ -14,7 +14,7 @@ records! {
         pub meta: Option<Object>,
         pub enablement: Option<Vec<CustomizationEnablement>>,
         pub state: McpServerState,
-        /// The side channel on which a client may speak to the server.
+        /// The side channel on which a client may talk to the server.
         pub channel: Option<Uri>,
         pub mcp_app: Option<McpServerCustomizationApps>,
     }
@@ -24,7 +24,7 @@ records! {
         pub capabilities: AhpMcpUiHostCapabilities,
     }
 
-    /// What a host does for the pages of an MCP server. The insides belong to MCP.
+    /// The capabilities of a host for the pages of an MCP server. Their contents belong to MCP.
     #[derive(Default)]
     pub struct AhpMcpUiHostCapabilities {
         pub server_tools: Option<Object>,
@@ -35,7 +35,7 @@ records! {
 
     #[derive(Default, Eq)]
     pub struct McpServerStarting {
-        /// Messages may wait for it. `session/mcpServerBackgroundRequested` asks not to.
+        /// True if messages wait for it. `session/mcpServerBackgroundRequested` stops that.
         pub blocking: Option<bool>,
     }
 

@@ -1,4 +1,4 @@
-//! The state behind each channel.
+//! The state of each channel.
 
 mod annotations;
 mod auth;

@@ -1,4 +1,4 @@
-//! The channel of a watch on files. Its state only says what is watched; what happens there are its actions.
+//! The channel of a watch on files. Its state is the watched place; file events are its actions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::ahp::Uri;
 use crate::ahp::macros::records;
 
 records! {
-    /// What clients subscribe to at a watch's URI.
+    /// The state of a watch's channel.
     #[derive(Default, Eq)]
     pub struct ResourceWatchState {
         pub root: Uri,

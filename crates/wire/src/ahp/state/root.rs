@@ -1,4 +1,4 @@
-//! The root channel: which agents there are, and what else is true of the host as a whole.
+//! The root channel: the agents, and the state of the host as a whole.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::ahp::Object;
 use crate::ahp::macros::records;
 
 records! {
-    /// What clients subscribe to at `ahp-root://`. The list of sessions is not in it: `listSessions` tells that.
+    /// The state of `ahp-root://`. The list of sessions is not part of it: see `listSessions`.
     #[derive(Default)]
     pub struct RootState {
         pub agents: Vec<AgentInfo>,
@@ -29,7 +29,7 @@ records! {
         pub capabilities: Option<AgentCapabilities>,
     }
 
-    /// What an agent can do: a capability is there, or it is absent.
+    /// The capabilities of an agent: each is present or absent.
     #[derive(Default, Eq)]
     pub struct AgentCapabilities {
         pub multiple_chats: Option<MultipleChatsCapability>,
@@ -44,7 +44,7 @@ records! {
 
     #[derive(Default, Eq)]
     pub struct MultipleWorkingDirectoriesCapability {
-        /// The first directory stays what it was at the beginning.
+        /// The first directory cannot be changed.
         pub immutable_primary: Option<bool>,
         /// The first directory may be replaced.
         pub primary_replacement: Option<bool>,
@@ -64,14 +64,14 @@ records! {
         pub meta: Option<Object>,
     }
 
-    /// A model that somebody chose, with its settings.
+    /// A chosen model with its settings.
     #[derive(Default)]
     pub struct ModelSelection {
         pub id: String,
         pub config: Option<Object>,
     }
 
-    /// An agent of a customization that somebody chose.
+    /// A chosen agent of a customization.
     #[derive(Default, Eq)]
     pub struct AgentSelection {
         pub uri: String,

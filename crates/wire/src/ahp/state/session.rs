@@ -1,4 +1,4 @@
-//! A session's channel, its row in the list, and what its clients are waited for with.
+//! A session's channel, its row in the list, and its requests for input.
 
 use super::{
     AnnotationsSummary, ChangesSummary, Changeset, ChatInputRequest, ChatInteractivity, ChatOrigin, ChatSummary,
@@ -8,21 +8,21 @@ use super::{
 use crate::ahp::macros::{records, unions, words};
 use crate::ahp::{Object, Uri};
 
-/// The bits of `status`, of sessions and of chats. The lowest five say what it does, exactly one thing at a time;
-/// a bit that nobody knows is carried along.
+/// The bits of `status`, of sessions and of chats. The lowest five are the activity, exactly one at a time; unknown
+/// bits are kept.
 pub mod status {
     pub const IDLE: u32 = 1;
     pub const ERROR: u32 = 2;
     pub const IN_PROGRESS: u32 = 8;
-    /// In progress, but waiting for somebody: contains [`IN_PROGRESS`].
+    /// In progress, but waiting for a person: contains [`IN_PROGRESS`].
     pub const INPUT_NEEDED: u32 = 16 | IN_PROGRESS;
     pub const IS_READ: u32 = 32;
     pub const IS_ARCHIVED: u32 = 64;
 
-    /// The bits that say what it does.
+    /// The bits of the activity.
     pub const ACTIVITY: u32 = 31;
 
-    /// `status` doing something else, with all its other bits.
+    /// `status` with another activity and all its other bits.
     pub const fn with_activity(status: u32, activity: u32) -> u32 {
         (status & !ACTIVITY) | activity
     }
@@ -44,7 +44,7 @@ words! {
 }
 
 records! {
-    /// What clients subscribe to at a session's URI. What is said in it lies with its chats.
+    /// The state of a session's channel. The conversation is in its chats.
     #[derive(Default)]
     pub struct SessionState {
         pub provider: String,
@@ -81,7 +81,7 @@ records! {
         pub working_directories: Option<Vec<Uri>>,
         pub annotations: Option<AnnotationsSummary>,
         pub resource: Uri,
-        /// ISO 8601, as every other time of the protocol.
+        /// ISO 8601, like every other time of the protocol.
         pub created_at: String,
         pub modified_at: String,
         pub changes: Option<ChangesSummary>,
@@ -90,7 +90,7 @@ records! {
         pub default_chat: Option<Uri>,
     }
 
-    /// Those fields of a row that changed. Nothing in it can clear a field.
+    /// The changed fields of a row. It cannot clear a field.
     #[derive(Default)]
     pub struct PartialSessionSummary {
         pub provider: Option<String>,
@@ -101,7 +101,7 @@ records! {
         pub project: Option<ProjectInfo>,
         pub working_directories: Option<Vec<Uri>>,
         pub annotations: Option<AnnotationsSummary>,
-        /// What a row is about never changes; this is here because the protocol's type has it.
+        /// Never changes; it is here because the protocol's type has it.
         pub resource: Option<Uri>,
         pub created_at: Option<String>,
         pub modified_at: Option<String>,
@@ -111,7 +111,7 @@ records! {
         pub default_chat: Option<Uri>,
     }
 
-    /// A chat in a session's row: enough to navigate by.
+    /// A chat in a session's row: enough for navigation.
     #[derive(Default)]
     pub struct SessionChatSummary {
         pub resource: Uri,
@@ -173,12 +173,12 @@ records! {
 }
 
 unions! {
-    /// Who began a session, if nobody did by hand.
+    /// The origin of a session that was not created by hand.
     pub enum SessionOrigin by "kind" {
         "automation" => Automation(AutomationSessionOrigin),
     }
 
-    /// What a session waits for, mirrored from its chats. The answer goes to the chat.
+    /// A request for input of a session, mirrored from its chats. The answer goes to the chat.
     pub enum SessionInputRequest by "kind" {
         "chatInput" => ChatInput(SessionChatInputRequest),
         "toolConfirmation" => ToolConfirmation(SessionToolConfirmationRequest),
@@ -188,7 +188,7 @@ unions! {
 }
 
 impl SessionInputRequest {
-    /// The id by which it is replaced and removed, if it is of a known kind or has one all the same.
+    /// The id for replacing and removing it, if its kind is known or it has one.
     pub fn id(&self) -> Option<&str> {
         match self {
             SessionInputRequest::ChatInput(request) => Some(&request.id),
@@ -200,7 +200,7 @@ impl SessionInputRequest {
     }
 }
 
-/// A tool call that can only be running, yet says so as any other.
+/// A tool call that is always running, tagged like any other.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(tag = "status")]
 pub enum RunningToolCall {
@@ -208,7 +208,7 @@ pub enum RunningToolCall {
     Running(ToolCallRunning),
 }
 
-/// A tool call that can only be waiting for a token, yet says so as any other.
+/// A tool call that always waits for a token, tagged like any other.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(tag = "status")]
 pub enum AuthRequiredToolCall {

@@ -1,4 +1,4 @@
-//! A channel's state as it is handed to a subscriber.
+//! A channel's state as a subscriber gets it.
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -18,8 +18,7 @@ records! {
     }
 }
 
-/// The state of one channel or another. Nothing on the wire says which, so it is told by the keys that only one of
-/// them must have.
+/// The state of any channel. It has no tag on the wire, so it is recognised by the keys that only one state requires.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SnapshotState {
@@ -30,7 +29,7 @@ pub enum SnapshotState {
     Changeset(Box<ChangesetState>),
     Annotations(Box<AnnotationsState>),
     ResourceWatch(Box<ResourceWatchState>),
-    /// The state of a channel that this build does not speak.
+    /// The state of an unsupported channel.
     #[schemars(skip)]
     Unknown(Value),
 }
@@ -55,7 +54,7 @@ impl<'de> Deserialize<'de> for SnapshotState {
         let Value::Object(keys) = &value else {
             return Err(D::Error::custom("a state must be an object"));
         };
-        // A session may have `annotations` too, and a terminal no `agents`: the order is from the most particular on.
+        // A session may have `annotations` too, and a terminal no `agents`: the most specific ones come first.
         let has = |key: &str| keys.contains_key(key);
         if has("activeClients") || has("chats") {
             body("session", value).map(Self::Session)

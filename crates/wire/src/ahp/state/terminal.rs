@@ -7,7 +7,7 @@ use crate::ahp::Uri;
 use crate::ahp::macros::{records, unions};
 
 records! {
-    /// What clients subscribe to at a terminal's URI.
+    /// The state of a terminal's channel.
     pub struct TerminalState {
         pub title: String,
         pub cwd: Option<Uri>,
@@ -41,7 +41,7 @@ records! {
         pub tool_call_id: Option<String>,
     }
 
-    /// Output that belongs to no command, as far as anybody can tell.
+    /// Output that belongs to no known command.
     #[derive(Default, Eq)]
     pub struct TerminalUnclassifiedPart {
         pub value: String,
@@ -59,7 +59,7 @@ records! {
         pub duration_ms: Option<u64>,
     }
 
-    /// What came of a command that a tool ran.
+    /// The result of a command that a tool ran.
     #[derive(Default, Eq)]
     pub struct TerminalCommandResult {
         pub exit_code: Option<i64>,
@@ -75,7 +75,7 @@ unions! {
     }
 }
 
-/// Whom a terminal serves. The protocol closes this list.
+/// The user of a terminal. The protocol closes this list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum TerminalClaim {
@@ -83,7 +83,7 @@ pub enum TerminalClaim {
     Session(TerminalSessionClaim),
 }
 
-/// Whether a terminal's process lives. The protocol closes this list.
+/// The state of a terminal's process. The protocol closes this list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum TerminalLifecycle {

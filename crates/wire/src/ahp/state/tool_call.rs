@@ -1,6 +1,5 @@
-//! Tools, and the life of a call of one:
-//! streaming -> pending-confirmation -> running (<-> auth-required) -> pending-result-confirmation -> completed, or
-//! cancelled on the way. A call that failed is a completed one without success.
+//! Tools and tool calls. A call is streaming -> pending-confirmation -> running (<-> auth-required) ->
+//! pending-result-confirmation -> completed, or cancelled on the way. A failed call is completed without success.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +25,7 @@ records! {
         pub meta: Option<Object>,
     }
 
-    /// What a tool says of itself; nobody has to believe it.
+    /// A tool's own claims, which are not verified.
     #[derive(Default, Eq)]
     pub struct ToolAnnotations {
         pub title: Option<String>,
@@ -36,26 +35,26 @@ records! {
         pub open_world_hint: Option<bool>,
     }
 
-    /// What every tool call has, whatever its status.
+    /// The common data of a tool call in every status.
     #[derive(Default)]
     pub struct ToolCallBase {
         pub tool_call_id: String,
         pub tool_name: String,
         pub display_name: String,
         pub intention: Option<String>,
-        /// Absent where the host itself brings the tool.
+        /// Absent if the host itself brings the tool.
         pub contributor: Option<ToolCallContributor>,
         pub meta: Option<Object>,
     }
 
-    /// What a tool call has as soon as its input is complete.
+    /// The data of a tool call with complete input.
     #[derive(Default)]
     pub struct ToolCallParameters {
         pub invocation_message: StringOrMarkdown,
         pub tool_input: Option<ToolInput>,
     }
 
-    /// What came out of a tool call.
+    /// The result of a tool call.
     #[derive(Default)]
     pub struct ToolCallResult {
         pub success: bool,
@@ -71,7 +70,7 @@ records! {
         pub code: Option<String>,
     }
 
-    /// Its input still comes.
+    /// The input is still being streamed.
     #[derive(Default)]
     pub struct ToolCallStreaming {
         #[serde(flatten)]
@@ -80,7 +79,7 @@ records! {
         pub invocation_message: Option<StringOrMarkdown>,
     }
 
-    /// It waits to be allowed.
+    /// The call waits for permission.
     #[derive(Default)]
     pub struct ToolCallPendingConfirmation {
         #[serde(flatten)]
@@ -94,7 +93,7 @@ records! {
         pub options: Option<Vec<ConfirmationOption>>,
     }
 
-    /// It runs.
+    /// The call runs.
     pub struct ToolCallRunning {
         #[serde(flatten)]
         pub base: ToolCallBase,
@@ -105,7 +104,7 @@ records! {
         pub content: Option<Vec<ToolResultContent>>,
     }
 
-    /// It waits for a token.
+    /// The call waits for a token.
     pub struct ToolCallAuthRequired {
         #[serde(flatten)]
         pub base: ToolCallBase,
@@ -117,7 +116,7 @@ records! {
         pub content: Option<Vec<ToolResultContent>>,
     }
 
-    /// It is done, and somebody has to allow its result to be used.
+    /// The call has run, and its result waits for permission to be used.
     pub struct ToolCallPendingResultConfirmation {
         #[serde(flatten)]
         pub base: ToolCallBase,
@@ -129,7 +128,7 @@ records! {
         pub selected_option: Option<ConfirmationOption>,
     }
 
-    /// It is done, with or without success.
+    /// The call has ended, with or without success.
     pub struct ToolCallCompleted {
         #[serde(flatten)]
         pub base: ToolCallBase,
@@ -141,7 +140,7 @@ records! {
         pub selected_option: Option<ConfirmationOption>,
     }
 
-    /// It was not allowed to run, or its result not to be used.
+    /// The call was not allowed to run, or its result not to be used.
     pub struct ToolCallCancelled {
         #[serde(flatten)]
         pub base: ToolCallBase,
@@ -226,19 +225,19 @@ unions! {
         "cancelled" => Cancelled(ToolCallCancelled),
     }
 
-    /// A tool call that waits for a decision, before it runs or after.
+    /// A tool call that waits for a decision, before or after it runs.
     pub enum ToolCallConfirmation by "status" {
         "pending-confirmation" => PendingConfirmation(ToolCallPendingConfirmation),
         "pending-result-confirmation" => PendingResultConfirmation(ToolCallPendingResultConfirmation),
     }
 
-    /// Who brings a tool and has to run it.
+    /// The contributor of a tool, which has to run it.
     pub enum ToolCallContributor by "kind" {
         "client" => Client(ToolCallClientContributor),
         "mcp" => Mcp(ToolCallMcpContributor),
     }
 
-    /// How dangerous a call is thought to be.
+    /// The assessed risk of a call.
     pub enum ToolCallRiskAssessment by "status" {
         "loading" => Loading(ToolCallRiskAssessmentLoading),
         "complete" => Complete(ToolCallRiskAssessmentComplete),
@@ -255,7 +254,7 @@ unions! {
 }
 
 impl ToolCallState {
-    /// What the call has whatever its status; nothing is known of an unknown one.
+    /// The common data of the call; `None` for an unknown status.
     pub fn base(&self) -> Option<&ToolCallBase> {
         match self {
             ToolCallState::Streaming(call) => Some(&call.base),
@@ -269,7 +268,7 @@ impl ToolCallState {
         }
     }
 
-    /// The call's id, if it is of a known status or has one all the same.
+    /// The call's id, if its status is known or it has one.
     pub fn id(&self) -> Option<&str> {
         match self {
             ToolCallState::Unknown(value) => value.get("toolCallId").and_then(serde_json::Value::as_str),
@@ -279,7 +278,7 @@ impl ToolCallState {
 }
 
 words! {
-    /// Why a call may run.
+    /// The reason why a call may run.
     pub enum ToolCallConfirmationReason {
         NotNeeded = "not-needed",
         UserAction = "user-action",
@@ -291,7 +290,7 @@ words! {
         Deny = "deny",
     }
 
-    /// Who assesses.
+    /// The assessor.
     pub enum ToolCallRiskAssessmentKind {
         Judge = "judge",
     }
@@ -305,7 +304,7 @@ pub enum ToolCallCancellationReason {
     ResultDenied,
 }
 
-/// A tool's input: as it is, or where to fetch it.
+/// A tool's input: inline, or by reference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ToolInput {

@@ -1,4 +1,4 @@
-//! Turns: a message and what came of it.
+//! Turns: a message and its results.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,11 @@ use crate::ahp::macros::{records, unions, words};
 use crate::ahp::{Object, Uri};
 
 records! {
-    /// A turn that is over.
+    /// A finished turn.
     pub struct Turn {
         pub id: String,
         pub started_at: Option<String>,
-        /// Milliseconds. Signed, because whoever ended the turn counted with a clock of its own.
+        /// Milliseconds. Signed, because the side that ended the turn measured by its own clock.
         pub duration: Option<i64>,
         pub message: Message,
         pub response_parts: Vec<ResponsePart>,
@@ -23,7 +23,7 @@ records! {
         pub state: TurnState,
     }
 
-    /// The turn that runs.
+    /// The running turn.
     #[derive(Default)]
     pub struct ActiveTurn {
         pub id: String,
@@ -95,7 +95,7 @@ records! {
         pub display_kind: Option<String>,
         pub meta: Option<Object>,
         pub resource: Uri,
-        /// The last turn that is meant.
+        /// The last included turn.
         pub end_turn: Option<String>,
     }
 
@@ -122,13 +122,13 @@ records! {
         pub meta: Option<Object>,
     }
 
-    /// A question to the user, and once it is answered, how.
+    /// A question to the user, with its outcome once it is answered.
     pub struct InputRequestResponsePart {
         pub request: ChatInputRequest,
         pub response: Option<ChatInputResponseKind>,
     }
 
-    /// What ended the turn. Where it is resumable, `chat/turnResume` goes on with it.
+    /// The error that ended the turn. If it is resumable, `chat/turnResume` continues the turn.
     #[derive(Default)]
     pub struct ErrorResponsePart {
         pub error: ErrorInfo,
@@ -137,7 +137,7 @@ records! {
 }
 
 words! {
-    /// Who speaks. A client may only speak as the user.
+    /// The speaker. A client may only speak as the user.
     #[derive(Default)]
     pub enum MessageKind {
         #[default]
@@ -158,7 +158,7 @@ unions! {
         "chat" => Chat(MessageChatAttachment),
     }
 
-    /// A piece of an answer, in the order in which it came.
+    /// A piece of an answer, in order.
     pub enum ResponsePart by "kind" {
         "markdown" => Markdown(MarkdownResponsePart),
         "contentRef" => ContentRef(ContentRef),

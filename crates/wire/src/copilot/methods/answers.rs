@@ -1,4 +1,4 @@
-//! A client's answers to what it was asked.
+//! A client's answers to requests.
 
 use serde_json::Value;
 
@@ -13,11 +13,11 @@ records! {
         pub result: PermissionDecision,
     }
 
-    /// What a client decides. [`crate::copilot::decode::verdict`] says what each kind means.
+    /// A client's decision. [`crate::copilot::decode::verdict`] converts each kind.
     #[derive(Default, Eq)]
     pub struct PermissionDecision {
         pub kind: String,
-        /// A word to it, where it is a no.
+        /// A comment on a denial.
         pub feedback: Option<String>,
         pub reason: Option<String>,
         pub message: Option<String>,
@@ -32,7 +32,7 @@ records! {
         pub request: PromptRequest,
     }
 
-    /// A client has run a tool of its own: it has a result, or an error.
+    /// The result or the error of a client's own tool.
     #[derive(Default)]
     pub struct HandleToolCallParams {
         pub session_id: String,
@@ -66,12 +66,12 @@ records! {
     }
 }
 
-/// What a tool of a client gave.
+/// The result of a client's tool.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum ToolCallResult {
     Text(String),
     Object(Box<ToolCallResultObject>),
-    /// Something that no tool should give; it is shown as it came.
+    /// An unexpected value; it is shown as it came.
     Other(Value),
 }

@@ -1,4 +1,4 @@
-//! The connection itself, and what concerns no single session.
+//! The connection itself, and requests that concern no single session.
 
 use crate::ahp::macros::records;
 
@@ -20,7 +20,7 @@ records! {
 
     #[derive(Eq)]
     pub struct ConnectResult {
-        /// Always true: a connection that is refused is an error.
+        /// Always true: a refused connection is an error.
         pub ok: bool,
         pub protocol_version: u64,
         pub version: String,
@@ -91,14 +91,14 @@ records! {
 }
 
 impl ConnectResult {
-    /// The answer of a host that calls itself `version`.
+    /// The result of a host that calls itself `version`.
     pub fn of(version: impl Into<String>) -> Self {
         Self { ok: true, protocol_version: crate::copilot::PROTOCOL_VERSION, version: version.into(), task_kinds: None }
     }
 }
 
 impl PingResult {
-    /// The answer to a ping at a time.
+    /// The result of a ping at a time.
     pub fn to(ping: &PingParams, at: grove_core::Timestamp) -> Self {
         Self {
             message: format!("pong: {}", ping.message.as_deref().unwrap_or_default()),
@@ -109,14 +109,14 @@ impl PingResult {
 }
 
 impl StatusResult {
-    /// The answer of a host that calls itself `version`.
+    /// The result of a host that calls itself `version`.
     pub fn of(version: impl Into<String>) -> Self {
         Self { version: version.into(), protocol_version: crate::copilot::PROTOCOL_VERSION }
     }
 }
 
 impl Model {
-    /// How a model of an agent is shown, under the name by which a session asks for it.
+    /// An agent's model, under the id by which a session asks for it.
     pub fn of(id: impl Into<String>, model: &grove_core::ModelInfo) -> Self {
         let capabilities = ModelCapabilities {
             supports: Some(ModelSupports {

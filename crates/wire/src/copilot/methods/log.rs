@@ -1,13 +1,13 @@
-//! What was said: reading the events, and going back in them.
+//! The event log: reading events, and going back in them.
 
 use crate::ahp::macros::{records, words};
 use crate::copilot::Event;
 
-/// How many events one read gives where it does not say.
+/// The default number of events of one read.
 pub const DEFAULT_EVENTS: u64 = 200;
-/// How many events one read may ask for; what asks for more gets this many.
+/// The maximal number of events of one read; larger requests get this many.
 pub const MAX_EVENTS: u64 = 1_000;
-/// How long a read may wait, in milliseconds; what asks for longer waits this long.
+/// The maximal wait of a read, in milliseconds; longer requests wait this long.
 pub const MAX_WAIT_MS: u64 = 30_000;
 
 records! {
@@ -15,7 +15,7 @@ records! {
     #[derive(Default, Eq)]
     pub struct ReadEventsParams {
         pub session_id: String,
-        /// Where an earlier read ended; without one, the beginning, or the end where it goes backward.
+        /// The end of an earlier read; absent means the beginning, or the end for a backward read.
         pub cursor: Option<String>,
         pub max: Option<u64>,
         pub wait_ms: Option<u64>,
@@ -80,7 +80,7 @@ records! {
         pub messages_length: u64,
     }
 
-    /// That event and all behind it go.
+    /// Removes that event and all later ones.
     #[derive(Default, Eq)]
     pub struct TruncateParams {
         pub session_id: String,
@@ -123,7 +123,7 @@ records! {
         pub points: Vec<RewindPoint>,
     }
 
-    /// A message of a person to go back to.
+    /// A user message to go back to.
     #[derive(Default, Eq)]
     pub struct RewindPoint {
         pub event_id: String,
@@ -146,7 +146,7 @@ words! {
 
     pub enum CursorStatus {
         Ok = "ok",
-        /// The cursor leads nowhere any more: the read began anew.
+        /// The cursor is not valid any more: the read started from the beginning.
         Expired = "expired",
     }
 
@@ -164,7 +164,7 @@ words! {
     }
 }
 
-/// Which events somebody wants: all of them, or those of some types.
+/// The requested types of events: all, or some.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum EventTypes {
@@ -174,13 +174,13 @@ pub enum EventTypes {
 }
 
 impl ReadEventsParams {
-    /// How many events are wanted, within the bound.
+    /// The number of requested events, within the limit.
     pub fn count(&self) -> usize {
         let count = self.max.unwrap_or(DEFAULT_EVENTS).clamp(1, MAX_EVENTS);
         usize::try_from(count).unwrap_or(usize::MAX)
     }
 
-    /// How long it may wait for something new, in milliseconds, within the bound. Going backward there is nothing new.
+    /// The maximal wait for new events, in milliseconds, within the limit. Backward reads do not wait.
     pub fn wait_ms(&self) -> u64 {
         if self.is_backward() { 0 } else { self.wait_ms.unwrap_or(0).min(MAX_WAIT_MS) }
     }
@@ -189,7 +189,7 @@ impl ReadEventsParams {
         self.direction == Some(ReadDirection::Backward)
     }
 
-    /// Whether an event is wanted.
+    /// True if an event is requested.
     pub fn wants(&self, event: &Event) -> bool {
         let is_of_type = match &self.types {
             Some(EventTypes::These(types)) => types.iter().any(|kind| kind == event.kind()),

@@ -1,7 +1,6 @@
-//! Requests of clients: names, params, results; and what a host says and asks in turn ([`server`]).
+//! Clients' requests: names, params, results; and the host's own notifications and requests ([`server`]).
 //!
-//! Params that a client leaves out altogether are those of an empty object. What is answered with nothing is answered
-//! with `null`.
+//! Absent params are read as an empty object. A request without a result returns `null`.
 
 pub mod server;
 
@@ -115,36 +114,36 @@ names! {
 }
 
 records! {
-    /// No params, or none that matter: `status.get`, `auth.getStatus`, `session.getLastId`, `session.getForeground`,
+    /// No params, or only ignored ones: `status.get`, `auth.getStatus`, `session.getLastId`, `session.getForeground`,
     /// `runtime.shutdown`.
     #[derive(Default, Eq)]
     pub struct NoParams {}
 
-    /// The params of a request that needs no more than its session: `session.getMessages`, `session.detach`,
-    /// `session.destroy`, `session.delete`, `session.suspend`, `session.getMetadata`, `session.setForeground`,
-    /// `sessions.close`, and those that read something of one session.
+    /// The params of a request with only a session: `session.getMessages`, `session.detach`, `session.destroy`,
+    /// `session.delete`, `session.suspend`, `session.getMetadata`, `session.setForeground`, `sessions.close`, and those
+    /// that read one session.
     #[derive(Default, Eq)]
     pub struct SessionParams {
         pub session_id: String,
     }
 
-    /// The result of a request that may come too late, or fail without being an error: `session.abort`,
-    /// `session.detach`, `session.destroy`, `session.delete`, `session.setForeground`, `session.options.update`,
-    /// `sessionFs.setProvider`, and answers to what a client was asked.
+    /// The result of a request that may come too late, or fail without an error: `session.abort`, `session.detach`,
+    /// `session.destroy`, `session.delete`, `session.setForeground`, `session.options.update`, `sessionFs.setProvider`,
+    /// and a client's answers.
     #[derive(Default, Eq)]
     pub struct Success {
         pub success: bool,
         pub error: Option<String>,
     }
 
-    /// The result of a request that has nothing to tell, but answers with an object: `sessions.close`.
+    /// The empty object as a result: `sessions.close`.
     #[derive(Default, Eq)]
     pub struct EmptyResult {}
 }
 
 impl Success {
     pub const YES: Self = Self { success: true, error: None };
-    /// Somebody else was first, or nothing of that name waits.
+    /// Another client was first, or no such request is waiting.
     pub const NO: Self = Self { success: false, error: None };
 
     pub fn failed(error: impl Into<String>) -> Self {
@@ -152,7 +151,7 @@ impl Success {
     }
 }
 
-/// Reads the params of a request; the error is its answer.
+/// Reads the params of a request; the error is its response.
 pub fn params<T: DeserializeOwned>(method: &str, params: Option<&RawValue>) -> Result<T, ErrorObject> {
     let text = params.map_or("{}", RawValue::get);
     let mut reader = serde_json::Deserializer::from_str(text);

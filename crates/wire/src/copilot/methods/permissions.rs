@@ -1,11 +1,11 @@
-//! What may happen in a session without anybody being asked.
+//! Permissions without asking, by mode, rules and folders.
 
 use super::Nullable;
 use crate::ahp::macros::records;
 
 /// People are asked.
 pub const MANUAL: &str = "manual";
-/// Nobody is asked, but for what a rule denies.
+/// Nobody is asked, except for denials by rules.
 pub const ALLOW_ALL: &str = "allow-all";
 
 records! {
@@ -18,14 +18,14 @@ records! {
     #[derive(Eq)]
     pub struct SetPermissionModeParams {
         pub session_id: String,
-        /// [`MANUAL`], [`ALLOW_ALL`], or `assisted`, which needs a model that judges.
+        /// [`MANUAL`], [`ALLOW_ALL`], or `assisted`, which needs a model as the judge.
         pub mode: String,
     }
 
     #[derive(Default, Eq)]
     pub struct SetPermissionModeResult {
         pub success: bool,
-        /// The mode that holds now.
+        /// The current mode.
         pub mode: String,
     }
 
@@ -88,7 +88,7 @@ records! {
         pub primary: String,
     }
 
-    /// A path that a request is about: `session.permissions.paths.*` and `session.permissions.folderTrust.*`.
+    /// The path of a request: `session.permissions.paths.*` and `session.permissions.folderTrust.*`.
     #[derive(Eq)]
     pub struct PathParams {
         pub session_id: String,

@@ -1,13 +1,13 @@
-//! What a host tells its clients, and what it asks them.
+//! A host's notifications and requests to its clients.
 
 use crate::ahp::macros::{records, words};
 use crate::copilot::Event;
 
 /// The notification of an event.
 pub const SESSION_EVENT: &str = "session.event";
-/// The notification that a session came, changed or went.
+/// The notification that a session was created, changed or deleted.
 pub const SESSION_LIFECYCLE: &str = "session.lifecycle";
-/// The request to ask a person. The answer is a [`super::UserInputResponse`].
+/// The request to ask a person. The result is a [`super::UserInputResponse`].
 pub const USER_INPUT_REQUEST: &str = "userInput.request";
 
 records! {
@@ -21,7 +21,7 @@ records! {
         #[serde(rename = "type")]
         pub kind: LifecycleKind,
         pub session_id: String,
-        /// A session that is gone has none.
+        /// Absent for a deleted session.
         pub metadata: Option<LifecycleMetadata>,
     }
 
@@ -52,7 +52,7 @@ words! {
 }
 
 impl LifecycleParams {
-    /// What is told of a session that is there.
+    /// The notification on an existing session.
     pub fn of(kind: LifecycleKind, session: &grove_core::Session) -> Self {
         let row = super::SessionMetadata::of(session);
         let metadata =
@@ -60,7 +60,7 @@ impl LifecycleParams {
         Self { kind, session_id: row.session_id, metadata: Some(metadata) }
     }
 
-    /// What is told of a session that is gone.
+    /// The notification on a deleted session.
     pub fn deleted(session: &grove_core::SessionId) -> Self {
         Self { kind: LifecycleKind::Deleted, session_id: session.to_string(), metadata: None }
     }

@@ -6,33 +6,33 @@ use crate::ahp::macros::{records, words};
 use crate::copilot::Event;
 
 records! {
-    /// The params of `session.create` and of `session.resume`, which say nearly the same. What is not here concerns an
-    /// agent's own insides, and is ignored.
+    /// The params of `session.create` and of `session.resume`, which are nearly the same. Other members concern an
+    /// agent's internals and are ignored.
     #[derive(Default)]
     pub struct OpenParams {
-        /// A new session's name may be the client's choice; one that is resumed has one.
+        /// The client may choose a new session's id; a resumed session has one.
         pub session_id: Option<String>,
         pub model: Option<String>,
         pub client_name: Option<String>,
         pub tools: Option<Vec<ToolDeclaration>>,
         pub working_directory: Option<String>,
         pub additional_directories: Option<Vec<String>>,
-        /// Whether the client answers permission requests.
+        /// True if the client answers permission requests.
         pub request_permission: Option<bool>,
-        /// Whether the client answers `userInput.request`.
+        /// True if the client answers `userInput.request`.
         pub request_user_input: Option<bool>,
         pub request_elicitation: Option<bool>,
         pub hooks: Option<bool>,
-        /// Whether the client wants to hear text as it is written.
+        /// True if the client wants streamed text.
         pub streaming: Option<bool>,
         pub include_sub_agent_streaming_events: Option<bool>,
         pub system_message: Option<Value>,
         pub available_tools: Option<Vec<String>>,
         pub excluded_tools: Option<Vec<String>>,
         pub reasoning_effort: Option<String>,
-        /// Resuming: no `session.resume` is to be told.
+        /// Resuming: no `session.resume` event is sent.
         pub disable_resume: Option<bool>,
-        /// Resuming: what waited for an answer goes on waiting.
+        /// Resuming: pending requests stay pending.
         pub continue_pending_work: Option<bool>,
     }
 
@@ -59,15 +59,15 @@ records! {
     pub struct SendParams {
         pub session_id: String,
         pub prompt: String,
-        /// What is shown in the prompt's place.
+        /// The text to show instead of the prompt.
         pub display_prompt: Option<String>,
         pub attachments: Option<Vec<Attachment>>,
         pub mode: Option<SendMode>,
         pub agent_mode: Option<String>,
         pub source: Option<String>,
-        /// Whether a waiting message goes before the others.
+        /// True if a queued message goes before the others.
         pub prepend: Option<bool>,
-        /// Whether the answer waits for the turn's end.
+        /// True if the result waits for the turn's end.
         pub wait: Option<bool>,
     }
 
@@ -82,7 +82,7 @@ records! {
         pub end: u64,
     }
 
-    /// Both counts begin at zero.
+    /// Both counts start at zero.
     #[derive(Copy, Default, Eq)]
     pub struct AttachmentPosition {
         pub line: u64,
@@ -113,7 +113,7 @@ records! {
         pub selection: Option<AttachmentSelectionRange>,
     }
 
-    /// Bytes that come with the message, in base64.
+    /// Bytes in base64.
     pub struct BlobAttachment {
         pub data: Option<String>,
         pub mime_type: Option<String>,
@@ -144,7 +144,7 @@ records! {
         pub filter: Option<ListFilter>,
     }
 
-    /// Each of them must fit where it is given.
+    /// All given members must match.
     #[derive(Default, Eq)]
     pub struct ListFilter {
         pub cwd: Option<String>,
@@ -170,7 +170,7 @@ records! {
         pub context: Option<SessionContext>,
     }
 
-    /// Where a session works.
+    /// The working directory of a session.
     #[derive(Default, Eq)]
     pub struct SessionContext {
         pub cwd: String,
@@ -185,7 +185,7 @@ records! {
         pub session: Option<SessionMetadata>,
     }
 
-    /// The result of `session.getLastId` and of `session.getForeground`: none, where there is none.
+    /// The result of `session.getLastId` and of `session.getForeground`: a session, if there is one.
     #[derive(Default, Eq)]
     pub struct MaybeSession {
         pub session_id: Option<String>,
@@ -208,17 +208,17 @@ records! {
 }
 
 words! {
-    /// What becomes of a prompt while a turn runs.
+    /// The handling of a prompt while a turn runs.
     pub enum SendMode {
-        /// It waits for its turn.
+        /// It is queued.
         Enqueue = "enqueue",
-        /// It is for the turn that runs.
+        /// It goes to the running turn.
         Immediate = "immediate",
     }
 }
 
 crate::ahp::macros::unions! {
-    /// Something that a prompt points at, or carries. References to GitHub are kept as they came.
+    /// A prompt's reference or embedded content. References to GitHub are kept as they came.
     pub enum Attachment by "type" {
         "file" => File(FileAttachment),
         "directory" => Directory(DirectoryAttachment),
@@ -245,7 +245,7 @@ impl SessionMetadata {
 }
 
 impl SessionMetadata {
-    /// The row of a session of which no more is known than its name and its times.
+    /// The row of a session of which only the id and the times are known.
     pub fn unread(id: &grove_core::SessionId, created: grove_core::Timestamp, modified: grove_core::Timestamp) -> Self {
         Self {
             session_id: id.to_string(),
@@ -257,7 +257,7 @@ impl SessionMetadata {
 }
 
 impl SessionContext {
-    /// Where a session works, as far as core knows.
+    /// The working directory of a session, as far as core knows it.
     pub fn of(session: &grove_core::Session) -> Option<Self> {
         let folder = session.working_directories.first()?;
         // Sessions name folders by URIs, the SDK by paths.
@@ -267,7 +267,7 @@ impl SessionContext {
 }
 
 impl ListFilter {
-    /// Whether a session in this context is asked for.
+    /// True if a session in this context matches the filter.
     pub fn takes(&self, context: Option<&SessionContext>) -> bool {
         let fits = |wanted: &Option<String>, is: Option<&String>| wanted.is_none() || wanted.as_ref() == is;
         fits(&self.cwd, context.map(|context| &context.cwd))

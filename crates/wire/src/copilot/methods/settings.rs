@@ -12,7 +12,7 @@ records! {
         pub name: String,
     }
 
-    /// A name that nobody has given is `null`.
+    /// The name is `null` if nobody has given one.
     #[derive(Default, Eq)]
     pub struct NameGetResult {
         #[serde(default)]
@@ -70,7 +70,7 @@ records! {
         pub message: Option<String>,
     }
 
-    /// Whatever a client wants changed: of the many options these are known here.
+    /// Changes of options. Of the SDK's many options, these are supported.
     #[derive(Default)]
     pub struct UpdateOptionsParams {
         pub session_id: String,
@@ -87,7 +87,7 @@ records! {
     }
 }
 
-/// A value that is written as `null` where there is none: its key must be there.
+/// A value that is written as `null` if there is none: its key is required.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Nullable<T>(pub Option<T>);

@@ -1,4 +1,4 @@
-//! What a session has beside its conversation: plan, files, checkpoints.
+//! A session's workspace beside its conversation: plan, files, checkpoints.
 
 use super::Nullable;
 use crate::ahp::macros::records;
@@ -26,7 +26,7 @@ records! {
         pub path: Option<String>,
     }
 
-    /// What a session's manifest says. Its keys are written as they are in the file.
+    /// A session's manifest. Its keys are those of the file.
     #[derive(Default, Eq)]
     pub struct Workspace {
         pub id: String,
@@ -109,7 +109,7 @@ records! {
         pub content: String,
     }
 
-    /// Nothing is saved where the text is short.
+    /// Nothing is saved if the text is short.
     #[derive(Default, Eq)]
     pub struct SaveLargePasteResult {
         #[serde(default)]
@@ -141,7 +141,7 @@ records! {
         pub number: u64,
     }
 
-    /// A checkpoint that is not there has no content.
+    /// A missing checkpoint has no content.
     #[derive(Default, Eq)]
     pub struct ReadCheckpointResult {
         #[serde(default)]

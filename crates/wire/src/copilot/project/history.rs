@@ -1,4 +1,4 @@
-//! The events that are kept, read again.
+//! Reads the persisted events again.
 
 use std::ops::Deref;
 
@@ -9,29 +9,29 @@ use super::steps::{ProjectedTurn, StepPosition, steps};
 use super::turn_events;
 use crate::copilot::{Event, EventId};
 
-/// Where an event stands.
+/// The position of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventPosition {
-    /// The how-manieth turn; the one that runs comes behind all that are over.
+    /// The number of the turn; the running one comes after all finished ones.
     pub turn: usize,
     pub position: TurnPosition,
 }
 
-/// Where in its turn an event stands.
+/// The position of an event in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnPosition {
-    /// Before everything that was said.
+    /// Before everything else.
     SessionStart,
-    /// What the person said, and that the agent took it up.
+    /// The user message, and that the agent accepted it.
     UserMessage,
-    /// The how-manieth part.
+    /// The number of the part.
     Part(usize),
     /// The turn's end.
     End,
 }
 
-/// The kept events of a session in order: its start, those of the turns that are given (all that are over, oldest
-/// first), and those of the turn that runs.
+/// The persisted events of a session in order: its start, those of the given turns (all finished ones, oldest first),
+/// and those of the running turn.
 pub fn history<'a, T>(session: &'a Session, turns: impl IntoIterator<Item = T> + 'a) -> impl Iterator<Item = Event> + 'a
 where
     T: Deref<Target = Turn> + 'a,
@@ -55,7 +55,7 @@ where
     std::iter::once(turn_events::start(session)).chain(of_turns.flatten())
 }
 
-/// Finds where an event stands, among the same turns. Nothing where there is no such event.
+/// Finds the position of an event, among the same turns. `None` if there is no such event.
 pub fn locate<T>(session: &Session, turns: impl IntoIterator<Item = T>, event: &str) -> Option<EventPosition>
 where
     T: Deref<Target = Turn>,
@@ -83,7 +83,7 @@ fn position(session: &Session, turn: ProjectedTurn<'_>, event: &str) -> Option<T
     })
 }
 
-/// The last kept event of a session as it is now.
+/// The last persisted event of a session in its current state.
 pub(super) fn last(session: &Session) -> EventId {
     let Some(chat) = session.main_chat() else { return ids::start_id(&session.id) };
     if let Some(active) = &chat.active {
@@ -95,7 +95,7 @@ pub(super) fn last(session: &Session) -> EventId {
     last_of(session, chat.turns.last().map(Deref::deref))
 }
 
-/// The last event of a turn that is over, or the session's first.
+/// The last event of a finished turn, or the session's first.
 pub(super) fn last_of(session: &Session, turn: Option<&Turn>) -> EventId {
     let last = turn
         .map(ProjectedTurn::of)

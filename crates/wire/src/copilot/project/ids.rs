@@ -1,4 +1,4 @@
-//! Names of events. Nobody keeps them: each follows from what it names, so that everybody finds the same.
+//! Ids of events. They are not stored: each is derived from its subject, so that every reader finds the same.
 
 use grove_core as core;
 use sha2::{Digest, Sha256};
@@ -11,17 +11,17 @@ pub fn start_id(session: &core::SessionId) -> EventId {
     uuid(&[session.as_str(), "session.start"])
 }
 
-/// The id of the event of a step.
+/// The id of a step's event.
 pub(super) fn step(session: &core::SessionId, turn: ProjectedTurn<'_>, step: TurnStep) -> EventId {
     in_turn(session, turn, step.what.name(), step.place(), "")
 }
 
-/// How a message of an answer is called, by the part that its text is in.
+/// The id of an answer's message, by the part that has its text.
 pub(super) fn message(session: &core::SessionId, turn: ProjectedTurn<'_>, part: usize) -> EventId {
     in_turn(session, turn, "message", part, "")
 }
 
-/// The id of the event that tells a piece of something that grows, which begins at `offset`.
+/// The id of a delta event that begins at `offset`.
 pub(super) fn piece(
     session: &core::SessionId,
     turn: ProjectedTurn<'_>,
@@ -32,22 +32,22 @@ pub(super) fn piece(
     in_turn(session, turn, kind, part, &offset.to_string())
 }
 
-/// The id of an ephemeral event of the session: the how-manieth at its time.
+/// The id of an ephemeral event of the session, by its number at its time.
 pub(super) fn aside(session: &core::SessionId, kind: &str, at: core::Timestamp, number: u64) -> EventId {
     uuid(&[session.as_str(), "aside", kind, &at.0.to_string(), &number.to_string()])
 }
 
-/// A turn's id alone might come again where the leaf has moved: its start tells the two apart.
+/// An id in a turn. The turn's start is included, since its id alone might be used again after the leaf has moved.
 fn in_turn(session: &core::SessionId, turn: ProjectedTurn<'_>, kind: &str, place: usize, more: &str) -> EventId {
     let start = turn.started_at.0.to_string();
     uuid(&[session.as_str(), "turn", turn.id.as_str(), &start, kind, &place.to_string(), more])
 }
 
-/// A UUID of the version that is left to whoever makes it (8), from a hash of these words.
+/// A UUID of version 8 (custom), from a hash of these words.
 fn uuid(words: &[&str]) -> EventId {
     let mut hash = Sha256::new();
     for word in words {
-        // With their lengths, so that no two lists of words are the same text.
+        // With their lengths, so that different lists never have the same hash input.
         hash.update((word.len() as u64).to_be_bytes());
         hash.update(word.as_bytes());
     }

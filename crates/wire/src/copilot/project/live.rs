@@ -1,4 +1,4 @@
-//! What a session's clients hear as it happens.
+//! The live events of a session.
 
 use grove_core::{
     self as core, ActiveTurn, Change, ChatEvent, Part, Session, SessionEvent, Timestamp, ToolCall, ToolCallId,
@@ -13,30 +13,30 @@ use crate::copilot::events::*;
 use crate::copilot::methods::{ALLOW_ALL, MANUAL};
 use crate::copilot::{Event, EventId};
 
-/// Turns what happens in a session's main chat into events, in order.
+/// Turns changes in a session's main chat into events, in order.
 ///
-/// It keeps a copy of the session without the turns that are over, brings it forward by each event, and tells what became
-/// tellable by it. So it can begin in the middle of a turn, and what does not fit changes and tells nothing.
+/// It keeps a copy of the session without the finished turns, applies each event to it, and returns the resulting SDK
+/// events. So it can start in the middle of a turn, and an event that does not fit changes and returns nothing.
 #[derive(Debug)]
 pub struct Projector {
-    /// Only the main chat, and only what is running in it.
+    /// Only the main chat with its running turn.
     session: Session,
-    /// The last event that is kept.
+    /// The last persisted event.
     last: EventId,
-    /// The session is idle unless what waits is started next.
+    /// The pending idle event: it is sent unless a queued message starts next.
     idle: Option<TurnEnding>,
-    /// How many ephemeral events of the session were told at this time.
+    /// The number of ephemeral events of the session at this time.
     asides: (Timestamp, u64),
 }
 
-/// How the last turn ended.
+/// The outcome of the last turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TurnEnding {
     Done,
     Aborted,
 }
 
-/// Where a call stands, as far as others are asked about it.
+/// The pending question about a call.
 #[derive(PartialEq)]
 enum PendingInput {
     No,
@@ -45,7 +45,7 @@ enum PendingInput {
 }
 
 impl Projector {
-    /// Begins with a session as it is now. What was said before is [`history`](super::history()).
+    /// Starts with a session in its current state. Earlier events are [`history`](super::history()).
     pub fn new(session: &Session) -> Self {
         let last = history::last(session);
         let mut session = session.with_newest_turns(0);
@@ -60,7 +60,7 @@ impl Projector {
         Self { session, last, idle: None, asides: (Timestamp(0), 0) }
     }
 
-    /// What clients hear of an event.
+    /// The events for clients that result from a core event.
     pub fn tell(&mut self, event: &core::Event) -> Vec<Event> {
         let mut told = Vec::new();
         match &event.change {
@@ -82,7 +82,7 @@ impl Projector {
         told
     }
 
-    /// What waits for an answer now: told to a client that comes in the middle.
+    /// The pending requests, for a client that joins in the middle.
     pub fn waiting(&mut self, at: Timestamp) -> Vec<Event> {
         let mut due: Vec<EventData> = Vec::new();
         for part in self.active().map_or(&[][..], ActiveTurn::parts) {
@@ -97,7 +97,7 @@ impl Projector {
         due.into_iter().map(|data| self.aside(at, data)).collect()
     }
 
-    /// An ephemeral event behind what was told so far.
+    /// An ephemeral event after the ones so far.
     pub fn aside(&mut self, at: Timestamp, data: impl Into<EventData>) -> Event {
         if self.asides.0 != at {
             self.asides = (at, 0);
@@ -123,7 +123,7 @@ impl Projector {
         self.session.main_chat()?.active.as_deref()
     }
 
-    /// What others are asked about a call, where they are.
+    /// The pending question about a call, if there is one.
     fn question(&self, call: &ToolCall) -> Option<EventData> {
         match &call.status {
             ToolCallStatus::PendingConfirmation(request) => {
@@ -300,19 +300,19 @@ impl Projector {
         self.keep(event.at, &BEGINNING, told);
     }
 
-    /// Tells steps of the running turn.
+    /// Sends steps of the running turn.
     fn keep(&mut self, at: Timestamp, steps: &[TurnStep], told: &mut Vec<Event>) {
         let Some(active) = self.session.main_chat().and_then(|chat| chat.active.as_deref()) else { return };
         keep(&self.session.id, ProjectedTurn::running(active), at, steps, &mut self.last, told);
     }
 
-    /// What there is to tell of some of the running turn's parts.
+    /// The steps of some of the running turn's parts.
     fn steps_of(&self, parts: std::ops::Range<usize>) -> Vec<TurnStep> {
         let Some(active) = self.active() else { return Vec::new() };
         parts.flat_map(|at| steps::of_part(ProjectedTurn::running(active), at)).collect()
     }
 
-    /// Something was added behind the last part, which is whole now.
+    /// A part was added, so the one before is complete.
     fn added(&mut self, event: &core::Event, turn: &core::TurnId, told: &mut Vec<Event>) {
         let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
         let count = active.parts().len();
@@ -329,7 +329,7 @@ impl Projector {
             Part::ToolCall(call) => self.question(call),
             Part::Text(_) | Part::Reasoning { .. } | Part::Content(_) | Part::Error(_) | Part::Notice(_) => None,
         };
-        // Nothing was told of the part before while it could still grow.
+        // The previous part was not sent while it could still grow.
         let due = self.steps_of(count.saturating_sub(1)..count + 1);
         let due: Vec<TurnStep> = due.into_iter().filter(|step| is_new_at(*step, count)).collect();
         self.keep(event.at, &due, told);
@@ -339,7 +339,7 @@ impl Projector {
         told.extend(aside.map(|data| self.aside(event.at, data)));
     }
 
-    /// A text or a thought began, perhaps as a whole.
+    /// A text or a thought began, perhaps complete.
     fn opened(&mut self, at: Timestamp, part: usize, content: &str, told: &mut Vec<Event>) {
         let Some(active) = self.active() else { return };
         let turn = ProjectedTurn::running(active);
@@ -361,7 +361,7 @@ impl Projector {
         told: &mut Vec<Event>,
     ) {
         let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
-        // What grows is the last part, or near it.
+        // The growing part is the last, or near it.
         let Some(part) = active.parts().iter().rposition(|part| what.is(part)) else { return };
         let offset = length(&active.parts()[part]);
         self.session.apply(event);
@@ -371,7 +371,7 @@ impl Projector {
         }
     }
 
-    /// What is new of a part that grows.
+    /// The delta of a growing part.
     fn piece(&self, at: Timestamp, part: usize, offset: usize, content: &str) -> Option<Event> {
         if content.is_empty() {
             return None;
@@ -396,7 +396,7 @@ impl Projector {
         Some(self.ephemeral(id, at, data))
     }
 
-    /// A call came further.
+    /// The status of a call changed.
     fn call_changed(&mut self, event: &core::Event, turn: &core::TurnId, call: &ToolCallId, told: &mut Vec<Event>) {
         let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
         let is_it = |part: &Part| matches!(part, Part::ToolCall(mine) if mine.id == *call);
@@ -447,13 +447,13 @@ impl Projector {
             told.push(aside);
         }
         let turn = ProjectedTurn::of(&finished);
-        // Both are in order, so that one walk finds what is new.
+        // Both are sorted, so that one pass finds the new ones.
         let mut known = known.into_iter().peekable();
         let due: Vec<TurnStep> = steps::steps(turn).filter(|step| known.next_if_eq(step).is_none()).collect();
         keep(&self.session.id, turn, event.at, &due, &mut self.last, told);
         let aborted = finished.outcome == core::Outcome::Cancelled;
         self.idle = Some(if aborted { TurnEnding::Aborted } else { TurnEnding::Done });
-        // What waits is started next, if it is; only then it matters.
+        // Matters only if a queued message starts next.
         let waits = self.session.main_chat().is_some_and(|chat| chat.steering.is_some() || !chat.queued.is_empty());
         if !waits {
             self.become_idle(event.at, told);
@@ -474,14 +474,14 @@ impl Projector {
         };
         told.push(self.aside(at, used));
         if let Some(context) = usage.context {
-            // How many messages the window holds is known to the agent alone.
+            // Only the agent knows the number of messages in its context window.
             let info = UsageInfo { token_limit: context.size, current_tokens: context.used, messages_length: 0 };
             told.push(self.aside(at, info));
         }
     }
 }
 
-/// Tells steps of a turn, each behind the one before.
+/// Sends steps of a turn, each with the previous one as its parent.
 fn keep(
     session: &core::SessionId,
     turn: ProjectedTurn<'_>,
@@ -497,7 +497,7 @@ fn keep(
     }
 }
 
-/// What can grow by a piece.
+/// A part that can grow by a delta.
 enum GrowingPart<'a> {
     Part(&'a core::PartId),
     Input(&'a ToolCallId),
@@ -523,13 +523,13 @@ fn length(part: &Part) -> usize {
     }
 }
 
-/// Whether a step became due by part `added`: of the part before only what is whole now. What was told of a call that
-/// stands there was told when it came.
+/// True if a step became due with part `added`: of the previous part only its completion. Events of a call there were
+/// sent earlier.
 fn is_new_at(step: TurnStep, added: usize) -> bool {
     step.place() == added || matches!(step.what, StepKind::Text | StepKind::Reasoning)
 }
 
-/// Whether this may come between a turn's end and the start of what waits.
+/// True for changes that may come between a turn's end and the start of a queued message.
 fn may_start_next(change: &ChatEvent) -> bool {
     matches!(
         change,
@@ -551,7 +551,7 @@ fn waits(part: &Part) -> PendingInput {
     }
 }
 
-/// What nobody will answer any more.
+/// The cancellation of a pending request.
 fn unanswered(part: &Part) -> Option<EventData> {
     match (part, waits(part)) {
         (Part::ToolCall(call), PendingInput::Permission(request)) => {
@@ -574,7 +574,7 @@ fn output_of(part: &Part) -> Option<&str> {
     }
 }
 
-/// What is new of a call's output: all of it, where it does not go on from what is known.
+/// The new part of a call's output: all of it, if it does not continue the known one.
 fn partial_result(call: &ToolCall, known: Option<&str>) -> Option<EventData> {
     let text = call.output.as_ref()?.text.as_str();
     let new = known.and_then(|known| text.strip_prefix(known)).unwrap_or(text);
@@ -584,7 +584,7 @@ fn partial_result(call: &ToolCall, known: Option<&str>) -> Option<EventData> {
     Some(ToolPartialResult { tool_call_id: call.id.to_string(), partial_output: new.to_owned() }.into())
 }
 
-/// What the log says of a compaction, where the entry is one.
+/// The compaction of a log entry, if the entry is one.
 fn compaction(line: &str) -> Option<CompactionComplete> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -1,13 +1,13 @@
-//! How core's state looks as events.
+//! Projects core's state to events.
 //!
-//! A turn gives a list of *steps* (`steps`): what a person said, each piece of the answer, each call with its result, the
-//! end. A step has one event, whose id follows from where it stands (`ids`) and whose words follow from the turn
-//! alone (`turn_events`). So the live stream ([`Projector`]) and what is read again ([`history`]) tell the same events under
-//! the same ids, on every connection.
+//! A turn gives a list of *steps* (`steps`): the user message, each piece of the answer, each call with its result, the
+//! end. A step has one event, whose id is derived from its position (`ids`) and whose data from the turn alone
+//! (`turn_events`). So the live stream ([`Projector`]) and a later read ([`history`]) return the same events under the
+//! same ids, on every connection.
 //!
-//! Two things differ. A finished turn does not know when its pieces came, so what is read again has the time of the
-//! turn; and calls that ran side by side stand one after the other, each with its result, where the live stream tells
-//! results as they came. Ephemeral events, questions among them (`request_events`), are told live only.
+//! Two things differ. A finished turn does not know the times of its pieces, so a later read has the time of the turn;
+//! and parallel calls come one after the other, each with its result, while the live stream sends results as they come.
+//! Ephemeral events, questions included (`request_events`), are sent live only.
 
 mod history;
 mod ids;
@@ -27,7 +27,7 @@ pub use turn_events::start;
 use super::events::SessionError;
 use super::methods::server::{LifecycleKind, LifecycleParams};
 
-/// What is said while what happened cannot be stored.
+/// The error while events cannot be stored.
 pub fn persistence_error(reason: &str) -> SessionError {
     SessionError {
         error_type: "persistence".to_owned(),
@@ -36,8 +36,8 @@ pub fn persistence_error(reason: &str) -> SessionError {
     }
 }
 
-/// What every client is told of a session that came, changed or went. `session` is as the event left it, or as it was
-/// before it went.
+/// The notification on a session that was created, changed or deleted. `session` is its state after the event, or
+/// before its removal.
 pub fn lifecycle(event: &core::SessionEvent, session: &core::Session) -> Option<LifecycleParams> {
     match event {
         core::SessionEvent::Listed => Some(LifecycleParams::of(LifecycleKind::Created, session)),

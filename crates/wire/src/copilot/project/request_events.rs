@@ -1,4 +1,4 @@
-//! What somebody is asked.
+//! Requests to clients and people.
 
 use grove_core::{
     self as core, Answer, AnswerValue, Choice, InputRequest, PermissionKind, Question, QuestionKind, ToolCall,
@@ -8,11 +8,11 @@ use super::turn_events::arguments;
 use crate::copilot::events::*;
 use crate::copilot::methods::server::UserInputParams;
 
-/// What the answers to a question that is yes or no are called.
+/// The names of the answers to a yes-or-no question.
 pub(in crate::copilot) const YES: &str = "Yes";
 pub(in crate::copilot) const NO: &str = "No";
 
-/// What a call wants to be allowed.
+/// A call's permission request.
 pub fn permission_request(call: &ToolCall, request: &core::PermissionRequest) -> PermissionRequest {
     let said = RequestFields::of(call, request);
     let asked = PermissionRequest {
@@ -51,7 +51,7 @@ pub fn permission_request(call: &ToolCall, request: &core::PermissionRequest) ->
     }
 }
 
-/// The same as it is shown to a person.
+/// The same request for display.
 pub fn prompt_request(call: &ToolCall, request: &core::PermissionRequest) -> PromptRequest {
     let asked = permission_request(call, request);
     let commands = request.kind == PermissionKind::Shell;
@@ -73,12 +73,12 @@ pub fn prompt_request(call: &ToolCall, request: &core::PermissionRequest) -> Pro
     }
 }
 
-/// What is known of a request, in the order in which it says it best.
+/// The known data of a request, the most descriptive first.
 struct RequestFields {
     intention: String,
     command: String,
     path: String,
-    /// Whether an answer may hold for all times that the same is asked.
+    /// True if an answer may hold for later requests of the same subject.
     lasting: bool,
 }
 
@@ -132,7 +132,7 @@ pub(super) fn permission_completed(
     completed(call, request, kind, feedback)
 }
 
-/// The turn was over before anybody answered.
+/// The event of a request that is unanswered at the turn's end.
 pub(super) fn permission_cancelled(call: &core::ToolCallId, request: &core::RequestId) -> PermissionCompleted {
     completed(call, request, "cancelled", None)
 }
@@ -152,7 +152,7 @@ fn completed(
     }
 }
 
-/// A client is to run a call. The call names the request: no other is made of it at the same time.
+/// Asks a client to run a call. The call's id names the request: there is only one at a time.
 pub(super) fn external_tool(session: &core::Session, call: &ToolCall) -> ExternalToolRequested {
     ExternalToolRequested {
         request_id: call.id.to_string(),
@@ -164,7 +164,7 @@ pub(super) fn external_tool(session: &core::Session, call: &ToolCall) -> Externa
     }
 }
 
-/// A question as a person is asked it. A request of several is asked one by one: the protocol knows no more than one.
+/// A question for a person. A request with several is asked one by one: the protocol has only single questions.
 pub fn user_input(session: &core::SessionId, request: &InputRequest, question: Option<&Question>) -> UserInputParams {
     let asked = asked(request, question);
     UserInputParams {
@@ -208,7 +208,7 @@ fn asked(request: &InputRequest, question: Option<&Question>) -> UserInputReques
     }
 }
 
-/// An answer in words, and whether they are the person's own.
+/// An answer in words, and true if they are the person's own.
 fn answered(answer: &Answer) -> Option<(String, bool)> {
     let Answer::Submitted(value) = answer else { return None };
     Some(match value {

@@ -1,18 +1,18 @@
-//! What of a turn is told and kept, in order.
+//! The persisted steps of a turn, in order.
 //!
-//! A text is told once it is whole: when something else follows, or the turn is over. A call takes the text and the
-//! reasoning right before it along, as the message that asks for it. Reasoning goes with the text behind it.
+//! A text is sent once it is complete: when another part follows, or at the turn's end. A call includes the text and
+//! the reasoning right before it, as the message that requests it. Reasoning is sent with the text after it.
 
 use grove_core::{Message, Outcome, Part, Timestamp, ToolCallStatus, Turn, TurnId};
 
-/// A turn, running or over.
+/// A running or finished turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProjectedTurn<'a> {
     pub(super) id: &'a TurnId,
     pub(super) message: &'a Message,
     pub(super) parts: &'a [Part],
     pub(super) started_at: Timestamp,
-    /// How it ended and when, once it has.
+    /// The outcome and the time of its end, once it has ended.
     pub(super) end: Option<(Outcome, Timestamp)>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> ProjectedTurn<'a> {
         Self { id, message, parts, started_at: turn.started_at, end: None }
     }
 
-    /// The error that ended the turn: it is told at the end, and not where it stands.
+    /// The error that ended the turn: it is sent at the end, and not in its place.
     pub(super) fn failure(&self) -> Option<usize> {
         match (self.end, self.parts.last()) {
             (Some((Outcome::Error, _)), Some(Part::Error(_))) => Some(self.parts.len() - 1),
@@ -41,7 +41,7 @@ impl<'a> ProjectedTurn<'a> {
     }
 }
 
-/// One event of a turn.
+/// A step of a turn, which has one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TurnStep {
     pub(super) at: StepPosition,
@@ -59,9 +59,9 @@ pub(super) enum StepPosition {
 pub(super) enum StepKind {
     UserMessage,
     TurnStart,
-    /// A text that leads to no call.
+    /// A text without a call after it.
     Text,
-    /// A call, with what led to it.
+    /// A call, with the text and reasoning before it.
     Request,
     Reasoning,
     ToolStart,
@@ -76,7 +76,7 @@ pub(super) enum StepKind {
 }
 
 impl StepKind {
-    /// A word for it that never changes: ids are made of it.
+    /// A constant name: ids are derived from it.
     pub(super) fn name(self) -> &'static str {
         match self {
             StepKind::UserMessage => "user",
@@ -100,7 +100,7 @@ impl TurnStep {
         Self { at: StepPosition::Part(at), what }
     }
 
-    /// A number for where it stands.
+    /// A number for its position.
     pub(super) fn place(self) -> usize {
         match self.at {
             StepPosition::Beginning | StepPosition::End => 0,
@@ -109,19 +109,19 @@ impl TurnStep {
     }
 }
 
-/// What is told before any part.
+/// The steps before any part.
 pub(super) const BEGINNING: [TurnStep; 2] = [
     TurnStep { at: StepPosition::Beginning, what: StepKind::UserMessage },
     TurnStep { at: StepPosition::Beginning, what: StepKind::TurnStart },
 ];
 
-/// All that there is to tell of a turn by now.
+/// All steps of a turn so far.
 pub(super) fn steps(turn: ProjectedTurn<'_>) -> impl Iterator<Item = TurnStep> + '_ {
     let parts = (0..turn.parts.len()).flat_map(move |at| of_part(turn, at));
     BEGINNING.into_iter().chain(parts).chain(of_end(turn))
 }
 
-/// What is told of a turn that is over, behind its parts.
+/// The steps of a finished turn, after its parts.
 pub(super) fn of_end(turn: ProjectedTurn<'_>) -> impl Iterator<Item = TurnStep> + use<> {
     let end = |what| TurnStep { at: StepPosition::End, what };
     let why = match turn.end {
@@ -132,7 +132,7 @@ pub(super) fn of_end(turn: ProjectedTurn<'_>) -> impl Iterator<Item = TurnStep> 
     why.into_iter().chain(turn.end.map(|_| end(StepKind::TurnEnd)))
 }
 
-/// What there is to tell of a part by now.
+/// The steps of a part so far.
 pub(super) fn of_part(turn: ProjectedTurn<'_>, at: usize) -> impl Iterator<Item = TurnStep> + use<> {
     let mut steps = [None; 3];
     match turn.parts.get(at) {
@@ -157,7 +157,7 @@ pub(super) fn of_part(turn: ProjectedTurn<'_>, at: usize) -> impl Iterator<Item 
         }
         Some(Part::Content(_) | Part::Notice(_)) => steps[0] = Some(TurnStep::part(at, StepKind::Info)),
         Some(Part::Error(_)) if turn.failure() != Some(at) => steps[0] = Some(TurnStep::part(at, StepKind::Warning)),
-        // Plans and questions are told live only; a call whose input is not whole is nobody's business yet.
+        // Plans and questions are sent live only; a call with incomplete input is not sent yet.
         Some(
             Part::Text(_)
             | Part::Reasoning { .. }
@@ -171,26 +171,26 @@ pub(super) fn of_part(turn: ProjectedTurn<'_>, at: usize) -> impl Iterator<Item 
     steps.into_iter().flatten()
 }
 
-/// Whether a text, or a thought, is whole and goes with nothing that follows it.
+/// True if a text or a thought is complete and not included in a later step.
 fn is_standalone(turn: ProjectedTurn<'_>, at: usize) -> bool {
     let is_thought = matches!(turn.parts.get(at), Some(Part::Reasoning { .. }));
     match turn.parts.get(at + 1) {
         Some(Part::Text(_)) => !is_thought,
-        // While the call's input is being written nobody knows what becomes of it.
+        // While a call's input is streamed, its outcome is open.
         Some(Part::ToolCall(call)) => call.status == ToolCallStatus::Streaming && turn.end.is_some(),
         Some(_) => true,
         None => turn.end.is_some(),
     }
 }
 
-/// The parts that lead to another: a text and a thought before a call, a thought before a text.
+/// The parts included with another: a text and a thought before a call, a thought before a text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LeadingParts {
     pub(super) text: Option<usize>,
     pub(super) reasoning: Option<usize>,
 }
 
-/// What goes with part `at`, which is a call or a text.
+/// The parts included with part `at`, which is a call or a text.
 pub(super) fn leading_parts(parts: &[Part], at: usize) -> LeadingParts {
     let is_text = |at: usize| matches!(parts.get(at), Some(Part::Text(_)));
     let text = match is_text(at) {

@@ -1,4 +1,4 @@
-//! What the event of a step says. It follows from the turn alone, so that it is the same whenever it is asked for.
+//! The event of a step. It is derived from the turn alone, so that it is the same at any time.
 
 use grove_core::{self as core, CancelReason, Part, ToolCall, ToolCallStatus};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::copilot::{Event, EventId};
 
 /// The version of the events.
 const VERSION: u64 = 1;
-/// Who wrote them.
+/// The producer of the events.
 const PRODUCER: &str = "grove";
 
 /// The first event of a session.
@@ -40,7 +40,7 @@ pub fn start(session: &core::Session) -> Event {
     }
 }
 
-/// The event of a step, behind another, with the time of its turn.
+/// The event of a step, after `parent`, with the time of its turn.
 pub(super) fn event(session: &core::SessionId, turn: ProjectedTurn<'_>, step: TurnStep, parent: EventId) -> Event {
     let at = match (step.at, turn.end) {
         (StepPosition::End, Some((_, ended_at))) => ended_at,
@@ -91,7 +91,7 @@ pub(super) fn data(session: &core::SessionId, turn: ProjectedTurn<'_>, step: Tur
             _ => session_error(&core::ErrorInfo::new("failed", "the turn failed, and nobody said why")).into(),
         },
         (StepKind::TurnEnd, _) => TurnEnd { turn_id }.into(),
-        // A step is made for the part that it stands at: no other comes here.
+        // A step is made for its own part: no other gets here.
         (
             StepKind::Request
             | StepKind::Reasoning
@@ -108,7 +108,7 @@ pub(super) fn session_error(error: &core::ErrorInfo) -> SessionError {
     SessionError { error_type: error.kind.clone(), message: error.message.clone(), stack: error.stack.clone() }
 }
 
-/// The message whose text is in part `at`, or whose call it is.
+/// The message whose text is in part `at`, or that requests this call.
 fn assistant_message(
     session: &core::SessionId,
     turn: ProjectedTurn<'_>,
@@ -152,7 +152,7 @@ fn user_message(turn: ProjectedTurn<'_>) -> UserMessage {
     }
 }
 
-/// What a message points at. Bytes that it carries are kept in the dialect that others speak.
+/// A message's attachments. Embedded bytes are kept in the Agent Host Protocol's types.
 fn attachments(message: &core::Message) -> Vec<Attachment> {
     let modelled = message.attachments.iter().map(attachment);
     let said = crate::ahp::project::message(message).attachments.unwrap_or_default();
@@ -176,14 +176,14 @@ fn attachment(attachment: &core::Attachment) -> Attachment {
         core::AttachmentKind::Selection => Attachment::Selection(SelectionAttachment {
             file_path: path,
             display_name,
-            // Where in the file it is, core does not know; readers want it said.
+            // Core does not know the range in the file; readers require the text.
             text: Some(String::new()),
             selection: Some(AttachmentSelectionRange::default()),
         }),
     }
 }
 
-/// A file's URI as a path; anything else as it is.
+/// A file's URI as a path; anything else unchanged.
 fn file_path(uri: &str) -> String {
     crate::file_uri::to_path(uri).unwrap_or_else(|| uri.to_owned())
 }
@@ -203,7 +203,7 @@ fn title(call: &ToolCall) -> Option<String> {
     Some(call.display_name.clone()).filter(|title| !title.is_empty() && *title != call.name)
 }
 
-/// A call's arguments as they were when it became ready: what was said of it then is not taken back.
+/// A call's arguments when it became ready: they were sent then and are not replaced.
 fn announced_arguments(call: &ToolCall) -> Value {
     let input = match &call.announced {
         Some(announced) => announced.input.as_deref(),
@@ -212,7 +212,7 @@ fn announced_arguments(call: &ToolCall) -> Value {
     arguments(call, input)
 }
 
-/// A call's input as arguments: an object, whatever it is.
+/// A call's input as arguments: always an object.
 pub(super) fn arguments(call: &ToolCall, input: Option<&str>) -> Value {
     let Some(input) = input else { return json!({}) };
     match serde_json::from_str(input) {
@@ -222,7 +222,7 @@ pub(super) fn arguments(call: &ToolCall, input: Option<&str>) -> Value {
     }
 }
 
-/// How a call ended. One that has no end when its turn is over was cut off.
+/// The result of a call. A call without a result in a finished turn was interrupted.
 fn tool_complete(call: &ToolCall, turn_id: String) -> ToolComplete {
     let failed = |message: String, code: &str| ToolError { message, code: Some(code.to_owned()) };
     let (result, error) = match &call.status {
@@ -257,7 +257,7 @@ fn tool_complete(call: &ToolCall, turn_id: String) -> ToolComplete {
     ToolComplete { tool_call_id: call.id.to_string(), success, result, error, turn_id: Some(turn_id) }
 }
 
-/// What a person said to a no.
+/// A person's comment on a denial.
 pub(super) fn feedback(extra: Option<&core::Extra>) -> Option<String> {
     let said = extra?.get("reasonMessage")?;
     let text = said.as_str().or_else(|| said.get("markdown")?.as_str())?;

@@ -1,4 +1,4 @@
-//! Calls with what they say, and what they are answered with.
+//! Calls with their params, and their results.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::*;
 
-/// A call, read.
+/// A parsed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionsCall {
     List(SessionsListParams),
@@ -37,7 +37,7 @@ pub enum SessionsCall {
     AnswerTrust(AnswerTrustParams),
 }
 
-/// What a call is answered with.
+/// The result of a call.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum SessionsOutcome {
@@ -50,11 +50,11 @@ pub enum SessionsOutcome {
     DeletedChat(DeleteChatResult),
     BrowseActions(BrowseActionsResult),
     Browsed(BrowseResult),
-    /// There is nothing to say but that it is done.
+    /// Done, without further data.
     Done {},
 }
 
-/// Params that are not those of their method.
+/// Invalid params of a method.
 #[derive(Debug, thiserror::Error)]
 #[error("params of {method}: {error}")]
 pub struct SessionsCallError {
@@ -63,7 +63,7 @@ pub struct SessionsCallError {
 }
 
 impl SessionsCall {
-    /// Reads the params of a method. Those of one that needs none may be missing.
+    /// Reads the params of a method. They may be missing if the method needs none.
     pub fn read(method: SessionsMethod, params: Option<&RawValue>) -> Result<Self, SessionsCallError> {
         fn of<P: DeserializeOwned>(params: Option<&RawValue>) -> serde_json::Result<P> {
             serde_json::from_str(params.map_or("{}", RawValue::get))

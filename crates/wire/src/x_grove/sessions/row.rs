@@ -1,9 +1,9 @@
-//! A session as it is listed: everything that its facade says.
+//! A session's row in the list.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How many of a session's chats and of a chat's changed files are told: the first ones.
+/// The maximal numbers of chats in a row and of changed files in a chat: the first ones are sent.
 pub const MAX_ROW_CHATS: usize = 200;
 pub const MAX_ROW_CHANGES: usize = 200;
 
@@ -21,12 +21,12 @@ pub struct SessionListRow {
     pub updated_at: u64,
     pub title: String,
     pub status: RowStatus,
-    /// The first chat after the main one that failed.
+    /// The error of the first chat after the main one that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat_error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<RowWorkspace>,
-    /// What is known of where it came from, as its source has it.
+    /// The known origin, in the form of its source.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
     pub capabilities: RowCapabilities,
@@ -38,7 +38,7 @@ pub struct SessionListRow {
     pub loading: bool,
     pub is_archived: bool,
     pub is_read: bool,
-    /// What happens in it now, in Markdown.
+    /// The current activity, in Markdown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct SessionListRow {
     pub git_hub_info: Option<GitHubInfo>,
     /// The main one first, and at most [`MAX_ROW_CHATS`].
     pub chats: Vec<RowChat>,
-    /// The key of its group. Without one nobody knows where it works.
+    /// The key of its group. Absent if its working directory is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The context keys of the row.
@@ -71,7 +71,7 @@ pub enum RowStatus {
     Error,
 }
 
-/// What can be done with a session.
+/// The possible operations on a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RowCapabilities {
@@ -122,7 +122,7 @@ pub enum Interactivity {
     Hidden,
 }
 
-/// Changed files: what they come to, and the first [`MAX_ROW_CHANGES`] of them.
+/// Changed files: their totals, and the first [`MAX_ROW_CHANGES`] of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RowChanges {
@@ -152,7 +152,7 @@ pub enum FileOperation {
     Deleted,
 }
 
-/// Where a session works.
+/// The workspace of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RowWorkspace {
@@ -200,13 +200,13 @@ pub struct PullRequest {
     pub icon: Option<String>,
 }
 
-/// Sessions that work in the same place.
+/// Sessions in the same workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionListGroup {
-    /// What rows name it by. The last group may have none: those of which nobody knows where they work.
+    /// The key in rows. The last group may have none: sessions with an unknown working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What stands above its rows.
+    /// The heading above its rows.
     pub heading: String,
 }

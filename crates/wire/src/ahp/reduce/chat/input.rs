@@ -6,7 +6,7 @@ use super::{flag, refresh_status};
 use crate::ahp::action::{ChatInputAnswerChanged, ChatInputCompleted};
 use crate::ahp::state::{ChatInputRequest, ChatState, InputRequestResponsePart, ResponsePart, status};
 
-/// A question is asked, or asked otherwise; answers that were given meanwhile stay.
+/// Adds or replaces a question; answers given meanwhile stay.
 pub(super) fn requested(state: &mut ChatState, request: &ChatInputRequest) -> ReduceOutcome {
     let Some(turn) = &mut state.active_turn else { return ReduceOutcome::Unchanged };
     let outcome = match open(&mut turn.response_parts, &request.id) {
@@ -45,7 +45,7 @@ pub(super) fn answer_changed(state: &mut ChatState, action: &ChatInputAnswerChan
     outcome
 }
 
-/// Closes a question. Answers that come with that are added to those that were given before.
+/// Closes a question. The answers of the action are added to the earlier ones.
 pub(super) fn completed(state: &mut ChatState, action: &ChatInputCompleted) -> ReduceOutcome {
     let Some(part) = open_in(state, &action.request_id) else { return ReduceOutcome::Unchanged };
     let answers = part.request.answers.get_or_insert_default();

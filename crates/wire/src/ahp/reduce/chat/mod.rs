@@ -1,4 +1,4 @@
-//! A chat's reducer: what belongs to the chat itself, and where the rest is.
+//! A chat's reducer: the chat's own fields; submodules have the rest.
 
 mod input;
 mod pending;
@@ -10,7 +10,7 @@ use super::edit::{append, assign, remove_some, set, upsert_some};
 use crate::ahp::action::ChatAction;
 use crate::ahp::state::{ActiveTurn, ChatState, ResponsePart, ToolCallState, status};
 
-/// Changes a chat.
+/// Applies an action to a chat.
 pub fn chat(state: &mut ChatState, action: &ChatAction) -> ReduceOutcome {
     match action {
         ChatAction::Delta(action) => {
@@ -28,7 +28,7 @@ pub fn chat(state: &mut ChatState, action: &ChatAction) -> ReduceOutcome {
             part.map_or(ReduceOutcome::Unchanged, |part| append(&mut part.content, &action.content))
         }
         ChatAction::ResponsePart(action) => match (active(state, &action.turn_id), &action.part) {
-            // An error is always the end of the turn, which `chat/error` tells.
+            // An error always ends the turn, with `chat/error`.
             (Some(_), ResponsePart::Error(_)) | (None, _) => ReduceOutcome::Unchanged,
             (Some(turn), part) => {
                 turn.response_parts.push(part.clone());
@@ -88,12 +88,12 @@ pub fn chat(state: &mut ChatState, action: &ChatAction) -> ReduceOutcome {
     }
 }
 
-/// The turn that runs, if it is this one. What is said of another comes too late.
+/// The running turn, if it has this id. Actions on another turn are late.
 fn active<'a>(state: &'a mut ChatState, turn_id: &str) -> Option<&'a mut ActiveTurn> {
     state.active_turn.as_mut().filter(|turn| turn.id == turn_id)
 }
 
-/// What the turn that runs has said so far, the newest first, if it is this one.
+/// The parts of the running turn, newest first, if it has this id.
 fn parts_from_end<'a>(state: &'a mut ChatState, turn_id: &str) -> impl Iterator<Item = &'a mut ResponsePart> {
     active(state, turn_id).into_iter().flat_map(|turn| turn.response_parts.iter_mut().rev())
 }
@@ -103,7 +103,7 @@ fn flag(state: &mut ChatState, flag: u32, is_set: bool) -> ReduceOutcome {
     assign(&mut state.status, &status)
 }
 
-/// Lets `status` say what the chat does, as its turn shows it.
+/// Updates `status` from the running turn.
 fn refresh_status(state: &mut ChatState) -> ReduceOutcome {
     let activity = match &state.active_turn {
         Some(turn) if turn.response_parts.iter().any(waits_for_user) => status::INPUT_NEEDED,

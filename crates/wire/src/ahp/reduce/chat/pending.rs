@@ -1,4 +1,4 @@
-//! Messages that wait.
+//! Queued and steering messages.
 
 use super::super::ReduceOutcome;
 use super::super::edit::{remove_some, reorder, set, upsert_some};
@@ -20,7 +20,7 @@ pub(super) fn removed(state: &mut ChatState, action: &ChatPendingMessageRemoved)
     }
 }
 
-/// A turn began with this message, whichever kind it was of.
+/// Removes the message with which a turn began, of either kind.
 pub(super) fn used_up(state: &mut ChatState, id: &str) {
     steering_removed(state, id);
     queued_removed(state, id);
@@ -30,7 +30,7 @@ fn steering_removed(state: &mut ChatState, id: &str) -> ReduceOutcome {
     ReduceOutcome::of(state.steering_message.take_if(|message| message.id == id).is_some())
 }
 
-/// A queue without messages is absent.
+/// Removes a queued message. An empty queue is absent.
 fn queued_removed(state: &mut ChatState, id: &str) -> ReduceOutcome {
     let outcome = remove_some(&mut state.queued_messages, |message| message.id == id);
     state.queued_messages.take_if(|queue| outcome.is_changed() && queue.is_empty());

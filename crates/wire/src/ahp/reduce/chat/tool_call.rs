@@ -1,4 +1,4 @@
-//! A tool call's way through its statuses:
+//! The statuses of a tool call:
 //!
 //! ```text
 //! streaming ─> pending-confirmation <─> running <─> auth-required
@@ -8,7 +8,7 @@
 //!                           completed, or cancelled  <─────┘
 //! ```
 //!
-//! What does not lead on from the status that a call has changes nothing. A call that is over stays as it is.
+//! A transition that does not start at a call's status changes nothing. A finished call stays unchanged.
 
 use std::mem::take;
 
@@ -62,7 +62,7 @@ pub(super) fn streamed(state: &mut ChatState, action: &ChatToolCallDelta) -> Red
         | set_if_some(&mut call.base.meta, &action.meta)
 }
 
-/// The input is complete, or another one than was thought: with a decision the call runs, without one it waits for it.
+/// The input is complete, or replaced: with a decision the call runs, without one it waits for it.
 pub(super) fn ready(state: &mut ChatState, action: &ChatToolCallReady) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| match (&mut *call, &action.confirmed) {
         (ToolCallState::PendingConfirmation(call), None) => {
@@ -112,8 +112,8 @@ fn described(
         | contributed(&mut base.contributor, &action.contributor)
 }
 
-/// Who brings a tool may be said more precisely, but a call never gets to a client or away from it: that client may be
-/// running it already.
+/// Updates the contributor of a tool. A call never moves to a client or away from it: that client may be running it
+/// already.
 fn contributed(known: &mut Option<ToolCallContributor>, said: &Option<ToolCallContributor>) -> ReduceOutcome {
     let clients = [&*known, said].map(|contributor| match contributor {
         Some(ToolCallContributor::Client(client)) => Some(client.client_id.as_str()),
@@ -142,7 +142,7 @@ pub(super) fn confirmed(state: &mut ChatState, action: &ChatToolCallConfirmed) -
             .as_ref()
             .and_then(|id| options.into_iter().find(|option| option.id == *id).cloned());
         *call = if action.approved {
-            // An input that lies elsewhere was not shown, so nobody can have edited it.
+            // An input that is stored elsewhere was not shown, so it cannot have been edited.
             if let (Some(ToolInput::Inline(input)), edited) = (&mut parameters.tool_input, &action.edited_tool_input) {
                 assign_if_some(input, edited);
             }
@@ -174,8 +174,8 @@ pub(super) fn completed(state: &mut ChatState, action: &ChatToolCallComplete) ->
         let (confirmed, selected_option) = match call {
             ToolCallState::Running(call) => (call.confirmed.clone(), call.selected_option.take()),
             ToolCallState::PendingConfirmation(_) => (ToolCallConfirmationReason::NotNeeded, None),
-            // Without a token the call cannot have succeeded. A failure is somebody who gives up, which needs nobody's
-            // consent; what the call had said before it paused still stands.
+            // Without a token the call cannot have succeeded. A failure means giving up, which needs no permission; the
+            // call's earlier output stays.
             ToolCallState::AuthRequired(call) if !result.success => {
                 is_asked_about = false;
                 result.content = result.content.or_else(|| call.content.take());
@@ -232,7 +232,7 @@ pub(super) fn content_changed(state: &mut ChatState, action: &ChatToolCallConten
     }
 }
 
-/// Only calls of MCP servers are ever asked for a token.
+/// Only calls of MCP servers need a token.
 pub(super) fn auth_required(state: &mut ChatState, action: &ChatToolCallAuthRequired) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| match call {
         ToolCallState::Running(running) if matches!(running.base.contributor, Some(ToolCallContributor::Mcp(_))) => {
@@ -266,8 +266,7 @@ pub(super) fn auth_resolved(state: &mut ChatState, action: &ChatToolCallAuthReso
     })
 }
 
-/// The turn is over, so a call that is not over never will be. One of a status that nobody knows is left alone: it may
-/// well be over.
+/// Cancels an unfinished call of a finished turn. A call with an unknown status is left alone: it may be finished.
 pub(super) fn skip_unfinished(part: &mut ResponsePart) {
     let ResponsePart::ToolCall(part) = part else { return };
     if let Some((base, parameters)) = take_unfinished(&mut part.tool_call) {
@@ -287,7 +286,7 @@ fn with_meta(mut base: ToolCallBase, meta: &Option<Object>) -> ToolCallBase {
     base
 }
 
-/// Moves out what a call has in every status, to be put into its next one. `None` where there is no next one.
+/// Moves out the common data of an unfinished call, to be put into its next status. `None` if it is finished.
 fn take_unfinished(call: &mut ToolCallState) -> Option<(ToolCallBase, ToolCallParameters)> {
     match call {
         ToolCallState::Streaming(call) => {
@@ -309,7 +308,7 @@ fn find<'a>(state: &'a mut ChatState, turn_id: &str, id: &str) -> Option<&'a mut
     })
 }
 
-/// Changes a call in a way that may let the chat wait for the user, or no longer wait.
+/// Applies a change to a call, after which the chat may or may not wait for the user.
 fn on(
     state: &mut ChatState,
     turn_id: &str,

@@ -1,4 +1,4 @@
-//! The beginning and the end of turns, and the turns that are over.
+//! The start and the end of turns, and the finished turns.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::ahp::action::{
 };
 use crate::ahp::state::{ActiveTurn, ChatState, ResponsePart, Turn, TurnState, status};
 
-/// A turn begins once: one that runs or is over is not begun again, though a client that sent it twice may ask.
+/// Starts a turn. A running or finished one is not started again, even if a client sent it twice.
 pub(super) fn started(state: &mut ChatState, action: &ChatTurnStarted) -> ReduceOutcome {
     let is_active = state.active_turn.as_ref().is_some_and(|turn| turn.id == action.turn_id);
     if is_active || state.turns.iter().rev().any(|turn| turn.id == action.turn_id) {
@@ -47,7 +47,7 @@ pub(super) fn failed(state: &mut ChatState, action: &ChatError) -> ReduceOutcome
     ended(state, &action.turn_id, action.duration, TurnState::Error, Some(ResponsePart::Error(part.clone())))
 }
 
-/// Puts the turn that runs among those that are over, if it is this one. `last` is what it said at last.
+/// Moves the running turn to the finished ones, if it has this id. `last` is its final part.
 fn ended(
     state: &mut ChatState,
     turn_id: &str,
@@ -60,7 +60,7 @@ fn ended(
     turn.response_parts.extend(last);
 
     let duration = duration.max(0);
-    // The start is what a client wrote. Whatever it wrote, the turn is over.
+    // The start time is a client's and may be invalid. The turn ends all the same.
     state.modified_at = time::later(&turn.started_at, duration).unwrap_or_else(|| turn.started_at.clone());
     state.turns.push(Turn {
         id: turn.id,
@@ -75,7 +75,7 @@ fn ended(
     ReduceOutcome::Changed
 }
 
-/// Goes on with the last turn, if it failed in a way that allows it. What failed stays among its parts.
+/// Resumes the last turn, if it ended in a resumable error. The error stays among its parts.
 pub(super) fn resumed(state: &mut ChatState, action: &ChatTurnResume) -> ReduceOutcome {
     if state.active_turn.is_some() {
         return ReduceOutcome::Unchanged;
@@ -100,7 +100,7 @@ fn is_resumable(turn: &Turn) -> bool {
         && matches!(turn.response_parts.last(), Some(ResponsePart::Error(part)) if part.resumable == Some(true))
 }
 
-/// Puts older turns before the others, and says how to get at still older ones.
+/// Inserts older turns before the others, and sets the cursor for still older ones.
 pub(super) fn loaded(state: &mut ChatState, action: &ChatTurnsLoaded) -> ReduceOutcome {
     let known: HashSet<&str> = state.turns.iter().map(|turn| turn.id.as_str()).collect();
     let older: Vec<Turn> = action.turns.iter().filter(|turn| !known.contains(turn.id.as_str())).cloned().collect();
@@ -109,8 +109,8 @@ pub(super) fn loaded(state: &mut ChatState, action: &ChatTurnsLoaded) -> ReduceO
     outcome | assign(&mut state.turns_next_cursor, &action.turns_next_cursor)
 }
 
-/// Forgets what came after a turn, the one that runs included. Without a turn to stop at, that is everything, and
-/// nothing older is left to be loaded.
+/// Removes the turns after `turn_id`, the running one included. Without a `turn_id` it removes everything, and no older
+/// turns are left to load.
 pub(super) fn truncated(state: &mut ChatState, action: &ChatTruncated) -> ReduceOutcome {
     let keep = match &action.turn_id {
         None => 0,
