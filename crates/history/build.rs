@@ -1,4 +1,4 @@
-//! Lets tests know whether the recordings outside the repository are there.
+//! Tells tests if the recordings outside the repository exist.
 
 fn main() {
     grove_fixtures::emit_cfg();

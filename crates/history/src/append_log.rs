@@ -1,4 +1,4 @@
-//! Reading logs that only ever grow: from the beginning, or on from where the newest turn began.
+//! Reads append-only logs: from the beginning, or from the start of the newest turn.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -13,45 +13,45 @@ use crate::parent_index::ParentIndex;
 use crate::reader::{Bookmark, ReadOutcome, SessionLocation};
 use crate::tail_index::{ParentLookup, ResumePointRecorder, ResumePoints, TailIndex, TailLayout};
 
-/// What is known between two turns: all that a later reading has to remember.
+/// The state between two turns: everything that a later read needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FoldState<T> {
     pub session: TranscriptSession,
-    /// The line that comes next.
+    /// The number of the next line.
     pub line: u64,
-    /// What a tool's logs need beside that.
+    /// The state of a tool's own format.
     pub own: T,
 }
 
 impl<T> FoldState<T> {
-    /// What is known before the first line.
+    /// Creates the state before the first line.
     pub(crate) fn new(session: TranscriptSession, own: T) -> Self {
         Self { session, line: 1, own }
     }
 }
 
-/// Lines folded into turns.
+/// Folds lines into turns.
 pub(crate) trait LogFold {
-    /// What a tool's logs need to be remembered.
+    /// The state of a tool's own format.
     type ReaderState: Clone + Serialize + DeserializeOwned;
 
     fn take(&mut self, record: JsonlRecord) -> LineEffect;
-    /// Ends the turn that is open, as the last one.
+    /// Ends the open turn as the last one.
     fn end(&mut self) -> Option<TranscriptTurn>;
-    /// Whether something came before the first turn. A turn that takes that in cannot be begun anew without it.
+    /// True if records came before the first turn. The turn that includes them cannot be read again without them.
     fn has_preamble(&self) -> bool;
     fn known(&mut self) -> &mut FoldState<Self::ReaderState>;
-    /// Which turn each line belongs to, where lines hang from each other.
+    /// The turn of each line, if lines have parents.
     fn chain(&mut self) -> Option<&mut ParentIndex> {
         None
     }
 }
 
-/// How much is kept of what comes before the first turn.
+/// The maximal number of kept records before the first turn.
 const MAX_PREAMBLE: usize = 1_000;
 
-/// What comes before the first turn: it stands at that one's beginning. What is too much is left out, and marked.
+/// Records before the first turn, which are added to its beginning. Further ones are dropped, and marked.
 #[derive(Debug)]
 pub(crate) struct Preamble<P>(Vec<P>);
 
@@ -73,13 +73,13 @@ impl<P> Preamble<P> {
         }
     }
 
-    /// All of it, in order. Nothing is left.
+    /// Takes all records, in order.
     pub(crate) fn give(&mut self) -> Vec<P> {
         std::mem::take(&mut self.0)
     }
 }
 
-/// A log that was read.
+/// The result of reading a log.
 pub(crate) struct LogOutcome<T> {
     pub known: FoldState<T>,
     pub bookmark: Option<Bookmark>,
@@ -87,7 +87,7 @@ pub(crate) struct LogOutcome<T> {
 }
 
 impl<T> LogOutcome<T> {
-    /// The reading, once it is known what the session is.
+    /// The read outcome, once the session is complete.
     pub(crate) fn reading(
         self,
         location: &SessionLocation,
@@ -102,21 +102,21 @@ impl<T> LogOutcome<T> {
     }
 }
 
-/// What a line means for who reads it.
+/// The effect of a line on the reader.
 #[derive(Debug)]
 pub(crate) enum LineEffect {
-    /// The line begins a turn, and ended the one before it. A reading may go on from here, so what is known must be the
-    /// same when the line is taken again.
+    /// The line begins a turn, and ended the one before. A later read may start here, so the state must be the same
+    /// when the line is read again.
     StartsTurn(Option<Box<TranscriptTurn>>),
     Continues,
-    /// The line hangs from one that stands before the place where reading began: only reading anew can tell.
+    /// The line's parent is before the start of this read: only a full read can resolve it.
     NeedsFullRead,
 }
 
-/// How much of a file is read at once.
+/// The size of one read of a file.
 pub(crate) const BUFFER: usize = 128 * 1024;
 
-/// A source of a file's bytes from any place on.
+/// A source of a file's bytes from any offset.
 pub(crate) fn of_file<'a>(file: &'a File) -> impl FnMut(u64) -> io::Result<BufReader<&'a File>> {
     move |offset| {
         let mut file = file;
@@ -125,13 +125,13 @@ pub(crate) fn of_file<'a>(file: &'a File) -> impl FnMut(u64) -> io::Result<BufRe
     }
 }
 
-/// A source of bytes that are at hand.
+/// A source of bytes in memory.
 pub(crate) fn of_bytes<'a>(bytes: &'a [u8]) -> impl FnMut(u64) -> io::Result<&'a [u8]> {
     move |offset| Ok(usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default())
 }
 
-/// Reads on from a bookmark where that is possible, and from the beginning where it is not. `begin` makes a fold of what
-/// an earlier reading has carried, if there was one.
+/// Reads from a bookmark if possible, and otherwise from the beginning. `begin` makes a fold from an earlier read's
+/// state, if there is one.
 pub(crate) fn read<F: LogFold, R: BufRead>(
     mut source: impl FnMut(u64) -> io::Result<R>,
     begin: impl Fn(Option<FoldState<F::ReaderState>>) -> F,
@@ -154,7 +154,7 @@ pub(crate) fn read<F: LogFold, R: BufRead>(
         }
         told += bookmark.turns;
     }
-    // Reading anew gives the same turns, so those that were told are left out.
+    // A full read returns the same turns, so those that were returned already are left out.
     let mut number = 0;
     let mut tell = |turn| {
         number += 1;
@@ -166,7 +166,7 @@ pub(crate) fn read<F: LogFold, R: BufRead>(
     read.ok_or_else(|| io::Error::other("a line hangs from one before the beginning"))
 }
 
-/// Reads lines from `offset` on; `None` where one hangs from a line before that.
+/// Reads lines from `offset` on; `None` if a line's parent is before that.
 pub(crate) fn read_lines<F: LogFold>(
     source: impl BufRead,
     offset: u64,
@@ -182,7 +182,7 @@ pub(crate) fn read_lines<F: LogFold>(
         let is_first = fold.has_preamble();
         let here = fold.known().session.turns;
         let step = fold.take(record);
-        // What hangs from its own turn, or begins one behind it, is found wherever reading begins.
+        // Parents in the same turn, and turns that follow the previous one, are resolved wherever the read starts.
         let found = fold.chain().into_iter().flat_map(|chain| chain.found());
         for (entry, turn) in found.filter(|(_, turn)| *turn != Some(here)) {
             trail.asked(ParentLookup { at: offset, entry, turn });

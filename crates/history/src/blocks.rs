@@ -1,13 +1,13 @@
-//! Text that was put before a model, taken apart into its blocks.
+//! Splits a model's prompt text into its blocks.
 //!
-//! A block is `<name …>` at the beginning of a line up to its end tag. Blocks stand side by side; what is inside one is
-//! its text, tags and all. What stands in none is kept as a block without a name.
+//! A block is `<name …>` at the beginning of a line up to its end tag. Blocks are not nested: the inside of one is its
+//! text, tags included. Text outside of any block is kept as a block without a name.
 
 use crate::normal::ContextBlock;
 
-/// How many tags without an end are looked for. Text that has more is taken as text.
+/// The maximal number of tags without an end. Text with more of them is taken as text.
 const MAX_UNCLOSED: usize = 200;
-/// The block that holds the person's words. It may hold any tag, so it ends with the last of its end tags.
+/// The block with the person's words. It may contain any tag, so it ends with the last of its end tags.
 const USER_REQUEST: &str = "userRequest";
 
 /// The blocks of one text.
@@ -48,8 +48,8 @@ struct Tag<'a> {
     length: usize,
 }
 
-/// The next `<` with nothing but blanks before it on its line, or behind `from` on that line: behind the end of a block
-/// a new one may begin.
+/// The next `<` with only blanks before it on its line, or after `from` on that line: a block may begin after the end
+/// of another.
 fn next_line_start(text: &str, from: usize) -> Option<usize> {
     let mut line = from;
     loop {
@@ -78,14 +78,14 @@ fn tag_at(text: &str) -> Option<Tag<'_>> {
     Some(Tag { name, attributes: rest[..close].trim(), length: 1 + length + close + 1 })
 }
 
-/// Where the block's text ends, and where what follows it begins.
+/// The end of the block's text, and the start of what follows.
 fn end_of(text: &str, body: usize, name: &str) -> Option<(usize, usize)> {
     let end_tag = format!("</{name}>");
     let at = if name == USER_REQUEST { text[body..].rfind(&end_tag) } else { matching(&text[body..], name, &end_tag) };
     at.map(|at| (body + at, body + at + end_tag.len()))
 }
 
-/// The end tag that belongs to the block, where blocks of one name may hold each other.
+/// The matching end tag, if blocks of one name may be nested.
 fn matching(text: &str, name: &str, end_tag: &str) -> Option<usize> {
     let begin_tag = format!("<{name}");
     let mut depth = 1_usize;
@@ -93,7 +93,7 @@ fn matching(text: &str, name: &str, end_tag: &str) -> Option<usize> {
     let mut last = None;
     loop {
         let Some(end) = text[at..].find(end_tag).map(|end| at + end) else {
-            // More begin than end: the last end is the best there is.
+            // More tags begin than end: the last end is the best guess.
             return last;
         };
         let begins =

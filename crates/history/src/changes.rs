@@ -1,8 +1,8 @@
-//! What a session changed: each file once, put together from the edits that its turns tell.
+//! The files that a session changed: each once, merged from the edits of its turns.
 //!
-//! A tool may tell one edit in several ways: as a call, as the text that came of it, and as a sum. Within a turn only one of
-//! them counts for a file. Everything is a function of the turns in their order, so a reading that goes on from a bookmark
-//! comes to what a reading of the whole comes to.
+//! A tool may report one edit in several ways: as a call, as its resulting text, and as line counts. Within a turn only
+//! one of them counts for a file. The result is a function of the turns in order, so reading on from a bookmark gives
+//! the same as a full read.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -14,42 +14,42 @@ use crate::normal::{
 use crate::reader::Bookmark;
 use crate::tools;
 
-/// How many changed files are told of a session. Further ones are left out, and counted.
+/// The maximal number of changed files of a session. Further ones are left out, and counted.
 pub const MAX_CHANGES: usize = 1_000;
-/// How long a file's name may be, in bytes. One that is longer is left out, and counted.
+/// The maximal length of a file's name, in bytes. Longer ones are left out, and counted.
 const MAX_NAME: usize = 4_096;
 
-/// The files that a session changed, in the order in which they were first changed.
+/// The files that a session changed, in the order of their first change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionChanges {
-    /// By their paths; by their URIs where they have none.
+    /// By path; by URI for files without one.
     pub files: IndexMap<String, FileChangeSummary>,
-    /// How many changes of further files are missing here.
+    /// The number of omitted changes of further files.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
 
-/// What became of a file.
+/// The change of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileChangeSummary {
     pub operation: ChangeOperation,
-    /// Lines that came.
+    /// The number of added lines.
     #[serde(skip_serializing_if = "is_zero")]
     pub insertions: u64,
-    /// Lines that went.
+    /// The number of removed lines.
     #[serde(skip_serializing_if = "is_zero")]
     pub deletions: u64,
-    /// Its URI, where it lies on another machine.
+    /// Its URI, if it is on another machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
-    /// Where it lay before the session, where it was moved.
+    /// Its path before the session, if it was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
 
-/// What happened to a file, from before the session to its end.
+/// The operation on a file, from before the session to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ChangeOperation {
@@ -64,7 +64,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl SessionChanges {
-    /// What turns that are at hand changed, in their order.
+    /// The changes of turns in memory, in order.
     pub fn of<'a>(turns: impl IntoIterator<Item = &'a TranscriptTurn>) -> Self {
         let mut collector = ChangeCollector::default();
         turns.into_iter().for_each(|turn| collector.take(turn));
@@ -75,7 +75,7 @@ impl SessionChanges {
         *self == Self::default()
     }
 
-    /// The same with whole paths, where the folder is known that a session worked in.
+    /// Makes paths absolute, if the session's working directory is known.
     pub(crate) fn below(self, folder: Option<&str>) -> Self {
         let Some(folder) = folder.filter(|_| self.files.keys().any(|path| !is_whole(path))) else { return self };
         let separator = if folder.starts_with('/') { '/' } else { '\\' };
@@ -92,7 +92,7 @@ impl SessionChanges {
         all
     }
 
-    /// Takes in what a turn did, once all of it is known.
+    /// Adds a complete turn.
     fn take(&mut self, turn: TurnChanges) {
         for (path, TurnFileChange { moved_from, uri, tally }) in turn.files {
             let (insertions, deletions) = lines(&tally);
@@ -100,7 +100,7 @@ impl SessionChanges {
             if let Some(before) = &moved_from
                 && let Some(mut moved) = self.files.shift_remove(before)
             {
-                // A file that moved is another one now. What was new is new under its new name.
+                // A moved file gets a new name. A new file stays new under that name.
                 if moved.operation != ChangeOperation::Created {
                     moved.from.get_or_insert_with(|| before.clone());
                 }
@@ -139,25 +139,25 @@ impl SessionChanges {
     }
 }
 
-/// Gathers what a session changed while it is read.
+/// Collects a session's changes while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeCollector {
-    /// What all turns but the newest changed.
+    /// The changes of all turns but the newest.
     before: SessionChanges,
     newest: Option<TurnChanges>,
     turns: u32,
 }
 
-/// What was gathered.
+/// The collected changes.
 #[derive(Debug, Default)]
 pub(crate) struct CollectedChanges {
     pub changes: SessionChanges,
-    /// What was changed before the newest turn. A reading that goes on tells that one again.
+    /// The changes before the newest turn. A later read returns that turn again.
     pub before: SessionChanges,
 }
 
 impl ChangeCollector {
-    /// Goes on where an earlier reading left its bookmark: `before` is what had been changed before that.
+    /// Continues from an earlier read's bookmark: `before` are the changes before it.
     pub(crate) fn from(bookmark: &Bookmark, before: SessionChanges) -> Self {
         Self { before, newest: None, turns: bookmark.turns }
     }
@@ -169,7 +169,7 @@ impl ChangeCollector {
         self.turns = self.turns.saturating_add(1);
     }
 
-    /// Whether a later reading may go on from a bookmark with what is known before the newest turn.
+    /// True if a later read may continue from a bookmark with the changes before the newest turn.
     pub(crate) fn fits(&self, bookmark: &Bookmark) -> bool {
         bookmark.turns == self.turns.saturating_sub(u32::from(self.newest.is_some()))
     }
@@ -183,7 +183,7 @@ impl ChangeCollector {
     }
 }
 
-/// The ways in which an edit is told.
+/// The ways in which an edit is reported.
 #[derive(Clone, Copy, Debug)]
 enum EditSource {
     Call,
@@ -193,14 +193,14 @@ enum EditSource {
 
 const EDIT_SOURCES: usize = 3;
 
-/// What a turn did to files.
+/// The file changes of a turn.
 #[derive(Debug, Default)]
 struct TurnChanges {
     files: IndexMap<String, TurnFileChange>,
     left_out: u64,
 }
 
-/// What a turn did to one file, as each way tells it.
+/// The changes of one file in a turn, by source.
 #[derive(Debug, Default)]
 struct TurnFileChange {
     moved_from: Option<String>,
@@ -215,13 +215,13 @@ struct EditTally {
     deletions: u64,
 }
 
-/// What a file went through in one turn.
+/// The transition of a file in one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileTransition {
     Created,
     Modified,
     Deleted,
-    /// It came and went.
+    /// Created and deleted in the turn.
     Transient,
 }
 
@@ -244,8 +244,8 @@ impl FileTransition {
     }
 }
 
-/// What a file became in a turn, and whether it had come in the same turn. Some ways tell less than others: that it was new
-/// or went counts, whichever way tells it.
+/// The operation on a file in a turn, and true if it was created in the same turn. Some sources know less than others:
+/// a creation or deletion counts, whichever source reports it.
 fn became(tally: &[Option<EditTally>; EDIT_SOURCES]) -> (ChangeOperation, bool) {
     let has = |step: FileTransition| tally.iter().flatten().any(|tally| tally.step == step);
     let is_gone = has(FileTransition::Transient) || (has(FileTransition::Deleted) && has(FileTransition::Created));
@@ -256,8 +256,8 @@ fn became(tally: &[Option<EditTally>; EDIT_SOURCES]) -> (ChangeOperation, bool) 
     }
 }
 
-/// How many lines came and went. Of the text and the sum the one counts that tells more; a call tells what was wanted, and
-/// counts where nothing tells what came of it.
+/// The added and removed lines. Of the text and the counts the larger one counts; a call has only the intended change,
+/// and counts if no source has the actual one.
 fn lines(tally: &[Option<EditTally>; EDIT_SOURCES]) -> (u64, u64) {
     let of = |way: EditSource| tally[way as usize].map_or((0, 0), |tally| (tally.insertions, tally.deletions));
     let (text, sum) = (of(EditSource::Text), of(EditSource::Sum));
@@ -268,7 +268,7 @@ fn lines(tally: &[Option<EditTally>; EDIT_SOURCES]) -> (u64, u64) {
 }
 
 impl TurnChanges {
-    /// What a turn and the agents that it started did, in order.
+    /// The changes of a turn and its subagents, in order.
     fn of(turn: &TranscriptTurn) -> Self {
         let mut all = Self::default();
         let mut open = vec![turn.parts.iter()];
@@ -296,7 +296,7 @@ impl TurnChanges {
     }
 
     fn call(&mut self, call: &TranscriptToolCall) {
-        // What failed, was refused or was not seen to end is not known to have changed anything.
+        // A call that failed, was refused or has no known end counts as no change.
         if call.state != CallState::Complete || call.exit_code.is_some_and(|code| code != 0) {
             return;
         }
@@ -344,7 +344,7 @@ impl TurnChanges {
             self.left_out = self.left_out.saturating_add(u64::from(!path.is_empty()));
             return;
         }
-        // What was done to it under its old name in this turn was done to it.
+        // Its changes under the old name in this turn belong to it.
         let before = from.and_then(|from| self.files.shift_remove(from));
         let file = self.files.entry(path.to_owned()).or_default();
         if let Some(before) = before {
@@ -364,21 +364,21 @@ impl TurnChanges {
     }
 }
 
-/// A path as files are known by it.
+/// A path as the key of a file.
 fn named(path: &str) -> &str {
     path.trim_start_matches("./")
 }
 
-/// Whether a path says by itself where it lies: it begins at a root or a drive, or is a URI.
+/// True if a path is absolute: it begins at a root or a drive, or is a URI.
 fn is_whole(path: &str) -> bool {
     path.starts_with(['/', '\\', '~']) || path.get(1..2) == Some(":") || path.contains("://")
 }
 
-/// Two texts that have more bytes are not compared: all lines come and go.
+/// The maximal size of compared texts. Of larger ones all lines count as changed.
 const MAX_COMPARED: usize = 1024 * 1024;
 
-/// How many lines come and go where one text takes the place of another: as few as possible, where that can be found out
-/// soon, else all between the lines that both begin and end with.
+/// The added and removed lines between two texts: the minimum if it can be computed quickly, else all lines between the
+/// common beginning and end.
 pub(crate) fn replaced(before: &str, after: &str) -> (u64, u64) {
     if before.is_empty() || before.len() + after.len() > MAX_COMPARED {
         return (after.lines().count() as u64, before.lines().count() as u64);
@@ -393,15 +393,15 @@ pub(crate) fn replaced(before: &str, after: &str) -> (u64, u64) {
     ((after.len() - common) as u64, (before.len() - common) as u64)
 }
 
-/// How often lines are compared at most, for each line of two texts, and beside that.
+/// The maximal number of line comparisons per line of two texts, and in addition.
 const COMPARED: usize = 64;
 const COMPARED_ANYWAY: usize = 4_096;
 
-/// How many lines come and go at least, by Myers' greedy way; `None` where that takes too long.
+/// The minimal number of differing lines, by Myers' greedy algorithm; `None` if that takes too long.
 fn differing(before: &[&str], after: &[&str]) -> Option<usize> {
     let all = before.len() + after.len();
     let mut left = COMPARED_ANYWAY.saturating_add(COMPARED.saturating_mul(all));
-    // How far each diagonal was followed; the one through both beginnings stands in the middle.
+    // The furthest point of each diagonal; the one through both beginnings is in the middle.
     let middle = all + 1;
     let mut furthest = vec![0_usize; 2 * all + 3];
     for lines in 0..=all {
@@ -423,8 +423,8 @@ fn differing(before: &[&str], after: &[&str]) -> Option<usize> {
     None
 }
 
-/// How many lines a change of a stretch brings and takes. What stands around the stretch is not known, so a line of which
-/// a piece is changed comes and goes.
+/// The added and removed lines of a changed range. The text around the range is not known, so a partly changed line
+/// counts as removed and added.
 fn changed(change: &TextChange) -> (u64, u64) {
     let (start, end) = (change.range.start, change.range.end);
     let gone = end.line.saturating_sub(start.line);
@@ -433,7 +433,7 @@ fn changed(change: &TextChange) -> (u64, u64) {
     match (start == end, start.column <= 1) {
         (true, _) if change.text.is_empty() => (0, 0),
         (true, true) => (breaks + u64::from(!ends_line), 0),
-        // What begins with the end of a line stands behind it.
+        // A text that begins with a line end comes after that line.
         (true, false) if change.text.starts_with(['\n', '\r']) => (breaks, 0),
         (false, true) if end.column <= 1 && ends_line => (breaks, gone),
         _ => (breaks.saturating_add(1), gone.saturating_add(1)),

@@ -1,31 +1,31 @@
-//! What is wrong with a session's files. Damage is data and never an error: whatever can be read is read.
+//! Damage of a session's files. Damage is data and never an error: everything readable is read.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits::MAX_DAMAGE_LOCATIONS;
 
-/// What a person should know of how a session was read.
+/// A kind of damage, for the reader of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum DamageKind {
-    /// The file ends in the middle of something: its writer was cut off, or is still writing.
+    /// The file is cut off: its writer was interrupted, or is still writing.
     TornTail,
-    /// Something in the middle of the file was not readable and is left out.
+    /// An unreadable place in the middle of the file is left out.
     Damaged,
-    /// The log lacks its beginning, so the session is put together from what came after it.
+    /// The log lacks its beginning, so the session consists of the rest.
     MissingStart,
-    /// The log was of no use, and an older file of the same session took its place.
+    /// The log was unusable, and an older file of the same session was read instead.
     FromOlderFile,
     /// The file is empty.
     Empty,
-    /// Something was larger than what is held in memory, and is left out.
+    /// A value above the memory limits is left out.
     TooLarge,
-    /// The format has a version that is not known here: it is read as far as it is understood.
+    /// The format has an unknown version: it is read as far as possible.
     NewerVersion { version: u64 },
 }
 
 impl DamageKind {
-    /// Whether the session is less than what its tool once wrote.
+    /// True if the session is less than its tool once wrote.
     pub fn means_recovered(&self) -> bool {
         match self {
             Self::TornTail
@@ -43,29 +43,29 @@ impl DamageKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DamageLocation {
-    /// Where it begins, in bytes.
+    /// The offset in bytes.
     pub offset: u64,
-    /// Its line, where the format has lines, from 1.
+    /// The line from 1, if the format has lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     pub what: String,
 }
 
-/// All that is wrong with a session, in bounded space.
+/// All damage of a session, in bounded space.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Damage {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<DamageKind>,
-    /// The first [`MAX_DAMAGE_LOCATIONS`] of them.
+    /// The first [`MAX_DAMAGE_LOCATIONS`] places.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<DamageLocation>,
-    /// How many there are in all.
+    /// The total number of places.
     pub count: u64,
 }
 
 impl Damage {
-    /// Whether the session is less than what its tool once wrote.
+    /// True if the session is less than its tool once wrote.
     pub fn is_recovered(&self) -> bool {
         self.marks.iter().any(DamageKind::means_recovered)
     }

@@ -1,4 +1,4 @@
-//! A copy of another tool's SQLite database. Nothing is ever made beside the real one, and nobody's lock is in the way.
+//! A copy of another tool's SQLite database. Reading a copy creates no files beside the original and waits for no lock.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,21 +12,21 @@ use crate::files;
 use crate::limits::MAX_DATABASE;
 use crate::reader::FileMark;
 
-/// The files of a database: itself, its write-ahead log, and the journal of a transaction that did not end.
+/// The files of a database: itself, its write-ahead log, and the journal of an unfinished transaction.
 const ENDS: [&str; 3] = ["", "-wal", "-journal"];
-/// How often the copy is made again where its owner wrote meanwhile.
+/// The maximal number of attempts if its owner writes meanwhile.
 const MAX_ATTEMPTS: usize = 3;
 
-/// A copy that is open. It is deleted with this.
+/// An open copy. It is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct DatabaseCopy {
     pub(crate) connection: Connection,
-    // Behind the connection, which is closed first.
+    // After the connection, which is closed first.
     _folder: TempDir,
 }
 
 impl DatabaseCopy {
-    /// Copies a database together with what is in its log and not yet in itself.
+    /// Copies a database with its write-ahead log.
     pub(crate) fn of(path: &Path) -> Result<Self, HistoryError> {
         let folder = tempfile::tempdir().map_err(|error| HistoryError::malformed(path, error))?;
         let to = folder.path().join("copy.db");
@@ -40,7 +40,7 @@ impl DatabaseCopy {
                     std::fs::remove_file(&to).map_err(|error| HistoryError::io(&to, error))?;
                 }
             }
-            // A database and a log of different moments do not fit together.
+            // A database and a log of different times do not fit together.
             if marks(path) == before {
                 break;
             }
@@ -67,7 +67,7 @@ fn copied(from: &Path, to: &Path) -> Result<(), HistoryError> {
     if metadata.len() > MAX_DATABASE {
         return Err(HistoryError::TooLarge { path: from.to_owned(), limit: MAX_DATABASE });
     }
-    // Its owner may be at it: what has grown meanwhile stays bounded too.
+    // Its owner may be writing: growth is bounded too.
     let copy = File::create(to).and_then(|mut to| io::copy(&mut file.take(MAX_DATABASE), &mut to));
     copy.map(drop).map_err(|error| HistoryError::io(from, error))
 }

@@ -1,4 +1,4 @@
-//! Which tool wrote a file, by how it is called and how it begins.
+//! Detects the tool that wrote a file, by its name and its beginning.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,13 +9,13 @@ use crate::error::HistoryError;
 use crate::files;
 use crate::normal::TranscriptSource;
 
-/// How much of a file is looked at.
+/// The number of bytes that are read.
 const LOOKED_AT: u64 = 1 << 20;
-/// How many lines of a log: the first ones may be damaged, or say too little.
+/// The number of lines of a log: the first ones may be damaged, or ambiguous.
 const LINES: usize = 20;
 
-/// The tool whose session a file is, where its name or its beginning says so. Of events of the Copilot CLI and of logs of pi
-/// nothing is said here: other programs' logs have the same form.
+/// The tool whose session a file is, by its name or its beginning. Events of the Copilot CLI and logs of pi are not
+/// detected: other programs' logs have the same form.
 pub fn detect_source(path: &Path) -> Result<Option<TranscriptSource>, HistoryError> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     if name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) {
@@ -36,7 +36,7 @@ pub fn detect_source(path: &Path) -> Result<Option<TranscriptSource>, HistoryErr
     })
 }
 
-/// The file may be longer than what was looked at, so it is not read as JSON.
+/// Detects a flat file. It may be longer than the read part, so it is not parsed as JSON.
 fn of_object(path: &Path, begin: &str) -> Option<TranscriptSource> {
     let is_in_storage = path.ancestors().nth(2).and_then(Path::file_name).is_some_and(|name| name == "session");
     let first: String = begin.chars().filter(|letter| !letter.is_whitespace()).take(8).collect();
@@ -72,7 +72,7 @@ fn of_line(line: &Value) -> Option<TranscriptSource> {
     }
 }
 
-/// Who said the message that an entry holds.
+/// The role of an entry's message.
 fn said_by(line: &Value) -> Option<&str> {
     let message = line.get("message")?;
     message

@@ -1,9 +1,9 @@
-//! What can go wrong with a whole store or file. Damage inside a session is no error: see [`Damage`](crate::Damage).
+//! Errors of a whole store or file. Damage inside a session is not an error: see [`Damage`](crate::Damage).
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a session or a part of a store could not be read at all.
+/// The reason why a session or a part of a store could not be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error("{} cannot be read: {error}: check that it is there and that you may read it", path.display())]

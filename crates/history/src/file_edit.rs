@@ -7,9 +7,9 @@ use crate::normal::{EditKind, FileLocation, TextChange, TextPosition, TextRange,
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSnapshot {
     Text(String),
-    /// It was not there.
+    /// The file did not exist.
     Absent,
-    /// The store does not tell: the file was never touched, the moment is not known, or a content is missing.
+    /// Unknown to the store: the file was never touched, the moment is not known, or a content is missing.
     Unknown,
 }
 
@@ -30,7 +30,7 @@ impl FileSnapshot {
     }
 }
 
-/// The edit that turned one content of a file into another; `None` if they are equal. `from` is the file's earlier path.
+/// The edit that turned one content of a file into another; `None` if they are equal. `from` is the earlier path.
 pub(crate) fn edit_between(
     place: &FileLocation,
     from: Option<&FileLocation>,
@@ -61,7 +61,7 @@ pub(crate) fn edit_between(
     Some(edit)
 }
 
-/// The one stretch of lines in which two texts differ.
+/// The one range of lines in which two texts differ.
 fn change(before: &str, after: &str) -> Option<TextChange> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (before.split_inclusive('\n').collect(), after.split_inclusive('\n').collect());

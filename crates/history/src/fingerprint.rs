@@ -1,5 +1,5 @@
-//! Fingerprints that tell a log that grew from one that another program rewrote in place: both keep their inode, and only the
-//! bytes differ.
+//! Fingerprints that distinguish a log that grew from one that another program rewrote in place: both keep their inode,
+//! and only the bytes differ.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::files;
 
-/// How much is read at each place.
+/// The number of bytes read at each place.
 const BLOCK: u64 = 4_096;
-/// How many places are looked at, from the first byte to the last.
+/// The number of places, from the first byte to the last.
 const BLOCKS: u64 = 16;
 
-/// A hash of a bounded number of blocks, spread evenly over the first bytes of a file. The file is not read whole, so a
-/// change of a few bytes between two blocks that moves nothing is not detected.
+/// A hash of a bounded number of blocks, spread evenly over the first bytes of a file. The file is not read completely,
+/// so a change of a few bytes between two blocks that moves nothing is not detected.
 ///
-/// The hash may be another one in a later version of the standard library: then the file is read from its beginning once.
+/// A later version of the standard library may have another hash: then the file is read from its beginning once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fingerprint {
     length: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// The fingerprint of the first `length` bytes; `None` where the file has fewer or cannot be read.
+    /// The fingerprint of the first `length` bytes; `None` if the file has fewer or cannot be read.
     pub(crate) fn of(path: &Path, length: u64) -> Option<Self> {
         let (file, metadata) = files::open(path).ok()?;
         let hash = (metadata.len() >= length).then(|| hash(file, length))?.ok()?;

@@ -1,4 +1,4 @@
-//! A log of JSON values, one a line, whatever has happened to it.
+//! Reads a log of JSON values, one per line, in whatever condition.
 
 use std::io::{self, BufRead};
 
@@ -8,22 +8,22 @@ use crate::damage::{Damage, DamageKind, DamageLocation};
 use crate::limits::MAX_JSON_ITEM;
 use crate::line_reader::LineReader;
 
-/// The values of a log. What is no value is told as damage and passed over.
+/// The values of a log. Anything else is reported as damage and skipped.
 #[derive(Debug)]
 pub(crate) struct JsonlReader<R> {
     lines: LineReader<R>,
-    /// A line that could not be read and had no end: the last one is torn, any other is broken.
+    /// An unreadable line without an end: the last one is torn, any other is damaged.
     torn: Option<DamageLocation>,
     is_empty: bool,
 }
 
-/// One value, and where it stands.
+/// A value with its position.
 #[derive(Debug)]
 pub(crate) struct JsonlRecord {
     pub value: Value,
     pub offset: u64,
     pub line: u64,
-    /// In bytes, as text.
+    /// The length of its text in bytes.
     pub length: usize,
 }
 
@@ -34,7 +34,7 @@ impl JsonlRecord {
 }
 
 impl<R: BufRead> JsonlReader<R> {
-    /// The source begins at `offset` of its file, in front of line `line`.
+    /// The source begins at `offset` of its file, before line `line`.
     pub(crate) fn new(source: R, offset: u64, line: u64) -> Self {
         Self { lines: LineReader::new(source, MAX_JSON_ITEM, offset, line), torn: None, is_empty: offset == 0 }
     }
@@ -76,14 +76,14 @@ impl<R: BufRead> JsonlReader<R> {
     }
 }
 
-/// A machine that lost its power leaves zeros where a line was to be.
+/// A text without surrounding zeros, which a power loss leaves.
 fn without_zeros(text: &[u8]) -> &[u8] {
     let text = &text[text.iter().take_while(|byte| **byte == 0).count()..];
     &text[..text.len() - text.iter().rev().take_while(|byte| **byte == 0).count()]
 }
 
-/// A value out of JSON that JavaScript may have written: half of a surrogate pair, which text that was cut inside a
-/// character ends with, is shown as what it is.
+/// Parses JSON that JavaScript may have written: a lone surrogate, left by text that was cut inside a character, is
+/// replaced.
 pub(crate) fn value_of(text: &[u8]) -> serde_json::Result<Value> {
     let error = match serde_json::from_slice(text) {
         Ok(value) => return Ok(value),
@@ -95,7 +95,7 @@ pub(crate) fn value_of(text: &[u8]) -> serde_json::Result<Value> {
     }
 }
 
-/// The text with each lone surrogate escape replaced; `None` where there is none.
+/// The text with each lone surrogate escape replaced; `None` if there is none.
 fn replace_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let mut mended: Option<Vec<u8>> = None;
     let mut at = 0;
@@ -122,7 +122,7 @@ enum SurrogateHalf {
     Low,
 }
 
-/// The half of a character that an escape at this place stands for.
+/// The surrogate half of an escape at this position.
 fn surrogate(text: &[u8], at: usize) -> Option<SurrogateHalf> {
     let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let code = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;

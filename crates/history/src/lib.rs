@@ -1,31 +1,32 @@
-//! Sessions that other tools left on this machine, read in one normal form.
+//! Readers of other tools' sessions on this machine, in one normal form.
 //!
-//! # What this crate owns
+//! # Contents
 //!
-//! - [`normal`]: the normal form. A [`TranscriptSession`] is what a list shows of a session, a [`TranscriptTurn`] what a
-//!   person said and what came of it. What a reader does not understand is kept in it raw.
-//! - [`HistoryReader`]: what a reader does. [`HistoryReader::find`] looks at folders, indexes and small files and opens no
-//!   session; [`HistoryReader::read`] gives a session's turns one by one. [`FileMark`] and [`Bookmark`] are for a catalog
-//!   that reads only what is new.
-//! - [`vscode`]: Copilot Chat in VS Code and the programs built from it; [`copilot_cli`]: the Copilot CLI; [`claude`]: Claude
-//!   Code; [`codex`], [`gemini`], [`opencode`]; [`pi`]: pi and oh-my-pi. Each is a folder with a [`HistoryReader`] and a function
-//!   `store_roots`, and is listed in [`readers`] and [`store_roots`].
-//! - [`detect_source`]: whose session a file is that lies somewhere.
-//! - [`export`]: sessions written for people (Markdown, HTML) and for programs (JSON, Copilot Chat).
-//! - [`TurnParent`] and [`path`]: several tools keep trees. All turns are told, in the order of the file, and each
-//!   says which one it goes on from.
+//! - [`normal`]: the normal form. A [`TranscriptSession`] is a session's data for a list, a [`TranscriptTurn`] a
+//!   person's message and its results. Data that a reader does not understand are kept raw.
+//! - [`HistoryReader`]: the interface of readers. [`HistoryReader::find`] reads folders, indexes and small files and
+//!   opens no session; [`HistoryReader::read`] returns a session's turns one by one. [`FileMark`] and [`Bookmark`] are
+//!   for a catalog that reads only what is new.
+//! - [`vscode`]: Copilot Chat in VS Code and the programs built from it; [`copilot_cli`]: the Copilot CLI; [`claude`]:
+//!   Claude Code; [`codex`], [`gemini`], [`opencode`]; [`pi`]: pi and oh-my-pi. Each is a folder with a
+//!   [`HistoryReader`] and a function `store_roots`, and is listed in [`readers`] and [`store_roots`].
+//! - [`detect_source`]: detects the tool of a session file outside of any store.
+//! - [`export`]: writes sessions for people (Markdown, HTML) and for programs (JSON, Copilot Chat).
+//! - [`TurnParent`] and [`path`]: several tools keep trees. All turns are returned, in file order, each with its parent
+//!   turn.
 //! - [`core_turn`]: the normal form as `grove-core`'s turns, which `grove-tree` writes as entries.
-//! - [`catalog`]: what was found, remembered in a database that can be thrown away; a scan reads only what is new.
-//! - [`SessionChanges`]: the files that a session's edits changed, which the catalog gathers while it reads.
-//! - [`newest`]: the newest turns, read by where an [`TailIndex`] says that they lie.
-//! - [`Damage`]: what is wrong with a session. Torn and damaged files give what they hold.
+//! - [`catalog`]: a disposable database of the found sessions; a scan reads only what is new.
+//! - [`SessionChanges`]: the files that a session's edits changed, which the catalog collects while it reads.
+//! - [`newest`]: reads the newest turns at the positions of a [`TailIndex`].
+//! - [`Damage`]: damage of a session. Of torn and damaged files everything readable is read.
 //!
-//! # What it never does
+//! # Limits
 //!
-//! It writes nothing into another tool's store and makes no file beside one: a database is copied before it is opened.
-//! Nobody else opens other tools' files. It reads no clock and no environment: where stores lie is a function of
-//! [`Platform`] and [`StoreEnvironment`]. Memory follows one turn, one line or one replayed log, never a file; [`limits`] says
-//! how much, and what happens past it. What a file says can be wrong in every way and is never fatal.
+//! This crate writes nothing into another tool's store and creates no file beside one: a database is copied before it
+//! is opened. No other crate opens other tools' files. It reads no clock and no environment: stores' paths are a
+//! function of [`Platform`] and [`StoreEnvironment`]. Memory depends on one turn, one line or one replayed log, never
+//! on a file; [`limits`] has the numbers and what happens beyond them. A file's contents can be wrong in every way and
+//! are never fatal.
 //!
 //! # Example
 //!
@@ -127,18 +128,18 @@ pub fn reader_of(source: TranscriptSource) -> &'static dyn HistoryReader {
     }
 }
 
-/// A session by its file, with the workspace and the title that its tool's store has for it.
+/// A session by its file, with the workspace and the title from its tool's store.
 pub fn locate(source: TranscriptSource, path: &std::path::Path) -> Result<SessionLocation, HistoryError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     reader_of(source).locate(&path)
 }
 
-/// Every folder of another home in which any tool may have left sessions. The home may be copied from a machine of any
-/// platform, so each platform's layout is looked for, spelled as this machine spells paths.
+/// Every possible folder of sessions below another home. The home may be copied from a machine of any platform, so each
+/// platform's layout is searched, in this machine's spelling of paths.
 pub fn store_roots_below(home: &std::path::Path) -> Vec<StoreRoot> {
     let mut roots: Vec<StoreRoot> = Vec::new();
     for platform in [Platform::current(), Platform::Linux, Platform::MacOs, Platform::Windows] {
-        // Behind an empty home everything but what lies outside of it begins with a separator.
+        // With an empty home, everything below it begins with a separator.
         for root in store_roots(platform, &StoreEnvironment::default()) {
             let folder = root.folder.to_string_lossy().into_owned();
             let folder = folder.split(['/', '\\']).filter(|name| !name.is_empty());
@@ -151,7 +152,7 @@ pub fn store_roots_below(home: &std::path::Path) -> Vec<StoreRoot> {
     roots
 }
 
-/// Every folder in which any tool may have left sessions.
+/// Every possible folder of any tool's sessions.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let mut roots = vscode::store_roots(platform, environment);
     roots.extend(copilot_cli::store_roots(platform, environment));

@@ -1,25 +1,25 @@
-//! What is held in memory at once, whatever a file says. Past each of these what is too large is left out, its place is
-//! listed in the session's damage, and reading goes on behind it.
+//! Memory limits, whatever a file contains. A larger value is left out, its place is listed in the session's damage,
+//! and reading continues after it.
 
-/// One line of a log, or one request of a flat file, as text; read, it takes several times as much. VS Code itself cuts a session at 100 MiB, so nothing that it wrote
-/// is lost to this.
+/// A line of a log, or a request of a flat file, as text; parsed, it takes several times as much. VS Code itself cuts a
+/// session at 100 MiB, so none of its data are lost.
 pub const MAX_JSON_ITEM: usize = 128 * 1024 * 1024;
-/// What a mutation log may come to when it is replayed, and what the lines of one turn may come to, as JSON text.
+/// The state of a replayed mutation log, and the lines of one turn, as JSON text.
 pub const MAX_STATE: usize = 128 * 1024 * 1024;
-/// A small file that is read whole: a manifest, `workspace.json`, the text of a snapshot.
+/// A small file that is read completely: a manifest, `workspace.json`, the text of a snapshot.
 pub const MAX_SMALL_FILE: u64 = 16 * 1024 * 1024;
 /// `state.json` of an editing session.
 pub const MAX_EDITING_STATE: u64 = 128 * 1024 * 1024;
-/// A database that is copied to be looked at. A larger one is not looked at: it holds hints alone.
+/// A database that is copied for reading. A larger one is skipped: it has only hints.
 pub const MAX_DATABASE: u64 = 256 * 1024 * 1024;
-/// How many bad places a session lists. Further ones are counted.
+/// The number of listed damaged places of a session. Further ones are counted.
 pub const MAX_DAMAGE_LOCATIONS: usize = 100;
-/// How many different models and tools a session lists.
+/// The number of listed models and tools of a session.
 pub const MAX_NAMES: usize = 1_000;
-/// How far behind the end of an array a log may write. JavaScript would fill the gap, however wide.
+/// The distance from the end of an array at which a log may write. JavaScript would fill any gap.
 pub const MAX_GAP: usize = 1_024;
-/// How deep a tree of a tool's result, or a chain of renamed files, is followed.
+/// The depth of a tool result's tree, or of a chain of renamed files.
 pub const MAX_DEPTH: usize = 256;
-/// How many entries of a session that is a tree are known at once. A turn that hangs from one beyond is taken to follow the
-/// turn before it.
+/// The number of indexed entries of a session that is a tree. A turn with a parent beyond them is taken to follow the
+/// previous turn.
 pub const MAX_ENTRIES: usize = 1_000_000;

@@ -1,10 +1,10 @@
-//! A file line by line, in bounded memory.
+//! Reads a file line by line, in bounded memory.
 
 use std::io::{self, BufRead};
 
 use crate::files::BYTE_ORDER_MARK;
 
-/// The lines of a file, with the place of each.
+/// The lines of a file, with their positions.
 #[derive(Debug)]
 pub(crate) struct LineReader<R> {
     source: R,
@@ -17,18 +17,18 @@ pub(crate) struct LineReader<R> {
 /// One line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileLine<'a> {
-    /// Where it begins.
+    /// The offset.
     pub offset: u64,
     /// From 1.
     pub number: u64,
-    /// Without its end; `None` where it is too long.
+    /// Without its line end; `None` if it is too long.
     pub bytes: Option<&'a [u8]>,
-    /// Whether a line feed followed.
+    /// True if a line feed followed.
     pub ended: bool,
 }
 
 impl<R: BufRead> LineReader<R> {
-    /// The source begins at `offset` of its file, in front of line `number`.
+    /// The source begins at `offset` of its file, before line `number`.
     pub(crate) fn new(source: R, longest: usize, offset: u64, number: u64) -> Self {
         Self { source, longest, offset, number, buffer: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The newest turns of a session, read from where they lie where that is known, and out of everything where it is not.
+//! Reads the newest turns of a session: at their known positions, else from a full read.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::{gemini, reader_of, vscode};
 /// The newest turns of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewestTurns {
-    /// In their order: no more of them than it takes for what was wanted.
+    /// In order: no more than needed for the limit.
     pub turns: Vec<TranscriptTurn>,
     pub has_older: bool,
     /// The number of the first of them among all turns, from 0.
@@ -31,8 +31,7 @@ impl NewestTurns {
     }
 }
 
-/// Reads the newest turns of a session. They are the last ones that reading all of it would give; `tail_index` alone says how
-/// fast that goes.
+/// Reads the newest turns of a session: the last ones of a full read. `tail_index` only makes it faster.
 pub fn newest(
     location: &SessionLocation,
     tail_index: Option<&TailIndex>,
@@ -48,7 +47,7 @@ pub fn newest(
     Ok(window.finish(0))
 }
 
-/// The newest turns by where they lie; `None` where that does not hold any more.
+/// The newest turns by their positions; `None` if these are not valid any more.
 fn from_tail_index(location: &SessionLocation, tail_index: &TailIndex, amount: TailLimit) -> Option<NewestTurns> {
     let mark = FileMark::of(&files::stat(&location.path).ok()?);
     let mut window = TurnWindow::new(amount);
@@ -67,7 +66,7 @@ fn from_tail_index(location: &SessionLocation, tail_index: &TailIndex, amount: T
             u64::from(requests.turns).saturating_sub(told)
         }
         TailLayout::ResumePoints(steps) => {
-            // A log that has grown has the same turns before its steps.
+            // A log that has grown has the same turns before its resume points.
             let has_grown = || {
                 mark.inode == tail_index.mark.inode
                     && mark.size > tail_index.mark.size
@@ -119,7 +118,7 @@ impl TurnWindow {
         self.dropped > 0 || self.amount.is_met(self.turns.len() as u64, self.entries)
     }
 
-    /// `before` is how many turns were not looked at.
+    /// `before` is the number of skipped turns.
     fn finish(self, before: u64) -> NewestTurns {
         let first = usize::try_from(before).unwrap_or(usize::MAX).saturating_add(self.dropped);
         NewestTurns { turns: self.turns.into(), has_older: first > 0, first }

@@ -1,4 +1,4 @@
-//! Entries that name the one they hang from: which turn each belongs to, and so which turn a turn goes on from.
+//! Entries with parents: the turn of each entry, and so the parent of each turn.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,24 +6,24 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::limits::MAX_ENTRIES;
 use crate::tail_index::ParentLookup;
 
-/// Which turn each entry belongs to. Ids are kept as numbers made of them, so that memory does not follow their length.
+/// The turn of each entry. Ids are kept as hashes, so that memory does not depend on their length.
 #[derive(Debug, Default)]
 pub(crate) struct ParentIndex {
     turns: HashMap<u64, Option<u32>>,
-    /// Whether reading began behind the file's beginning, so that entries before that are not known.
+    /// True if the read started after the file's beginning, so that earlier entries are not known.
     is_partial: bool,
-    /// What was found since somebody last looked here.
+    /// The lookups since the last call of `found`.
     found: Vec<(u64, Option<u32>)>,
 }
 
-/// Where an entry hangs.
+/// The turn of an entry's parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParentTurn {
-    /// From an entry of this turn; from one before the first turn where there is none.
+    /// This turn; `None` for an entry before the first turn.
     Of(Option<u32>),
-    /// From one that is nowhere in the file.
+    /// The parent is not in the file.
     Missing,
-    /// From one that may stand before the place where reading began: only reading anew can tell.
+    /// The parent may be before the start of the read: only a full read can tell.
     Unknown,
 }
 
@@ -44,13 +44,13 @@ impl ParentIndex {
         }
     }
 
-    /// What was found since this was last called.
+    /// The lookups since the last call.
     pub(crate) fn found(&mut self) -> impl Iterator<Item = (u64, Option<u32>)> {
         self.found.drain(..)
     }
 
-    /// Takes in what is known of entries before the place where reading begins. Of an entry that is told twice the first
-    /// counts: what is told later was found later.
+    /// Adds known entries from before the start of the read. The first of two lookups of an entry counts: later ones
+    /// were found later.
     pub(crate) fn preload(&mut self, asked: &[ParentLookup]) {
         for ParentLookup { entry, turn, .. } in asked {
             self.turns.entry(*entry).or_insert(*turn);

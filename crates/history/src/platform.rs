@@ -1,9 +1,8 @@
-//! Where tools keep their stores, as a function of platform and environment, so that each platform's answer can be
-//! tested on any.
+//! The paths of tools' stores, as a function of platform and environment, so that each platform can be tested on any.
 
 use std::path::PathBuf;
 
-/// How a system lays out a person's folders.
+/// A system's layout of a person's folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
     Linux,
@@ -12,7 +11,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The one that this program was built for.
+    /// The platform of this build.
     pub fn current() -> Self {
         if cfg!(windows) {
             Self::Windows
@@ -24,7 +23,7 @@ impl Platform {
     }
 }
 
-/// What decides where stores lie. Whoever calls reads the environment: nothing here does.
+/// The variables that decide the paths of stores. The caller reads the environment: nothing here does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreEnvironment {
     pub home: String,
@@ -38,7 +37,7 @@ pub struct StoreEnvironment {
     pub copilot_home: Option<String>,
     /// `XDG_DATA_HOME`.
     pub data_home: Option<String>,
-    /// `CLAUDE_CONFIG_DIR`; it may list several folders, parted by commas.
+    /// `CLAUDE_CONFIG_DIR`; it may list several folders, separated by commas.
     pub claude_config: Option<String>,
     /// `CODEX_HOME`.
     pub codex_home: Option<String>,
@@ -46,15 +45,15 @@ pub struct StoreEnvironment {
     pub pi_home: Option<String>,
     /// `GEMINI_CLI_HOME`: the folder that has `.gemini` in it.
     pub gemini_home: Option<String>,
-    /// `VSCODE_AGENT_FOLDER`: where a server of VS Code is told to keep its data.
+    /// `VSCODE_AGENT_FOLDER`: the data folder of a VS Code server.
     pub vscode_server: Option<String>,
-    /// `REMOTE_CONTAINERS` or `CODESPACES` is set: VS Code made the container that this is, and its server may lie outside
-    /// the home folder.
+    /// True if `REMOTE_CONTAINERS` or `CODESPACES` is set: VS Code created this container, and its server may be
+    /// outside the home folder.
     pub in_container: bool,
 }
 
 impl StoreEnvironment {
-    /// What the variables of an environment say, `variable` being how one is looked up.
+    /// Reads an environment; `variable` looks up a variable.
     pub fn of(home: String, variable: impl Fn(&str) -> Option<String>) -> Self {
         Self {
             home,
@@ -73,7 +72,7 @@ impl StoreEnvironment {
     }
 }
 
-/// A path below a folder, spelled as the platform does.
+/// A path below a folder, in the platform's spelling.
 pub(crate) fn below(platform: Platform, folder: &str, names: &[&str]) -> PathBuf {
     let separator = match platform {
         Platform::Linux | Platform::MacOs => '/',
@@ -87,7 +86,7 @@ pub(crate) fn below(platform: Platform, folder: &str, names: &[&str]) -> PathBuf
     path.into()
 }
 
-/// A variable that is set and says something.
+/// A variable that is set and not empty.
 pub(crate) fn set(variable: Option<&String>) -> Option<&str> {
     variable.map(String::as_str).filter(|value| !value.is_empty())
 }

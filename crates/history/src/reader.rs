@@ -1,8 +1,8 @@
-//! What a reader of a tool's store does, for whoever lists sessions and shows them.
+//! The interface of readers of tools' stores, for listing and showing sessions.
 //!
-//! Finding is cheap: folders are listed, small files and indexes are looked at, and no session is opened. Reading gives
-//! a session's turns one by one and what is known of it as a whole at the end, so that memory follows one turn and not
-//! the file. A file that only ever grows can be read on from a [`Bookmark`].
+//! Finding is cheap: it lists folders, reads small files and indexes, and opens no session. Reading returns a session's
+//! turns one by one and the session's own data at the end, so that memory depends on one turn and not on the file. An
+//! append-only file can be read on from a [`Bookmark`].
 
 use std::fmt::Debug;
 use std::fs::Metadata;
@@ -23,25 +23,25 @@ use crate::tail_index::{ParentLookup, TailIndex};
 pub trait HistoryReader: Debug + Send + Sync {
     fn source(&self) -> TranscriptSource;
 
-    /// The sessions below a root. What cannot be looked at is told beside them, and hides none of the others.
+    /// The sessions below a root. Problems are reported beside them, and hide none of the others.
     fn find(&self, root: &StoreRoot, hints: Hints) -> StoreListing;
 
-    /// Whether hints add anything to what is found.
+    /// True if hints add anything to the result.
     fn has_hints(&self) -> bool {
         true
     }
 
-    /// A session by its absolute path, with what the tool's own files around it say of it. A file outside of any store is
-    /// known by its name alone.
+    /// A session by its absolute path, with data from the tool's own files around it. A file outside of any store has
+    /// only its name.
     fn locate(&self, path: &Path) -> Result<SessionLocation, HistoryError> {
         SessionLocation::of_file(self.source(), path)
     }
 
-    /// Reads a session: each turn goes to `turns`, in order. With a bookmark of an earlier reading of the same file,
-    /// the turns before it are left out; they count in the session all the same.
+    /// Reads a session: each turn goes to `turns`, in order. With a bookmark of an earlier read of the same file, the
+    /// turns before it are left out; they count in the session all the same.
     ///
-    /// The caller knows by the file's [`FileMark`] whether it has only grown: with a bookmark into another file the
-    /// answer means nothing.
+    /// The caller knows by the file's [`FileMark`] that it has only grown: with a bookmark of another file the result
+    /// is meaningless.
     fn read(
         &self,
         location: &SessionLocation,
@@ -50,8 +50,8 @@ pub trait HistoryReader: Debug + Send + Sync {
     ) -> Result<ReadOutcome, HistoryError>;
 }
 
-/// Whether a tool's own lists and manifests are looked at. They cost more than listing folders, so whoever only wants to
-/// know which files have changed leaves them out.
+/// The use of a tool's own lists and manifests. They cost more than listing folders, so a check for changed files
+/// leaves them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hints {
     Read,
@@ -62,22 +62,22 @@ pub enum Hints {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreRoot {
     pub source: TranscriptSource,
-    /// Which product or edition of the tool it belongs to, as it is shown.
+    /// The product or edition of the tool, for display.
     pub product: String,
     pub folder: PathBuf,
 }
 
-/// What was found below a root.
+/// The sessions found below a root.
 #[derive(Debug, Default)]
 pub struct StoreListing {
     pub sessions: Vec<SessionLocation>,
-    /// What the tool itself lists and has no file of; told only where its lists are looked at.
+    /// Sessions in the tool's list without a file; only if its lists are read.
     pub lost: Vec<MissingSession>,
     pub problems: Vec<HistoryError>,
 }
 
 impl StoreListing {
-    /// What lies in a folder, by name. A folder that cannot be looked into is a problem, and has nothing.
+    /// The names in a folder. A folder that cannot be read is a problem, and has none.
     pub(crate) fn names(&mut self, folder: &Path) -> Vec<String> {
         files::names(folder).unwrap_or_else(|problem| {
             self.problems.push(problem);
@@ -85,7 +85,7 @@ impl StoreListing {
         })
     }
 
-    /// A session that lies in a file, with the file's time as its own until more is known of it.
+    /// Adds a session with a file of its own, with the file's time until more is known.
     pub(crate) fn add_file(&mut self, root: &StoreRoot, path: PathBuf, location: SessionLocation) {
         let mark = match files::stat(&path) {
             Ok(metadata) => FileMark::of(&metadata),
@@ -97,11 +97,11 @@ impl StoreListing {
     }
 }
 
-/// A session that its tool lists, and that lies nowhere.
+/// A session in its tool's list without a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingSession {
     pub id: String,
-    /// Where it would lie, or the list that has it where that does not say.
+    /// Its expected path, or the list that has it if that names none.
     pub path: PathBuf,
 }
 
@@ -110,23 +110,23 @@ pub struct MissingSession {
 pub struct SessionLocation {
     pub source: TranscriptSource,
     pub product: String,
-    /// The session's id, as its file or folder says it.
+    /// The session's id, from its file or folder.
     pub id: String,
     /// The file that holds it.
     pub path: PathBuf,
-    /// An older file of the same session, for where this one is of no use.
+    /// An older file of the same session, in case this one is unusable.
     pub older: Option<PathBuf>,
     pub mark: FileMark,
-    /// When what lies beside the session was last written, as far as that tells of its turns.
+    /// The modification time of the files beside the session, as far as they concern its turns.
     pub sidecar_modified_at: Timestamp,
     pub workspace: TranscriptWorkspace,
     pub preview: SessionPreview,
-    /// A copy of the database that holds it, which all that were found in it share.
+    /// A copy of its database, shared by all sessions found in it.
     pub(crate) database: Option<SharedDatabase>,
 }
 
 impl SessionLocation {
-    /// Where it lies, for the reader of this tool's sessions; another's it cannot read.
+    /// Its path, for the reader of this tool's sessions; another reader gets an error.
     pub(crate) fn path_for(&self, reader: TranscriptSource) -> Result<&PathBuf, HistoryError> {
         if self.source == reader {
             return Ok(&self.path);
@@ -134,7 +134,7 @@ impl SessionLocation {
         Err(HistoryError::OtherSource { path: self.path.clone(), wanted: self.source })
     }
 
-    /// For readers that give no bookmark: one that somebody brings all the same is an error.
+    /// An error if a bookmark is given: for readers that return none.
     pub(crate) fn without_bookmark(&self, from: Option<&Bookmark>) -> Result<(), HistoryError> {
         match from {
             None => Ok(()),
@@ -142,7 +142,7 @@ impl SessionLocation {
         }
     }
 
-    /// A session that is at hand as bytes and lies nowhere.
+    /// A session in memory, without a file.
     pub fn without_file(source: TranscriptSource, id: impl Into<String>) -> Self {
         Self {
             source,
@@ -158,7 +158,7 @@ impl SessionLocation {
         }
     }
 
-    /// The session for who reads it more than once: what each reading would copy is copied now.
+    /// The session for several reads: a database is copied once, now.
     pub fn with_database_copy(mut self) -> Result<Self, HistoryError> {
         if self.database.is_none() && opencode::is_database(self.source, &self.path) {
             self.database = Some(SharedDatabase::copy(&self.path)?);
@@ -166,10 +166,10 @@ impl SessionLocation {
         Ok(self)
     }
 
-    /// A session by the name of its file, wherever that lies: an export, say.
+    /// A session by the name of its file, anywhere: an export, for example.
     pub fn of_file(source: TranscriptSource, path: &Path) -> Result<Self, HistoryError> {
         let mark = FileMark::of(&files::stat(path)?);
-        // A log in a folder of its own is called as its folder.
+        // A log in a folder of its own is named after the folder.
         let named =
             if path.file_name().is_some_and(|name| name == "events.jsonl") { path.parent() } else { Some(path) };
         let id = named.and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -178,21 +178,21 @@ impl SessionLocation {
     }
 }
 
-/// What can be said of a session without opening it. Any of it may be out of date.
+/// A session's data without opening it. They may be out of date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionPreview {
     pub title: Option<String>,
     pub created_at: Option<Timestamp>,
     pub modified_at: Option<Timestamp>,
-    /// Whether the tool itself lists it. `None` where the tool has no list, or it cannot be read.
+    /// True if the tool itself lists it. `None` if the tool has no list, or it cannot be read.
     pub listed: Option<bool>,
 }
 
-/// By which a file is known again, and whether it has grown.
+/// Identifies a file, and tells if it has grown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileMark {
-    /// The file's number on its device; 0 where the system has none.
+    /// The file's number on its device; 0 if the system has none.
     pub inode: u64,
     pub size: u64,
     pub modified_at: Timestamp,
@@ -216,35 +216,35 @@ fn inode(_: &Metadata) -> u64 {
     0
 }
 
-/// A session that was read.
+/// The result of reading a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadOutcome {
     pub session: TranscriptSession,
-    /// Where to go on once the file has grown. Formats in which a later byte can change an earlier turn have none: they
-    /// are read anew.
+    /// The bookmark for reading on once the file has grown. Formats in which later bytes can change an earlier turn
+    /// have none: they are read again completely.
     pub bookmark: Option<Bookmark>,
-    /// Where its newest turns lie, where that was found out on the way.
+    /// The positions of its newest turns, if the read found them.
     pub tail_index: Option<TailIndex>,
 }
 
-/// Where a reading can go on: at the beginning of the newest turn, which may have grown.
+/// The position for reading on: the start of the newest turn, which may have grown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bookmark {
     pub offset: u64,
-    /// How many turns lie before it.
+    /// The number of turns before it.
     pub turns: u32,
-    /// What the reader has to remember.
+    /// The reader's state.
     pub(crate) carried: Value,
-    /// By which a file that is longer now is known to have grown.
+    /// Verifies that a longer file has grown, and was not rewritten.
     #[serde(default)]
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// What lines behind it ask for of what lies before it, as far as that is known.
+    /// The known lookups of later lines in earlier ones.
     #[serde(default, skip)]
     pub(crate) asked: Vec<ParentLookup>,
 }
 
-/// A session with all of its turns at once.
+/// Reads a session with all of its turns at once.
 pub fn read_with_turns(
     reader: &dyn HistoryReader,
     location: &SessionLocation,

@@ -1,4 +1,4 @@
-//! Putting the conversations of subagents where they were started: with their tool call.
+//! Attaches subagents' conversations to the tool calls that started them.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,18 @@ use crate::normal::{
     TurnOutcome,
 };
 
-/// A conversation that belongs to the tool call of this id.
+/// The conversation of the tool call with this id.
 #[derive(Debug)]
 pub(crate) struct SubagentChat {
     pub call: String,
     pub chat: TranscriptChat,
 }
 
-/// How many subagents may have started each other. What lies deeper is told beside the others: values that hold each
-/// other are let go by recursion.
+/// The maximal nesting of subagents. Deeper ones are added beside the others: nested values are dropped recursively.
 const MAX_NESTED: usize = 32;
 
-/// Gives each conversation to its call, which may be in another one. Children come in the order in which they began, so
-/// whoever started one stands before it. One whose call is nowhere gets a call of its own.
+/// Attaches each conversation to its call, which may be in another one. Children come in the order of their start, so a
+/// parent comes before its children. One without a call gets a call of its own.
 pub(crate) fn attach(parts: &mut Vec<TranscriptPart>, mut children: Vec<SubagentChat>) {
     let mut places: HashMap<String, CallPosition> = HashMap::new();
     for (at, child) in children.iter().enumerate() {
@@ -30,7 +29,7 @@ pub(crate) fn attach(parts: &mut Vec<TranscriptPart>, mut children: Vec<Subagent
         }
     }
     note(&mut places, parts, CallPosition::Main);
-    // How many stand inside each other below each child.
+    // The nesting below each child.
     let mut heights = vec![0; children.len()];
     while let Some(SubagentChat { call, chat }) = children.pop() {
         let height = heights[children.len()] + 1;
@@ -58,7 +57,7 @@ pub(crate) fn attach(parts: &mut Vec<TranscriptPart>, mut children: Vec<Subagent
     tell_all(parts.iter_mut());
 }
 
-/// Where a call stands.
+/// The position of a call.
 enum CallPosition {
     Main(usize),
     SubagentChat { at: usize, turn: usize, part: usize },
@@ -72,7 +71,7 @@ fn note(places: &mut HashMap<String, CallPosition>, parts: &[TranscriptPart], pl
     }
 }
 
-/// A subagent's conversation begins with what it was told and ends with what it answered: both stand in its call.
+/// A subagent's conversation begins with its prompt and ends with its answer: both are in its call.
 fn tell(call: &mut TranscriptToolCall) {
     let Some(chat) = &mut call.subagent else { return };
     if let ToolInput::Subagent { agent, description, prompt } = &call.input {

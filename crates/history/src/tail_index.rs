@@ -1,9 +1,9 @@
-//! Where the newest turns of a session lie in its file, so that they can be read without the rest.
+//! The positions of a session's newest turns in its file, for reading them without the rest.
 //!
-//! Whoever reads a session notes this on the way, and the catalog keeps it for long ones. A log that only grows is read on
-//! from one of several bookmarks ([`ResumePointRecorder`]); a file in which anything may change anything has the ranges that each of its
-//! newest requests was made of ([`RequestRanges`]). What is read in this way is what reading everything gives; where the file is
-//! not as it was, or something does not fit, everything is read.
+//! A read of a session records them, and the catalog keeps them for long sessions. An append-only log is read on from
+//! one of several bookmarks ([`ResumePointRecorder`]); a file in which anything may change earlier data has the ranges
+//! of each of its newest requests ([`RequestRanges`]). The result equals that of a full read; if the file has changed,
+//! or something does not fit, everything is read.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,20 +16,20 @@ use crate::limits::MAX_JSON_ITEM;
 use crate::normal::{TranscriptTurn, TurnParent};
 use crate::reader::{Bookmark, FileMark};
 
-/// Where the newest turns of a session lie.
+/// The positions of a session's newest turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TailIndex {
-    /// The file, as it was read.
+    /// The file's mark at the read.
     pub(crate) mark: FileMark,
-    /// By which a file that is longer now is known to have grown.
+    /// Verifies that a longer file has grown, and was not rewritten.
     #[serde(default)]
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) places: TailLayout,
 }
 
 impl TailIndex {
-    /// How many bytes have to be read for so much of the end; `None` where it is not known.
+    /// The number of bytes to read for this much of the end; `None` if it is not known.
     pub fn bytes(&self, amount: TailLimit) -> Option<u64> {
         match &self.places {
             TailLayout::ResumePoints(steps) => {
@@ -52,16 +52,16 @@ pub(crate) enum TailLayout {
     RequestRanges(RequestRanges),
 }
 
-/// How much of a session's end is wanted: whole turns, until there are as many turns, or as many entries.
+/// The wanted part of a session's end: complete turns, up to a number of turns or of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailLimit {
     Turns(usize),
-    /// What was said, and each part of what came of it, is an entry.
+    /// A message, and each part of its results, is an entry.
     Entries(usize),
 }
 
 impl TailLimit {
-    /// Whether so many are enough.
+    /// True if the limit is reached.
     pub(crate) fn is_met(self, turns: u64, entries: u64) -> bool {
         match self {
             Self::Turns(wanted) => turns >= wanted as u64,
@@ -70,19 +70,19 @@ impl TailLimit {
     }
 }
 
-/// How many entries a turn is.
+/// The number of entries of a turn.
 pub(crate) fn entries_of(turn: &TranscriptTurn) -> u64 {
     1 + turn.parts.len() as u64
 }
 
-/// Places in a log from which it can be read on, oldest first.
+/// Positions in a log for reading on, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResumePoints {
     pub steps: Vec<ResumePoint>,
-    /// What lines behind the first step ask for of what lies before them, in order.
+    /// The lookups of lines after the first resume point in earlier ones, in order.
     pub asked: Vec<ParentLookup>,
-    /// How many turns and entries the session has.
+    /// The session's number of turns and entries.
     pub turns: u32,
     pub entries: u64,
 }
@@ -91,21 +91,21 @@ pub(crate) struct ResumePoints {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResumePoint {
     pub bookmark: Bookmark,
-    /// How many entries lie before it.
+    /// The number of entries before it.
     pub entries: u64,
 }
 
-/// An entry that a line hangs from, and the turn that it belongs to.
+/// An entry that a line names as its parent, and that entry's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ParentLookup {
-    /// Where the line begins.
+    /// The offset of the line.
     pub at: u64,
     pub entry: u64,
     pub turn: Option<u32>,
 }
 
 impl ResumePoints {
-    /// The newest step behind which there is enough.
+    /// The newest resume point with enough after it.
     pub(crate) fn before(&self, amount: TailLimit) -> Option<&ResumePoint> {
         let is_enough = |step: &&ResumePoint| {
             let turns = u64::from(self.turns.saturating_sub(step.bookmark.turns));
@@ -114,12 +114,12 @@ impl ResumePoints {
         self.steps.iter().rev().find(is_enough)
     }
 
-    /// What is asked for behind a step.
+    /// The lookups after a resume point.
     pub(crate) fn asked_behind(&self, step: &ResumePoint) -> impl Iterator<Item = ParentLookup> {
         self.asked.iter().copied().filter(move |asked| asked.at > step.bookmark.offset)
     }
 
-    /// The steps of a log that was read on from the one at `from`: `more` is what the later reading noted.
+    /// The resume points of a log that was read on from `from`: `more` are those of the later read.
     fn with(mut self, mut more: Self, from: u64) -> Self {
         let is_anew = more.steps.first().is_some_and(|step| step.bookmark.offset < from);
         let met = self.steps.iter().position(|step| step.bookmark.offset == from).filter(|_| !is_anew);
@@ -143,16 +143,16 @@ impl ResumePoints {
     }
 }
 
-/// The newest steps lie some entries apart, those before them sixteen turns: reading a few more turns than are wanted costs
-/// less than keeping a step for each.
+/// The newest resume points are some entries apart, earlier ones sixteen turns: reading a few more turns than needed
+/// costs less than keeping a point for each.
 const NEAR: u64 = 256;
 const NEAR_STRIDE: u64 = 16;
 const FAR: u32 = 256;
 const FAR_STRIDE: u32 = 16;
-/// How many entries may be asked for behind a step. With more of them the older steps are given up.
+/// The maximal number of lookups after a resume point. With more of them the older points are dropped.
 const MAX_PARENT_LOOKUPS: usize = 2_048;
 
-/// Which of the steps are kept, each given by its turn and by how many entries lie before it.
+/// Marks the resume points to keep, each given by its turn and the number of entries before it.
 fn kept(steps: &[(u32, u64)]) -> Vec<bool> {
     let Some(&(newest, all)) = steps.last() else { return Vec::new() };
     let mut last: Option<u64> = None;
@@ -169,13 +169,13 @@ fn kept(steps: &[(u32, u64)]) -> Vec<bool> {
     steps.iter().enumerate().map(|(at, (turn, entries))| keep(at, *turn, *entries)).collect()
 }
 
-/// Files that are smaller are read whole: nothing is noted for them.
+/// Smaller files are read completely: nothing is recorded for them.
 #[cfg(not(test))]
 const MIN_INDEXED_BYTES: u64 = 1024 * 1024;
 #[cfg(test)]
 const MIN_INDEXED_BYTES: u64 = 1;
 
-/// Notes steps while a log is read. `K` is what is known at one.
+/// Records resume points while a log is read. `K` is the state at one.
 #[derive(Debug)]
 pub(crate) struct ResumePointRecorder<K> {
     steps: VecDeque<(u64, u32, u64, K)>,
@@ -188,26 +188,26 @@ impl<K: Clone + Serialize> ResumePointRecorder<K> {
         Self { steps: VecDeque::new(), asked: VecDeque::new(), entries: 0 }
     }
 
-    /// A turn was told.
+    /// Counts a returned turn.
     pub(crate) fn told(&mut self, turn: &TranscriptTurn) {
         self.entries += entries_of(turn);
     }
 
-    /// A turn begins, from which reading can go on.
+    /// Records the start of a turn at which reading can resume.
     pub(crate) fn begins(&mut self, offset: u64, number: u32, known: &K) {
-        // The newest one is there until the next comes.
+        // The newest one stays until the next comes.
         self.steps.push_back((offset, number, self.entries, known.clone()));
         let all: Vec<_> = self.steps.iter().map(|(_, turn, entries, _)| (*turn, *entries)).collect();
         let mut kept = kept(&all).into_iter();
         self.steps.retain(|_| kept.next() == Some(true));
     }
 
-    /// A turn begins from which reading cannot go on.
+    /// Records the start of a turn at which reading cannot resume.
     pub(crate) fn reset(&mut self) {
         self.steps.clear();
     }
 
-    /// A line hangs from an entry of another turn.
+    /// Records a line with a parent in another turn.
     pub(crate) fn asked(&mut self, asked: ParentLookup) {
         self.asked.push_back(asked);
         if self.asked.len() > MAX_PARENT_LOOKUPS
@@ -217,10 +217,10 @@ impl<K: Clone + Serialize> ResumePointRecorder<K> {
         }
     }
 
-    /// The newest step, and all of them where the log is long: it ended at `end`, with so many turns in all.
+    /// The newest resume point, and all of them if the log is long: it ended at `end`, with `turns` turns in all.
     pub(crate) fn finish(mut self, end: u64, turns: u32) -> (Option<Bookmark>, Option<ResumePoints>) {
         let bookmark = |offset, turns, known: &K| {
-            // What cannot be written down is read anew.
+            // A state that cannot be serialized means a full read.
             let carried = serde_json::to_value(known).ok()?;
             Some(Bookmark { offset, turns, carried, fingerprint: None, asked: Vec::new() })
         };
@@ -238,16 +238,16 @@ impl<K: Clone + Serialize> ResumePointRecorder<K> {
     }
 }
 
-/// Where the newest requests of a file lie, oldest first. Each is put together from what lies there alone.
+/// The positions of a file's newest requests, oldest first. Each is assembled from these ranges alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RequestRanges {
     /// The number of the first of them among all.
     pub first: usize,
     pub requests: Vec<RequestRange>,
-    /// How many turns the session has.
+    /// The session's number of turns.
     pub turns: u32,
-    /// How the session calls itself.
+    /// The session's own id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub session: String,
 }
@@ -255,7 +255,7 @@ pub(crate) struct RequestRanges {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RequestRange {
-    /// `None` where nothing is in its place.
+    /// `None` if there is no turn in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnHeader>,
     pub origin: RequestOrigin,
@@ -271,11 +271,11 @@ impl RequestRange {
     }
 }
 
-/// What is known of a turn.
+/// The header of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TurnHeader {
-    /// Its id, which depends on all turns before it where the file has none, or the same twice.
+    /// Its id, which depends on all earlier turns if the file has none, or duplicates.
     pub id: String,
     pub entries: u64,
     #[serde(default, skip_serializing_if = "crate::normal::is_default")]
@@ -288,19 +288,19 @@ impl TurnHeader {
     }
 }
 
-/// Where a request is told first.
+/// The first appearance of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum RequestOrigin {
     /// These bytes are the request.
     Value(ByteRange),
-    /// These bytes are a line that adds it, and nothing else.
+    /// These bytes are a line that only adds it.
     Line(ByteRange),
 }
 
 /// The bytes of a range.
 pub(crate) fn bytes_of(file: &mut File, range: ByteRange) -> io::Result<Vec<u8>> {
-    // Lines that stand one behind the other are one range.
+    // Consecutive lines are one range.
     let length = usize::try_from(range.length).ok().filter(|length| *length <= 2 * MAX_JSON_ITEM);
     let length = length.ok_or_else(|| io::Error::other("a range that is too long"))?;
     file.seek(SeekFrom::Start(range.at))?;
@@ -309,7 +309,7 @@ pub(crate) fn bytes_of(file: &mut File, range: ByteRange) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Bytes of a file.
+/// A range of bytes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ByteRange {
     pub at: u64,
@@ -317,7 +317,7 @@ pub(crate) struct ByteRange {
 }
 
 impl RequestRanges {
-    /// The newest requests, as many as give enough, with the number of the first; `None` where they do not.
+    /// The newest requests that reach the limit, with the number of the first; `None` if they do not.
     pub(crate) fn newest(&self, amount: TailLimit) -> Option<(usize, &[RequestRange])> {
         let (mut turns, mut entries) = (0, 0);
         for (at, request) in self.requests.iter().enumerate().rev() {
@@ -332,8 +332,8 @@ impl RequestRanges {
 }
 
 impl TailIndex {
-    /// The ending of a file that has grown and was read on from a bookmark: `self` is what was known of it before, `more`
-    /// what the later reading noted.
+    /// The tail index of a file that was read on from a bookmark: `self` is the earlier one, `more` that of the later
+    /// read.
     pub(crate) fn grown(self, more: Self, from: &Bookmark) -> Self {
         let of_more = Self {
             mark: more.mark,

@@ -1,7 +1,7 @@
-//! From the normal form to `grove-core`'s turns, and so, through `grove-tree`, to entries of a log.
+//! Converts the normal form to `grove-core`'s turns, and so, through `grove-tree`, to entries of a log.
 //!
-//! What core has no place for rides on the message as an extra member, `history`: times, citations, the model's name as
-//! it is shown, what was not understood.
+//! Data without a place in core are kept on the message as an extra member, `history`: times, citations, the model's
+//! name for display, data that were not understood.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::normal::{
 /// The member of a message's extra that holds the rest of a turn.
 pub const HISTORY: &str = "history";
 
-/// How much of what is not understood is shown.
+/// The maximal length of displayed raw data.
 const MAX_SHOWN: usize = 2_000;
 
 /// A turn, and the conversations that it started.
@@ -27,11 +27,11 @@ pub struct CoreTurn {
     pub chats: Vec<ChildChat>,
 }
 
-/// The conversation of a subagent: a chat beside the one that it was started from.
+/// The conversation of a subagent: a chat beside its parent's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChildChat {
     pub id: ChatId,
-    /// The chat that it was started from; without one the chat of the turn.
+    /// The parent chat; `None` means the chat of the turn.
     pub parent: Option<ChatId>,
     /// The call that started it.
     pub call: ToolCallId,
@@ -39,7 +39,7 @@ pub struct ChildChat {
     pub turns: Vec<Turn>,
 }
 
-/// The turn as core has it. `fallback` is when it began where the tool does not say.
+/// Converts a turn. `fallback` is its start time if the tool has none.
 pub fn core_turn(turn: &TranscriptTurn, fallback: Timestamp) -> CoreTurn {
     let mut chats = Vec::new();
     let turn = converted(turn, fallback, None, &mut chats);
@@ -106,7 +106,7 @@ fn message(transcript: &TranscriptTurn) -> Message {
     }
 }
 
-/// All of the turn but its text and parts, which stand elsewhere.
+/// The whole turn except its text and parts, which are stored elsewhere.
 fn rest(transcript: &TranscriptTurn) -> Option<Extra> {
     let message = TranscriptMessage { text: String::new(), ..transcript.message.clone() };
     let bare = TranscriptTurn { message, parts: Vec::new(), ..transcript.clone() };
@@ -126,7 +126,7 @@ fn usage(transcript: &TranscriptTurn) -> Option<Usage> {
         cache_write_tokens: *cache_write_tokens,
         reasoning_tokens: *reasoning_tokens,
         context: None,
-        // Tools count in units of their own, which are no currency.
+        // Tools count in units of their own, which are not currencies.
         cost: None,
     })
 }
@@ -198,7 +198,7 @@ impl CoreTurnBuilder<'_> {
         }
     }
 
-    /// A result is found by its call's id, so none may be empty or there twice.
+    /// A unique id: a result is found by its call's id, so none may be empty or used twice.
     fn unique(&mut self, id: &str) -> ToolCallId {
         let is_free = !id.is_empty() && !self.ids.contains(id);
         let id = if is_free { id.to_owned() } else { format!("{id}#{}", self.ready) };
@@ -211,7 +211,7 @@ impl CoreTurnBuilder<'_> {
         self.parts.push(Part::ToolCall(Box::new(call)));
     }
 
-    /// How many may hold each other is bounded where they are put together.
+    /// Adds a subagent's chat. The nesting is bounded where conversations are attached.
     fn child(&mut self, chat: &TranscriptChat, call: ToolCallId) {
         let id = ChatId::from(chat.id.as_str());
         let parts = [&chat.agent, &chat.description].into_iter().flatten();
@@ -224,7 +224,7 @@ impl CoreTurnBuilder<'_> {
         self.chats[at].turns = turns;
     }
 
-    /// An edit that no call tells of is told as one: that is where clients look for what happened to files.
+    /// Adds an edit without a call as a call: clients look there for file changes.
     fn edit(&mut self, edit: &TranscriptEdit) {
         let verb = match edit.kind {
             EditKind::Create => "Created",
@@ -290,7 +290,7 @@ fn language(input: &ToolInput) -> Option<String> {
     }
 }
 
-/// The input as it came; where only its meaning is known, that.
+/// The raw input; or its meaning if only that is known.
 fn input(call: &TranscriptToolCall) -> Option<String> {
     match (&call.raw_input, &call.input) {
         (Some(Value::String(text)), _) => Some(text.clone()),
@@ -326,7 +326,7 @@ fn status(call: &TranscriptToolCall) -> ToolCallStatus {
     match call.state {
         CallState::Complete => result(true),
         CallState::Failed => result(false),
-        // As core leaves a call that was running when its turn ended.
+        // Like core leaves a call that was running when its turn ended.
         CallState::Interrupted => ToolCallStatus::Running,
         CallState::Refused if call.approval == Approval::Skipped => {
             ToolCallStatus::Cancelled(CancelReason::Skipped.into())

@@ -1,4 +1,4 @@
-//! A turn that is put together piece by piece, as its log tells it.
+//! Assembles a turn piece by piece from its log.
 
 use std::collections::HashMap;
 
@@ -11,32 +11,32 @@ use crate::normal::{
 };
 use crate::tools;
 
-/// A turn of which more may come.
+/// A turn under construction.
 #[derive(Debug, Default)]
 pub(crate) struct TurnBuilder {
-    /// What is known of it, but for its parts.
+    /// The turn without its parts.
     pub turn: TranscriptTurn,
     pieces: Vec<PartSlot>,
     calls: Vec<TranscriptToolCall>,
-    /// Where each call stands among the calls.
+    /// The position of each call among the calls.
     places: HashMap<String, usize>,
-    /// What went wrong, while nothing has been said since.
+    /// The last error, as long as no answer follows.
     error: Option<ErrorInfo>,
     is_cancelled: bool,
-    /// Whether the log says that it came to its end.
+    /// True if the log records its end.
     is_done: bool,
-    /// Whether the last that is told of the agent is an answer, and no call.
+    /// True if the agent's last record is an answer, and not a call.
     has_answered: bool,
 }
 
-/// A part, or the call that will stand in its place.
+/// A part, or a placeholder for a call.
 #[derive(Debug)]
 enum PartSlot {
     Part(TranscriptPart),
     Call(usize),
 }
 
-/// How far back the same words are looked for. Tools that tell something twice do so at once.
+/// The distance within which repeated text is found. Tools repeat at once.
 const NEAR: usize = 6;
 
 impl TurnBuilder {
@@ -44,12 +44,12 @@ impl TurnBuilder {
         Self { turn, ..Self::default() }
     }
 
-    /// Whether nothing has come of it so far.
+    /// True if it has no results so far.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Adds a part and gives its place.
+    /// Adds a part and returns its position.
     pub(crate) fn push(&mut self, part: TranscriptPart) -> usize {
         self.pieces.push(PartSlot::Part(part));
         self.pieces.len() - 1
@@ -59,7 +59,7 @@ impl TurnBuilder {
         self.push(TranscriptPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
     }
 
-    /// The agent has said something.
+    /// Adds text of the agent.
     pub(crate) fn say(&mut self, text: String) -> Option<usize> {
         if text.is_empty() {
             return None;
@@ -73,12 +73,12 @@ impl TurnBuilder {
         (!text.is_empty()).then(|| self.push(TranscriptPart::Reasoning { text, title: None, duration_ms: None }))
     }
 
-    /// Whether the same was said, or thought, just before.
+    /// True if the same text or thought came just before.
     pub(crate) fn has_recent(&self, wanted: &TranscriptPart) -> bool {
         self.pieces.iter().rev().take(NEAR).any(|piece| matches!(piece, PartSlot::Part(part) if part == wanted))
     }
 
-    /// What was said or thought at this place, to be said anew: a stream may be written down several times as it grows.
+    /// The text or thought at this position, to be replaced: a stream may be written several times as it grows.
     pub(crate) fn text_at_mut(&mut self, at: usize) -> Option<&mut String> {
         match self.pieces.get_mut(at)? {
             PartSlot::Part(TranscriptPart::Text(text) | TranscriptPart::Reasoning { text, .. }) => Some(text),
@@ -86,7 +86,7 @@ impl TurnBuilder {
         }
     }
 
-    /// The call of this id. One that was not told of before begins here.
+    /// The call of this id. An unknown one begins here.
     pub(crate) fn call(&mut self, id: &str) -> &mut TranscriptToolCall {
         let at = *self.places.entry(id.to_owned()).or_insert_with(|| {
             self.pieces.push(PartSlot::Call(self.calls.len()));
@@ -96,7 +96,7 @@ impl TurnBuilder {
         &mut self.calls[at]
     }
 
-    /// The call of this id, or the last one where none is named, if it was told of.
+    /// The known call of this id, or the last one if no id is given.
     pub(crate) fn known_call(&mut self, id: Option<&str>) -> Option<&mut TranscriptToolCall> {
         match id {
             Some(id) => self.calls.get_mut(*self.places.get(id)?),
@@ -104,7 +104,7 @@ impl TurnBuilder {
         }
     }
 
-    /// The agent calls a tool. What it calls without an id gets one.
+    /// Starts a call. A call without an id gets one.
     pub(crate) fn begin_call(
         &mut self,
         id: Option<String>,
@@ -121,7 +121,7 @@ impl TurnBuilder {
         call
     }
 
-    /// A call has come to its end.
+    /// Ends a call.
     pub(crate) fn end_call(&mut self, id: &str, state: CallState, at: Option<Timestamp>) -> &mut TranscriptToolCall {
         self.has_answered = false;
         self.answered(at);
@@ -131,12 +131,12 @@ impl TurnBuilder {
         call
     }
 
-    /// Something happened, so the turn lasted at least until then.
+    /// Extends the turn's duration to an event's time.
     pub(crate) fn moved(&mut self, at: Option<Timestamp>) {
         self.turn.ended_at = self.turn.ended_at.max(at);
     }
 
-    /// The agent has done something.
+    /// Records work of the agent.
     pub(crate) fn answered(&mut self, at: Option<Timestamp>) {
         self.moved(at);
         if self.turn.first_response_ms.is_none() {
@@ -152,7 +152,7 @@ impl TurnBuilder {
         self.is_cancelled = true;
     }
 
-    /// The log says that the turn is over, and well.
+    /// Records that the log has the turn's successful end.
     pub(crate) fn done(&mut self) {
         self.is_done = true;
     }
@@ -163,7 +163,7 @@ impl TurnBuilder {
         }
     }
 
-    /// The turn, once nothing more of it comes.
+    /// The finished turn.
     pub(crate) fn finish(mut self) -> TranscriptTurn {
         let is_waiting = self.calls.iter().any(|call| call.state == CallState::Interrupted);
         for call in self.calls.iter_mut().filter(|call| call.name.is_empty()) {
@@ -188,14 +188,14 @@ impl TurnBuilder {
     }
 }
 
-/// Says of a call what its tool and its input are, as far as that is news.
+/// Sets a call's tool and input, as far as they are new.
 pub(crate) fn describe(call: &mut TranscriptToolCall, name: Option<String>, input: Option<Value>) {
     if let Some(name) = name.filter(|name| !name.is_empty()) {
         call.kind = tools::tool_kind(&name);
         call.name = name;
     }
     if let Some(input) = input {
-        // Some models' interfaces have an object's text in place of the object.
+        // Some models' APIs have an object as text.
         let parsed = match &input {
             Value::String(text) => serde_json::from_str(text).ok().filter(Value::is_object),
             _ => None,

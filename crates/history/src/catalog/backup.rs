@@ -1,8 +1,8 @@
-//! Copies of what a tool is about to delete.
+//! Backups of sessions that a tool is about to delete.
 //!
-//! Claude Code removes, when it starts, the sessions whose files nobody wrote for `cleanupPeriodDays` (30 where its
-//! `settings.json` says nothing). A file is copied in the last quarter of that time, a week before its end at the latest, and
-//! again when it has changed since. No other tool that is read here is known to clean up.
+//! At its start, Claude Code deletes the sessions whose files were not written for `cleanupPeriodDays` (30 unless its
+//! `settings.json` says otherwise). A file is copied in the last quarter of that time, a week before its end at the
+//! latest, and again when it has changed since. No other supported tool is known to clean up.
 
 use std::fs;
 use std::io;
@@ -23,35 +23,35 @@ const DAY: u64 = 24 * 60 * 60;
 const CLAUDE: &str = "claude";
 const CLAUDE_DAYS: u64 = 30;
 const WEEK: u64 = 7;
-/// How many files that lie beside a session are copied with it.
+/// The maximal number of files beside a session that are copied with it.
 const MAX_BESIDE: usize = 1_000;
-/// How deep they may lie.
+/// The maximal depth of those files.
 const MAX_DEPTH: usize = 8;
 
-/// The file beside a copy that says where it comes from.
+/// The file beside a copy that names its origin.
 const ORIGIN: &str = "origin";
 
-/// Where copies lie. Those whose files are gone are listed in their place.
+/// The folder of backups. A backup is listed instead of its deleted file.
 #[derive(Clone, Debug)]
 pub struct BackupStore {
     pub folder: PathBuf,
-    /// What time it is. Without it nothing more is copied.
+    /// The current time. Without it nothing more is copied.
     pub now: Option<Timestamp>,
 }
 
-/// A copy, and the file that it was made of.
+/// A backup, and the file that it was made from.
 #[derive(Clone, Debug)]
 pub(super) struct SessionBackup {
     pub location: SessionLocation,
     pub origin: PathBuf,
 }
 
-/// When a tool removes what nobody wrote for so long, if it does.
+/// The time after which a tool deletes unwritten files, if it does.
 pub(super) fn lifetime(root: &StoreRoot) -> Option<Duration> {
     if root.source.name() != CLAUDE {
         return None;
     }
-    // Sessions lie in `projects`, settings beside it.
+    // Sessions are stored in `projects`, settings beside it.
     let settings = root.folder.parent().map(|home| home.join("settings.json"));
     let settings = settings.and_then(|file| files::read(&file, MAX_SMALL_FILE).ok());
     let settings = settings.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
@@ -60,7 +60,7 @@ pub(super) fn lifetime(root: &StoreRoot) -> Option<Duration> {
 }
 
 impl BackupStore {
-    /// Whether a file is about to be removed.
+    /// True if a file is about to be deleted.
     pub(super) fn is_due(&self, lifetime: Duration, written: Timestamp) -> bool {
         let Some(now) = self.now else { return false };
         let age = Duration::from_millis(now.0.saturating_sub(written.0));
@@ -68,7 +68,7 @@ impl BackupStore {
         age >= lifetime.saturating_sub(margin)
     }
 
-    /// Where the copy of a session lies.
+    /// The path of a session's backup.
     fn place(&self, location: &SessionLocation) -> PathBuf {
         let digest = Sha256::digest(location.path.to_string_lossy().as_bytes());
         let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -76,8 +76,8 @@ impl BackupStore {
         self.folder.join(location.source.name()).join(name).join(file)
     }
 
-    /// Copies a session and what lies in the folder of its name, and says whether there was anything to copy: what has
-    /// the same time and size is left as it is.
+    /// Copies a session and the folder of its name. Returns true if there was anything to copy: files with the same
+    /// time and size are skipped.
     pub(super) fn copy(&self, location: &SessionLocation) -> io::Result<bool> {
         let place = self.place(location);
         if is_same(&location.path, &place)? {
@@ -94,12 +94,12 @@ impl BackupStore {
             private::make_file(&origin)?;
             fs::write(origin, location.path.to_string_lossy().as_bytes())?;
         }
-        // Last, so that a copy that is there is a whole one.
+        // Last, so that an existing copy is a complete one.
         copy_file(&location.path, &place)?;
         Ok(true)
     }
 
-    /// Every copy. What cannot be read is none.
+    /// Every backup. Unreadable ones are skipped.
     pub(super) fn copies(&self) -> Vec<SessionBackup> {
         let mut found = Vec::new();
         for source in files::names(&self.folder).unwrap_or_default() {
@@ -144,7 +144,7 @@ fn is_same(from: &Path, to: &Path) -> io::Result<bool> {
     Ok(fs::metadata(to).is_ok_and(same))
 }
 
-/// Copies a file whole or not at all, with its time.
+/// Copies a file completely or not at all, with its time.
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     if is_same(from, to)? {
         return Ok(());

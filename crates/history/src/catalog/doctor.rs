@@ -1,8 +1,9 @@
-//! Every session file on disk against every session in the catalog.
+//! Compares every session file on disk with every session in the catalog.
 //!
-//! The files are looked for in another way than readers do it: everything below a root that is named like a session. So
-//! what a reader overlooks is told, and not only what it stumbles over. Tools' own lists are the third side: what is in one and
-//! lies nowhere is lost. Not every tool has a list: where sessions are listed by looking at their files, none can be lost.
+//! The files are searched in another way than readers do it: everything below a root that is named like a session. So
+//! files that a reader overlooks are reported, not only those that it fails on. Tools' own lists are the third side: a
+//! session that is in one and has no file is lost. Not every tool has a list: if a tool lists sessions by their files,
+//! none can be lost.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,27 +19,27 @@ use crate::normal::TranscriptSource;
 use crate::reader::{Hints, StoreListing, StoreRoot};
 use crate::reader_of;
 
-/// How deep below a root is looked.
+/// The maximal depth of the search below a root.
 const MAX_DEPTH: usize = 8;
-/// How many files are looked at. Beyond, the checkup says that it is not whole.
+/// The maximal number of files. Beyond it the report is marked as incomplete.
 const MAX_FILES: usize = 2_000_000;
 
-/// What a store's files and the list say of each other.
+/// The comparison of a store's files with the lists.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctorReport {
-    /// How many files are named like sessions, and how many of them are shown.
+    /// The number of files named like sessions, and of those that are shown.
     pub files: usize,
     pub shown: usize,
-    /// Shown with less than what their tool once wrote.
+    /// Shown with less than their tool once wrote.
     pub damaged: Vec<DoctorFinding>,
-    /// Shown here, and in no list of their tool: its user takes them for lost.
+    /// Shown here, but missing in their tool's list: its user takes them for lost.
     pub orphaned: Vec<DoctorFinding>,
-    /// In their tool's list, and nowhere on the disk.
+    /// In their tool's list, but missing on the disk.
     pub lost: Vec<DoctorFinding>,
-    /// Named like sessions, and shown nowhere.
+    /// Named like sessions, but not shown.
     pub unknown: Vec<DoctorFinding>,
-    /// What could not be looked at, in words.
+    /// Problems of the search, in words.
     pub problems: Vec<String>,
 }
 
@@ -54,13 +55,13 @@ pub struct DoctorFinding {
 }
 
 impl DoctorReport {
-    /// Whether anything is not as it should be. That a tool does not list one of its sessions is its own affair.
+    /// True if nothing is wrong. A session that its own tool does not list is not a problem of ours.
     pub fn is_well(&self) -> bool {
         self.damaged.is_empty() && self.lost.is_empty() && self.unknown.is_empty() && self.problems.is_empty()
     }
 }
 
-/// Checks the catalog, which was just brought up to date, against what lies below the roots.
+/// Checks the current catalog against the files below the roots.
 pub fn check(catalog: &Catalog, roots: &[StoreRoot]) -> Result<DoctorReport, CatalogError> {
     let mut checkup = DoctorReport::default();
     let roots: Vec<&StoreRoot> = roots.iter().filter(|root| root.folder.is_dir()).collect();
@@ -83,7 +84,7 @@ pub fn check(catalog: &Catalog, roots: &[StoreRoot]) -> Result<DoctorReport, Cat
         if session.damage.is_recovered() || session.damage.count > 0 {
             checkup.damaged.push(suspect(Some(session.damage.clone())));
         }
-        // Tools hide sessions in which nothing was said: nobody misses those.
+        // Tools hide sessions without messages: nobody misses those.
         if is_listed == Some(false) && session.turns > 0 {
             checkup.orphaned.push(suspect(None));
         }
@@ -103,12 +104,12 @@ pub fn check(catalog: &Catalog, roots: &[StoreRoot]) -> Result<DoctorReport, Cat
             }
         }
         for problem in listing.problems.iter().map(ToString::to_string) {
-            // A folder that cannot be listed was told of already.
+            // A folder that cannot be listed was reported already.
             if !checkup.problems.contains(&problem) {
                 checkup.problems.push(problem);
             }
         }
-        // Of one that is gone there may be a copy.
+        // There may be a backup of a deleted one.
         let lost = listing.lost.into_iter().filter(|lost| !ids.contains(&(root.source, lost.id.clone())));
         checkup.lost.extend(lost.map(|lost| DoctorFinding {
             source: root.source,
@@ -120,7 +121,7 @@ pub fn check(catalog: &Catalog, roots: &[StoreRoot]) -> Result<DoctorReport, Cat
     Ok(checkup)
 }
 
-/// What is named like a session: logs, and flat files in folders of sessions.
+/// Finds files named like a session: logs, and flat files in session folders.
 fn walk(
     source: TranscriptSource,
     folder: &Path,
@@ -149,7 +150,7 @@ fn walk(
     }
 }
 
-/// Whether a file is named as its tool names sessions. Logs of subagents and of what was typed are not.
+/// True if a file is named as its tool names sessions. Logs of subagents and of typed input are not.
 fn is_named_like_one(source: TranscriptSource, folder: &Path, name: &str) -> bool {
     let folder = folder.file_name().map(|folder| folder.to_string_lossy()).unwrap_or_default();
     let is_log = name.ends_with(".jsonl");
@@ -163,13 +164,13 @@ fn is_named_like_one(source: TranscriptSource, folder: &Path, name: &str) -> boo
         TranscriptSource::Gemini => {
             folder == "chats" && name.starts_with("session-") && (is_log || name.ends_with(".json"))
         }
-        // All of them are in one file, or in files that its own list is.
+        // All sessions are in one file, or in files that are the list themselves.
         TranscriptSource::OpenCode => false,
     }
 }
 
-/// Whether a file lies in the folder of a session that is shown: a subagent's log, a spilled result. While a log is packed
-/// both forms of it are there.
+/// True if a file is in the folder of a shown session: a subagent's log, a spilled result. While a log is compressed
+/// both forms of it exist.
 fn is_part_of_one(path: &Path, root: &Path, shown: &HashSet<PathBuf>) -> bool {
     if path.extension().is_some_and(|extension| extension == "zst") && shown.contains(&path.with_extension("")) {
         return true;

@@ -1,4 +1,4 @@
-//! A session as the catalog has it.
+//! A session in the catalog.
 
 use std::path::{Path, PathBuf};
 
@@ -9,36 +9,36 @@ use crate::normal::{TranscriptSession, TranscriptSource};
 use crate::opencode::is_database;
 use crate::reader::{FileMark, SessionLocation, SessionPreview};
 
-/// A session that was found and read once. Its turns are not here: [`CatalogEntry::location`] says where to read them.
+/// A session that was found and read once, without its turns: [`CatalogEntry::location`] says where to read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogEntry {
-    /// By which it is known here: its source, and its own id as far as that fits into a name. No two have the same.
+    /// Its unique id here: its source, and its own id as far as that fits into a name.
     pub id: String,
-    /// Which product or edition of the tool it belongs to, as it is shown.
+    /// The product or edition of the tool, for display.
     pub product: String,
-    /// The file that holds it.
+    /// The session's file.
     pub path: PathBuf,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older: Option<PathBuf>,
-    /// Where it lay before its tool deleted it, where this is the copy that was kept of it.
+    /// The original path before the tool deleted it, if this is a backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<PathBuf>,
-    /// The file, as it was read: what the catalog says of the session is the same while this is.
+    /// The file's mark at the last read: the entry is valid as long as it is the same.
     pub mark: FileMark,
-    /// Whether the tool itself lists it, where it has a list.
+    /// True if the tool itself lists it; `None` if the tool has no list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<bool>,
-    /// The title that the tool's own list has for it.
+    /// The title in the tool's own list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed_title: Option<String>,
-    /// The folder that it worked in, as it is spelled now: where that was moved, its new place.
+    /// The working directory in its present spelling: if it was moved, its new path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The repository, as it is compared: `owner/name` in small letters where that is known, else its URL.
+    /// The repository, for comparison: `owner/name` in lower case if it is known, else its URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// All that a list may show of it. What was not understood in it is left out.
+    /// All data that a list may show. Data that were not understood are left out.
     pub session: TranscriptSession,
 }
 
@@ -47,17 +47,17 @@ impl CatalogEntry {
         self.session.source
     }
 
-    /// When something last happened in it: what lists are ordered by.
+    /// The time of the last activity: lists are ordered by it.
     pub fn modified_at(&self) -> Timestamp {
         self.session.modified_at.or(self.session.created_at).unwrap_or_default()
     }
 
-    /// The title, or what was said first.
+    /// The title, or the first message.
     pub fn title(&self) -> &str {
         self.session.title.as_deref().unwrap_or(&self.session.first_message)
     }
 
-    /// By which the catalog knows it again.
+    /// The key in the catalog.
     pub(super) fn key(&self) -> PathBuf {
         key(self.source(), &self.path, &self.session.source_id)
     }
@@ -83,7 +83,7 @@ impl CatalogEntry {
     }
 }
 
-/// By which a session that was found is known again: its file, or, where a database holds many, its place in that.
+/// The key of a found session: its file or, in a database of many sessions, its place in that.
 pub(super) fn key_of(location: &SessionLocation) -> PathBuf {
     key(location.source, &location.path, &location.id)
 }
@@ -97,7 +97,7 @@ fn key(source: TranscriptSource, path: &Path, id: &str) -> PathBuf {
     key.into()
 }
 
-/// How long a name may be that is made of a tool's own id.
+/// The maximal length of a name made from a tool's own id.
 const LONGEST_ID: usize = 100;
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it fits into a URI and a file's name.

@@ -1,9 +1,9 @@
-//! What can go wrong with the catalog itself.
+//! Errors of the catalog itself.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the catalog did not do what it was asked for.
+/// The reason why a catalog operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     #[error("{} cannot be made or replaced: {error}: check that the data folder is writable", path.display())]
@@ -17,7 +17,7 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
-    /// Whether the database itself is of no use any more.
+    /// True if the database itself is unusable.
     pub(super) fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, SchemaChanged};
         match self {

@@ -1,4 +1,4 @@
-//! Where a session worked, as far as that is still there: folders that were moved are found again by their repository.
+//! Finds the present path of a session's working directory: moved folders are found by their repository.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use grove_work::{GitRepository, remote_name};
 
 use crate::normal::{FileLocation, TranscriptWorkspace};
 
-/// A repository as it is compared: `owner/name` in small letters, where a URL tells it, else what stands there.
+/// A repository for comparison: `owner/name` in lower case if the URL has it, else the text itself.
 pub(super) fn repository_name(url: &str) -> String {
     let name = remote_name(url).unwrap_or_else(|| url.trim_end_matches('/').trim_end_matches(".git").to_owned());
     name.to_lowercase()
 }
 
-/// What is known of folders during one scan. Each is looked at once, and those that sessions worked in are all that is
-/// looked at: a moved repository is found again once any session has worked where it lies now.
+/// Known folders during one scan. Each is read once, and only working directories of sessions are: a moved repository
+/// is found once any session has worked at its new path.
 #[derive(Debug, Default)]
 pub(super) struct FolderIndex {
     seen: HashMap<String, Option<GitRepository>>,
-    /// Where a repository lies now, by its name.
+    /// The present path of a repository, by its name.
     places: HashMap<String, PathBuf>,
 }
 
-/// Where a session worked.
+/// The working directory of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WorkspaceLocation {
     pub folder: Option<String>,
@@ -30,7 +30,7 @@ pub(super) struct WorkspaceLocation {
 }
 
 impl FolderIndex {
-    /// Looks at where a session says that it worked.
+    /// Looks up a session's working directory.
     pub(super) fn look(&mut self, workspace: &TranscriptWorkspace) -> WorkspaceLocation {
         let own = workspace.repository.as_deref().map(repository_name).filter(|name| !name.is_empty());
         let place = workspace.folders.first().filter(|place| place.host.is_none());
@@ -39,7 +39,7 @@ impl FolderIndex {
             return WorkspaceLocation { folder, repository: own };
         };
         let path = Path::new(&folder);
-        // A folder that is gone may still have a repository above it, which is another one.
+        // A deleted folder may have a repository above it, which is another one.
         let look = || if path.is_dir() { GitRepository::of(path) } else { None };
         let repository = self.seen.entry(folder.clone()).or_insert_with(look);
         let name = repository.as_ref().and_then(|it| Some((it.origin.as_deref()?, &it.root))).map(|(origin, root)| {
@@ -50,7 +50,7 @@ impl FolderIndex {
         WorkspaceLocation { folder: Some(folder), repository: own.or(name) }
     }
 
-    /// Looks at a folder that sessions worked in.
+    /// Reads a working directory of sessions.
     pub(super) fn note(&mut self, folder: &str) {
         self.look(&TranscriptWorkspace {
             folders: vec![FileLocation::local(folder)],
@@ -58,14 +58,14 @@ impl FolderIndex {
         });
     }
 
-    /// Where the repository of a folder that is gone lies now.
+    /// The present path of the repository of a missing folder.
     pub(super) fn moved_to(&self, repository: &str) -> Option<&Path> {
         let known = self.places.get(repository);
-        // Some tools know no more than `owner/name`, some no more than a name.
+        // Some tools know only `owner/name`, some only a name.
         let by_end = || {
             let end = format!("/{repository}");
             let mut fitting = self.places.iter().filter(|(name, _)| name.ends_with(&end));
-            // Two that fit are none.
+            // Two matches are ambiguous, so they count as none.
             fitting.next().filter(|_| fitting.next().is_none()).map(|(_, place)| place)
         };
         known.or_else(by_end).map(PathBuf::as_path)

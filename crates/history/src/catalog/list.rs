@@ -1,4 +1,4 @@
-//! Lists: the newest first, page by page.
+//! Lists: newest first, page by page.
 
 use rusqlite::types::Value;
 
@@ -9,25 +9,25 @@ use super::store::{Catalog, read_entry, whole};
 use crate::normal::model_key;
 use grove_core::Timestamp;
 
-/// How many sessions a page has at most.
+/// The maximal number of sessions of a page.
 pub const MAX_PAGE: usize = 10_000;
 
-/// Which sessions are wanted. Without anything, all.
+/// The filter of a list. Without any, all sessions match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogFilter {
     /// The name of a source.
     pub source: Option<String>,
-    /// A repository (`owner/name`, its name alone, or a URL), or the folder that was worked in.
+    /// A repository (`owner/name`, its name alone, or a URL), or the working directory.
     pub repository: Option<String>,
-    /// Those in which something happened at this time or later.
+    /// Sessions with an activity at this time or later.
     pub since: Option<Timestamp>,
-    /// Words of the title, whatever their case.
+    /// Words of the title, case-insensitive.
     pub text: Option<String>,
-    /// A model that answered in it, however it is [spelled](model_key).
+    /// A model that answered, in any [spelling](model_key).
     pub model: Option<String>,
 }
 
-/// A place in the list: the session there, and all behind it, come before the next page.
+/// A position in the list: the next page begins after this session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogCursor {
     pub modified_at: Timestamp,
@@ -37,7 +37,7 @@ pub struct CatalogCursor {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CatalogPage {
     pub entries: Vec<CatalogEntry>,
-    /// Where the next page begins, where there is one.
+    /// The start of the next page, if there is one.
     pub next: Option<CatalogCursor>,
 }
 
@@ -60,7 +60,7 @@ impl CatalogCursor {
 }
 
 impl Catalog {
-    /// The newest sessions behind a cursor. A page has `limit` of them, [`MAX_PAGE`] at most.
+    /// The newest sessions after a cursor. A page has `limit` of them, [`MAX_PAGE`] at most.
     pub fn list(
         &self,
         filter: &CatalogFilter,
@@ -99,7 +99,7 @@ impl Catalog {
             values.push(after.id.clone().into());
         }
         let wanted = if wanted.is_empty() { String::new() } else { format!("WHERE {}", wanted.join(" AND ")) };
-        // One more tells whether there is a next page.
+        // One more tells if there is a next page.
         let sql = format!("SELECT entry FROM session {wanted} ORDER BY modified DESC, id DESC LIMIT {}", limit + 1);
         let reader = self.reader();
         let mut statement = reader.prepare(&sql)?;
@@ -112,7 +112,7 @@ impl Catalog {
     }
 }
 
-/// A name in a pattern, where nothing in it stands for anything else.
+/// Escapes a name in a pattern.
 fn escaped(name: &str) -> String {
     name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }

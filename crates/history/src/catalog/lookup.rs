@@ -1,4 +1,4 @@
-//! The sessions that somebody means by a name.
+//! Finds sessions by a name.
 
 use rusqlite::params;
 
@@ -7,10 +7,10 @@ use super::error::CatalogError;
 use super::store::{Catalog, read_entry};
 use crate::normal::TranscriptSource;
 
-/// How many sessions are given where a name says too little.
+/// The maximal number of sessions for an ambiguous name.
 const MAX_MATCHES: usize = 100;
 
-/// What a name may be, the most exact first.
+/// The forms of a name, the most exact first.
 const NAMES: [&str; 4] = [
     "id = ?1",
     "source_id = ?1",
@@ -19,14 +19,13 @@ const NAMES: [&str; 4] = [
 ];
 
 impl Catalog {
-    /// The session that a name means. Where several have it, the newest.
+    /// The session with a name; the newest of several.
     pub fn get(&self, name: &str) -> Result<Option<CatalogEntry>, CatalogError> {
         Ok(self.candidates(None, name)?.into_iter().next())
     }
 
-    /// The sessions that a name may mean, the newest first, a hundred at most: the catalog's own name of it, the id that its
-    /// tool uses, what the tool's agent calls it, or the beginning of one of the first two. What is exact goes before what
-    /// is not.
+    /// The candidates for a name, newest first, a hundred at most: by the catalog's own name, the tool's id, the id of
+    /// the tool's agent, or a prefix of one of the first two. Exact matches come before others.
     pub fn candidates(
         &self,
         source: Option<TranscriptSource>,

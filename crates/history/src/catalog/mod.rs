@@ -1,8 +1,8 @@
-//! What was found on this machine, remembered: a list of sessions that is brought up to date by reading only what is new.
+//! The catalog: a database of the sessions found on this machine. A scan reads only new and changed files.
 //!
-//! It is a database that can be thrown away at any time: everything in it is read from the tools' own files. One that is
-//! damaged, or of another version, is replaced. One process writes it, the host of the data folder; [`Catalog`] may be
-//! shared by its threads, and lists are not held up by a scan.
+//! It can be deleted at any time: everything in it is read from the tools' own files. A damaged catalog, or one of
+//! another version, is replaced. One process writes it, the host of the data folder; [`Catalog`] may be shared by its
+//! threads, and lists do not wait for a scan.
 
 mod backup;
 mod doctor;

@@ -1,10 +1,10 @@
-//! Files and folders that only their owner can read: what people said to agents is nobody else's business.
+//! Files and folders that only their owner can read: conversations with agents are private.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a file, where there is none.
+/// Creates a file, if it is missing.
 pub(super) fn make_file(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -13,7 +13,7 @@ pub(super) fn make_file(path: &Path) -> io::Result<()> {
     options.open(path).map(|_| ())
 }
 
-/// Makes a folder and those above it, where they are missing.
+/// Creates a folder and its parents, if they are missing.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -22,7 +22,7 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Copies what a file holds, and not who may read it.
+/// Copies a file's contents, and not its permissions.
 pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     make_file(to)?;
     let mut source = fs::File::open(from)?;

@@ -1,7 +1,7 @@
-//! Bringing the catalog up to date.
+//! Updates the catalog.
 //!
-//! Folders are listed and files' marks compared; only what is new or has changed is opened, by several threads, and what
-//! they read is written down by the one that called.
+//! Folders are listed and files' marks compared. Several threads open only new and changed files; the calling thread
+//! writes the results.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -24,30 +24,30 @@ use crate::normal::TranscriptSource;
 use crate::reader::{Bookmark, FileMark, Hints, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use crate::reader_of;
 
-/// How many threads read, at most.
+/// The maximal number of reading threads.
 const MAX_THREADS: usize = 4;
-/// How many read sessions may wait to be written down. Beyond, reading waits.
+/// The maximal number of read sessions that wait to be written. Beyond it, reading waits.
 const MAX_WAITING: usize = 64;
-/// Files larger than this are read one at a time: some formats are held in memory whole while they are read.
+/// Files larger than this are read one at a time: some formats are held in memory completely while they are read.
 const LARGE: u64 = 8 * 1024 * 1024;
-/// After how many sessions what was read is there to be listed, also where the scan does not come to its end.
+/// The number of sessions per transaction, which are listed even if the scan does not finish.
 const AT_ONCE: usize = 256;
-/// How many problems a report tells. Further ones are counted.
+/// The maximal number of reported problems. Further ones are counted.
 const MAX_PROBLEMS: usize = 100;
 
-/// What to look at.
+/// A request for a scan.
 #[derive(Clone, Debug, Default)]
 pub struct ScanRequest {
     pub roots: Vec<StoreRoot>,
-    /// Copies what tools are about to delete.
+    /// Backs up sessions that tools are about to delete.
     pub keep: Option<BackupStore>,
 }
 
-/// How far a scan has come.
+/// The progress of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanProgress {
     pub phase: ScanPhase,
-    /// How many sessions were read, of how many that must be.
+    /// The number of sessions that were read, and that have to be.
     pub read: usize,
     pub of: usize,
 }
@@ -59,23 +59,23 @@ pub enum ScanPhase {
     Finished,
 }
 
-/// What a scan came to.
+/// The result of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanReport {
-    /// How many sessions there are.
+    /// The number of sessions.
     pub sessions: usize,
-    /// How many files were opened; of those, how many were read on from where they ended before.
+    /// The number of opened files; and of those that were read on from their earlier end.
     pub read: usize,
     pub continued: usize,
     pub removed: usize,
-    /// How many sessions are left as a copy alone, and how many copies were made now.
+    /// The number of sessions that exist only as a backup, and of new backups.
     pub gone: usize,
     pub copied: usize,
-    /// How many sessions' folders were found elsewhere.
+    /// The number of sessions whose folders were found elsewhere.
     pub moved: usize,
-    /// Sessions with less than what their tool once wrote.
+    /// Sessions with less than their tool once wrote.
     pub recovered: usize,
-    /// What could not be read at all, in words: the first hundred.
+    /// Problems in words: the first hundred.
     pub problems: Vec<String>,
     pub omitted_problems: usize,
 }
@@ -89,7 +89,7 @@ impl ScanReport {
     }
 }
 
-/// A session that is read, or could not be.
+/// A session that was read, or failed to be.
 struct ScannedSession {
     location: SessionLocation,
     known: Option<CatalogEntry>,
@@ -99,9 +99,9 @@ struct ScannedSession {
 }
 
 impl Catalog {
-    /// Brings the catalog up to date with what lies below the roots. `progress` is called from this thread.
+    /// Updates the catalog from the files below the roots. `progress` is called from this thread.
     ///
-    /// A database that turns out to be damaged is made anew, and read once more.
+    /// A database that turns out to be damaged is replaced, and the scan is repeated once.
     pub fn scan(&self, scan: &ScanRequest, progress: &mut dyn FnMut(ScanProgress)) -> Result<ScanReport, CatalogError> {
         match self.scan_once(scan, progress) {
             Err(error) if error.is_damage() => {
@@ -147,7 +147,7 @@ impl Catalog {
         }
         let mut origins = HashMap::new();
         for SessionBackup { location, origin } in scan.keep.iter().flat_map(BackupStore::copies) {
-            // Nobody needs the copy while the file is there.
+            // The backup is not needed while the file exists.
             if found.contains(&origin) || origin.exists() {
                 continue;
             }
@@ -166,7 +166,7 @@ impl Catalog {
         Ok(report)
     }
 
-    /// Reads what has changed and writes it down.
+    /// Reads the changed sessions and writes them.
     fn read_all(
         &self,
         mut stale: Vec<SessionLocation>,
@@ -178,7 +178,7 @@ impl Catalog {
         if stale.is_empty() {
             return Ok(());
         }
-        // The large ones first, so that no thread is left alone with one at the end.
+        // Large ones first, so that no thread is left alone with one at the end.
         stale.sort_by_key(|location| std::cmp::Reverse(location.mark.size));
         let of = stale.len();
         let (next, large) = (AtomicUsize::new(0), Mutex::new(()));
@@ -195,11 +195,11 @@ impl Catalog {
                             (location.mark.size > LARGE).then(|| large.lock().unwrap_or_else(PoisonError::into_inner));
                         let key = key_of(location);
                         let known = if marks.contains_key(&key) { self.known(&key) } else { Ok(None) };
-                        // What is not known any more is read from its beginning.
+                        // An unknown session is read from its beginning.
                         let known = known.unwrap_or_default();
                         let before = marks.get(&key).map(|marks| marks.mark);
                         if done.send(self.read(location.clone(), known, before)).is_err() {
-                            // Whoever writes down has failed, and says so.
+                            // The writer has failed, and reports it.
                             return;
                         }
                     }
@@ -228,7 +228,7 @@ impl Catalog {
                         let noted = EntryDetails { bookmark, tail_index, changes, before, sidecar_modified_at };
                         store::write(&transaction, &mut entry, &noted)?;
                     }
-                    // One that went away meanwhile is no problem.
+                    // A file that was deleted meanwhile is not a problem.
                     Err(HistoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => report.problem(error),
                 }
@@ -239,7 +239,7 @@ impl Catalog {
         })
     }
 
-    /// Reads a session, from its bookmark where the file has only grown.
+    /// Reads a session, from its bookmark if the file has only grown.
     fn read(
         &self,
         mut location: SessionLocation,
@@ -249,7 +249,7 @@ impl Catalog {
         let key = key_of(&location);
         let (known, bookmark) = known.map_or((None, None), |known| (Some(known.entry), known.bookmark));
         if let Some(known) = &known {
-            // What the tool's lists said when the session was new still holds, as far as nothing newer is known.
+            // The data of the tool's lists at the first read are still valid, unless there are newer ones.
             location.preview.title = location.preview.title.take().or_else(|| known.listed_title.clone());
             location.preview.created_at = location.preview.created_at.or(known.session.created_at);
             location.preview.listed = location.preview.listed.or(known.listed);
@@ -258,12 +258,12 @@ impl Catalog {
         let bookmark: Option<Bookmark> = bookmark.filter(|bookmark| {
             before.is_some_and(grown)
                 && before.is_some_and(|before| bookmark.offset <= before.size)
-                // Other programs write over a log in place, which leaves it longer than it was as well.
+                // Other programs overwrite a log in place, which may leave it longer as well.
                 && bookmark.fingerprint.is_some_and(|print| print.fits(&location.path))
         });
-        // Before it is read: what is written over it meanwhile does not fit then.
+        // Before the read: a file that is overwritten meanwhile does not match.
         let fingerprint = Fingerprint::of(&location.path, location.mark.size);
-        // Without what was changed before it a bookmark is of no use.
+        // A bookmark needs the changes before it.
         let bookmark = bookmark.and_then(|bookmark| Some((self.changes_before(&key).ok()?, bookmark)));
         let reader = reader_of(location.source);
         let (mut continued, mut collector) = match &bookmark {
@@ -296,7 +296,7 @@ impl Catalog {
         ScannedSession { location, known, reading, changes: collector.finish(), continued }
     }
 
-    /// Takes out what is gone. What lies where nobody may look for now is not.
+    /// Removes deleted sessions. Those in an inaccessible place stay.
     fn remove_missing(
         &self,
         scan: &ScanRequest,
@@ -306,7 +306,7 @@ impl Catalog {
         report: &mut ScanReport,
     ) -> Result<(), CatalogError> {
         let missing = marks.keys().filter(|path| !found.contains(*path));
-        // A database that could not be read now may hold what it held.
+        // A database that cannot be read now may still have its sessions.
         let is_doubtful = |path: &Path| {
             unread.iter().any(|root| root.source == TranscriptSource::OpenCode && path.starts_with(&root.folder))
         };
@@ -325,7 +325,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Finds folders that were moved by the repositories that they had.
+    /// Finds moved folders by their repositories.
     fn relocate_moved(&self, report: &mut ScanReport) -> Result<(), CatalogError> {
         let writer = self.writer();
         let mut folders = FolderIndex::default();
@@ -355,8 +355,8 @@ impl Catalog {
     }
 }
 
-/// What lies below each root. A tool's own lists are looked at only where something is there that was not: they cost more
-/// than all the rest.
+/// Lists the files below each root. A tool's own lists are read only if there is a new file: they cost more than
+/// everything else.
 fn look<'a>(scan: &'a ScanRequest, marks: &HashMap<PathBuf, FileMarks>) -> Vec<(&'a StoreRoot, StoreListing)> {
     thread::scope(|scope| {
         let look = |root: &'a StoreRoot| {
@@ -371,7 +371,7 @@ fn look<'a>(scan: &'a ScanRequest, marks: &HashMap<PathBuf, FileMarks>) -> Vec<(
         let threads: Vec<_> = scan
             .roots
             .iter()
-            // Most roots are not there, and need no thread.
+            // Most roots do not exist, and need no thread.
             .filter(|root| root.folder.is_dir())
             .map(|root| scope.spawn(move || look(root)))
             .collect();
@@ -398,13 +398,13 @@ fn entry_of(
         listed: location.preview.listed,
         listed_title: location.preview.title.clone(),
         folder: found.folder,
-        // A folder that is gone cannot tell any more.
+        // A deleted folder has no repository any more.
         repository: found.repository.or_else(|| known.and_then(|known| known.repository)),
         session,
     }
 }
 
-/// Whether a path lies below a root that is there and cannot be looked into.
+/// True if a path is below an existing root that cannot be read.
 fn hides(scan: &ScanRequest, path: &Path) -> bool {
     let unreadable = |root: &StoreRoot| match std::fs::read_dir(&root.folder) {
         Ok(_) => false,

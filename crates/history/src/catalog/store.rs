@@ -1,4 +1,4 @@
-//! The database: how it is opened, and how one of no use is replaced.
+//! The catalog's database: opening, and replacing an unusable one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::normal::{TranscriptSource, model_key};
 use crate::reader::{Bookmark, FileMark, SessionLocation};
 use crate::tail_index::TailIndex;
 
-/// Raised with every change of the tables, and of what readers find: what an older one wrote is read anew.
+/// Raised with every change of the tables, and of readers' results: older entries are read again.
 const VERSION: i64 = 5;
 
 const TABLES: &str = "
@@ -54,12 +54,12 @@ const TABLES: &str = "
     CREATE INDEX own ON session (source_id);
 ";
 
-/// Files that are smaller are read whole at once, so it is not remembered where their newest turns lie.
+/// Smaller files are read completely, so the positions of their newest turns are not stored.
 const LONG: u64 = 1024 * 1024;
-/// How long it may take to say where a session's newest turns lie. Of one that needs more all is read.
+/// The maximal size of a session's tail index. A session that needs more is read completely.
 const MAX_TAIL_INDEX: usize = 256 * 1024;
 
-/// How long one connection waits for the other.
+/// The maximal wait of one connection for the other.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The sessions of this machine.
@@ -76,14 +76,14 @@ impl fmt::Debug for Catalog {
     }
 }
 
-/// What is remembered of a session besides what is shown.
+/// The stored data of a session beside its entry.
 #[derive(Debug)]
 pub(super) struct StoredEntry {
     pub entry: CatalogEntry,
     pub bookmark: Option<Bookmark>,
 }
 
-/// The marks of a session's files at the time of the last scan.
+/// The marks of a session's files at the last scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileMarks {
     pub mark: FileMark,
@@ -96,20 +96,20 @@ impl FileMarks {
     }
 }
 
-/// What is written down of a session beside its entry.
+/// The further data to store with an entry.
 #[derive(Debug, Default)]
 pub(super) struct EntryDetails {
     pub bookmark: Option<Bookmark>,
     pub tail_index: Option<TailIndex>,
     pub changes: SessionChanges,
-    /// What was changed before the bookmark.
+    /// The changes before the bookmark.
     pub before: SessionChanges,
-    /// When what lies beside the session was last written.
+    /// The modification time of the files beside the session.
     pub sidecar_modified_at: Timestamp,
 }
 
 impl Catalog {
-    /// Opens the catalog, or makes an empty one in the place of what is no catalog of this version.
+    /// Opens the catalog. A missing one, or one of another version, is replaced by an empty one.
     pub fn open(path: &Path) -> Result<Self, CatalogError> {
         let (writer, reader) = match connect(path) {
             Ok(both) => both,
@@ -121,7 +121,7 @@ impl Catalog {
         Ok(Self { path: path.to_owned(), writer: Mutex::new(writer), reader: Mutex::new(reader) })
     }
 
-    /// Opens a catalog that another process writes, to look at it.
+    /// Opens a catalog that another process writes, for reading.
     pub fn open_read_only(path: &Path) -> Result<Self, CatalogError> {
         let open = || Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
         let reader = open()?;
@@ -131,16 +131,16 @@ impl Catalog {
         Ok(Self { path: path.to_owned(), writer: Mutex::new(open()?), reader: Mutex::new(reader) })
     }
 
-    /// Throws away all that is remembered.
+    /// Deletes all entries.
     pub fn clear(&self) -> Result<(), CatalogError> {
         let (mut writer, mut reader) = (self.writer(), self.reader());
-        // What is open keeps the removed files alive, and nobody sees them any more.
+        // Open connections keep the deleted files alive, invisible to others.
         remove(&self.path)?;
         (*writer, *reader) = connect(&self.path)?;
         Ok(())
     }
 
-    /// How many sessions there are.
+    /// The number of sessions.
     pub fn len(&self) -> Result<u64, CatalogError> {
         let count: i64 = self.reader().query_row("SELECT count(*) FROM session", [], |row| row.get(0))?;
         Ok(u64::try_from(count).unwrap_or_default())
@@ -150,7 +150,7 @@ impl Catalog {
         Ok(self.len()? == 0)
     }
 
-    /// A session by the catalog's own name of it.
+    /// A session by the catalog's own name.
     pub fn named(&self, id: &str) -> Result<Option<CatalogEntry>, CatalogError> {
         self.one("SELECT entry FROM session WHERE id = ?1", id)
     }
@@ -173,7 +173,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Where each known file stood when it was read.
+    /// The mark of each known file at its last read.
     pub(super) fn marks(&self) -> Result<HashMap<PathBuf, FileMarks>, CatalogError> {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT path, inode, size, written, beside FROM session")?;
@@ -201,7 +201,7 @@ impl Catalog {
         }))
     }
 
-    /// Where the newest turns of a session lie, if that is known: [`newest`](crate::newest) reads them from there.
+    /// The positions of a session's newest turns, if they are known: [`newest`](crate::newest) reads them there.
     pub fn tail_index(&self, entry: &CatalogEntry) -> Result<Option<TailIndex>, CatalogError> {
         self.tail_index_of(&entry.key())
     }
@@ -210,7 +210,7 @@ impl Catalog {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT ending FROM ending WHERE path = ?1")?;
         let found = statement.query_row([shown(path)], |row| {
-            // What cannot be read any more is as good as absent.
+            // An unreadable value counts as absent.
             Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
         });
         Ok(found.optional()?.flatten())
@@ -226,7 +226,7 @@ impl Catalog {
         entries.into_iter().map(|entry| changed(&mut statement, &entry.key())).collect()
     }
 
-    /// What a session had changed before its bookmark.
+    /// A session's changes before its bookmark.
     pub(super) fn changes_before(&self, path: &Path) -> Result<SessionChanges, CatalogError> {
         let reader = self.reader();
         let mut statement = reader.prepare("SELECT before FROM changed WHERE path = ?1 AND before IS NOT NULL")?;
@@ -234,7 +234,7 @@ impl Catalog {
     }
 
     pub(super) fn reader(&self) -> MutexGuard<'_, Connection> {
-        // A connection is whole after a panic, too.
+        // A connection is intact after a panic, too.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -243,7 +243,7 @@ impl Catalog {
     }
 }
 
-/// Writes a session down. `entry.id` is made one that no other file has.
+/// Writes a session. `entry.id` is made unique.
 pub(super) fn write(
     connection: &Connection,
     entry: &mut CatalogEntry,
@@ -297,7 +297,7 @@ pub(super) fn write(
 
 fn changed(statement: &mut Statement<'_>, path: &Path) -> Result<SessionChanges, CatalogError> {
     let text: Option<String> = statement.query_row([shown(path)], |row| row.get(0)).optional()?;
-    // Nothing is written down of a session that changed nothing.
+    // Nothing is stored for a session without changes.
     Ok(match text {
         Some(text) => serde_json::from_str(&text).map_err(unreadable)?,
         None => SessionChanges::default(),
@@ -313,7 +313,7 @@ fn unreadable(error: serde_json::Error) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error.into())
 }
 
-/// The models of a session as they are compared, each between bars.
+/// The models of a session for comparison, each between bars.
 fn model_keys(models: &[String]) -> String {
     let keys: String = models.iter().map(|model| format!("{}|", model_key(model))).collect();
     if keys.is_empty() { keys } else { format!("|{keys}") }
@@ -326,17 +326,17 @@ pub(super) fn forget(connection: &Connection, path: &Path) -> Result<(), Catalog
     Ok(())
 }
 
-/// What cannot be read any more is as good as absent.
+/// Reads an entry. An unreadable one counts as absent.
 pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Option<CatalogEntry>> {
     Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
 }
 
-/// Times that a file made up stay in order, and no more is promised of them.
+/// Converts a time for the database. Invalid times of a file keep their order; nothing else is guaranteed.
 pub(super) fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A path as it is written down. Tools give names that are text; what is none would be found anew each time.
+/// A path as stored text. Tools use names in UTF-8; another name would be read again each time.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -347,7 +347,7 @@ fn connect(path: &Path) -> Result<(Connection, Connection), CatalogError> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        // What a loss of power damages is made anew.
+        // A database that a power loss damages is replaced.
         connection.pragma_update(None, "synchronous", "off")?;
         Ok(connection)
     };

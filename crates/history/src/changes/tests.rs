@@ -34,7 +34,7 @@ fn change(from: (u64, u64), to: (u64, u64), text: &str) -> TextChange {
     TextChange { range: TextRange { start: at(from), end: at(to) }, text: text.into() }
 }
 
-/// What turns changed, each file as its name, first letter of what happened, and lines.
+/// The changes of turns, each as the file's name, the operation's first letter, and lines.
 fn changes(turns: Vec<Vec<TranscriptPart>>) -> Vec<String> {
     told(&of(turns))
 }
@@ -158,7 +158,7 @@ fn lines_that_two_texts_have_in_common_stay() {
     ] {
         assert_eq!(replaced(before, after), expected, "{before:?} {after:?}");
     }
-    // Two that have much and little in common cost about the same, and that is not much.
+    // Very similar and very different texts cost about the same, and little.
     let text = |step: usize| (0..20_000).map(|line| format!("{}\n", line * step)).collect::<String>();
     let (came, went) = replaced(&text(2), &text(3));
     assert!(came == went && (13_333..20_000).contains(&came), "{came}");

@@ -1,4 +1,4 @@
-//! One line of a session, and what a line of the user's says.
+//! A line of a session, and the meaning of a user line.
 
 use grove_core::Timestamp;
 use serde_json::Value;
@@ -6,36 +6,36 @@ use serde_json::Value;
 use crate::json::JsonMembers;
 use crate::normal::ContextBlock;
 
-/// A line. What it says is in its body; what is not taken from there is kept.
+/// A line. Unread members stay in its body.
 #[derive(Debug)]
 pub(super) struct LogEntry {
     pub kind: String,
     pub id: Option<String>,
     pub parent: EntryParent,
-    /// Whether it belongs to a subagent's conversation.
+    /// True if it belongs to a subagent's conversation.
     pub is_side: bool,
-    /// Whether the program put it there for the model alone.
+    /// True if the program added it for the model alone.
     pub is_hidden: bool,
     pub at: Option<Timestamp>,
     pub body: JsonMembers,
 }
 
-/// What a line hangs from.
+/// The parent of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum EntryParent {
-    /// It does not say.
+    /// Not given.
     Unspecified,
     Root,
     Of(String),
 }
 
 impl LogEntry {
-    /// A line's value as an entry; what is none is given back.
+    /// Converts a line's value to an entry; any other value is returned as the error.
     pub(super) fn of(value: Value) -> Result<Self, Value> {
         let mut body = JsonMembers::of(value)?;
         let Some(kind) = body.string("type") else { return Err(body.into_value()) };
         let is_root = body.peek("parentUuid").is_some_and(Value::is_null);
-        // Behind a compaction only the logical parent leads back.
+        // After a compaction only the logical parent leads back.
         let parent = body.string("parentUuid");
         let parent = match body.string("logicalParentUuid").or(parent) {
             Some(parent) => EntryParent::Of(parent),
@@ -55,31 +55,31 @@ impl LogEntry {
         })
     }
 
-    /// Whether the program wrote down what was said before, in short.
+    /// True if the program wrote a summary of the earlier conversation.
     pub(super) fn is_recap(&self) -> bool {
         let is = |key: &str| self.body.peek(key).and_then(Value::as_bool).unwrap_or(false);
         is("isCompactSummary") || is("isVisibleInTranscriptOnly")
     }
 }
 
-/// What a text means that stands where a person's words do.
+/// The meaning of a text in a user line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserText {
-    /// A person's words, the command that they begin with, and what the program put around them.
+    /// A person's words, their command, and the program's additions around them.
     Person { text: String, command: Option<String>, context: Vec<ContextBlock> },
-    /// Something that ended in the background asks for an answer.
+    /// A finished background task asks for an answer.
     Automation(String),
     /// The person has stopped the turn.
     Stopped,
-    /// The program tells of itself.
+    /// A message of the program itself.
     Program { kind: &'static str, text: String },
-    /// Only what the program put there.
+    /// Only the program's additions.
     Context(Vec<ContextBlock>),
 }
 
-/// Tags around what the program adds to a person's words.
+/// Tags around the program's additions to a person's words.
 const AROUND: &[&str] = &["system-reminder", "ide_opened_file", "ide_selection"];
-/// What begins like this is no person's, though it stands where a person's words do.
+/// Beginnings of texts in user lines that are not a person's.
 const PROGRAM: &[(&str, &str)] = &[
     ("<local-command-", "local-command"),
     ("Caveat: The messages below", "local-command"),
@@ -107,7 +107,7 @@ pub(super) fn words_of(text: &str) -> UserText {
     if let Some(command) = inside(bare, "bash-input") {
         return UserText::Person { text: format!("! {command}"), command: None, context };
     }
-    // Commands are written as tags, their name and what was typed behind it among them.
+    // Commands are written as tags, with their name and arguments among them.
     if let Some(name) = inside(bare, "command-name").filter(|_| bare.starts_with("<command-")) {
         let given = inside(bare, "command-args").unwrap_or_default().trim();
         let name = name.trim();
@@ -117,7 +117,7 @@ pub(super) fn words_of(text: &str) -> UserText {
     UserText::Person { text: bare.to_owned(), command: None, context }
 }
 
-/// A text without what the program put around it.
+/// A text without the program's additions.
 fn without_context(text: &str) -> (String, Vec<ContextBlock>) {
     let (mut bare, mut context) = (String::new(), Vec::new());
     let mut rest = text;
@@ -132,7 +132,7 @@ fn without_context(text: &str) -> (String, Vec<ContextBlock>) {
         let Some((name, inner, behind)) = body else {
             bare.push_str(&rest[..=open]);
             rest = &rest[open + 1..];
-            // Text with no such tag at all is not looked through tag by tag.
+            // A quick check: most text has no such tag at all.
             if !AROUND.iter().any(|name| rest.contains(name)) {
                 break;
             }

@@ -1,5 +1,5 @@
-//! Copies that the program makes of files before it changes them. Each message of a person has a snapshot, which names the
-//! newest copy of each file; where a later one names another, the file was changed in between.
+//! The program's backups of files before it changes them. Each user message has a snapshot, which names the newest
+//! backup of each file; if a later one names another, the file was changed in between.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use crate::file_edit::{FileSnapshot, edit_between};
 use crate::json::JsonMembers;
 use crate::normal::{FileLocation, TranscriptEdit};
 
-/// How many files are tracked. Further ones are left out.
+/// The maximal number of tracked files. Further ones are left out.
 const MAX_FILES: usize = 1_000;
 
-/// The newest copy of each file, by its path; `None` where the file was not there.
+/// The newest backup of each file, by its path; `None` if the file did not exist.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct FileBackups(BTreeMap<String, Option<String>>);
 
 impl FileBackups {
-    /// Takes in a snapshot, and gives what became of the files whose copies are others now.
+    /// Adds a snapshot, and returns the edits of the files whose backups differ now.
     pub(super) fn take(
         &mut self,
         snapshot: &JsonMembers,
@@ -42,7 +42,7 @@ impl FileBackups {
                 Some(name) => sidecar.backup(&name).map_or(FileSnapshot::Unknown, FileSnapshot::Text),
                 None => FileSnapshot::Absent,
             };
-            // Paths in the working directory are told without it.
+            // Paths in the working directory are relative.
             let whole = match below {
                 Some(below) if !path.starts_with(['/', '\\', '~']) && path.get(1..2) != Some(":") => {
                     format!("{}/{path}", below.trim_end_matches('/'))

@@ -1,4 +1,4 @@
-//! Finding sessions: a folder for each project, a file for each session.
+//! Finds sessions: a folder for each project, a file for each session.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use crate::reader::{Hints, MissingSession, SessionLocation, SessionPreview, Stor
 /// The list that newer versions keep in a project's folder.
 const INDEX: &str = "sessions-index.json";
 
-/// What that list says of a session.
+/// A session in that list.
 #[derive(Default)]
 struct IndexRecord {
     preview: SessionPreview,
     workspace: TranscriptWorkspace,
-    /// Its file, where the list says so.
+    /// Its file, if the list has it.
     path: Option<PathBuf>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn find(root: &StoreRoot, hints: Hints) -> StoreListing {
     listing
 }
 
-/// A session by its file, with what the list in its folder says of it.
+/// A session by its file, with its data from the list in its folder.
 pub(super) fn locate(path: &Path) -> Result<SessionLocation, HistoryError> {
     let alone = SessionLocation::of_file(TranscriptSource::Claude, path)?;
     let index = path.parent().map(|folder| folder.join(INDEX)).filter(|index| index.is_file());
@@ -67,7 +67,7 @@ pub(super) fn locate(path: &Path) -> Result<SessionLocation, HistoryError> {
     Ok(SessionLocation { workspace, preview, ..alone })
 }
 
-/// What the program's own list says of each session.
+/// The program's own list of sessions.
 fn listed(path: &Path, listing: &mut StoreListing) -> Option<HashMap<String, IndexRecord>> {
     let bytes = match files::read(path, MAX_SMALL_FILE) {
         Ok(bytes) => bytes,
@@ -87,7 +87,7 @@ fn listed(path: &Path, listing: &mut StoreListing) -> Option<HashMap<String, Ind
     let entries = entries.iter().filter_map(|entry| {
         let mut entry = JsonMembers::of(entry.clone()).ok()?;
         let id = entry.string("sessionId")?;
-        // What was said first the log tells better.
+        // The log has a better first message.
         let title =
             ["customTitle", "summary"].iter().find_map(|key| entry.string(key).filter(|title| !title.is_empty()));
         let preview = SessionPreview {

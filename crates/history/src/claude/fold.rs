@@ -1,6 +1,6 @@
-//! Lines folded into turns: a person's words begin one, and everything up to the next belongs to it, in the order of the
-//! file. What hangs from what only says which turn a turn goes on from: within a turn the results of calls that ran side
-//! by side hang from different lines, and all of them count.
+//! Folds lines into turns: a person's words begin one, and everything up to the next belongs to it, in file order.
+//! Parents only decide which turn a turn follows: within a turn the results of parallel calls have different parents,
+//! and all of them count.
 
 use std::collections::{BTreeSet, HashSet};
 use std::mem;
@@ -27,11 +27,11 @@ use crate::normal::{
 use crate::parent_index::{ParentIndex, ParentTurn};
 use crate::subagents::{SubagentChat, attach};
 
-/// How many conversations of subagents a turn may hold in its own file. What is beyond is told in the last of them.
+/// The maximal number of subagents' conversations in a turn's own file. Further lines are added to the last of them.
 const MAX_SIDES: usize = 1_000;
-/// How deep subagents' logs are followed. Those that lie deeper are told beside the others.
+/// The maximal depth of subagents' logs. Deeper ones are added beside the others.
 const MAX_DEPTH: usize = 8;
-/// What says how a call goes on while it runs: its result says it all.
+/// Progress lines of a running call: its result has everything.
 const PROGRESS: &[&str] = &[
     "agent_progress",
     "bash_progress",
@@ -41,7 +41,7 @@ const PROGRESS: &[&str] = &[
     "search_results_received",
     "waiting_for_task",
 ];
-/// What each line repeats, or what means something to the program alone.
+/// Lines that repeat others, or that concern only the program.
 const NOISE: &[&str] = &[
     "userType",
     "entrypoint",
@@ -57,26 +57,26 @@ const NOISE: &[&str] = &[
     "imagePasteIds",
 ];
 
-/// What is known between two turns beside the session.
+/// The state between two turns beside the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReaderState {
     /// The title that the person gave.
     given_title: Option<String>,
-    /// The one that the program made.
+    /// The title that the program made.
     made_title: Option<String>,
-    /// The id that the first line has, and whether any has the file's own.
+    /// The first line's id, and true if any line has the file's own id.
     first_id: Option<String>,
     has_own_id: bool,
-    /// Whether lines say what they hang from.
+    /// True if lines have parents.
     has_chain: bool,
-    /// Whether the file as a whole is a subagent's; not known before the first message.
+    /// True if the file as a whole is a subagent's; unknown before the first message.
     is_side: Option<bool>,
-    /// What the newest turn goes on from.
+    /// The parent of the newest turn.
     follows: TurnParent,
-    /// Subagents that were told of.
+    /// Subagents that are included already.
     pub claimed: BTreeSet<String>,
-    /// Files of which there are copies.
+    /// Files with backups.
     #[serde(default)]
     tracked: FileBackups,
 }
@@ -88,14 +88,14 @@ impl FoldState {
         Self::new(TranscriptSession::new(TranscriptSource::Claude, id), ReaderState::default())
     }
 
-    /// The session, once all of it was read. `listed` is the title that the program's own list has for it.
+    /// The complete session. `listed` is its title in the program's own list.
     pub(super) fn finish(self, listed: Option<String>) -> TranscriptSession {
         let Self { mut session, own, .. } = self;
         let first = session.first_message.lines().next().map(str::to_owned);
         let first = first.filter(|first| session.turns > 0 && !first.is_empty());
         session.title = own.given_title.or(own.made_title).or(listed).or(first);
         if let Some(id) = own.first_id.filter(|id| *id != session.source_id) {
-            // A fork begins with lines of the session that it comes from; a file that was moved has none of its own.
+            // A fork begins with lines of its source session; a moved file has none of its own.
             if own.has_own_id {
                 session.parent = session.parent.take().or(Some(id));
             } else {
@@ -112,22 +112,22 @@ pub(super) struct TurnFold {
     sidecar: Sidecar,
     depth: usize,
     chain: ParentIndex,
-    /// Whether the next line is the one at which an earlier reading stopped.
+    /// True if the next line is the one at which an earlier read stopped.
     is_resumed: bool,
     current: Option<TurnAssembler>,
     sides: Vec<Sidechain>,
-    /// Subagents that have logs of their own, with the calls that started them, in order.
+    /// Subagents with logs of their own and the calls that started them, in order.
     agents: Vec<(String, String)>,
     preamble: Preamble<TranscriptPart>,
-    /// How many bytes the current turn was told in.
+    /// The number of bytes of the current turn.
     weight: usize,
 }
 
-/// A subagent's conversation that stands in the same file.
+/// A subagent's conversation in the same file.
 #[derive(Debug)]
 struct Sidechain {
     turn_assembler: TurnAssembler,
-    /// The lines of it.
+    /// The ids of its lines.
     ids: HashSet<String>,
 }
 
@@ -156,7 +156,7 @@ impl append_log::LogFold for TurnFold {
         let parent_turn = match &entry.parent {
             _ if is_resumed || is_side => ParentTurn::Missing,
             EntryParent::Of(parent) => self.chain.find(parent),
-            // Whether a summary is one of this session is said by the line that it names.
+            // The line that a summary names decides if it belongs to this session.
             EntryParent::Unspecified if entry.kind == "summary" => entry
                 .body
                 .peek("leafUuid")
@@ -217,7 +217,7 @@ impl append_log::LogFold for TurnFold {
         }
     }
 
-    /// Ends the last turn, which is also told of the subagents that nobody is known to have started.
+    /// Ends the last turn, which also gets the subagents without a known call.
     fn end(&mut self) -> Option<TranscriptTurn> {
         if self.current.is_some() && self.depth == 0 {
             for agent in self.sidecar.agents() {
@@ -258,14 +258,14 @@ impl TurnFold {
         }
     }
 
-    /// Ends the turn that is open.
+    /// Ends the open turn.
     fn end_turn(&mut self) -> Option<TranscriptTurn> {
         let turn_assembler = self.current.take()?;
         let mut children = Vec::new();
         let mut turn = turn_assembler.finish();
         for (at, side) in mem::take(&mut self.sides).into_iter().enumerate() {
             let mut told = side.turn_assembler.finish();
-            // Older versions do not say which call it was: the one that was given the same words.
+            // Older versions do not name the call: it is the one with the same prompt.
             let call = turn
                 .tool_calls()
                 .filter(|call| !children.iter().any(|child: &SubagentChat| child.call == call.id))
@@ -285,7 +285,7 @@ impl TurnFold {
         Some(turn)
     }
 
-    /// The conversation of a subagent that has a log of its own.
+    /// The conversation of a subagent with a log of its own.
     fn agent(&mut self, id: &str, call: String) -> Option<SubagentChat> {
         if self.depth >= MAX_DEPTH || !self.known.own.claimed.insert(id.to_owned()) {
             return None;
@@ -310,7 +310,7 @@ impl TurnFold {
         Some(SubagentChat { call, chat })
     }
 
-    /// What each line says of the session.
+    /// Reads the session's data that every line has.
     fn common(&mut self, entry: &mut LogEntry) {
         let session = &mut self.known.session;
         let body = &mut entry.body;
@@ -332,8 +332,8 @@ impl TurnFold {
         body.forget(NOISE);
     }
 
-    /// The message that begins a turn, if the line is one. Results that come with it go to the turn that is open.
-    /// A reading that goes on has told those before.
+    /// The message that begins a turn, if the line is one. Its results go to the open turn. A resumed read has returned
+    /// those already.
     fn prompt(&mut self, entry: &mut LogEntry, is_resumed: bool) -> Option<TranscriptMessage> {
         if entry.kind == "attachment" {
             return self.queued(entry);
@@ -392,7 +392,7 @@ impl TurnFold {
         }
     }
 
-    /// What stands where a person's words do.
+    /// Reads the text of a user line.
     fn words(&mut self, blocks: Vec<Value>, entry: &mut LogEntry) -> Option<TranscriptMessage> {
         let (mut texts, mut attachments) = (Vec::new(), Vec::new());
         for block in blocks {
@@ -433,7 +433,7 @@ impl TurnFold {
             UserText::Program { kind, text } => {
                 if let Some(turn_assembler) = &mut self.current {
                     turn_assembler.draft.moved(entry.at);
-                    // What the program answers itself needs no model.
+                    // An answer of the program itself needs no model.
                     if kind != "stop-hook" && turn_assembler.draft.is_unanswered() {
                         turn_assembler.draft.done();
                     }
@@ -448,7 +448,7 @@ impl TurnFold {
         }
     }
 
-    /// What a person said while the agent worked: it is told when the agent gets it.
+    /// A person's message while the agent worked: it is added when the agent gets it.
     fn queued(&mut self, entry: &mut LogEntry) -> Option<TranscriptMessage> {
         let attachment = entry.body.peek("attachment")?;
         if attachment.get("type").and_then(Value::as_str) != Some("queued_command")
@@ -464,7 +464,7 @@ impl TurnFold {
             UserText::Automation(text) => automatic(text),
             UserText::Stopped | UserText::Program { .. } | UserText::Context(_) => return None,
         };
-        // The agent was not stopped by it: it goes on in the next turn.
+        // It did not stop the agent, which goes on in the next turn.
         if let Some(turn_assembler) = &mut self.current {
             turn_assembler.draft.done();
         }
@@ -506,7 +506,7 @@ impl TurnFold {
         TranscriptAgent { id: "claude-code".into(), name: "Claude Code".into(), version, ..TranscriptAgent::default() }
     }
 
-    /// The turn that is open. What an agent does without having been asked begins one without a message.
+    /// The open turn. An agent's work without a prompt begins a turn without a message.
     fn open(&mut self, at: Option<Timestamp>) -> &mut TurnAssembler {
         if self.current.is_none() {
             let mut turn_assembler = TurnAssembler::unasked(self.next_id(), at);
@@ -548,7 +548,7 @@ impl TurnFold {
         }
     }
 
-    /// A line that begins no turn.
+    /// Adds a line that begins no turn.
     fn tell(&mut self, mut entry: LogEntry) {
         match entry.kind.as_str() {
             "assistant" => self.open(entry.at).assistant(entry),
@@ -557,7 +557,7 @@ impl TurnFold {
                 let text = content.as_ref().map(content_text).unwrap_or_default();
                 self.notice("compact-summary", text, JsonMembers::default());
             }
-            // All that it said was taken by `prompt`.
+            // `prompt` has taken everything.
             "user" => {
                 entry.body.forget(&[
                     "permissionMode",
@@ -595,7 +595,7 @@ impl TurnFold {
         entry.body.forget(&["level", "toolUseID"]);
         if let Some(turn_assembler) = &mut self.current {
             match kind.as_str() {
-                // It is written when a turn has ended.
+                // It is written at the end of a turn.
                 "turn_duration" => turn_assembler.draft.done(),
                 "error" | "api_refusal" => {
                     let message = entry.body.peek("error").and_then(|error| error.get("message")?.as_str());
@@ -636,14 +636,14 @@ impl TurnFold {
         self.open(entry.at).draft.turn.message.attachments.push(attached);
     }
 
-    /// What is said of the session as a whole, and what is not known.
+    /// Reads data of the session as a whole, and unknown lines.
     fn record(&mut self, mut entry: LogEntry) {
         let body = &mut entry.body;
         match entry.kind.as_str() {
             "custom-title" => self.known.own.given_title = body.string("customTitle").filter(|title| !title.is_empty()),
             "ai-title" => self.known.own.made_title = body.string("aiTitle").or(self.known.own.made_title.take()),
             "summary" => {
-                // Summaries of other sessions stand in a file as well: those name lines that are not here.
+                // A file has summaries of other sessions as well: those name lines that are not in it.
                 let leaf = body.string("leafUuid");
                 let is_ours = leaf.is_none_or(|leaf| self.chain.find(&leaf) != ParentTurn::Missing);
                 let summary = body.string("summary").filter(|summary| {
@@ -685,7 +685,7 @@ impl TurnFold {
                     self.known.session.raw.insert("agentName".to_owned(), Value::String(name));
                 }
             }
-            // How the program stands, said anew with each prompt.
+            // The program's state, repeated with each prompt.
             "last-prompt" | "mode" | "permission-mode" => {}
             "queue-operation" => {
                 if let Some(text) = body.string("content").filter(|text| !text.is_empty()) {
@@ -711,7 +711,7 @@ impl TurnFold {
         }
     }
 
-    /// A file was changed in the turn that is open. The text that a call wrote is not told again.
+    /// Adds an edit to the open turn, unless a call has the same text.
     fn edited(&mut self, mut edit: TranscriptEdit) {
         let Some(turn_assembler) = &self.current else { return };
         let is_told = turn_assembler.draft.turn.tool_calls().any(|call| match &call.input {
@@ -724,7 +724,7 @@ impl TurnFold {
         self.push(TranscriptPart::Edit(Box::new(edit)));
     }
 
-    /// A line of a subagent whose conversation stands in the same file.
+    /// Adds a line of a subagent's conversation in the same file.
     fn side(&mut self, mut entry: LogEntry) {
         let known = match &entry.parent {
             EntryParent::Of(parent) => self.sides.iter().rposition(|side| side.ids.contains(parent)),
@@ -766,7 +766,7 @@ impl TurnFold {
     }
 }
 
-/// Where a message's context rides until its turn begins.
+/// The member that holds a message's context until its turn begins.
 const CONTEXT: &str = "context";
 
 fn is_type(block: &Value, kind: &str) -> bool {

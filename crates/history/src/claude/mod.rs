@@ -1,8 +1,8 @@
-//! Claude Code: a folder for each project, and in it a log for each session, with what was said one block a line.
+//! Claude Code: a folder for each project, with a log for each session, one block of a message per line.
 //!
-//! Lines hang from each other, so a session is a tree: all of its turns are told in the order of the file, and each says
-//! which one it goes on from. A log only grows, so a reading can go on where the newest turn began; where a new line
-//! hangs from an old one, the log is read anew to find out from which.
+//! Lines have parents, so a session is a tree: all of its turns are returned in file order, each with its parent turn.
+//! A log only grows, so a read can continue at the newest turn; if a new line has an old parent, the whole log is read
+//! again to resolve it.
 
 mod entry;
 mod file_history;
@@ -72,7 +72,7 @@ impl HistoryReader for Claude {
     }
 }
 
-/// Reads a log that is at hand, from its beginning or from a bookmark.
+/// Reads a log in memory, from its beginning or from a bookmark.
 pub fn read_log(
     bytes: &[u8],
     id: &str,
@@ -89,16 +89,16 @@ fn begin(carried: Option<FoldState>, id: &str, sidecar: &Sidecar) -> TurnFold {
     TurnFold::new(carried.unwrap_or_else(|| FoldState::initial(id)), sidecar.clone(), 0, is_resumed)
 }
 
-/// A subagent's log that was read.
+/// The result of reading a subagent's log.
 #[derive(Debug)]
 struct SidechainLog {
     session: TranscriptSession,
     turns: Vec<TranscriptTurn>,
-    /// How many bytes it has.
+    /// Its size in bytes.
     size: usize,
 }
 
-/// Reads a subagent's log, if it has no more than `room` bytes. Those that it tells of are claimed.
+/// Reads a subagent's log of at most `room` bytes. Subagents in it are marked as included.
 fn side_log(
     path: &Path,
     id: &str,

@@ -1,6 +1,6 @@
-//! What lies beside a session's log: its subagents' logs, and results that were too long for it.
+//! The files beside a session's log: its subagents' logs, and results that were too long for it.
 //!
-//! Names come out of the log, so only the last part of a path is taken, and looked for where the program puts such files.
+//! Names come from the log, so only the last part of a path is used, in the folders where the program puts such files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use crate::limits::MAX_SMALL_FILE;
 use crate::normal::{TodoItem, TranscriptChat};
 use crate::tools::todo_items;
 
-/// The folders beside a log. A log that lies nowhere has none.
+/// The folders beside a log. A log without a file has none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sidecar {
-    /// The folder of the session's own.
+    /// The session's own folder.
     own: Option<PathBuf>,
-    /// The folder that the log lies in, where older versions put subagents' logs.
+    /// The log's folder, where older versions put subagents' logs.
     project: Option<PathBuf>,
 }
 
-/// How many subagents of a session are looked at.
+/// The maximal number of a session's subagents.
 const MAX_AGENTS: usize = 10_000;
 
 impl Sidecar {
@@ -28,13 +28,13 @@ impl Sidecar {
         Self { own: log.file_stem().map(|stem| log.with_file_name(stem)), project: log.parent().map(Path::to_owned) }
     }
 
-    /// The whole of a result, by the name of its file; `None` where there is no such file.
+    /// A complete result, by the name of its file; `None` if there is no such file.
     pub(super) fn spilled(&self, name: &str) -> Option<Result<String, HistoryError>> {
         let path = self.own.as_ref()?.join("tool-results").join(plain(name)?);
         path.is_file().then(|| files::read_text(&path, MAX_SMALL_FILE))
     }
 
-    /// The text of a copy of a file; `None` where there is none.
+    /// The text of a file's backup; `None` if there is none.
     pub(super) fn backup(&self, name: &str) -> Option<String> {
         self.backup_path(name)
             .filter(|path| path.is_file())
@@ -54,7 +54,7 @@ impl Sidecar {
         own.into_iter().chain(older).find(|path| path.is_file())
     }
 
-    /// The subagents that have a log in the session's folder.
+    /// The subagents with a log in the session's folder.
     pub(super) fn agents(&self) -> Vec<String> {
         let Some(own) = &self.own else { return Vec::new() };
         let names = files::names(&own.join("subagents")).unwrap_or_default();
@@ -63,7 +63,7 @@ impl Sidecar {
     }
 }
 
-/// What is written beside a subagent's log about it.
+/// The metadata beside a subagent's log.
 #[derive(Debug, Default)]
 pub(super) struct SubagentMetadata {
     pub agent: Option<String>,
@@ -90,14 +90,15 @@ impl SubagentMetadata {
     }
 }
 
-/// A name that leads to no other folder.
+/// A name without a path.
 fn plain(name: &str) -> Option<&str> {
     let is_plain = !name.is_empty() && !name.contains(['/', '\\', '\0', ':']) && name != "." && name != "..";
     is_plain.then_some(name)
 }
 
-/// The list of things to do that older versions keep for a session, or for one of its subagents:
-/// `todos/<session>-agent-<agent>.json` beside the folder of projects. The session's own has its id for the agent's.
+/// The to-do list that older versions keep for a session, or for one of its subagents:
+/// `todos/<session>-agent-<agent>.json` beside the folder of projects. The session's own has its id instead of the
+/// agent's.
 pub fn todos(log: &Path, agent: &str) -> Result<Vec<TodoItem>, HistoryError> {
     let names = (log.file_stem().and_then(|stem| stem.to_str()), log.ancestors().nth(3), plain(agent));
     let (Some(id), Some(home), Some(agent)) = names else { return Ok(Vec::new()) };
@@ -111,7 +112,7 @@ pub fn todos(log: &Path, agent: &str) -> Result<Vec<TodoItem>, HistoryError> {
     Ok(todo_items(&items))
 }
 
-/// A copy of a file from before the program changed it, as a snapshot in the log names it.
+/// A backup of a file from before the program changed it, by its name in a snapshot of the log.
 pub fn backup(log: &Path, name: &str) -> Result<Option<Vec<u8>>, HistoryError> {
     match Sidecar::of(log).backup_path(name) {
         Some(path) if path.is_file() => files::read(&path, MAX_SMALL_FILE).map(Some),

@@ -1,10 +1,10 @@
-//! Where Claude Code keeps its sessions.
+//! The folders of Claude Code's sessions.
 
 use crate::normal::TranscriptSource;
 use crate::platform::{Platform, StoreEnvironment, below, set};
 use crate::reader::StoreRoot;
 
-/// Every folder in which sessions may lie: where the program is told to keep them, else where it does by itself.
+/// Every possible folder of sessions: the configured one, else the defaults.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let root = |folder| StoreRoot { source: TranscriptSource::Claude, product: "Claude Code".to_owned(), folder };
     if let Some(folders) = set(environment.claude_config.as_ref()) {

@@ -1,4 +1,4 @@
-//! What was said in one turn: the model's messages, put together from their lines, and the results of its calls.
+//! Assembles one turn: the model's messages from their lines, and the results of its calls.
 
 use std::collections::HashMap;
 
@@ -14,37 +14,37 @@ use crate::normal::{
 };
 use crate::turn_builder::TurnBuilder;
 
-/// The model that the program names where it speaks itself.
+/// The model of the program's own messages.
 const SYNTHETIC: &str = "<synthetic>";
-/// What the program writes as the result of a call that the person did not allow.
+/// Beginnings of the results of refused calls.
 const REFUSED: &[&str] = &["The user doesn't want to proceed", "User rejected tool use", "The user rejected"];
 
-/// How many of a message's pieces may grow at once.
+/// The maximal number of growing pieces of a message.
 const NEAR: usize = 8;
 
-/// A turn that is being told, or what a subagent did in one.
+/// A turn under construction, or a subagent's part in one.
 #[derive(Debug, Default)]
 pub(super) struct TurnAssembler {
     pub draft: TurnBuilder,
-    /// By their ids: each block of a message has a line of its own, and what was used is said with each.
+    /// By their ids: each block of a message has a line of its own, which repeats the usage.
     messages: HashMap<String, ModelMessage>,
 }
 
 #[derive(Debug, Default)]
 struct ModelMessage {
-    /// Where its words stand.
+    /// The positions of its texts.
     pieces: Vec<usize>,
     usage: TranscriptUsage,
 }
 
-/// What a result says beside its text.
+/// The data of a result beside its text.
 #[derive(Debug, Default)]
 pub(super) struct ToolResultDetails {
     /// The subagent that a call started.
     pub agents: Vec<(String, String)>,
-    /// How many bytes were read beside the log.
+    /// The number of bytes read beside the log.
     pub weight: usize,
-    /// Whether something beside the log was too large to be read.
+    /// True if a file beside the log was too large to read.
     pub is_too_large: bool,
 }
 
@@ -53,7 +53,7 @@ impl TurnAssembler {
         Self { draft: TurnBuilder::new(turn), messages: HashMap::new() }
     }
 
-    /// A turn that nobody asked for.
+    /// A turn without a prompt.
     pub(super) fn unasked(id: String, at: Option<Timestamp>) -> Self {
         let mut turn = TranscriptTurn { id, started_at: at, ..TranscriptTurn::default() };
         turn.message.origin = MessageOrigin::Automation;
@@ -113,7 +113,7 @@ impl TurnAssembler {
                     call.provider =
                         members.string("server_name").or(call.provider.take()).or_else(|| server_of(&call.name));
                 }
-                // The model thought and does not say what.
+                // The model's thoughts are hidden.
                 Some("redacted_thinking") => {}
                 _ => {
                     draft.push(TranscriptPart::Raw(members.into_value()));
@@ -125,7 +125,7 @@ impl TurnAssembler {
         }
     }
 
-    /// Takes the results of calls out of what was sent to the model, and gives back the rest of it.
+    /// Takes the results of calls out of a user line, and returns the rest.
     pub(super) fn results(
         &mut self,
         blocks: Vec<Value>,
@@ -143,7 +143,7 @@ impl TurnAssembler {
             let Ok(mut result) = JsonMembers::of(result) else { continue };
             let id = match result.string("tool_use_id") {
                 Some(id) => id,
-                // Some write none: then it answers what was asked last.
+                // Some write no id: then it answers the last call.
                 None => match self.draft.known_call(None) {
                     Some(call) => call.id.clone(),
                     None => {
@@ -160,7 +160,7 @@ impl TurnAssembler {
                 Some(true) => CallState::Failed,
                 _ => CallState::Complete,
             };
-            // What the program tells of a line is about its one result.
+            // The program's data on a line concern its only result.
             let told = told.as_ref().filter(|_| is_only);
             if let Some(agent) = told.and_then(|told| told.get("agentId")?.as_str()) {
                 found.agents.push((agent.to_owned(), id.clone()));
@@ -190,7 +190,7 @@ impl TurnAssembler {
         (rest, found)
     }
 
-    /// The turn, once nothing more of it comes.
+    /// The finished turn.
     pub(super) fn finish(mut self) -> TranscriptTurn {
         for message in self.messages.values() {
             self.draft.add_usage(&message.usage);
@@ -199,7 +199,7 @@ impl TurnAssembler {
     }
 }
 
-/// Words of a message. A stream may be written down several times while it grows: then the longest counts.
+/// Adds text of a message. A stream may be written several times while it grows: then the longest counts.
 fn grown(
     draft: &mut TurnBuilder,
     said: &mut ModelMessage,
@@ -217,7 +217,7 @@ fn grown(
     said.pieces.extend(add(draft, text));
 }
 
-/// What the program tells of a file that was edited: whether it was there, and the lines that came and went.
+/// Reads the program's data on an edited file: if it existed, and the changed lines.
 fn edited(call: &mut TranscriptToolCall, told: Option<&Value>) {
     let Some(told) = told.filter(|_| matches!(call.input, ToolInput::Edits(_))) else { return };
     let kind = match told.get("type").and_then(Value::as_str) {
@@ -235,7 +235,7 @@ fn edited(call: &mut TranscriptToolCall, told: Option<&Value>) {
     call.input.set_edit_result(kind, lines);
 }
 
-/// What the program tells of a result beside what the model is given: only what is not in the text.
+/// Adds the program's data on a result: only those that are not in the text.
 fn tell(call: &mut TranscriptToolCall, told: Option<&Value>, text: &str) {
     let Some(Value::Object(told)) = told else { return };
     let mut told = told.clone();
@@ -245,7 +245,7 @@ fn tell(call: &mut TranscriptToolCall, told: Option<&Value>, text: &str) {
         Value::Null => false,
         _ => true,
     });
-    // A subagent's answer and prompt stand in its conversation.
+    // A subagent's answer and prompt are in its conversation.
     if told.contains_key("agentId") {
         told.retain(|key, _| key != "content" && key != "prompt");
     }
@@ -254,7 +254,7 @@ fn tell(call: &mut TranscriptToolCall, told: Option<&Value>, text: &str) {
     }
 }
 
-/// The file in which the whole of a result lies.
+/// The file with the complete result.
 fn spilled(told: Option<&Value>, text: &str) -> Option<String> {
     let named = told.and_then(|told| told.get("persistedOutputPath")?.as_str());
     let path = named.or_else(|| {
@@ -269,7 +269,7 @@ fn server_of(name: &str) -> Option<String> {
     name.strip_prefix("mcp__")?.split_once("__").map(|(server, _)| server.to_owned())
 }
 
-/// Whether a content is nothing but text.
+/// True if a content is only text.
 fn is_words(content: &Value) -> bool {
     match content {
         Value::String(_) => true,
@@ -278,7 +278,7 @@ fn is_words(content: &Value) -> bool {
     }
 }
 
-/// A content as text: text as it is, other kinds by their names.
+/// A content as text: text unchanged, other kinds by their names.
 pub(super) fn content_text(content: &Value) -> String {
     match content {
         Value::Array(blocks) => blocks_text(blocks),

@@ -1,4 +1,4 @@
-//! Finding rollouts: a folder for each day, and one for those that were put aside.
+//! Finds rollouts: a folder for each day, and one for archived ones.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -10,19 +10,19 @@ use crate::limits::MAX_SMALL_FILE;
 use crate::normal::TranscriptSource;
 use crate::reader::{Hints, MissingSession, SessionLocation, SessionPreview, StoreListing, StoreRoot};
 
-/// The sessions that were given names. It lists no others, so that one which is not in it is not amiss.
+/// The list of named sessions. It has no others, so a session that is not in it is fine.
 const INDEX: &str = "session_index.jsonl";
-/// How deep rollouts lie: year, month, day.
+/// The depth of rollouts: year, month, day.
 const DEPTH: usize = 3;
 
-/// The id of a session by its file, and whether that is compressed; `None` for any other file.
+/// The session's id from a file name, and true if the file is compressed; `None` for any other file.
 pub(super) fn rollout(name: &str) -> Option<(&str, bool)> {
     let rest = name.strip_prefix("rollout-")?;
     let (stem, is_packed) = match rest.strip_suffix(".jsonl.zst") {
         Some(stem) => (stem, true),
         None => (rest.strip_suffix(".jsonl")?, false),
     };
-    // A time, which has dashes too, and behind it an id of 36 characters.
+    // A time, which has dashes too, followed by an id of 36 characters.
     let id = stem.len().checked_sub(36).and_then(|at| stem.get(at..)).unwrap_or(stem);
     Some((id, is_packed))
 }
@@ -44,7 +44,7 @@ pub(super) fn find(root: &StoreRoot, hints: Hints) -> StoreListing {
                 }
                 continue;
             };
-            // While one is being packed both are there.
+            // During compression both exist.
             if is_packed && names.iter().any(|other| name.strip_suffix(".zst") == Some(other)) {
                 continue;
             }
@@ -64,7 +64,7 @@ pub(super) fn find(root: &StoreRoot, hints: Hints) -> StoreListing {
     listing
 }
 
-/// A rollout by its file, with the name that the session was given.
+/// A rollout by its file, with the session's name.
 pub(super) fn locate(path: &Path) -> Result<SessionLocation, HistoryError> {
     let mut location = SessionLocation::of_file(TranscriptSource::Codex, path)?;
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -78,7 +78,7 @@ pub(super) fn locate(path: &Path) -> Result<SessionLocation, HistoryError> {
     Ok(location)
 }
 
-/// The names that sessions were given: a log of its own, in which the last word counts.
+/// The sessions' names: a log, in which the last line counts.
 fn titles(folder: &Path, listing: &mut StoreListing) -> HashMap<String, String> {
     let path = folder.join(INDEX);
     if !path.is_file() {

@@ -1,7 +1,7 @@
-//! Items of a rollout folded into turns. The program says when a turn begins and ends; older ones do not, and there a
-//! person's words begin one.
+//! Folds items of a rollout into turns. The program records when a turn begins and ends; older versions do not, and
+//! there a person's words begin one.
 //!
-//! Most things are told twice, as what the model said and as what a person was shown. The first to come counts.
+//! Most items are recorded twice, as model output and as display event. The first one counts.
 
 use std::mem;
 
@@ -21,7 +21,7 @@ use crate::normal::{
 };
 use crate::turn_builder::TurnBuilder;
 
-/// What stands where a person's words do, and is none of them.
+/// Beginnings of user texts that are the program's context.
 const CONTEXT: &[&str] = &[
     "<environment_context>",
     "<user_instructions>",
@@ -33,12 +33,12 @@ const CONTEXT: &[&str] = &[
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
 ];
-/// How the program stands, said anew with each turn.
+/// Records of the program's state, repeated with each turn.
 const STATES: &[&str] = &["thread_settings_applied", "mcp_startup_complete", "shutdown_complete"];
-/// What is told as an item of the model as well.
+/// Display items that repeat a model item.
 const SHOWN: &[&str] = &["UserMessage", "AgentMessage", "Reasoning"];
 
-/// What is known between two turns beside the session.
+/// The state between two turns beside the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReaderState {
@@ -46,11 +46,11 @@ pub(super) struct ReaderState {
     pub has_start: bool,
     model: Option<String>,
     mode: Option<String>,
-    /// What the session had used in all when that was last said: it may be said twice.
+    /// The session's total usage at the last record, which may be repeated.
     total: Option<Value>,
-    /// When something was last told: items of older rollouts do not say it.
+    /// The time of the last record: items of older rollouts have none.
     at: Option<Timestamp>,
-    /// The turns that lead here, by their numbers.
+    /// The numbers of the turns that lead here.
     path: Vec<u32>,
 }
 
@@ -66,7 +66,7 @@ impl FoldState {
 pub(super) struct TurnFold {
     known: FoldState,
     current: Option<TurnBuilder>,
-    /// Whether the turn that is open has its message.
+    /// True if the open turn has its message.
     has_message: bool,
     preamble: Preamble<TranscriptPart>,
     preamble_context: Preamble<ContextBlock>,
@@ -92,7 +92,7 @@ impl append_log::LogFold for TurnFold {
         self.known.own.at = line.time("timestamp").or(self.known.own.at);
         self.known.session.modified_at = self.known.session.modified_at.max(self.known.own.at);
         let kind = line.string("type");
-        // Older rollouts have items without an envelope, and begin with what is known of the session.
+        // Older rollouts have items without an envelope, and begin with the session's metadata.
         let (kind, body) = match (kind, line.object("payload")) {
             (Some(kind), Some(body)) => (kind, body),
             (Some(kind), None) => {
@@ -154,7 +154,7 @@ impl TurnFold {
         }
     }
 
-    /// Whether an item begins a turn.
+    /// True if an item begins a turn.
     fn begins(&self, kind: &str, body: &JsonMembers) -> bool {
         let inner = body.peek("type").and_then(Value::as_str).unwrap_or_default();
         match (kind, inner) {
@@ -170,7 +170,7 @@ impl TurnFold {
         }
     }
 
-    /// Whether a person's words are others than those of the turn that is open: then they begin one of their own.
+    /// True if a person's words differ from the open turn's: then they begin a new one.
     fn is_news(&self, text: &str) -> bool {
         match &self.current {
             Some(draft) => self.has_message && draft.turn.message.text != text,
@@ -182,7 +182,7 @@ impl TurnFold {
         let number = self.known.session.turns;
         let id = body.peek("turn_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         let version = self.known.session.version.clone();
-        // A reading that goes on begins the turn again that it stopped in.
+        // A resumed read begins the turn again at which it stopped.
         let path = &mut self.known.own.path;
         if path.last() == Some(&number) {
             path.pop();
@@ -212,7 +212,7 @@ impl TurnFold {
         self.has_message = false;
     }
 
-    /// Ends the turn that is open.
+    /// Ends the open turn.
     fn end_turn(&mut self) -> Option<TranscriptTurn> {
         let mut draft = self.current.take()?;
         draft.turn.model =
@@ -223,7 +223,7 @@ impl TurnFold {
         Some(turn)
     }
 
-    /// The turn that is open. What an agent does without having been asked begins one without a message.
+    /// The open turn. An agent's work without a prompt begins a turn without a message.
     fn open(&mut self) -> &mut TurnBuilder {
         if self.current.is_none() {
             self.begin(&JsonMembers::default());
@@ -273,7 +273,7 @@ impl TurnFold {
                 body.forget(&["replacement_history"]);
                 self.notice("compacted", text, body);
             }
-            // Told with each turn: what the program knows of itself, and what was used, which is counted elsewhere.
+            // Repeated with each turn: the program's own state, and the usage, which is counted elsewhere.
             "world_state" | "token_usage_record" => {}
             _ => {
                 body.insert("itemType", Value::String(kind.to_owned()));
@@ -284,7 +284,7 @@ impl TurnFold {
 
     fn start(&mut self, mut body: JsonMembers) {
         let known = &mut self.known;
-        // A fork begins with what its source was told, that one's beginning included.
+        // A fork begins with its source's records, the source's start included.
         if mem::replace(&mut known.own.has_start, true) {
             return;
         }
@@ -312,7 +312,7 @@ impl TurnFold {
         }
     }
 
-    /// Words of a person: those of the turn that is open, which has none yet or the same.
+    /// Adds words of a person to the open turn, which has none yet or the same.
     fn said(&mut self, text: String, attachments: Vec<TranscriptAttachment>) {
         let message = &mut self.open().turn.message;
         message.origin = MessageOrigin::User;
@@ -341,7 +341,7 @@ impl TurnFold {
         }
     }
 
-    /// What the model said, or was told.
+    /// Reads a model item.
     fn item(&mut self, mut body: JsonMembers) {
         let kind = body.string("type").unwrap_or_default();
         let at = self.known.own.at;
@@ -416,7 +416,7 @@ impl TurnFold {
         }
     }
 
-    /// What a person was shown.
+    /// Reads a display event.
     fn event(&mut self, mut body: JsonMembers) {
         let kind = body.string("type").unwrap_or_default();
         let at = self.known.own.at;
@@ -478,7 +478,7 @@ impl TurnFold {
         }
     }
 
-    /// An item as it was shown: what that says beyond what the model said.
+    /// Adds the further data of a displayed item.
     fn shown(&mut self, mut body: JsonMembers) {
         let Some(mut item) = body.object("item") else { return };
         let kind = item.string("type").unwrap_or_default();
@@ -522,7 +522,7 @@ impl TurnFold {
         }
     }
 
-    /// What the program tells the model of where it works.
+    /// Reads the program's description of the environment.
     fn environment(&mut self, text: &str) {
         let shell = text.split_once("<shell>").and_then(|(_, rest)| rest.split_once("</shell>"));
         if let Some((shell, _)) = shell {
@@ -554,7 +554,7 @@ fn images(content: &Value) -> Vec<TranscriptAttachment> {
     urls.map(image_of).collect()
 }
 
-/// An image, by its path or its address. What is written out in the address is not kept.
+/// An image, by its path or its address. Inline data are not kept.
 fn image_of(place: &str) -> TranscriptAttachment {
     let place = Some(place).filter(|place| !place.starts_with("data:"));
     TranscriptAttachment {
@@ -566,7 +566,7 @@ fn image_of(place: &str) -> TranscriptAttachment {
     }
 }
 
-/// What came of a call. Older versions write an object as text, and how a command ended stands in the text.
+/// Reads a call's result. Older versions write an object as text, and a command's exit code in the text.
 fn ended(call: &mut TranscriptToolCall, output: Option<Value>) {
     let Some(output) = output else { return };
     let parsed = match &output {

@@ -1,7 +1,7 @@
-//! Codex: a file for each session, called a rollout, with what happened one a line. Old ones are compressed.
+//! Codex: a file for each session, called a rollout, with one record per line. Old ones are compressed.
 //!
-//! A rollout only grows, so a reading can go on where the newest turn began. Turns that were rolled back stay in it: the
-//! turn behind them says which one it goes on from.
+//! A rollout only grows, so a read can continue at the newest turn. Rolled back turns stay in it: the turn after them
+//! names its parent.
 
 mod find;
 mod fold;
@@ -23,7 +23,7 @@ use fold::{FoldState, ReaderState, TurnFold};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Codex;
 
-/// The folder in which sessions lie: where the program is told to keep them, else where it does by itself.
+/// The folder of sessions: the configured one, else the default.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let folder = match set(environment.codex_home.as_ref()) {
         Some(home) => below(platform, home, &[]),
@@ -65,7 +65,7 @@ impl HistoryReader for Codex {
     }
 }
 
-/// Reads a rollout that is at hand, from its beginning or from a bookmark.
+/// Reads a rollout in memory, from its beginning or from a bookmark.
 pub fn read_log(
     bytes: &[u8],
     id: &str,
@@ -76,8 +76,8 @@ pub fn read_log(
     Ok(grown.reading(&SessionLocation::without_file(TranscriptSource::Codex, id), |known| finish(known, None)))
 }
 
-/// Reads a compressed rollout. One that is torn gives what can be unpacked. It is not written any more, so there is nothing
-/// to read on from.
+/// Reads a compressed rollout. Of a truncated one everything that can be decompressed is read. It does not grow any
+/// more, so it has no bookmark.
 fn read_packed(file: File, id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> io::Result<LogOutcome<ReaderState>> {
     let mut broken = None;
     let unpacked = match ruzstd::decoding::StreamingDecoder::new(BufReader::with_capacity(BUFFER, file)) {
@@ -97,7 +97,7 @@ fn read_packed(file: File, id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> i
     Ok(LogOutcome { known, bookmark: None, steps: None })
 }
 
-/// A source that ends where it cannot be read on, and says why.
+/// A source that ends at the first error, and keeps the error.
 struct TruncatedReader<'a, R> {
     source: Option<R>,
     error: &'a mut Option<String>,

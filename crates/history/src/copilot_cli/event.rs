@@ -1,11 +1,11 @@
-//! One line of `events.jsonl`.
+//! A line of `events.jsonl`.
 
 use grove_core::Timestamp;
 use serde_json::Value;
 
 use crate::json::JsonMembers;
 
-/// An event. What it says is in its data; what is not taken from there is kept.
+/// An event. Unread members stay in its data.
 #[derive(Debug)]
 pub(super) struct LogEvent {
     pub kind: String,
@@ -17,7 +17,7 @@ pub(super) struct LogEvent {
 }
 
 impl LogEvent {
-    /// An event out of a line's value; what is none is given back.
+    /// Converts a line's value to an event; any other value is returned as the error.
     pub(super) fn of(value: Value) -> Result<Self, Value> {
         let mut members = JsonMembers::of(value)?;
         let Some(kind) = members.string("type") else { return Err(members.into_value()) };
@@ -30,7 +30,7 @@ impl LogEvent {
         })
     }
 
-    /// The tool call on whose behalf it happened, where the event says so itself.
+    /// The tool call that the event belongs to, if it names one.
     pub(super) fn parent_call(&self) -> Option<&str> {
         self.data.peek("parentToolCallId").and_then(Value::as_str)
     }

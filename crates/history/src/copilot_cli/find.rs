@@ -1,4 +1,4 @@
-//! Finding sessions: a folder for each, or in older versions a file.
+//! Finds sessions: a folder for each, or in older versions a file.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::reader::{Hints, SessionLocation, SessionPreview, StoreListing, StoreR
 
 const EVENTS: &str = "events.jsonl";
 
-/// Whether a log lies in a folder of its own, with its manifest beside it.
+/// True if a log is in a folder of its own, with its manifest beside it.
 pub(super) fn is_folder_of_session(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == EVENTS)
 }

@@ -1,4 +1,4 @@
-//! Events folded into turns: a person's message begins one, and everything up to the next belongs to it.
+//! Folds events into turns: a person's message begins one, and everything up to the next belongs to it.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ use crate::normal::{
 };
 use crate::subagents::{SubagentChat, attach, chat_of};
 
-/// The newest version of the format that is known.
+/// The newest known version of the format.
 const VERSION: u64 = 1;
-/// How many subagents a turn may have. Those beyond are told as the turn's own.
+/// The maximal number of a turn's subagents. Further ones are added to the turn itself.
 const MAX_CHILDREN: usize = 1_000;
 
-/// Events that are taken in however long their turn is.
+/// Events that are read however long their turn is.
 const STATES: &[&str] = &[
     "session.start",
     "session.resume",
@@ -37,25 +37,25 @@ const STATES: &[&str] = &[
 ];
 const SMALL: usize = 64 * 1024;
 
-/// What is known between two turns beside the session.
+/// The state between two turns beside the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReaderState {
-    /// The model that was chosen last.
+    /// The last chosen model.
     pub model: Option<String>,
     pub has_start: bool,
-    /// What the session used in all, where the program says it: it counts from the beginning, so the last word counts.
+    /// The session's total usage, if the program records it: it counts from the beginning, so the last record counts.
     pub total: Option<TranscriptUsage>,
-    /// Which call started a subagent: it may work on in a later turn.
+    /// The call that started each subagent, which may work on in a later turn.
     pub agents: BTreeMap<String, String>,
 }
 
 pub(super) type FoldState = append_log::FoldState<ReaderState>;
 
-/// What a line of the log means for who reads it.
+/// The effect of a line on the reader.
 #[derive(Debug)]
 pub(super) enum LineEffect {
-    /// The line begins a turn, and ended the one before it.
+    /// The line begins a turn, and ended the one before.
     StartsTurn(Option<Box<TranscriptTurn>>),
     Continues,
 }
@@ -65,14 +65,14 @@ pub(super) struct TurnFold {
     pub known: FoldState,
     current: Option<EventTurnBuilder>,
     children: Vec<SubagentBuilder>,
-    /// What came before the first turn.
+    /// The parts before the first turn.
     preamble: Preamble<TranscriptPart>,
     preamble_context: Preamble<ContextBlock>,
-    /// How many bytes the current turn was told in.
+    /// The number of bytes of the current turn.
     weight: usize,
 }
 
-/// What a subagent did.
+/// A subagent's part in a turn.
 #[derive(Debug)]
 struct SubagentBuilder {
     call: String,
@@ -103,17 +103,17 @@ impl TurnFold {
         self.known.session.damage.add(mark, place);
     }
 
-    /// Whether something came before the first turn.
+    /// True if parts came before the first turn.
     pub(super) fn has_preamble(&self) -> bool {
         !self.preamble.is_empty() || !self.preamble_context.is_empty()
     }
 
-    /// What is no event is kept with the turn that it stands in.
+    /// Keeps a value that is not an event with its turn.
     pub(super) fn odd(&mut self, value: Value) {
         self.push(TranscriptPart::Raw(value));
     }
 
-    /// Takes in an event that was told in `length` bytes at `place`.
+    /// Adds an event of `length` bytes at `place`.
     pub(super) fn take(
         &mut self,
         event: LogEvent,
@@ -126,7 +126,7 @@ impl TurnFold {
             self.weight = length;
             return LineEffect::StartsTurn(ended.map(Box::new));
         }
-        // What says how a session or a turn stands is small, and counts in any case.
+        // State records of a session or a turn are small, and always count.
         let is_small = length <= SMALL && STATES.contains(&event.kind.as_str());
         if !is_small {
             self.weight = self.weight.saturating_add(length);
@@ -143,7 +143,7 @@ impl TurnFold {
         LineEffect::Continues
     }
 
-    /// Ends the turn that is open.
+    /// Ends the open turn.
     pub(super) fn end_turn(&mut self) -> Option<TranscriptTurn> {
         let builder = self.current.take()?;
         let mut turn = builder.finish(self.known.own.model.as_deref());
@@ -191,7 +191,7 @@ impl TurnFold {
         })
     }
 
-    /// The turn that is open. What an agent does without having been asked begins one without a message.
+    /// The open turn. An agent's work without a prompt begins a turn without a message.
     fn open(&mut self, at: Option<Timestamp>) -> &mut EventTurnBuilder {
         if self.current.is_none() {
             let turn = TranscriptTurn {
@@ -207,7 +207,7 @@ impl TurnFold {
         self.current.get_or_insert_default()
     }
 
-    /// What came before the first turn stands at its beginning.
+    /// Adds the parts before the first turn to its beginning.
     fn flush_preamble(&mut self) {
         for part in self.preamble.give() {
             self.push(part);
@@ -235,7 +235,7 @@ impl TurnFold {
         event.parent_call().or_else(by_agent).map(str::to_owned)
     }
 
-    /// Whoever the event is about: a subagent, or the turn itself.
+    /// The builder that an event belongs to: a subagent's, or the turn's own.
     fn builder(&mut self, event: &mut LogEvent) -> &mut EventTurnBuilder {
         let owner = self.owner(event);
         let Some(call) = owner else { return self.open(event.at) };
@@ -318,7 +318,7 @@ impl TurnFold {
             "user.message" | "external_tool.requested" | "external_tool.completed" | "hook.start" | "hook.end" => {
                 self.notice(&event.kind, String::new(), event.data);
             }
-            // Newer than this reader, or of no use to a person: kept as it came.
+            // Newer than this reader, or useless for a person: kept unchanged.
             _ => {
                 let mut raw = event.data;
                 raw.insert("type", Value::String(event.kind));
@@ -351,7 +351,7 @@ impl TurnFold {
         if let Some(child) = child {
             let builder = &mut self.children[child].builder;
             if event.kind == "subagent.completed" {
-                // Its rounds need not be told, and then that it is over is all there is.
+                // Its rounds may be missing; then its end is all there is.
                 builder.round_begins();
                 builder.round_ends(event.at);
             } else {
@@ -381,7 +381,7 @@ impl TurnFold {
             "session.error" => {
                 let message = event.data.message("message").unwrap_or_default();
                 let kind = event.data.string("errorType").unwrap_or_else(|| "agentFailed".to_owned());
-                // What goes wrong before anybody asked for anything fails no turn.
+                // An error before any prompt fails no turn.
                 if let Some(builder) = &mut self.current {
                     builder.fail(ErrorInfo::new(kind, message.clone()), event.at);
                 }
@@ -411,12 +411,12 @@ impl TurnFold {
                 }
                 self.notice(&event.kind, text, event.data);
             }
-            // Plans, files, truncations, rewinds and whatever is newer: one line with what they say.
+            // Plans, files, truncations, rewinds and newer kinds: one line with their data.
             _ => self.notice(&event.kind, String::new(), event.data),
         }
     }
 
-    /// The model that is used from here on.
+    /// Sets the model from here on.
     fn choose(&mut self, model: Option<String>) {
         let Some(model) = model else { return };
         let before = self.known.own.model.replace(model);
@@ -442,7 +442,7 @@ impl TurnFold {
         self.context(&mut event.data);
     }
 
-    /// Where it works: the last word counts, and what it leaves out stays.
+    /// Sets the working directory: the last record counts, and missing members stay.
     fn context(&mut self, data: &mut JsonMembers) {
         let Some(mut context) = data.object("context") else { return };
         let folder = context.string("cwd").or_else(|| context.string("gitRoot"));
@@ -458,18 +458,18 @@ impl TurnFold {
     }
 }
 
-/// What a skill puts into the conversation is no person's message.
+/// True for a skill's message, which is not a person's.
 fn is_skill(event: &LogEvent) -> bool {
     event.data.peek("source").and_then(Value::as_str).is_some_and(|source| source.starts_with("skill-"))
 }
 
-/// The session that a fork comes from: `Forked from "name" (id) as …`. What is said at the source names no parent.
+/// The source session of a fork: `Forked from "name" (id) as …`. The note at the source names no parent.
 fn forked_from(message: &str) -> Option<&str> {
     let (_, from) = message.strip_prefix("Forked from ")?.split_once("\" (")?;
     from.split_once(')').map(|(id, _)| id)
 }
 
-/// What was put before the model, without the person's own words.
+/// The context of a prompt, without the person's own words.
 fn context_of(text: &str) -> Vec<ContextBlock> {
     blocks(text).into_iter().filter(|block| !block.name.is_empty()).collect()
 }
@@ -505,7 +505,7 @@ fn usage_of(members: &mut JsonMembers) -> TranscriptUsage {
     }
 }
 
-/// What all models used together.
+/// The usage of all models together.
 fn metrics_of(data: &mut JsonMembers) -> Option<TranscriptUsage> {
     let mut total = TranscriptUsage::default();
     for (_, metrics) in data.object("modelMetrics")?.rest() {

@@ -1,6 +1,6 @@
-//! The Copilot CLI: a folder for each session, with its events one a line.
+//! The Copilot CLI: a folder for each session, with one event per line.
 //!
-//! The log only grows, so a reading can go on where the newest turn began.
+//! The log only grows, so a read can continue at the newest turn.
 
 mod event;
 mod find;
@@ -66,7 +66,7 @@ impl HistoryReader for CopilotCli {
     }
 }
 
-/// Reads a log that is at hand, from its beginning or from a bookmark.
+/// Reads a log in memory, from its beginning or from a bookmark.
 pub fn read_log(
     bytes: &[u8],
     id: &str,
@@ -82,7 +82,7 @@ pub fn read_log(
     Ok(read_events(rest, offset, known, turns)?.reading(&location, |known| finish(known, &location)))
 }
 
-/// How much of a file is read at once.
+/// The size of one read of a file.
 const BUFFER: usize = 128 * 1024;
 
 /// Reads events from `offset` on.
@@ -142,7 +142,7 @@ fn read_events(
                 continue;
             }
         };
-        // A turn that takes in what came before it cannot be begun anew without that.
+        // A turn that includes earlier records cannot be read again without them.
         let is_first = fold.has_preamble();
         if let LineEffect::StartsTurn(turn) = fold.take(event, text.len(), place) {
             if let Some(turn) = turn {
@@ -173,15 +173,14 @@ fn read_events(
     Ok(LogOutcome { known, bookmark, steps })
 }
 
-/// A line without the zeros that stand before it and behind it: where a machine lost its power, what was to be written
-/// there is zeros, and the next line follows them.
+/// A line without surrounding zeros: after a power loss, unwritten bytes are zeros, and the next line follows them.
 fn without_zeros(line: &[u8]) -> &[u8] {
     let is_zero = |byte: &&u8| **byte == 0;
     let line = &line[line.iter().take_while(is_zero).count()..];
     &line[..line.len() - line.iter().rev().take_while(is_zero).count()]
 }
 
-/// The session, with what lies beside its log.
+/// The session, with the files beside its log.
 fn finish(known: FoldState, location: &SessionLocation) -> TranscriptSession {
     let FoldState { mut session, own: ReaderState { total, .. }, .. } = known;
     let sidecar = match location.path.parent() {

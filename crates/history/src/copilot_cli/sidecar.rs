@@ -1,4 +1,4 @@
-//! What lies beside a session's log: its manifest, its plan, its checkpoints, and what VS Code adds.
+//! The files beside a session's log: its manifest, its plan, its checkpoints, and VS Code's additions.
 
 use std::path::{Component, Path};
 
@@ -12,7 +12,7 @@ use crate::json::JsonMembers;
 use crate::limits::MAX_SMALL_FILE;
 use crate::normal::{FileLocation, TranscriptWorkspace, Worktree};
 
-/// What the files beside the log say.
+/// The data of the files beside the log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sidecar {
     /// The title that a person gave it in VS Code.
@@ -24,17 +24,17 @@ pub(super) struct Sidecar {
     pub parent: Option<String>,
 }
 
-/// A summary of what was said before a place in the session.
+/// A summary of a session up to a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointSummary {
     pub number: u32,
     pub title: String,
-    /// `None` where its file is missing.
+    /// `None` if its file is missing.
     pub text: Option<String>,
 }
 
 impl Sidecar {
-    /// Reads what there is. Problems are told, and what is beside them counts.
+    /// Reads the existing files. Problems are reported, and the other files count.
     pub(super) fn read(folder: &Path, problems: &mut Vec<HistoryError>) -> Self {
         let mut sidecar = Self::default();
         if let Some(text) = optional(&folder.join("workspace.yaml"), problems) {
@@ -53,7 +53,7 @@ impl Sidecar {
         sidecar
     }
 
-    /// A field that is not what it should be says nothing.
+    /// Reads the manifest. A field of a wrong type is ignored.
     fn manifest(&mut self, manifest: &Manifest) {
         let text = |field| manifest.text(field).ok().flatten().map(str::to_owned);
         let time = |field| {
@@ -86,7 +86,7 @@ impl Sidecar {
     }
 }
 
-/// The plan of a session, where it has one.
+/// The plan of a session, if it has one.
 pub fn plan(folder: &Path) -> Result<Option<String>, HistoryError> {
     let path = folder.join("plan.md");
     if path.is_file() { files::read_text(&path, MAX_SMALL_FILE).map(Some) } else { Ok(None) }

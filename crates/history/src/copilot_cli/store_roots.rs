@@ -1,10 +1,10 @@
-//! Where the Copilot CLI keeps its sessions.
+//! The folders of the Copilot CLI's sessions.
 
 use crate::normal::TranscriptSource;
 use crate::platform::{Platform, StoreEnvironment, below, set};
 use crate::reader::StoreRoot;
 
-/// Every folder in which sessions may lie: where the program is told to keep them, else where it does by itself.
+/// Every possible folder of sessions: the configured one, else the defaults.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let root = |folder| StoreRoot { source: TranscriptSource::CopilotCli, product: "Copilot CLI".to_owned(), folder };
     if let Some(home) = set(environment.copilot_home.as_ref()) {

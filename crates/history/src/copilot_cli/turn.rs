@@ -1,4 +1,4 @@
-//! A turn that is put together from events.
+//! Assembles a turn from events.
 
 use std::collections::HashMap;
 
@@ -13,31 +13,31 @@ use crate::normal::{
 };
 use crate::tools;
 
-/// A turn, or what a subagent did in one.
+/// A turn under construction, or a subagent's part in one.
 #[derive(Debug, Default)]
 pub(super) struct EventTurnBuilder {
-    /// What is known of it, but for its parts.
+    /// The turn without its parts.
     pub turn: TranscriptTurn,
     pieces: Vec<PartSlot>,
     calls: Vec<TranscriptToolCall>,
-    /// Where each call stands among the calls.
+    /// The position of each call among the calls.
     places: HashMap<String, usize>,
-    /// Which call a question is about.
+    /// The call of each question.
     questions: HashMap<String, String>,
-    /// Rounds that began and have not ended; a turn may have several.
+    /// Rounds that have not ended; a turn may have several.
     open_rounds: u32,
     has_rounds: bool,
     has_spoken: bool,
-    /// What went wrong, while nothing has been said since.
+    /// The last error, as long as no answer follows.
     error: Option<ErrorInfo>,
     is_aborted: bool,
-    /// Another model was chosen behind what this turn did, so that the choice says nothing of it.
+    /// True if another model was chosen after this turn's work, so that the choice does not concern it.
     is_past_choice: bool,
-    /// Counted by messages, for where nothing better is told.
+    /// Counted by messages, if there is no better source.
     output_tokens: u64,
 }
 
-/// A part, or the call that will stand in its place.
+/// A part, or a placeholder for a call.
 #[derive(Debug)]
 enum PartSlot {
     Part(TranscriptPart),
@@ -81,8 +81,8 @@ impl EventTurnBuilder {
         self.turn.usage.get_or_insert_default().add(usage);
     }
 
-    /// Another model than `before` is chosen. What was done so far was done by that one: a choice that comes before the
-    /// first round still counts for the turn.
+    /// Another model than `before` is chosen. The work so far was done by that one: a choice before the first round
+    /// still counts for the turn.
     pub(super) fn model_changes(&mut self, before: Option<&str>) {
         let has_worked = self.has_rounds || self.has_spoken || !self.calls.is_empty();
         let is_over = self.is_aborted || self.error.is_some();
@@ -92,12 +92,12 @@ impl EventTurnBuilder {
         }
     }
 
-    /// Something happened, so the turn lasted at least until then.
+    /// Extends the turn's duration to an event's time.
     fn moved(&mut self, at: Option<Timestamp>) {
         self.turn.ended_at = self.turn.ended_at.max(at);
     }
 
-    /// The agent has done something.
+    /// Records work of the agent.
     fn answered(&mut self, at: Option<Timestamp>) {
         self.moved(at);
         self.error = None;
@@ -138,7 +138,7 @@ impl EventTurnBuilder {
         }
     }
 
-    /// The same thought is told with the message and by itself.
+    /// Adds a thought, which comes with the message and by itself.
     pub(super) fn think(&mut self, text: String) {
         let is_known = self.pieces.iter().rev().take(4).any(
             |piece| matches!(piece, PartSlot::Part(TranscriptPart::Reasoning { text: known, .. }) if *known == text),
@@ -195,7 +195,7 @@ impl EventTurnBuilder {
         if let Some(result) = result {
             let told = ["content", "message"].iter().find_map(|key| result.get(key)).unwrap_or(&result);
             let text = text_of(told);
-            // A result of words alone says nothing more as an object.
+            // A result of only text has no further data as an object.
             let is_words = result.as_object().is_none_or(|members| members.len() == 1);
             call.output = Some(ToolOutput { text, raw: (!is_words).then_some(result) });
         }
@@ -229,7 +229,7 @@ impl EventTurnBuilder {
         }
     }
 
-    /// The call of this id. One that was not told of before begins here.
+    /// The call of this id. An unknown one begins here.
     fn call(&mut self, id: &str) -> &mut TranscriptToolCall {
         let at = *self.places.entry(id.to_owned()).or_insert_with(|| {
             self.pieces.push(PartSlot::Call(self.calls.len()));
@@ -239,7 +239,7 @@ impl EventTurnBuilder {
         &mut self.calls[at]
     }
 
-    /// The turn, once nothing more of it comes.
+    /// The finished turn.
     pub(super) fn finish(mut self, model: Option<&str>) -> TranscriptTurn {
         for call in self.calls.iter_mut().filter(|call| call.name.is_empty()) {
             call.name = "unnamed".to_owned();
@@ -290,7 +290,7 @@ fn describe(call: &mut TranscriptToolCall, name: Option<String>, arguments: Opti
     }
 }
 
-/// What the program calls an answer.
+/// Reads the program's word for a decision.
 fn approval_of(kind: &str) -> Approval {
     if kind.contains("denied") || kind.contains("reject") || kind.contains("not-available") {
         Approval::Denied

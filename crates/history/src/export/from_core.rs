@@ -1,6 +1,6 @@
-//! Turns of Grove's own in the normal form: the way back from [`core_turn`](crate::core_turn).
+//! Converts Grove's own turns to the normal form: the inverse of [`core_turn`](crate::core_turn).
 //!
-//! What that way had no place for rides on the message (`history`), and is taken from there.
+//! Data without a place in core are kept on the message (`history`), and are read from there.
 
 use grove_core::*;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::normal::{
 };
 use crate::tools;
 
-/// The kind of the error that stands for an end of which nothing tells.
+/// The kind of the error for an unknown end.
 const INTERRUPTED: &str = "interrupted";
 
 /// The turn in the normal form.
@@ -89,7 +89,7 @@ fn outcome(turn: &Turn) -> TurnOutcome {
 
 fn parts(turn: &Turn) -> Vec<TranscriptPart> {
     let last_error = turn.parts.iter().rposition(|part| matches!(part, Part::Error(_)));
-    // The error that a turn ended with is told as how it ended.
+    // The error that ended a turn becomes its outcome.
     let told = last_error.filter(|_| turn.outcome == Outcome::Error);
     let mut parts = Vec::new();
     for (at, part) in turn.parts.iter().enumerate() {
@@ -116,7 +116,7 @@ fn parts(turn: &Turn) -> Vec<TranscriptPart> {
     parts
 }
 
-/// Whether the call before a plan says the same.
+/// True if the call before a plan has the same contents.
 fn is_told(before: Option<&TranscriptPart>, plan: &Part) -> bool {
     let (Some(TranscriptPart::ToolCall(call)), Part::Plan(steps)) = (before, plan) else { return false };
     match &call.input {
@@ -148,7 +148,7 @@ fn add_call(parts: &mut Vec<TranscriptPart>, call: &ToolCall) {
         Some(Value::String(command)) if kind == TranscriptToolKind::Shell => {
             ToolInput::Command { command: command.clone(), folder: None, language: None, background: false }
         }
-        // Where only the meaning of an input was known, that is what was written.
+        // If only the meaning of an input was known, that is what was written.
         Some(input) => match tools::input_of(kind, input) {
             ToolInput::Generic => serde_json::from_value(input.clone()).unwrap_or_default(),
             understood => understood,

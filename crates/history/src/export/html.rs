@@ -1,8 +1,8 @@
-//! A session as one HTML file that needs nothing else.
+//! A session as one self-contained HTML file.
 //!
-//! The file runs no script and loads nothing, which its policy says to browsers as well: whatever a session holds is
-//! text. Markdown of the agent becomes elements, of which none has an attribute that the session chose but the address
-//! of a link, and that is one of the web.
+//! The file runs no script and loads nothing, which its policy enforces in browsers as well: a session's contents are
+//! only text. The agent's Markdown becomes elements without attributes from the session, except the address of a link,
+//! which must be a web address.
 
 use std::io::{self, Write};
 
@@ -78,7 +78,7 @@ impl<W: Write> Html<W> {
             }
             return Ok(());
         }
-        // What people read first stands open; what an agent did can be opened.
+        // Parts that people read first are open; an agent's work is collapsed.
         let open = if matches!(piece.kind, OutlineKind::Question | OutlineKind::Notice) { " open" } else { "" };
         let facts = match piece.facts.is_empty() {
             true => String::new(),
@@ -89,7 +89,7 @@ impl<W: Write> Html<W> {
             if !label.is_empty() {
                 writeln!(self.out, "<p class=\"label\">{label}</p>")?;
             }
-            // A line end behind the tag is no part of the text.
+            // A line end after the tag is not part of the text.
             writeln!(self.out, "<pre>\n{}</pre>", escaped(text))?;
         }
         if !piece.turns.is_empty() {
@@ -116,7 +116,7 @@ impl<W: Write> TurnWriter for Html<W> {
     }
 }
 
-/// Text as text, wherever it stands.
+/// Escapes text for any place.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -127,7 +127,7 @@ fn escaped(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(letter),
-            // No character of a document.
+            // Not a valid character of a document.
             letter if letter.is_control() => {}
             letter => safe.push(letter),
         }
@@ -135,19 +135,19 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// Markdown as elements. Tags in it are text, pictures are links, and links lead to the web or nowhere.
+/// Markdown as elements. Tags in it become text, pictures links, and links must lead to the web.
 fn from_markdown(text: &str) -> String {
     let text = labels::plain(text);
     let events = Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
-    // Whether each open link leads somewhere; those that do not are left out, and their words stay.
+    // True for each open link with a target; the others are left out, and their texts stay.
     let mut links: Vec<bool> = Vec::new();
     let events = events.filter_map(|event| match event {
         Event::Html(tags) | Event::InlineHtml(tags) => Some(Event::Text(tags)),
         Event::Start(Tag::HtmlBlock) => Some(Event::Start(Tag::Paragraph)),
         Event::End(TagEnd::HtmlBlock) => Some(Event::End(TagEnd::Paragraph)),
-        // How a column stands would be an attribute of style, which the policy forbids.
+        // A column's alignment would be a style attribute, which the policy forbids.
         Event::Start(Tag::Table(columns)) => Some(Event::Start(Tag::Table(vec![Alignment::None; columns.len()]))),
-        // The language of a block of code would be an attribute that the session chose.
+        // The language of a code block would be an attribute from the session.
         Event::Start(Tag::CodeBlock(_)) => Some(Event::Start(Tag::CodeBlock(pulldown_cmark::CodeBlockKind::Indented))),
         Event::Start(Tag::Link { link_type, dest_url, id, .. } | Tag::Image { link_type, dest_url, id, .. }) => {
             let leads = is_web(&dest_url);

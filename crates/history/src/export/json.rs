@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Heading, TurnWriter};
 use crate::normal::TranscriptTurn;
 
-/// Writes a turn a line, so that a large session can be looked at with line tools.
+/// Writes a turn per line, so that a large session can be read with line tools.
 #[derive(Debug)]
 pub struct Json<W> {
     out: W,
@@ -18,7 +18,7 @@ impl<W: Write> Json<W> {
     pub fn begin(mut out: W, heading: Heading<'_>) -> io::Result<Self> {
         let mut session = serde_json::to_value(heading.session)?;
         if let Value::Object(members) = &mut session {
-            // Sessions of the host have a source that no reader has.
+            // The host's own sessions have a source that no reader has.
             members.insert("source".to_owned(), heading.source.into());
             if let Some(allow_all) = heading.allow_all {
                 members.insert("allowAll".to_owned(), allow_all.into());

@@ -1,4 +1,4 @@
-//! What the normal form says, in words for people.
+//! The normal form in words for people.
 
 use grove_core::{MessageOrigin, Timestamp};
 
@@ -17,7 +17,7 @@ pub(super) fn speaker(origin: MessageOrigin) -> &'static str {
     }
 }
 
-/// How a turn ended, where that is worth saying.
+/// The outcome of a turn, if it is worth showing.
 pub(super) fn outcome(outcome: &TurnOutcome) -> Option<String> {
     match outcome {
         TurnOutcome::Complete => None,
@@ -46,7 +46,7 @@ pub(super) fn call_state(state: CallState) -> Option<&'static str> {
     }
 }
 
-/// What a tool does; nothing where nobody knows.
+/// The purpose of a tool; `None` if it is unknown.
 pub(super) fn kind(kind: TranscriptToolKind) -> Option<&'static str> {
     match kind {
         TranscriptToolKind::Shell => Some("shell"),
@@ -109,7 +109,7 @@ pub(super) fn usage(usage: &TranscriptUsage) -> Option<String> {
         ("written to cache", usage.cache_write_tokens),
         ("reasoning", usage.reasoning_tokens),
     ];
-    // Tools that count what they do not have say 0.
+    // Tools report 0 for values that they do not have.
     let counts = counts.into_iter().filter_map(|(what, count)| Some((what, count.filter(|count| *count > 0)?)));
     let counts = counts.map(|(what, count)| format!("{count} {what}"));
     let counts: Vec<String> = counts.collect();
@@ -158,7 +158,7 @@ pub(super) fn edit(edit: &TranscriptEdit) -> String {
     }
 }
 
-/// Things to do, a line each.
+/// A to-do list, one item per line.
 pub(super) fn todos(items: &[TodoItem]) -> String {
     let line = |item: &TodoItem| {
         let mark = match item.status {
@@ -179,7 +179,7 @@ pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Text without what would steer a terminal in which somebody looks at it.
+/// Text without terminal control characters.
 pub(super) fn plain(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
 }

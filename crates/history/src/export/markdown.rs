@@ -1,16 +1,16 @@
-//! A session as a document in Markdown.
+//! A session as a Markdown document.
 //!
-//! What the agent said is Markdown already and stands as it is; everything else is quoted, fenced or escaped, so that it
-//! cannot be taken for the document's own words.
+//! The agent's answers are Markdown already and stay unchanged; everything else is quoted, fenced or escaped, so that
+//! it cannot be taken for the document's own markup.
 
 use std::io::{self, Write};
 
 use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter, labels};
 use crate::normal::TranscriptTurn;
 
-/// The fewest backticks or tildes that begin a block of code.
+/// The minimal number of backticks or tildes of a code fence.
 const FENCE: usize = 3;
-/// Headings go no deeper.
+/// The deepest heading.
 const DEEPEST_HEADING: usize = 6;
 
 /// Writes Markdown.
@@ -99,7 +99,7 @@ impl<W: Write> TurnWriter for Markdown<W> {
     }
 }
 
-/// A line of words, none of which is markup.
+/// A line of text without markup.
 fn escaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars().filter(|letter| !letter.is_control()) {
@@ -111,18 +111,18 @@ fn escaped(text: &str) -> String {
     plain
 }
 
-/// A line of a message. People write Markdown as well; a tag alone would be taken for one.
+/// A line of a message. People write Markdown as well; a lone tag would be taken for one.
 fn quotable(line: &str) -> String {
     labels::plain(line).replace('<', "\\<")
 }
 
-/// How many backticks stand side by side at most.
+/// The length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     let runs = text.split(|letter| letter != '`').map(str::len);
     runs.max().unwrap_or(0)
 }
 
-/// Markdown whose last block of code has an end: an answer that was cut off would take what follows it along.
+/// Markdown with its last code block closed: an interrupted answer would include what follows.
 fn closed(text: &str) -> String {
     let mut open: Option<(char, usize)> = None;
     for line in text.lines() {

@@ -1,11 +1,11 @@
-//! Sessions in the normal form, written for people and for other programs.
+//! Writers of sessions in the normal form, for people and for other programs.
 //!
-//! A writer is begun with what is known of the session, given its turns one by one, and finished: memory follows one turn.
-//! [`Markdown`] and [`Html`] are for people, and so is a terminal: all three show what [`TurnOutline`] says is worth showing.
-//! [`Json`] is the normal form itself; [`CopilotChat`] is what VS Code's Copilot Chat keeps and imports. Sessions of
-//! Grove's own come into the normal form by [`transcript_turn`].
+//! A writer starts with the session's heading, gets its turns one by one, and is finished: memory depends on one turn.
+//! [`Markdown`] and [`Html`] are for people, and so is a terminal: all three show the contents of [`TurnOutline`].
+//! [`Json`] is the normal form itself; [`CopilotChat`] is the format of VS Code's Copilot Chat, which can be imported
+//! there. [`transcript_turn`] converts Grove's own sessions to the normal form.
 //!
-//! What a session says is never trusted: it is data in each of these forms, and steers none of them.
+//! A session's contents are never trusted: they are data in each of these formats, and cannot control them.
 
 mod copilot_chat;
 mod from_core;
@@ -28,22 +28,22 @@ use std::io;
 
 use crate::normal::{TranscriptSession, TranscriptTurn};
 
-/// What is known of a session before its turns are written.
+/// The session's data before its turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading<'a> {
-    /// Whose session it is: a source's name, or `grove`.
+    /// The owner of the session: a source's name, or `grove`.
     pub source: &'a str,
     pub session: &'a TranscriptSession,
-    /// How many of its turns lie on branches that were left, and are not written.
+    /// The number of turns on abandoned branches, which are not written.
     pub abandoned: u32,
     /// True where a host's session allows everything without a question. `None` for a session that is not a host's.
     pub allow_all: Option<bool>,
 }
 
-/// A session that is being written.
+/// A writer of one session.
 pub trait TurnWriter {
     fn turn(&mut self, turn: &TranscriptTurn) -> io::Result<()>;
 
-    /// Writes what comes behind the last turn. Nothing can be written after it.
+    /// Writes the end of the file. Nothing can be written after it.
     fn finish(&mut self) -> io::Result<()>;
 }

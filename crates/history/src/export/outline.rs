@@ -1,31 +1,31 @@
-//! What of a session is worth showing, in which words and in which order: the same on paper, in a browser and in a terminal.
+//! The displayed contents of a session, with texts and order: the same in documents, in a browser and in a terminal.
 //!
-//! Texts are the session's own and may hold anything; whoever shows them makes them harmless where they are shown.
+//! Texts come from the session and may contain anything; each display escapes them.
 
 use super::{Heading, labels};
 use crate::normal::{Replacement, ToolInput, TranscriptEdit, TranscriptPart, TranscriptToolCall, TranscriptTurn};
 
-/// What is shown of a session before its turns.
+/// The displayed data of a session before its turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionOutline {
     pub title: String,
-    /// What is known of it: a name, and what is so called.
+    /// Known facts: a name, and a value.
     pub facts: Vec<(&'static str, String)>,
 }
 
-/// What is shown of a turn.
+/// The displayed data of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnOutline {
-    /// Who sent the message.
+    /// The sender of the message.
     pub speaker: &'static str,
     pub message: String,
     pub attachments: Vec<String>,
-    /// When, by which model, how long, for how much.
+    /// Time, model, duration and cost.
     pub facts: Vec<String>,
     pub pieces: Vec<OutlineItem>,
-    /// How it ended, where it did not end well.
+    /// The outcome, if it is not a success.
     pub state: Option<String>,
-    /// What stands below the answer: a name, and a line for each.
+    /// Lists below the answer: a name, and the lines.
     pub lists: Vec<(&'static str, Vec<String>)>,
 }
 
@@ -33,32 +33,32 @@ pub struct TurnOutline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutlineItem {
     pub kind: OutlineKind,
-    /// One line; empty for what the agent said.
+    /// One line; empty for the agent's text.
     pub head: String,
-    /// What else there is to say in few words.
+    /// Further short facts.
     pub facts: Vec<String>,
     pub bodies: Vec<OutlineBody>,
-    /// What another agent did for it.
+    /// The turns of a subagent.
     pub turns: Vec<TurnOutline>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutlineKind {
-    /// What the agent said: its one body is Markdown.
+    /// The agent's text: its one body is Markdown.
     AgentText,
     AgentReasoning,
     Call,
     Edit,
     Question,
     Notice,
-    /// What is not understood.
+    /// Raw data.
     Raw,
 }
 
-/// A longer text that is shown as it is.
+/// A longer text, shown unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutlineBody {
-    /// What it is: input, output. Empty where that is plain.
+    /// The label: input, output. Empty if it is obvious.
     pub label: &'static str,
     pub text: String,
 }
@@ -176,7 +176,7 @@ fn piece(part: &TranscriptPart) -> Option<OutlineItem> {
             let bodies = OutlineBody::list([("", question.message.as_str()), ("answer", answer)]);
             OutlineItem { bodies, ..plain(OutlineKind::Question, head, "") }
         }
-        // They steer a view, and say nothing to people.
+        // They control a view, and have no text for people.
         TranscriptPart::Notice(notice) if notice.text.is_empty() => return None,
         TranscriptPart::Notice(notice) => plain(OutlineKind::Notice, &notice.kind, &notice.text),
         TranscriptPart::Raw(value) => plain(OutlineKind::Raw, "Not understood", &pretty(value)),
@@ -210,7 +210,7 @@ fn call(call: &TranscriptToolCall) -> OutlineItem {
     }
 }
 
-/// A call's input as it is understood; as it came where it is not.
+/// A call's input: as it is understood, else raw.
 fn input(call: &TranscriptToolCall) -> String {
     match &call.input {
         ToolInput::Command { command, folder, background, .. } => {
@@ -263,7 +263,7 @@ fn pretty(value: &serde_json::Value) -> String {
 }
 
 impl OutlineBody {
-    /// Those that say something.
+    /// The bodies that are not empty.
     fn list<const N: usize>(bodies: [(&'static str, &str); N]) -> Vec<Self> {
         let said = bodies.into_iter().filter(|(_, text)| !text.trim().is_empty());
         said.map(|(label, text)| Self { label, text: text.to_owned() }).collect()

@@ -1,6 +1,6 @@
 //! The Gemini CLI: a folder for each project, a file for each session, which is an object or a log.
 //!
-//! A log may change any message later on, so it is replayed whole and read anew when it has grown.
+//! A log may change any message later on, so it is replayed completely and read again when it has grown.
 
 mod replay;
 mod turns;
@@ -29,10 +29,10 @@ use replay::ReplayedSession;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemini;
 
-/// How many subagents of a session are read.
+/// The maximal number of a session's subagents.
 const MAX_AGENTS: usize = 1_000;
 
-/// The folder in which sessions lie, one for each project in it.
+/// The folder of sessions, with a folder for each project.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let home = set(environment.gemini_home.as_ref()).unwrap_or(&environment.home);
     let folder = below(platform, home, &[".gemini", "tmp"]);
@@ -49,7 +49,7 @@ impl HistoryReader for Gemini {
         for project in listing.names(&root.folder) {
             let folder = root.folder.join(project);
             let names = listing.names(&folder.join("chats"));
-            // Subagents' files lie in a folder that is called as their session.
+            // Subagents' files are in a folder named after their session.
             let names = names.iter().filter(|name| name.starts_with("session-"));
             let workspace = match hints {
                 Hints::Read => workspace_of(&folder),
@@ -94,19 +94,19 @@ impl HistoryReader for Gemini {
     }
 }
 
-/// Reads a session's file that is at hand.
+/// Reads a session's file in memory.
 pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> io::Result<TranscriptSession> {
     read_session(bytes, id, |_| HashMap::new(), turns).map(|(session, _)| session)
 }
 
-/// The newest turns, each read from where its messages lie; `None` where that cannot be done.
+/// The newest turns, each read from its messages' positions; `None` if that is not possible.
 pub(crate) fn newest(
     location: &SessionLocation,
     noted: &RequestRanges,
     amount: TailLimit,
 ) -> Result<Option<Vec<TranscriptTurn>>, HistoryError> {
     let path = location.path_for(TranscriptSource::Gemini)?;
-    // Subagents' files say to which turn they belong only when all turns are read.
+    // The turns of subagents' files are known only when all turns are read.
     let Some((_, requests)) = noted.newest(amount).filter(|_| folder_of(path, &noted.session).is_none()) else {
         return Ok(None);
     };
@@ -142,7 +142,7 @@ fn read_session(
     children: impl FnOnce(&str) -> HashMap<String, SubagentChat>,
     turns: &mut dyn FnMut(TranscriptTurn),
 ) -> io::Result<(TranscriptSession, Vec<RequestRange>)> {
-    // Older sessions are one object over many lines, which is no log.
+    // Older sessions are one object over many lines, which is not a log.
     let head = source.fill_buf()?;
     let is_object = head.trim_ascii_start().strip_prefix(b"{").is_some_and(|rest| {
         let rest = rest.strip_prefix(b"\r").unwrap_or(rest);
@@ -194,13 +194,13 @@ fn children_of(path: &Path, session: &str) -> HashMap<String, SubagentChat> {
     children
 }
 
-/// The folder with the files of a session's subagents, where there is one.
+/// The folder of a session's subagents, if there is one.
 fn folder_of(path: &Path, session: &str) -> Option<PathBuf> {
     let is_plain = !session.contains(['/', '\\', '\0', ':']) && !matches!(session, "" | "." | "..");
     path.parent().filter(|_| is_plain).map(|chats| chats.join(session)).filter(|folder| folder.is_dir())
 }
 
-/// The folder that a project's sessions worked in.
+/// The working directory of a project's sessions.
 fn workspace_of(folder: &Path) -> TranscriptWorkspace {
     let path = files::read_text(&folder.join(".project_root"), MAX_SMALL_FILE).ok();
     let path = path.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty());

@@ -1,8 +1,8 @@
-//! A session's messages out of its file, as the program puts them together.
+//! Replays a session's file to its messages, like the program does.
 //!
-//! The file is an object with all messages, or a log: messages, which are written anew when they grow; `$set`, which
-//! changes what is known of the session or takes other messages for all; and `$rewindTo`, which takes back a message and
-//! what is behind it. What was taken back is kept: each message says which one it came behind.
+//! The file is an object with all messages, or a log: messages, which are written again when they grow; `$set`, which
+//! changes the session's data or replaces all messages; and `$rewindTo`, which removes a message and all later ones.
+//! Removed messages are kept here: each message names its predecessor.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -16,14 +16,14 @@ use crate::json_lines::{JsonlReader, value_of};
 use crate::limits::{MAX_JSON_ITEM, MAX_STATE};
 use crate::tail_index::ByteRange;
 
-/// A session as its file tells it.
+/// A session as replayed from its file.
 #[derive(Debug, Default)]
 pub(super) struct ReplayedSession {
-    /// What is known of the session.
+    /// The session's data.
     pub about: JsonMembers,
     pub messages: Vec<ReplayedMessage>,
     pub damage: Damage,
-    /// The messages that are not taken back, by their numbers.
+    /// The numbers of the messages that are not removed.
     path: Vec<usize>,
     numbers: HashMap<String, usize>,
     weight: usize,
@@ -32,11 +32,11 @@ pub(super) struct ReplayedSession {
 #[derive(Debug)]
 pub(super) struct ReplayedMessage {
     pub value: JsonMembers,
-    /// The message that it came behind.
+    /// The previous message.
     pub behind: Option<usize>,
-    /// Where it lies, if nothing else lies there.
+    /// Its position, if it is stored alone there.
     pub range: Option<ByteRange>,
-    /// Where it stands among those that are not taken back.
+    /// Its place among the messages that are not removed.
     place: Option<usize>,
     weight: usize,
 }
@@ -65,15 +65,15 @@ pub(super) fn log(source: impl BufRead) -> io::Result<ReplayedSession> {
     Ok(replayed)
 }
 
-/// The first key of a message, as the program writes them. Behind damage the next message is found by it.
+/// The first key of a message, as the program writes them. After damage the next message is found by it.
 const FIRST_KEY: &str = "id";
 
-/// Tells a message from a tool call, which begins with the same key.
+/// Distinguishes a message from a tool call, which begins with the same key.
 fn is_message(value: &Value) -> bool {
     value.get("type").is_some_and(Value::is_string) && value.get("timestamp").is_some()
 }
 
-/// Reads an object. A message that is broken costs itself alone.
+/// Reads an object. Damage in a message affects only that message.
 pub(super) fn object(source: impl BufRead) -> io::Result<ReplayedSession> {
     let mut replayed = ReplayedSession::default();
     let end = stream_damaged_object(source, "messages", FIRST_KEY, MAX_JSON_ITEM, |piece, offset, bytes| {
@@ -89,7 +89,7 @@ pub(super) fn object(source: impl BufRead) -> io::Result<ReplayedSession> {
                 }
                 let message = bytes.and_then(fragment::value_of).filter(is_message);
                 if let Some(Ok(message)) = message.map(JsonMembers::of) {
-                    // It is not whole, so nobody can read it alone.
+                    // It is incomplete, so it cannot be read alone.
                     replayed.message(message, length, &place(String::new()), None);
                 }
             }
@@ -126,7 +126,7 @@ pub(super) fn object(source: impl BufRead) -> io::Result<ReplayedSession> {
 }
 
 impl ReplayedSession {
-    /// Messages that are at hand, one behind the other.
+    /// Messages in memory, one after the other.
     pub(super) fn of(messages: Vec<JsonMembers>) -> Self {
         let messages = messages.into_iter();
         let messages =
@@ -137,7 +137,7 @@ impl ReplayedSession {
     fn take(&mut self, mut record: JsonMembers, length: usize, place: DamageLocation) {
         if let Some(id) = record.string("$rewindTo") {
             let at = self.numbers.get(&id).and_then(|number| self.messages.get(*number)?.place);
-            // What is not known takes back all, as it does in the program.
+            // An unknown message removes everything, like in the program.
             self.take_back(at.unwrap_or(0));
         } else if let Some(mut set) = record.object("$set") {
             if set.peek("messages").is_some_and(Value::is_array) {
@@ -180,7 +180,7 @@ impl ReplayedSession {
         }
     }
 
-    /// A message that is new, or one that was written anew.
+    /// Adds a message, or replaces an earlier version of it.
     fn message(&mut self, value: JsonMembers, weight: usize, place: &DamageLocation, range: Option<ByteRange>) {
         let Some(id) = value.peek("id").and_then(Value::as_str).map(str::to_owned) else { return };
         let known = self.numbers.get(&id).copied();

@@ -1,4 +1,4 @@
-//! Messages as turns: a person's begins one.
+//! Converts messages to turns: a person's begins one.
 
 use std::collections::HashMap;
 
@@ -16,25 +16,25 @@ use crate::subagents::{SubagentChat, attach};
 use crate::tail_index::{ByteRange, RequestOrigin, RequestRange, TurnHeader};
 use crate::turn_builder::TurnBuilder;
 
-/// What the program tells the model of where it works, as if a person had said it.
+/// The program's description of the environment, in the role of the user.
 const CONTEXT: &str = "<session_context>";
 
-/// Tells the turns of a session. `children` has the conversations of its subagents, by their ids; those that no call names
-/// go to the last turn.
+/// Returns the turns of a session. `children` has the conversations of its subagents, by their ids; those that no call
+/// names go to the last turn.
 pub(super) fn tell(
     replayed: ReplayedSession,
     session: &mut TranscriptSession,
     mut children: HashMap<String, SubagentChat>,
     turns: &mut dyn FnMut(TranscriptTurn),
 ) -> Vec<RequestRange> {
-    // What was told of each turn, and where its messages lie.
+    // The header of each turn, and its messages' positions.
     let mut marks: Vec<TurnHeader> = Vec::new();
     let mut ranges: Vec<Option<ByteRange>> = Vec::with_capacity(replayed.messages.len());
     let mut turns = |turn: TranscriptTurn| {
         marks.push(TurnHeader::of(&turn));
         turns(turn);
     };
-    // The turn that each message belongs to.
+    // The turn of each message.
     let mut owners: Vec<Option<u32>> = Vec::with_capacity(replayed.messages.len());
     let mut open: Option<TurnAssembler> = None;
     let mut early = Vec::new();
@@ -81,15 +81,15 @@ pub(super) fn tell(
     places_of(marks, &owners, &ranges)
 }
 
-/// How many turns are known by where their messages lie, the newest ones, and how many messages each may have.
+/// The maximal number of turns with known positions, the newest ones, and of messages of each.
 const MAX_TURNS: usize = 256;
 const MAX_MESSAGES: usize = 256;
 
-/// Where the newest turns lie. One whose messages do not each have a place of their own hides those before it.
+/// The positions of the newest turns. A turn whose messages are not all stored alone hides the earlier ones.
 fn places_of(marks: Vec<TurnHeader>, owners: &[Option<u32>], ranges: &[Option<ByteRange>]) -> Vec<RequestRange> {
     let mut places: Vec<Option<Vec<ByteRange>>> = marks.iter().map(|_| Some(Vec::new())).collect();
     for (owner, range) in owners.iter().zip(ranges) {
-        // What comes before the first turn is told in it.
+        // Messages before the first turn belong to it.
         let Some(place) = places.get_mut(owner.unwrap_or(0) as usize) else { continue };
         match (place.as_mut().filter(|place| place.len() < MAX_MESSAGES), range) {
             (Some(place), Some(range)) => place.push(*range),
@@ -111,7 +111,7 @@ enum UserPrompt {
     Context(String),
 }
 
-/// What a message of the user's says; `None` where it only gives results back to the model.
+/// The contents of a user message; `None` if it only returns results to the model.
 fn prompt_of(value: &mut JsonMembers) -> Option<UserPrompt> {
     let content = value.any("displayContent").or_else(|| value.peek("content").cloned())?;
     let parts = match &content {
@@ -167,7 +167,7 @@ impl TurnAssembler {
         let at = value.time("timestamp");
         match kind {
             "gemini" => self.answer(value),
-            // Results that are sent back: they stand with their calls as well.
+            // Returned results: they are with their calls as well.
             "user" => {
                 for part in value.list("content") {
                     let Some(response) = part.get("functionResponse") else { continue };
@@ -283,7 +283,7 @@ impl TurnAssembler {
     }
 }
 
-/// What the program shows of a file that was edited: whether it was there, and the lines that came and went.
+/// Reads the program's data on an edited file: if it existed, and the changed lines.
 fn edited(call: &mut TranscriptToolCall, shown: Option<&Value>) {
     let Some(shown) = shown else { return };
     let is_new =
@@ -296,7 +296,7 @@ fn edited(call: &mut TranscriptToolCall, shown: Option<&Value>) {
     call.input.set_edit_result(kind, lines);
 }
 
-/// What a call gave back to the model.
+/// The output of a call for the model.
 fn output_of(response: &Value) -> ToolOutput {
     let inner = response.get("response").unwrap_or(response);
     let words = ["output", "error"].iter().find_map(|key| inner.get(key)?.as_str());

@@ -1,14 +1,14 @@
-//! JSON that breaks off: the value that it begins, as far as it goes.
+//! Reads incomplete JSON as far as it goes.
 
 use serde_json::Value;
 
 use super::lenient;
 
-/// The deepest nesting of containers, as for whole JSON.
+/// The deepest nesting of containers, as for complete JSON.
 const MAX_DEPTH: usize = 120;
 
-/// The value that a text begins. What is open at the end, or at the first place that is no JSON, is closed there: of a text
-/// its beginning stays, a number or a word that is not whole is left out. `None` where nothing is left.
+/// The value at the start of a text. Containers that are open at the end, or at the first invalid place, are closed
+/// there: a string is kept up to there, an incomplete number or word is left out. `None` if nothing is left.
 pub(crate) fn value_of(bytes: &[u8]) -> Option<Value> {
     let mut walk = FragmentParser { bytes, at: 0, open: Vec::new(), good: 0, is_in_text: false };
     walk.run();
@@ -26,11 +26,11 @@ pub(crate) fn value_of(bytes: &[u8]) -> Option<Value> {
 struct FragmentParser<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The brackets that are open.
+    /// The open brackets.
     open: Vec<u8>,
-    /// Up to where the text can be closed.
+    /// The position at which the text can be closed.
     good: usize,
-    /// The text can be closed inside of a string there.
+    /// True if that position is inside a string.
     is_in_text: bool,
 }
 
@@ -47,7 +47,7 @@ enum ExpectedToken {
 }
 
 impl FragmentParser<'_> {
-    /// Walks as far as the text is JSON.
+    /// Scans as far as the text is JSON.
     fn run(&mut self) -> Option<()> {
         let mut expected = ExpectedToken::Value;
         loop {
@@ -100,20 +100,21 @@ impl FragmentParser<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    /// A bracket closes.
+    /// Closes a bracket.
     fn end(&mut self) -> Option<ExpectedToken> {
         self.open.pop();
         self.at += 1;
         self.closed()
     }
 
-    /// A value is whole: what comes next, if anything does.
+    /// A value is complete: the next expected token, if any.
     fn closed(&mut self) -> Option<ExpectedToken> {
         self.good = self.at;
         (!self.open.is_empty()).then_some(ExpectedToken::CommaOrEnd)
     }
 
-    /// A text up to its closing quote. One that breaks off ends the walk, and as a value it stays as far as it goes.
+    /// Scans a string up to its closing quote. An incomplete one ends the scan; as a value it is kept as far as it
+    /// goes.
     fn text(&mut self, is_value: bool) -> Option<()> {
         let begin = self.at + 1;
         let mut at = begin;
@@ -141,7 +142,7 @@ impl FragmentParser<'_> {
         None
     }
 
-    /// How long a whole escape at this place is.
+    /// The length of a complete escape at this position.
     fn escape(&self, at: usize) -> Option<usize> {
         match self.bytes.get(at + 1)? {
             b'u' => self.bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit).then_some(6),
@@ -150,7 +151,7 @@ impl FragmentParser<'_> {
         }
     }
 
-    /// A number, or one of JSON's words.
+    /// Scans a number, or one of JSON's words.
     fn word(&mut self) -> Option<()> {
         let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n');
         let length = self.bytes[self.at..].iter().position(is_end)?;

@@ -1,19 +1,19 @@
-//! JSON that is almost JSON: bytes that are no UTF-8, and halves of characters, which JavaScript lets pass when it cuts
-//! a text in two.
+//! Reads JSON with small defects: invalid UTF-8, and lone surrogates, which JavaScript writes when it cuts a text in
+//! two.
 
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
-/// What was read.
+/// The read value.
 #[derive(Debug)]
 pub(crate) struct LenientValue<T> {
     pub value: T,
-    /// Whether some bytes were no text. Half a character is no damage: its writer wrote just that.
+    /// True if some bytes were invalid UTF-8. A lone surrogate is not damage: its writer wrote just that.
     pub has_bad_bytes: bool,
 }
 
-/// Reads JSON. What is no character is shown as U+FFFD.
+/// Reads JSON. Invalid characters become U+FFFD.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<LenientValue<T>, serde_json::Error> {
     let error = match serde_json::from_slice(bytes) {
         Ok(value) => return Ok(LenientValue { value, has_bad_bytes: false }),
@@ -25,11 +25,11 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<LenientValue<T>,
     if !has_bad_bytes && matches!(repaired, Cow::Borrowed(_)) {
         return Err(error);
     }
-    // What was wrong first is what its reader should be told.
+    // The first error is the one to report.
     serde_json::from_str(&repaired).map(|value| LenientValue { value, has_bad_bytes }).map_err(|_| error)
 }
 
-/// The text with escapes of half characters replaced.
+/// The text with lone surrogate escapes replaced.
 fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut repaired = String::new();
     let mut done = 0;

@@ -1,14 +1,14 @@
-//! An object out of which known members are taken. What is left is what was not understood.
+//! An object from which known members are taken. The rest is what was not understood.
 
 use grove_core::{Extra, Timestamp};
 use serde_json::{Number, Value};
 
-/// A member of another type than was asked for is left where it is.
+/// The members of an object. A member of another type than the requested one stays.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JsonMembers(Extra);
 
 impl JsonMembers {
-    /// The members of an object; anything else is given back.
+    /// The members of an object; any other value is returned as the error.
     pub(crate) fn of(value: Value) -> Result<Self, Value> {
         match value {
             Value::Object(members) => Ok(Self(members)),
@@ -33,7 +33,7 @@ impl JsonMembers {
         }
     }
 
-    /// Words for a person: text, or an object with text in `value`.
+    /// A text for people: a string, or an object with a string in `value`.
     pub(crate) fn message(&mut self, key: &str) -> Option<String> {
         self.take(key, message_of)
     }
@@ -58,7 +58,7 @@ impl JsonMembers {
         self.take(key, time_of)
     }
 
-    /// The items of a list; none where there is no list.
+    /// The items of a list; none if there is no list.
     pub(crate) fn list(&mut self, key: &str) -> Vec<Value> {
         match self.0.get_mut(key) {
             Some(Value::Array(items)) => {
@@ -97,7 +97,7 @@ impl JsonMembers {
         self.0.insert(key.to_owned(), value);
     }
 
-    /// Puts back what was left of a member.
+    /// Puts back the rest of a member.
     pub(crate) fn keep(&mut self, key: &str, rest: Self) {
         let rest = rest.rest();
         if !rest.is_empty() {
@@ -105,14 +105,14 @@ impl JsonMembers {
         }
     }
 
-    /// Leaves out what says nothing here.
+    /// Removes irrelevant members.
     pub(crate) fn forget(&mut self, keys: &[&str]) {
         for key in keys {
             self.0.shift_remove(*key);
         }
     }
 
-    /// What was not taken.
+    /// The members that were not taken.
     pub(crate) fn rest(mut self) -> Extra {
         self.0.retain(|_, value| match value {
             Value::Null => false,
@@ -128,7 +128,7 @@ impl JsonMembers {
     }
 }
 
-/// Words for a person: text, or an object with text in `value`.
+/// A text for people: a string, or an object with a string in `value`.
 pub(crate) fn message_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -137,12 +137,12 @@ pub(crate) fn message_of(value: &Value) -> Option<String> {
     }
 }
 
-/// A value as text: text as it is, anything else as JSON.
+/// A value as text: a string unchanged, anything else as JSON.
 pub(crate) fn text_of(value: &Value) -> String {
     message_of(value).unwrap_or_else(|| value.to_string())
 }
 
-/// Milliseconds since 1970, or a time as RFC 3339 has it.
+/// Milliseconds since 1970, or an RFC 3339 time.
 pub(crate) fn time_of(value: &Value) -> Option<Timestamp> {
     match value {
         Value::Number(_) => unsigned_of(value).map(Timestamp),
@@ -154,9 +154,9 @@ pub(crate) fn time_of(value: &Value) -> Option<Timestamp> {
     }
 }
 
-/// A count; one with a fraction is cut, as clocks of JavaScript give those.
+/// A count; a fraction is cut, since JavaScript's clocks have some.
 fn unsigned_of(value: &Value) -> Option<u64> {
-    // Beyond this a float names no single whole number any more.
+    // Beyond this a float does not identify a single integer any more.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     value.as_u64().or_else(|| value.as_f64().filter(|float| (0.0..EXACT).contains(float)).map(|float| float as u64))
 }

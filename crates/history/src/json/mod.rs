@@ -1,5 +1,5 @@
-//! JSON that others wrote: objects of which known members are taken and the rest is kept, and objects too large to be
-//! read at once.
+//! Reads other programs' JSON: objects from which known members are taken and the rest is kept, and objects too large
+//! for memory.
 
 pub(crate) mod fragment;
 pub(crate) mod lenient;

@@ -1,8 +1,8 @@
-//! A source to which bytes can be given back.
+//! A source with pushback of bytes.
 
 use std::io::{self, BufRead, Read};
 
-/// A source with the bytes before it that were given back.
+/// A source with pushed back bytes before it.
 #[derive(Debug)]
 pub(super) struct RewindReader<R> {
     back: Vec<u8>,
@@ -15,7 +15,7 @@ impl<R: BufRead> RewindReader<R> {
         Self { back: Vec::new(), at: 0, source }
     }
 
-    /// Gives bytes back: they are read next.
+    /// Pushes bytes back: they are read next.
     pub(super) fn put_back(&mut self, bytes: &[u8]) {
         let mut back = Vec::with_capacity(bytes.len() + self.back.len() - self.at);
         back.extend_from_slice(bytes);
@@ -44,7 +44,7 @@ impl<R: BufRead> BufRead for RewindReader<R> {
         if self.at < self.back.len() {
             self.at += amount;
         } else {
-            // What was read again is not kept.
+            // The pushed back bytes are used up.
             (self.back, self.at) = (Vec::new(), 0);
             self.source.consume(amount);
         }

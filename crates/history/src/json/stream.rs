@@ -1,54 +1,54 @@
-//! A large JSON object in bounded memory: its members one by one, and one of its lists item by item.
+//! Reads a large JSON object in bounded memory: its members one by one, and one of its lists item by item.
 //!
-//! Only brackets and strings are looked at, so that an item that is no JSON inside its brackets costs itself alone, and
-//! nothing recurses. What a piece means is decided by who gets it. Damage that moves a bracket or a quote makes the scanner
-//! lose its place; where the first key of an item is known, it goes on at the next item that begins with it.
+//! Only brackets and strings are scanned, so that invalid JSON inside an item's brackets affects only that item, and
+//! nothing recurses. The receiver of a piece interprets it. Damage that moves a bracket or a quote makes the scanner
+//! lose its position; if the first key of an item is known, it continues at the next item that begins with it.
 
 use std::io::{self, BufRead};
 
 use super::rewind::RewindReader;
 
-/// What a piece is.
+/// The kind of a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StreamItem {
     /// A member of the object.
     Member(String),
     /// An item of the list.
     Item,
-    /// Something behind damage that begins as an item does.
+    /// Bytes after damage that begin like an item.
     Resumed,
-    /// The beginning of an item that is not whole, or other damage where there are no bytes. Behind the last one nothing is
-    /// found any more, and how the object ended says so.
+    /// The beginning of an incomplete item, or other damage if there are no bytes. After the last one nothing more is
+    /// found, and the stream's end says so.
     Fragment { is_last: bool },
 }
 
-/// The caller's verdict on a piece. The scanner looks for items inside an unsound one.
+/// The caller's verdict on a piece. The scanner searches an unsound one for items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemVerdict {
     Sound,
     Unsound,
 }
 
-/// How the object ended.
+/// The end of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamEnd {
     Whole,
-    /// There was nothing but white space.
+    /// Only white space.
     Empty,
-    /// What begins at this byte has no end in the file.
+    /// The value at this offset has no end in the file.
     Torn(u64),
-    /// What stands at this byte does not belong there, and what follows cannot be told apart any more.
+    /// The byte at this offset is unexpected, and the rest cannot be read any more.
     Broken(u64),
 }
 
-/// A key that is longer belongs to no tool.
+/// The maximal length of a key: no tool has longer ones.
 const LONGEST_KEY: usize = 4_096;
-/// How much of what was searched is kept, so that a key is found that stands across two chunks.
+/// The number of searched bytes that are kept, to find a key across two chunks.
 const WINDOW: usize = 8_192;
-/// How many times the longest piece may be read again behind damage. Past that the rest is given up.
+/// The maximal size of repeated scans after damage, in longest pieces. Beyond it the rest is skipped.
 const MAX_RESCANS: u64 = 4;
 
-/// Reads an object. `each` gets the pieces in their order, with where they begin; without bytes a piece was longer than
+/// Reads an object. `each` gets the pieces in order with their offsets; without bytes a piece was longer than
 /// `longest`.
 pub(crate) fn stream_object(
     source: impl BufRead,
@@ -92,7 +92,7 @@ fn scan<R: BufRead>(
 
 enum ScanStop {
     Broken(u64),
-    /// The rest was searched, and nothing found.
+    /// The rest was searched without a result.
     Ended(StreamEnd),
     Io(io::Error),
 }
@@ -101,9 +101,9 @@ struct ObjectScanner<'a, R> {
     source: RewindReader<R>,
     offset: u64,
     longest: usize,
-    /// The first key of an item, in its quotes.
+    /// The first key of an item, in quotes.
     first_key: Option<&'a str>,
-    /// How many bytes were put back.
+    /// The number of pushed back bytes.
     rescanned: u64,
 }
 
@@ -120,7 +120,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
         let mut buffer = Vec::new();
         match self.next_byte()? {
             None => return Ok(StreamEnd::Empty),
-            // A byte order mark, which some editors leave.
+            // Some editors leave a byte order mark.
             Some(0xEF) => {
                 self.expect(0xBB)?;
                 self.expect(0xBF)?;
@@ -187,7 +187,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
         Ok(())
     }
 
-    /// The items of the list up to its end. `is_resumed` says that the first one stands behind damage.
+    /// Reads the items of the list up to its end. `is_resumed` means that the first one comes after damage.
     fn items(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -199,7 +199,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
             let at = self.offset;
             let mut is_unsound = false;
             let damaged = match self.value(buffer, self.longest) {
-                // What is told is followed by what may follow an item.
+                // An item must be followed by a comma or the list's end.
                 Ok(fits) if self.first_key.is_none() || matches!(self.peek()?, Some(b',' | b']')) => {
                     let piece = if is_resumed { StreamItem::Resumed } else { StreamItem::Item };
                     let verdict = each(piece, at, fits.then_some(buffer));
@@ -225,7 +225,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
                         is_resumed = false;
                         continue;
                     }
-                    // Behind a damaged item the bracket may be one of that item.
+                    // After a damaged item the bracket may belong to that item.
                     Some(b']') if is_unsound && self.start_ahead(at)? => {
                         is_resumed = true;
                         continue;
@@ -239,7 +239,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
         }
     }
 
-    /// Goes on at the next item behind damage at `at`. The buffer holds what was taken since then.
+    /// Continues at the next item after damage at `at`. The buffer holds the bytes since then.
     fn resume(
         &mut self,
         at: u64,
@@ -268,7 +268,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
         if found { Ok(()) } else { Err(ScanStop::Ended(end)) }
     }
 
-    /// Goes on at the next item if one begins within the longest piece, and else stays where it is.
+    /// Continues at the next item if one begins within the longest piece; otherwise stays.
     fn start_ahead(&mut self, at: u64) -> Result<bool, ScanStop> {
         let Some(key) = self.first_key else { return Ok(false) };
         let mut ahead: Vec<u8> = Vec::new();
@@ -291,7 +291,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
         }
     }
 
-    /// Reads on up to where an item begins; `false` where none does.
+    /// Reads up to the start of an item; `false` if there is none.
     fn find_start(&mut self, key: &str) -> Result<bool, ScanStop> {
         let mut window: Vec<u8> = Vec::new();
         loop {
@@ -310,7 +310,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
         }
     }
 
-    /// Gives bytes back to the source; `false` where too many were given back.
+    /// Pushes bytes back to the source; `false` beyond the limit.
     fn put_back(&mut self, bytes: &[u8]) -> bool {
         self.rescanned = self.rescanned.saturating_add(bytes.len() as u64);
         if self.rescanned > MAX_RESCANS.saturating_mul(self.longest as u64) {
@@ -321,12 +321,12 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
         true
     }
 
-    /// How the object ended that breaks off at `offset`.
+    /// The end of an object that breaks off at `offset`.
     fn ended(&mut self, offset: u64) -> Result<StreamEnd, ScanStop> {
         Ok(if fill(&mut self.source)?.is_empty() { StreamEnd::Torn(offset) } else { StreamEnd::Broken(offset) })
     }
 
-    /// Takes a value into the buffer, up to its last bracket or quote; `false` where it is longer than that.
+    /// Reads a value into the buffer, up to its last bracket or quote; `false` if it is too long.
     fn value(&mut self, buffer: &mut Vec<u8>, longest: usize) -> Result<bool, ScanStop> {
         let begin = self.offset;
         buffer.clear();
@@ -342,7 +342,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
             while used < chunk.len() && !done {
                 let byte = chunk[used];
                 if in_string {
-                    // Most of a session is long strings: they are searched, not walked.
+                    // Most of a session is long strings: they are searched in bulk.
                     if !escaped && byte != b'"' && byte != b'\\' {
                         used = memchr::memchr2(b'"', b'\\', &chunk[used..]).map_or(chunk.len(), |found| used + found);
                         continue;
@@ -365,7 +365,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
                         depth -= 1;
                         done = depth == 0;
                     }
-                    // What ends a number or a word belongs to what is around it.
+                    // The byte that ends a number or a word belongs to the container.
                     b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' if depth == 0 => {
                         done = true;
                         continue;
@@ -388,7 +388,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
         }
     }
 
-    /// The next byte that is no white space, which stays.
+    /// The next byte other than white space, without consuming it.
     fn peek(&mut self) -> Result<Option<u8>, ScanStop> {
         loop {
             let chunk = fill(&mut self.source)?;
@@ -426,13 +426,13 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SkippedDamage {
     Item,
-    /// Something before the list.
+    /// Damage before the list.
     Member,
-    /// A false start: the bytes behind the damage only begin as an item does.
+    /// A false start: the bytes after the damage only begin like an item.
     NoItem,
 }
 
-/// Where an item begins: a bracket with the first key behind it that is not the value of another key.
+/// The start of an item: a bracket followed by the first key that is not the value of another key.
 fn start_in(bytes: &[u8], key: &str) -> Option<usize> {
     let is_blank = |byte: &&u8| byte.is_ascii_whitespace();
     memchr::memmem::find_iter(bytes, key.as_bytes()).find_map(|at| {
@@ -446,7 +446,7 @@ fn start_in(bytes: &[u8], key: &str) -> Option<usize> {
 }
 
 fn fill(source: &mut impl BufRead) -> Result<&[u8], ScanStop> {
-    // The borrow of a successful answer cannot be given back from inside a loop, so it is asked for once more.
+    // A successful result's borrow cannot be returned from inside a loop, so it is requested once more.
     loop {
         match source.fill_buf() {
             Ok(_) => break,
@@ -532,7 +532,7 @@ mod tests {
             assert_eq!(seen, ["a=1", first, fragment, last, "b=2"], "{damaged}");
             assert_eq!(end, StreamEnd::Whole, "{damaged}");
         }
-        // What ends too early is told as far as it goes, and what comes behind it as damage.
+        // An item that ends too early is returned as far as it goes, and the rest of it as damage.
         let (seen, _) = recover(&format!(r#"{{"list":[{{"id":2}},"t":1}},{last}],"b":2}}"#));
         assert_eq!(seen, [r#"{"id":2}"#, r#"~"t""#, last, "b=2"]);
         // Damage before the list does not hide it.

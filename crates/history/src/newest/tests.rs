@@ -35,7 +35,7 @@ impl SessionFixture {
         Some(tail_index)
     }
 
-    /// What the session changed, and the bookmark with which that can be gathered on.
+    /// The session's changes, and the bookmark for collecting further ones.
     fn collect_changes(&self, from: Option<(&Bookmark, SessionChanges)>) -> (Option<Bookmark>, CollectedChanges) {
         let mut collector =
             from.clone().map_or_else(ChangeCollector::default, |(from, before)| ChangeCollector::from(from, before));
@@ -45,13 +45,13 @@ impl SessionFixture {
         (read.bookmark, collector.finish())
     }
 
-    /// Every window that an ending gives is the end of what reading everything gives. Gives how many were given by it.
+    /// Checks that every window from a tail index is the end of a full read. Returns the number of windows.
     fn check(&self, tail_index: Option<&TailIndex>) -> usize {
         let location = self.location();
         let (_, whole) = read_with_turns(reader_of(self.source), &location).unwrap();
         let path = path(&whole);
         let mut quick = 0;
-        // A few windows of each size: all of them would be as many readings of the whole.
+        // A few windows of each size: all of them would need as many full reads.
         for wanted in (1..=whole.len() + 1).filter(|wanted| *wanted < 4 || wanted % 7 == 0 || *wanted >= whole.len()) {
             for amount in [TailLimit::Turns(wanted), TailLimit::Entries(wanted * 2)] {
                 let quickly = tail_index.and_then(|tail_index| from_tail_index(&location, tail_index, amount));
@@ -85,7 +85,7 @@ fn text_of(lines: &[Value]) -> String {
 
 fn request(name: u8) -> Value {
     match name {
-        // What is no request, one without an id, one whose id others have as well.
+        // Not a request, one without an id, one with a duplicate id.
         0 => json!("odd"),
         1 => json!({"message": {"text": "nameless"}, "response": []}),
         2..=4 => json!({"requestId": "same", "message": {"text": "again"}, "response": [{"value": "x"}]}),
@@ -94,7 +94,7 @@ fn request(name: u8) -> Value {
     }
 }
 
-/// A line of any kind, most of them of those that VS Code writes.
+/// A line of any kind, mostly of those that VS Code writes.
 fn line(what: u8, at: usize, name: u8) -> String {
     let value = match what {
         0 => {
@@ -146,7 +146,7 @@ proptest! {
     ) {
         let requests: Vec<Value> = names.into_iter().map(request).collect();
         let mut text = json!({"version": 3, "a": 1, "requests": requests, "z": []}).to_string().into_bytes();
-        // Files are torn, and have bytes that are no text.
+        // Files are torn, and have invalid UTF-8.
         if end < text.len() && end % 3 == 0 {
             text.truncate(text.len() - end);
         } else if end < text.len() && end % 3 == 1 {
@@ -159,7 +159,7 @@ proptest! {
 }
 
 proptest! {
-    // Each case is some hundred readings.
+    // Each case takes some hundred reads.
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
@@ -170,14 +170,14 @@ proptest! {
         for (source, name, log) in append_log(&turns) {
             let written = SessionFixture::new(source, name, &log);
             written.check(written.tail_index().as_ref());
-            // What was noted before the file grew holds afterwards.
+            // The index from before the file grew stays valid.
             let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).collect();
             std::fs::write(&written.path, &log[..ends[cut.index(ends.len())]]).unwrap();
             let tail_index = written.tail_index();
             let (bookmark, before) = written.collect_changes(None);
             append(&written.path, &log[ends[cut.index(ends.len())]..]);
             written.check(tail_index.as_ref());
-            // What a session changed is the same, read on or read anew.
+            // A session's changes are the same after reading on and after a full read.
             let (_, whole) = written.collect_changes(None);
             if let Some(bookmark) = bookmark {
                 let (again, grown) = written.collect_changes(Some((&bookmark, before.before)));
@@ -195,7 +195,7 @@ fn append(path: &Path, text: &str) {
     std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// Logs of every tool whose logs only grow: turns with some answers each, some of which go on from an older one.
+/// Logs of every tool with append-only logs: turns with some answers each, some with an older parent turn.
 fn append_log(turns: &[(u8, prop::sample::Index)]) -> Vec<(TranscriptSource, &'static str, String)> {
     let mut pi = vec![json!({"type": "session", "version": 3, "id": "s", "cwd": "/w"})];
     let mut claude = Vec::new();
@@ -225,7 +225,7 @@ fn append_log(turns: &[(u8, prop::sample::Index)]) -> Vec<(TranscriptSource, &'s
             entries += 1;
         }
         if *answers > 0 {
-            // Each answer edits a file: it is written, changed, or, where the tool can, removed.
+            // Each answer edits a file: it is written, changed, or, if the tool can, deleted.
             let (asked, done, call) = (format!("e{entries}"), format!("e{}", entries + 1), format!("c{number}"));
             let path = format!("f{}", number % 3);
             let input = match number % 5 {
@@ -288,7 +288,7 @@ proptest! {
         let head = json!({"sessionId": "s", "startTime": "2026-01-02T03:04:05.000Z"});
         let lines = lines.into_iter().map(|(what, at)| match what {
             0 => json!({"$rewindTo": format!("m{at}")}),
-            1 => json!({"$set": {"messages": [{"id": format!("m{at}"), "type": "user", "content": "anew"}]}}),
+            1 => json!({"$set": {"messages": [{"id": format!("m{at}"), "type": "user", "content": "again"}]}}),
             2 => json!({"$set": {"summary": "title"}}),
             3 => json!({"id": format!("m{at}"), "type": "user", "content": "<session_context> here"}),
             4 => json!("odd"),
@@ -317,7 +317,7 @@ fn a_file_that_was_changed_is_read_whole() {
 fn lines_that_hang_from_far_away_do_not_have_a_log_read_whole() {
     let mut log = vec![json!({"type": "session", "version": 3, "id": "s"})];
     for number in 0..200 {
-        // Each goes on from one far before it.
+        // Each has a parent far before it.
         let parent = (number > 0).then(|| format!("e{}", number * 7 % number));
         log.push(json!({"type": "message", "id": format!("e{number}"), "parentId": parent,
             "message": {"role": "user", "content": format!("turn {number}")}}));
@@ -330,7 +330,7 @@ fn lines_that_hang_from_far_away_do_not_have_a_log_read_whole() {
     let without = &step.bookmark;
     let with = crate::Bookmark { asked: steps.asked_behind(step).collect(), ..without.clone() };
     let bytes = std::fs::read(&written.path).unwrap();
-    // Reading anew would want what lies before the bookmark.
+    // A full read would need the lines before the bookmark.
     let end = usize::try_from(without.offset).unwrap();
     let mut torn = bytes.clone();
     torn[..end].fill(b' ');

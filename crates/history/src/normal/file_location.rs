@@ -1,25 +1,25 @@
-//! Where something lies: a file, a folder, a page.
+//! The location of a file, a folder or a page.
 
 use serde::{Deserialize, Serialize};
 
-/// A file, a folder or whatever else a URI names.
+/// A file, a folder or another resource with a URI.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileLocation {
-    /// As the tool has it, where it has one.
+    /// The tool's own URI, if it has one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uri: String,
-    /// As its machine spells it, percent-decoded, where it is a path at all.
+    /// The path in its machine's spelling, percent-decoded, if it is a path at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The machine or container that it lies on, where that is not this one.
+    /// The machine or container, if it is not this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<TextRange>,
 }
 
-/// A stretch of a text; lines and columns count from 1, columns in UTF-16 units, and the end is not part of it.
+/// A range of a text; lines and columns count from 1, columns in UTF-16 units, and the end is exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TextRange {
@@ -40,7 +40,7 @@ impl FileLocation {
         Self { path: Some(path.into()), ..Self::default() }
     }
 
-    /// How it is shown: its path, else its URI.
+    /// The display text: its path, else its URI.
     pub fn shown(&self) -> &str {
         self.path.as_deref().unwrap_or(&self.uri)
     }

@@ -1,11 +1,11 @@
-//! What a person said.
+//! A person's message.
 
 use grove_core::{Extra, MessageOrigin};
 use serde::{Deserialize, Serialize};
 
 use super::FileLocation;
 
-/// What a person, or something on a person's behalf, sent.
+/// A message from a person, or from something on a person's behalf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptMessage {
@@ -13,7 +13,7 @@ pub struct TranscriptMessage {
     pub origin: MessageOrigin,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<TranscriptAttachment>,
-    /// The command that the message begins with, without its slash.
+    /// The command at the start of the message, without its slash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     #[serde(skip_serializing_if = "Extra::is_empty")]
@@ -32,38 +32,38 @@ impl Default for TranscriptMessage {
     }
 }
 
-/// Something that was sent along.
+/// An attachment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptAttachment {
     pub kind: TranscriptAttachmentKind,
-    /// What the tool calls the kind.
+    /// The tool's name for the kind.
     pub foreign_kind: String,
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<FileLocation>,
-    /// Its text, where it was sent with it.
+    /// Its text, if it was included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub raw: Extra,
 }
 
-/// What an attachment is, told as coarsely as all tools agree on.
+/// The kind of an attachment, as coarse as all tools have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TranscriptAttachmentKind {
     File,
     Folder,
-    /// A stretch of a file.
+    /// A range of a file.
     Selection,
     Symbol,
-    /// Words that were pasted or made for the message.
+    /// A text that was pasted or made for the message.
     Text,
     Image,
     /// Instructions that the tool adds by itself or by name.
     Prompt,
-    /// A tool, or a set of them, that the message asks for.
+    /// A requested tool, or a set of them.
     Tool,
     Command,
     /// Output of a terminal, a notebook, a debugger, a browser.

@@ -1,6 +1,6 @@
-//! The normal form: what a session of any tool is, told in one way.
+//! The normal form: one data model for sessions of any tool.
 //!
-//! What a reader does not understand it keeps (`raw`), so that nothing of a session is lost by being read.
+//! Data that a reader does not understand are kept (`raw`), so that reading loses nothing.
 
 mod file_location;
 mod message;
@@ -27,7 +27,7 @@ pub use tool::{
 pub(crate) use turn::path_among_newest;
 pub use turn::{TranscriptAgent, TranscriptTurn, TurnOutcome, TurnParent, path, path_of};
 
-/// Whether a value is the default of its type, which is not written.
+/// True for a type's default value, which is not written.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,4 +1,4 @@
-//! Which model answered, and what it used.
+//! The model of an answer, and its usage.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -7,25 +7,25 @@ use serde_json::Number;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptModel {
-    /// As the tool has it.
+    /// The tool's own id.
     pub id: String,
-    /// What stands before the first `/` of the id, where there is one.
+    /// The part before the first `/` of the id, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
-    /// What stands behind it. [`model_key`] makes of it what models are compared by.
+    /// The rest of the id. [`model_key`] makes it comparable.
     pub model: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// How many requests of the person's allowance one request costs.
+    /// The cost of one request, in requests of the person's allowance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiplier: Option<Number>,
 }
 
-/// What was used, as far as the tool says.
+/// The usage, as far as the tool has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptUsage {
-    /// All that the model was given, what came out of a cache included.
+    /// The complete input of the model, cached tokens included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct TranscriptUsage {
     pub cache_write_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
-    /// In the tool's own unit, of which it has one: premium requests, credits.
+    /// In the tool's own unit: premium requests, credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Number>,
 }
@@ -49,12 +49,12 @@ pub fn split_model_id(id: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The name by which a model is compared over all tools, however it is spelled: without vendor and trailing date, in small
-/// letters, with the dots of its version as dashes. `copilot/claude-opus-4.5` and `claude-opus-4-5-20251101` are one model.
-/// It is for comparing alone; people are shown what their tool wrote.
+/// The name for comparing models over all tools and spellings: without vendor and trailing date, in lower case, with
+/// the dots of its version as dashes. `copilot/claude-opus-4.5` and `claude-opus-4-5-20251101` are one model. It is
+/// only for comparing; people see the tool's own name.
 ///
-/// A gateway stands before the vendor, and both are left out: so an id, and the model that [`split_model_id`] gives of it,
-/// come to the same.
+/// A gateway comes before the vendor, and both are left out: so an id has the same key as its model from
+/// [`split_model_id`].
 pub fn model_key(id: &str) -> String {
     let model = id.trim().trim_end_matches('/');
     let model = model.rsplit_once('/').map_or(model, |(_, model)| model).to_ascii_lowercase();
@@ -71,7 +71,7 @@ pub fn model_key(id: &str) -> String {
     key
 }
 
-/// A name without the date at its end: `-20251101`, `@20251101` or `-2025-11-01`. A name that is nothing else stays.
+/// A name without the date at its end: `-20251101`, `@20251101` or `-2025-11-01`. A name that is only a date stays.
 fn undated(name: &str) -> &str {
     let is_date = |digits: &str| {
         let part = |from: usize, to: usize| digits.get(from..to).and_then(|digits| digits.parse::<u32>().ok());
@@ -111,7 +111,7 @@ impl TranscriptUsage {
         *self == Self::default()
     }
 
-    /// Takes from `other` what is not known yet: a tool may tell the same in several places.
+    /// Fills unknown fields from `other`: a tool may have the same data in several places.
     pub fn fill(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.or(other.input_tokens);
         self.output_tokens = self.output_tokens.or(other.output_tokens);
@@ -121,7 +121,7 @@ impl TranscriptUsage {
         self.cost = self.cost.take().or(other.cost);
     }
 
-    /// Adds what was used elsewhere. What neither says stays unsaid.
+    /// Adds further usage. Fields that neither has stay unknown.
     pub fn add(&mut self, other: &Self) {
         let sum = |mine: &mut Option<u64>, other: Option<u64>| {
             if let Some(other) = other {
@@ -140,7 +140,7 @@ impl TranscriptUsage {
     }
 }
 
-/// Whole numbers stay whole, and what is too large for that is a float.
+/// Adds numbers: integers stay integers, unless they overflow to a float.
 fn added(one: &Number, other: &Number) -> Option<Number> {
     match (one.as_u64(), other.as_u64()) {
         (Some(one), Some(other)) if one.checked_add(other).is_some() => Some((one + other).into()),
@@ -187,7 +187,7 @@ mod tests {
             ("gpt-5-1-codex", &["gpt-5.1-codex", "copilot/gpt-5.1-codex"]),
             ("gemini-3-1-pro-preview-customtools", &["gemini-3.1-pro-preview-customtools"]),
             ("o3-mini", &["copilot/o3-mini", "o3-mini"]),
-            // What only looks like a date is none, and a name stays a name.
+            // An invalid date is not a date, and the name stays.
             ("m-20259901", &["m-20259901"]),
             ("20251101", &["20251101"]),
             ("-20251101", &["-20251101"]),

@@ -1,4 +1,4 @@
-//! What came of a message, piece by piece.
+//! The results of a message, piece by piece.
 
 use grove_core::Extra;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{FileLocation, TextRange, TranscriptToolCall};
 
-/// One piece of a turn, in the order of the tool.
+/// A piece of a turn, in the tool's order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum TranscriptPart {
@@ -22,22 +22,22 @@ pub enum TranscriptPart {
     Edit(Box<TranscriptEdit>),
     Question(Question),
     Notice(Notice),
-    /// What is not understood, as it came.
+    /// Raw data.
     Raw(Value),
 }
 
-/// What was done to one file.
+/// An edit of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptEdit {
     pub kind: EditKind,
     pub place: FileLocation,
-    /// Where it lay before, where it was moved.
+    /// Its earlier path, if it was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<FileLocation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<TextChange>,
-    /// Lines that came and lines that went, where the tool says it.
+    /// Numbers of added and removed lines, if the tool has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub enum EditKind {
     Edit,
 }
 
-/// A stretch of a file and what takes its place.
+/// A range of a file and its replacement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TextChange {
@@ -64,38 +64,38 @@ pub struct TextChange {
     pub text: String,
 }
 
-/// Something that the person was asked, beside whether a call may run.
+/// A question to the person, other than a permission request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Question {
     pub title: String,
     pub message: String,
-    /// What was answered, in the words of the tool.
+    /// The answer, in the tool's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub raw: Extra,
 }
 
-/// Something that the tool says about the turn.
+/// A notice of the tool about the turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Notice {
-    /// The tool's own word for it.
+    /// The tool's own word for the kind.
     pub kind: String,
-    /// Empty where there is nothing to show.
+    /// Empty if there is nothing to show.
     pub text: String,
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub raw: Extra,
 }
 
-/// Code that stood in the answer.
+/// Code in the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CodeBlock {
     pub code: String,
     pub language: String,
-    /// What was said before it.
+    /// The text before it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub before: String,
     #[serde(skip_serializing_if = "Extra::is_empty")]
@@ -111,13 +111,13 @@ pub struct CodeCitation {
     pub snippet: String,
 }
 
-/// A block of what the tool put before the model beside the person's words. Never the person's words themselves.
+/// A block of the model's prompt beside the person's words. Never the person's words themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextBlock {
-    /// The tag; empty for what stands in none.
+    /// The tag; empty for text outside of any.
     pub name: String,
-    /// What stands in the tag beside its name.
+    /// The tag's attributes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub attributes: String,
     pub text: String,

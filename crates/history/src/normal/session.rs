@@ -1,4 +1,4 @@
-//! A session without its turns: what a list shows of it.
+//! A session without its turns: the data for a list.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{FileLocation, TodoItem, TranscriptTurn, TranscriptUsage, TurnOutcome
 use crate::damage::Damage;
 use crate::limits::MAX_NAMES;
 
-/// Whose store a session was found in.
+/// The tool whose store a session was found in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TranscriptSource {
@@ -45,14 +45,14 @@ impl fmt::Display for TranscriptSource {
     }
 }
 
-/// What is known of a session. Its turns are given one by one while it is read, and counted here.
+/// A session's data. Its turns are returned one by one while it is read, and counted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptSession {
     pub source: TranscriptSource,
     /// The id that the tool itself uses.
     pub source_id: String,
-    /// Other names of the same session: what the tool's agent calls it.
+    /// Other ids of the same session: those of the tool's agent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,37 +60,37 @@ pub struct TranscriptSession {
     pub workspace: TranscriptWorkspace,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
-    /// When something last happened in it.
+    /// The time of the last activity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_at: Option<Timestamp>,
     pub state: TranscriptState,
-    /// Who answered last, as it is shown.
+    /// The agent of the last answer, for display.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The version of the format, or of the program that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// All turns.
+    /// The number of all turns.
     pub turns: u32,
-    /// Those that were not cancelled.
+    /// The number of turns that were not cancelled.
     pub turns_completed: u32,
-    /// What was said first, cut short; see [`FIRST_MESSAGE_LENGTH`] and [`NO_MESSAGES`].
+    /// The first message, shortened; see [`FIRST_MESSAGE_LENGTH`] and [`NO_MESSAGES`].
     pub first_message: String,
-    /// The models that answered, without their vendors, each once, in order, as they were first spelled.
+    /// The models that answered, without their vendors, each once, in order, in their first spelling.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// The tools that were used, each once, in order.
+    /// The used tools, each once, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     #[serde(skip_serializing_if = "super::is_default")]
     pub usage: TranscriptUsage,
-    /// The list of things to do as the session left it, where its tool keeps that beside the conversation.
+    /// The final to-do list, if its tool keeps it beside the conversation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub todos: Vec<TodoItem>,
-    /// What the person had begun to write.
+    /// The person's unsent text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<String>,
-    /// The session that this one comes from.
+    /// The parent session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     pub damage: Damage,
@@ -98,29 +98,29 @@ pub struct TranscriptSession {
     pub raw: Extra,
 }
 
-/// Where a session worked.
+/// The workspace of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptWorkspace {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<FileLocation>,
-    /// The file that lists the folders, where there are several.
+    /// The file that lists the folders, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<FileLocation>,
-    /// The repository's URL, or `owner/name` where no more is known.
+    /// The repository's URL, or `owner/name` if no more is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The branch that the work began from.
+    /// The branch that the work started from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_branch: Option<String>,
-    /// Where it worked beside its repository.
+    /// The worktree, if it worked in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
-    /// The address of the pull request that came of it: the newest, where there are several.
+    /// The address of the resulting pull request: the newest of several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,16 +134,16 @@ pub struct TranscriptWorkspace {
 #[serde(rename_all = "camelCase", default)]
 pub struct Worktree {
     pub folder: String,
-    /// The folder of the repository that it was made of.
+    /// The folder of its main repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
 }
 
-/// How long the address of a pull request may be.
+/// The maximal length of a pull request's address.
 const LONGEST_ADDRESS: usize = 2_048;
 
 impl TranscriptWorkspace {
-    /// Takes in that a pull request came of the session. What is no address of a page is none.
+    /// Records a resulting pull request. Anything but a web address is ignored.
     pub(crate) fn set_pull_request(&mut self, address: Option<String>) {
         let is_page = |address: &String| {
             address.len() <= LONGEST_ADDRESS && (address.starts_with("https://") || address.starts_with("http://"))
@@ -151,7 +151,7 @@ impl TranscriptWorkspace {
         self.pull_request = address.filter(is_page).or(self.pull_request.take());
     }
 
-    /// Takes from `other` what is not known yet.
+    /// Fills unknown fields from `other`.
     pub fn fill(&mut self, other: Self) {
         if self.folders.is_empty() {
             self.folders = other.folders;
@@ -169,7 +169,7 @@ impl TranscriptWorkspace {
     }
 }
 
-/// How a session's newest turn ended.
+/// The outcome of a session's newest turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TranscriptState {
@@ -182,9 +182,9 @@ pub enum TranscriptState {
     Interrupted,
 }
 
-/// How many characters of the first message are kept.
+/// The number of kept characters of the first message.
 pub const FIRST_MESSAGE_LENGTH: usize = 100;
-/// What stands for the first message where there is none.
+/// The placeholder for a missing first message.
 pub const NO_MESSAGES: &str = "(No messages)";
 
 impl TranscriptSession {
@@ -192,12 +192,12 @@ impl TranscriptSession {
         Self { source, source_id: source_id.into(), first_message: NO_MESSAGES.to_owned(), ..Self::default() }
     }
 
-    /// Whether this is the session's id, or another name of it.
+    /// True if this is the session's id, or another one of its ids.
     pub fn has_id(&self, id: &str) -> bool {
         self.source_id == id || self.aliases.iter().any(|alias| alias == id)
     }
 
-    /// Takes a turn into account.
+    /// Counts a turn.
     pub fn count(&mut self, turn: &TranscriptTurn) {
         if self.first_message == NO_MESSAGES && turn.message.origin == MessageOrigin::User {
             self.first_message = turn.message.text.chars().take(FIRST_MESSAGE_LENGTH).collect();
@@ -233,9 +233,9 @@ impl TranscriptSession {
     }
 }
 
-/// A model that is there in another spelling is not another one.
+/// Adds a model, unless it is there in another spelling.
 fn add_model(models: &mut Vec<String>, model: &str) {
-    // Most turns have a model that is known in the same spelling.
+    // Most turns have a known model in the same spelling.
     if models.iter().any(|known| known == model) {
         return;
     }

@@ -1,4 +1,4 @@
-//! What an agent did: tool calls, their input and output, who allowed them, and the agents that they started.
+//! Tool calls, their input and output, approvals, and the agents that they started.
 
 use grove_core::{Extra, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -6,31 +6,31 @@ use serde_json::Value;
 
 use super::{EditKind, FileLocation, TranscriptTurn};
 
-/// One call of a tool.
+/// A tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptToolCall {
     pub id: String,
-    /// The id under which the model made the call, where the tool keeps two.
+    /// The model's id of the call, if the tool keeps two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
-    /// The tool, as the model calls it where that is known.
+    /// The tool's name, as the model uses it if that is known.
     pub name: String,
-    /// The same as the person is shown it, where that is another one.
+    /// The displayed name, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_name: Option<String>,
     pub kind: TranscriptToolKind,
-    /// Where the tool comes from: built in, an extension, a server's name.
+    /// The origin of the tool: built in, an extension, a server's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// What it was about to do, in words.
+    /// The intended action, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intention: Option<String>,
-    /// What it has done, in words.
+    /// The completed action, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     pub input: ToolInput,
-    /// The input as it came: an object, or text where it was no JSON.
+    /// The raw input: an object, or a text if it is not JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct TranscriptToolCall {
     /// Files that it named in its result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<FileLocation>,
-    /// The agent that it started, and what that did.
+    /// The conversation of the agent that it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<Box<TranscriptChat>>,
     #[serde(skip_serializing_if = "Extra::is_empty")]
@@ -67,9 +67,9 @@ impl TranscriptToolCall {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptChat {
-    /// How the tool calls it; the call's id where it has no other.
+    /// The tool's own id; the call's id if there is none.
     pub id: String,
-    /// Which agent it was, as it is shown.
+    /// The agent's name for display.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,12 +77,12 @@ pub struct TranscriptChat {
     pub turns: Vec<TranscriptTurn>,
 }
 
-/// What a tool does. Tools that nobody here knows stay [`Other`](Self::Other).
+/// The purpose of a tool. Unknown tools are [`Other`](Self::Other).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TranscriptToolKind {
     Shell,
-    /// Reads what a command in the background has put out.
+    /// Reads the output of a background command.
     ShellOutput,
     Read,
     List,
@@ -128,26 +128,26 @@ pub enum ToolInput {
         prompt: String,
     },
     Edits(Vec<Replacement>),
-    /// Only `raw_input` tells.
+    /// See `raw_input`.
     #[default]
     Generic,
 }
 
-/// A piece of a file and what takes its place. Without `before` it is the whole file, or the place is not said.
+/// A piece of a file and its replacement. Without `before` it is the whole file, or the place is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Replacement {
     pub path: String,
-    /// What is done to the file. One that is written whole counts as created where nothing says that it was there.
+    /// The operation on the file. A whole file counts as created unless it is known to have existed.
     #[serde(skip_serializing_if = "super::is_default")]
     pub kind: EditKind,
-    /// Where it lay before, where it is moved.
+    /// Its earlier path, if it is moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     pub after: String,
-    /// Lines that came and lines that went, where the tool says it.
+    /// Numbers of added and removed lines, if the tool has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,8 +155,8 @@ pub struct Replacement {
 }
 
 impl ToolInput {
-    /// What the result of a call says of the one file that it edits: whether it was there, and how many lines came and went
-    /// in all. Of a call that edits several, a result says nothing here.
+    /// Adds the result of an edit of one file: if it existed, and the numbers of added and removed lines. Ignored for a
+    /// call that edits several.
     pub(crate) fn set_edit_result(&mut self, kind: Option<EditKind>, lines: Option<(u64, u64)>) {
         let Self::Edits(edits) = self else { return };
         if edits.iter().any(|edit| edit.path != edits[0].path) {
@@ -165,7 +165,7 @@ impl ToolInput {
         for (at, edit) in edits.iter_mut().enumerate() {
             edit.kind = kind.unwrap_or(edit.kind);
             if let Some((added, removed)) = lines {
-                // The sum stands at the first, so that it is counted once.
+                // The totals are on the first edit, so that they are counted once.
                 (edit.added, edit.removed) = if at == 0 { (Some(added), Some(removed)) } else { (Some(0), Some(0)) };
             }
         }
@@ -191,22 +191,22 @@ pub enum TodoStatus {
     Completed,
 }
 
-/// What a call gave back.
+/// The output of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolOutput {
-    /// For showing, search and export.
+    /// The text for display, search and export.
     pub text: String,
-    /// As it came, where the text is not all of it.
+    /// The raw output, if the text is not all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
 }
 
-/// Who let a call run.
+/// The approval of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Approval {
-    /// The tool does not say.
+    /// Not recorded by the tool.
     #[default]
     Unknown,
     NotNeeded {
@@ -229,17 +229,17 @@ pub enum Approval {
     },
     Denied,
     Skipped,
-    /// It was asked, and nobody has answered.
+    /// Not answered yet.
     Waiting,
 }
 
-/// How far a call came.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CallState {
     Complete,
     Failed,
-    /// It was begun, and nothing tells of its end.
+    /// It started, and its end is not known.
     #[default]
     Interrupted,
     /// It was not allowed to run.

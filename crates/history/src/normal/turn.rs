@@ -1,4 +1,4 @@
-//! One exchange: what a person said and what came of it.
+//! A turn: a person's message and its results.
 
 use grove_core::{ErrorInfo, Extra, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -11,16 +11,16 @@ use super::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptTurn {
-    /// How the tool calls it; never empty.
+    /// The tool's own id; never empty.
     pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
     #[serde(skip_serializing_if = "super::is_default")]
     pub follows: TurnParent,
-    /// How the model calls its answer.
+    /// The model's id of its answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_message_id: Option<String>,
-    /// How the tool's agent calls the conversation at this turn: another name for the session.
+    /// The agent's id of the conversation at this turn: another id of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct TranscriptTurn {
     pub model: Option<TranscriptModel>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<TranscriptAgent>,
-    /// Whether the agent may act, and how freely: the tool's own word.
+    /// The agent's permission mode, in the tool's own word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,33 +47,33 @@ pub struct TranscriptTurn {
     pub code_blocks: Vec<CodeBlock>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub citations: Vec<CodeCitation>,
-    /// What the answer made use of.
+    /// Locations that the answer used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<FileLocation>,
-    /// What the tool suggested to say next.
+    /// The tool's suggestions for the next message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub followups: Vec<String>,
-    /// What the model said in each round between its calls, where the tool keeps that beside the answer.
+    /// The model's texts of each round between its calls, if the tool keeps them beside the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<String>,
-    /// What the tool put before the model.
+    /// The tool's additions to the model's prompt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextBlock>,
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub raw: Extra,
 }
 
-/// Which turn a turn goes on from. Tools whose sessions are trees keep what was left behind in the same file, and so do we:
-/// [`path`] gives what such a tool shows.
+/// The parent of a turn. Tools whose sessions are trees keep abandoned branches in the same file, and so does the
+/// normal form: [`path`] gives the turns that such a tool shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TurnParent {
-    /// The one before it, where there is one.
+    /// The previous turn, if there is one.
     #[default]
     Previous,
-    /// An earlier one, by its number among all, from 0: what lies between was left.
+    /// An earlier turn, by its number from 0: those in between were abandoned.
     Turn(u32),
-    /// None: it begins anew.
+    /// None: it starts a new conversation.
     Nothing,
 }
 
@@ -82,7 +82,7 @@ impl TurnParent {
         *self == Self::Previous
     }
 
-    /// What turn `number` says of itself when it goes on from `turn`.
+    /// The parent of turn `number` if it follows `turn`.
     pub(crate) fn of(number: u32, turn: Option<u32>) -> Self {
         match turn {
             Some(turn) if turn.checked_add(1) == Some(number) => Self::Previous,
@@ -93,12 +93,12 @@ impl TurnParent {
     }
 }
 
-/// The turns that lead to the newest one, in order, as numbers: what lies on branches that were left is not among them.
+/// The numbers of the turns that lead to the newest one, in order, without abandoned branches.
 pub fn path(turns: &[TranscriptTurn]) -> Vec<usize> {
     path_of(&turns.iter().map(|turn| turn.follows).collect::<Vec<_>>())
 }
 
-/// The same by which turn each of them goes on from.
+/// The same from the parents alone.
 pub fn path_of(follows: &[TurnParent]) -> Vec<usize> {
     path_among_newest(0, follows).0
 }
@@ -126,7 +126,7 @@ pub(crate) fn path_among_newest(first: usize, follows: &[TurnParent]) -> (Vec<us
     (path, begins_before)
 }
 
-/// Who answered.
+/// The agent of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TranscriptAgent {
@@ -138,20 +138,20 @@ pub struct TranscriptAgent {
     pub version: Option<String>,
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TurnOutcome {
     Complete,
     Cancelled,
     Failed(ErrorInfo),
-    /// Nothing tells of its end.
+    /// Its end is not known.
     #[default]
     Interrupted,
 }
 
 impl TranscriptTurn {
-    /// All that the agent said, without what it thought.
+    /// The agent's complete text, without thoughts.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             TranscriptPart::Text(text) => Some(text.as_str()),

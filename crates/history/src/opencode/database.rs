@@ -1,4 +1,4 @@
-//! The database of newer versions. It is copied with what is not yet in it, and the copy is opened.
+//! The database of newer versions. It is copied with its write-ahead log, and the copy is opened.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub struct Database {
     path: std::path::PathBuf,
 }
 
-/// A copy that all share who read sessions out of it, one after the other. It goes with the last of them.
+/// A shared copy for reading its sessions one after the other. It is deleted with the last reference.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedDatabase(Arc<Mutex<Database>>);
 
@@ -30,19 +30,19 @@ impl SharedDatabase {
     }
 
     pub(super) fn get(&self) -> MutexGuard<'_, Database> {
-        // A connection is whole after a panic, too.
+        // A connection is intact after a panic, too.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Who has a copy at hand means the same session as who has none.
+/// Equal whether or not a copy is loaded: the session is the same.
 impl PartialEq for SharedDatabase {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-/// What a list shows of a session.
+/// A session's data for a list.
 pub(super) struct SessionRow {
     pub id: String,
     pub info: JsonMembers,
@@ -50,7 +50,7 @@ pub(super) struct SessionRow {
 }
 
 impl Database {
-    /// Copies a database. What is in its log and not yet in itself comes along.
+    /// Copies a database with its write-ahead log.
     pub fn copy(path: &Path) -> Result<Self, HistoryError> {
         Ok(Self { copy: DatabaseCopy::of(path)?, path: path.to_owned() })
     }

@@ -1,4 +1,4 @@
-//! What `opencode export` prints: a session, and its messages with their parts, as one object.
+//! The output of `opencode export`: a session, and its messages with their parts, as one object.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,12 +11,12 @@ use crate::json::JsonMembers;
 use crate::limits::MAX_JSON_ITEM;
 use crate::normal::{TranscriptSession, TranscriptTurn};
 
-/// Sessions that were exported, by their ids.
+/// Exported sessions, by their ids.
 #[derive(Debug, Default)]
 struct ExportedSessions(BTreeMap<String, Value>);
 
-/// Reads an export that is at hand. Others may follow it: sessions of its subagents are found among them. One that does not
-/// say its id is `id`.
+/// Reads an export in memory. Others may follow it: sessions of its subagents are found among them. One without an id
+/// gets `id`.
 pub fn read_exports(
     bytes: &[u8],
     id: &str,
@@ -32,7 +32,7 @@ pub fn read_exports(
                 first.get_or_insert_with(|| own.clone());
                 exports.0.entry(own).or_insert(export);
             }
-            // What stands behind it is not known any more.
+            // The rest is not readable any more.
             Err(error) => {
                 let mark = if error.is_eof() { DamageKind::TornTail } else { DamageKind::Damaged };
                 bad = Some((mark, DamageLocation { what: error.to_string(), ..DamageLocation::default() }));

@@ -1,8 +1,8 @@
-//! OpenCode: all sessions in one database, or, in older versions, in a tree of small files. Moving from one to the other
-//! has left sessions behind, so both are looked at; the database counts where both have a session.
+//! OpenCode: all sessions in one database, or, in older versions, in a tree of small files. The migration has left
+//! sessions behind, so both are read; the database takes precedence.
 //!
-//! A session that a subagent had is told with the call that started it. A database is copied before it is read; the sessions
-//! that were found in one share the copy. What `opencode export` prints is read as well.
+//! A subagent's session is included with the call that started it. A database is copied before it is read; its sessions
+//! share the copy. The output of `opencode export` is read as well.
 
 mod database;
 mod exports;
@@ -35,7 +35,7 @@ use turns::{TurnFold, session_info};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenCode;
 
-/// How deep the sessions of subagents are followed.
+/// The maximal depth of subagents' sessions.
 const MAX_DEPTH: usize = 8;
 
 /// One message with its parts.
@@ -44,20 +44,20 @@ struct StoredMessage {
     id: String,
     message: JsonMembers,
     parts: Vec<Value>,
-    /// In bytes, as text.
+    /// The size of its text in bytes.
     weight: usize,
 }
 
-/// Where sessions are kept.
+/// A store of messages.
 trait MessageStore {
-    /// What is known of a session; `None` where it is not here.
+    /// A session's data; `None` if it is not here.
     fn session_info(&self, id: &str) -> Result<Option<JsonMembers>, HistoryError>;
 
-    /// The messages of a session, in order. What cannot be read is told in its place.
+    /// The messages of a session, in order. An unreadable one is reported in its place.
     fn messages(&self, id: &str, each: &mut dyn FnMut(Result<StoredMessage, String>)) -> Result<(), HistoryError>;
 }
 
-/// The folder in which sessions lie, on every platform the same.
+/// The folder of sessions, the same on every platform.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let folder = match set(environment.data_home.as_ref()) {
         Some(data) => below(platform, data, &["opencode"]),
@@ -71,13 +71,13 @@ impl HistoryReader for OpenCode {
         TranscriptSource::OpenCode
     }
 
-    /// The list is in the database, so that is looked at whatever the hints say.
+    /// The list is in the database, so it is read whatever the hints are.
     fn find(&self, root: &StoreRoot, _: Hints) -> StoreListing {
         let mut listing = StoreListing::default();
         let names = listing.names(&root.folder);
         let mut known = HashSet::new();
         let mut has_database = false;
-        // Versions that are not released have databases of their own.
+        // Unreleased versions have databases of their own.
         for name in names.iter().filter(|name| name.starts_with("opencode") && name.ends_with(".db")) {
             let path = root.folder.join(name);
             match listed(root, &path, &mut known, &mut listing) {
@@ -130,7 +130,7 @@ impl Database {
     }
 }
 
-/// Whether a session's file is a database, which holds others too.
+/// True if a session's file is a database, which has other sessions too.
 pub(crate) fn is_database(source: TranscriptSource, path: &Path) -> bool {
     source == TranscriptSource::OpenCode && path.extension().is_some_and(|extension| extension == "db")
 }
@@ -146,13 +146,13 @@ fn listed(
     let rows = database.get().rows()?;
     for row in rows {
         known.insert(row.id.clone());
-        // A subagent's session is told with the one that started it.
+        // A subagent's session is included with the one that started it.
         if row.has_parent {
             continue;
         }
         let mut session = TranscriptSession::new(TranscriptSource::OpenCode, &row.id);
         session_info(&mut session, row.info);
-        // A database says nothing of a single session, and the session says when it changed.
+        // A database's mark says nothing of a single session; the session has its own time.
         let mark = FileMark { inode, size: 0, modified_at: session.modified_at.unwrap_or_default() };
         let preview = SessionPreview {
             title: session.title,
@@ -169,7 +169,7 @@ fn listed(
     Ok(())
 }
 
-/// A session that lies in files, if no other that is known started it.
+/// A session stored in files, unless another known one started it.
 fn filed(
     root: &StoreRoot,
     storage: &FileStorage,
@@ -185,7 +185,7 @@ fn filed(
     let mut session = TranscriptSession::new(TranscriptSource::OpenCode, id);
     match storage.session_info(id) {
         Ok(info) => session_info(&mut session, info.unwrap_or_default()),
-        // It is shown all the same: what was said may be whole.
+        // It is shown all the same: its messages may be intact.
         Err(problem) => listing.problems.push(problem),
     }
     if session.parent.as_ref().is_some_and(|parent| known.contains(parent)) {
@@ -222,7 +222,7 @@ fn tell(
     match store.session_info(id) {
         Ok(Some(info)) => session_info(&mut teller.session, info),
         Ok(None) => teller.session.damage.mark(DamageKind::MissingStart),
-        // What is known of a session may be broken, and what was said in it whole.
+        // A session's data may be damaged while its messages are intact.
         Err(HistoryError::Malformed { what, .. }) => {
             teller.session.damage.add(DamageKind::Damaged, DamageLocation { what, ..DamageLocation::default() });
         }

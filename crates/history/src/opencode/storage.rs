@@ -28,7 +28,7 @@ impl FileStorage {
         path.ancestors().nth(3).filter(|_| is_inside).map(|folder| Self::new(folder.to_owned()))
     }
 
-    /// The file of a session, whatever its project.
+    /// The file of a session, in any project.
     pub(super) fn session(&self, id: &str) -> Option<PathBuf> {
         let name = format!("{}.json", plain(id)?);
         let sessions = self.folder.join("session");
@@ -68,7 +68,7 @@ impl MessageStore for FileStorage {
     fn messages(&self, id: &str, each: &mut dyn FnMut(Result<StoredMessage, String>)) -> Result<(), HistoryError> {
         let Some(id) = plain(id) else { return Ok(()) };
         let folder = self.folder.join("message").join(id);
-        // Ids begin with the time, so that their order is the order in which things were said.
+        // Ids begin with the time, so that their order is the order of messages.
         for name in files::names(&folder)? {
             let Some(message) = name.strip_suffix(".json") else { continue };
             let value = match parsed(&folder.join(&name)).map(JsonMembers::of) {
@@ -111,7 +111,7 @@ fn size_of(path: &Path) -> usize {
     files::stat(path).ok().and_then(|metadata| usize::try_from(metadata.len()).ok()).unwrap_or(0)
 }
 
-/// A name that leads to no other folder.
+/// A name without a path.
 fn plain(name: &str) -> Option<&str> {
     let is_plain = !name.is_empty() && !name.contains(['/', '\\', '\0', ':']) && name != "." && name != "..";
     is_plain.then_some(name)

@@ -1,4 +1,4 @@
-//! Messages and their parts as turns: a person's message begins one.
+//! Converts messages and their parts to turns: a person's message begins one.
 
 use std::collections::HashSet;
 
@@ -17,12 +17,12 @@ use crate::normal::{
 use crate::subagents::{SubagentChat, attach};
 use crate::turn_builder::TurnBuilder;
 
-/// Tells the turns of a session, message by message.
+/// Folds the messages of a session into turns.
 pub(super) struct TurnFold<'a> {
     store: &'a dyn MessageStore,
     pub session: TranscriptSession,
     depth: usize,
-    /// The sessions that were told: none is told twice, whoever names it.
+    /// The sessions that are included already: none is included twice.
     seen: &'a mut HashSet<String>,
     open: Option<TurnBuilder>,
     /// The sessions of subagents, and the calls that started them.
@@ -37,7 +37,7 @@ impl<'a> TurnFold<'a> {
         Self { store, session, depth, seen, open: None, agents: Vec::new(), weight: 0 }
     }
 
-    /// Takes in a message; gives back the turn that it ended.
+    /// Adds a message; returns the turn that it ended.
     pub(super) fn take(&mut self, said: StoredMessage) -> Option<TranscriptTurn> {
         let StoredMessage { id, mut message, parts, weight } = said;
         let time = message.object("time").unwrap_or_default();
@@ -117,7 +117,7 @@ impl<'a> TurnFold<'a> {
         self.open = Some(TurnBuilder::new(turn));
     }
 
-    /// Ends the turn that is open, with what its subagents did.
+    /// Ends the open turn, with its subagents.
     pub(super) fn end_turn(&mut self) -> Option<TranscriptTurn> {
         let mut turn = self.open.take()?.finish();
         let mut children = Vec::new();
@@ -147,7 +147,7 @@ impl<'a> TurnFold<'a> {
         match kind.as_str() {
             "text" => {
                 let text = part.string("text").unwrap_or_default();
-                // What the program adds for the model.
+                // The program's additions for the model.
                 if part.flag("synthetic").unwrap_or(false) {
                     let name = "synthetic".to_owned();
                     return draft.turn.context.push(ContextBlock { name, text, ..ContextBlock::default() });
@@ -194,7 +194,7 @@ impl<'a> TurnFold<'a> {
                 draft.think(part.string("text").unwrap_or_default());
             }
             "tool" => self.call(part),
-            // What was used is told with the message.
+            // The usage is with the message.
             "step-start" | "step-finish" | "snapshot" => {}
             _ => other(draft, kind, part),
         }
@@ -235,7 +235,7 @@ impl<'a> TurnFold<'a> {
     }
 }
 
-/// What the program tells of a file that was edited: whether it was there, and the lines that came and went.
+/// Reads the program's data on an edited file: if it existed, and the changed lines.
 fn edited(call: &mut TranscriptToolCall, told: &JsonMembers) {
     let kind = told.peek("exists").and_then(Value::as_bool);
     let kind = kind.map(|is_there| if is_there { EditKind::Edit } else { EditKind::Create });
@@ -277,7 +277,7 @@ fn usage_of(message: &mut JsonMembers) -> TranscriptUsage {
     }
 }
 
-/// What is known of a session, out of the object that older versions keep, or a row made one.
+/// Reads a session's data, from the object of older versions, or from a row converted to one.
 pub(super) fn session_info(session: &mut TranscriptSession, mut info: JsonMembers) {
     session.version = info.string("version");
     session.parent = info.string("parentID");

@@ -1,5 +1,5 @@
-//! Entries folded into turns: a person's message begins one. A session is a tree, and what hangs from an earlier turn than
-//! the one that is open begins one too.
+//! Folds entries into turns: a person's message begins one. A session is a tree, and an entry with a parent in an
+//! earlier turn than the open one begins one too.
 
 use std::mem;
 
@@ -19,20 +19,20 @@ use crate::normal::{
 use crate::parent_index::{ParentIndex, ParentTurn};
 use crate::turn_builder::TurnBuilder;
 
-/// The newest version of the format that is known.
+/// The newest known version of the format.
 const VERSION: u64 = 3;
 
-/// What is known between two turns beside the session.
+/// The state between two turns beside the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReaderState {
     pub title: Option<String>,
     pub has_start: bool,
-    /// The program, as it is shown.
+    /// The program's name for display.
     product: String,
-    /// The model that was chosen last.
+    /// The last chosen model.
     model: Option<String>,
-    /// What the newest turn goes on from.
+    /// The parent of the newest turn.
     follows: TurnParent,
 }
 
@@ -51,7 +51,7 @@ impl FoldState {
 pub(super) struct TurnFold {
     known: FoldState,
     chain: ParentIndex,
-    /// Whether the next line is the one at which an earlier reading stopped.
+    /// True if the next line is the one at which an earlier read stopped.
     is_resumed: bool,
     current: Option<TurnBuilder>,
     preamble: Preamble<TranscriptPart>,
@@ -167,7 +167,7 @@ impl append_log::LogFold for TurnFold {
     }
 }
 
-/// Whether an entry begins a turn: a person's words do, and whatever is said elsewhere than in the turn that is open.
+/// True if an entry begins a turn: a person's words, or anything outside the open turn.
 fn begins(kind: &str, entry: &JsonMembers, parent_turn: ParentTurn, here: Option<u32>) -> bool {
     if kind != "message" {
         return false;
@@ -234,7 +234,7 @@ impl TurnFold {
         Some(turn)
     }
 
-    /// The turn that is open. What an agent does without having been asked begins one without a message.
+    /// The open turn. An agent's work without a prompt begins a turn without a message.
     fn open(&mut self, at: Option<Timestamp>) -> &mut TurnBuilder {
         if self.current.is_none() {
             self.known.own.follows = TurnParent::Previous;
@@ -295,7 +295,7 @@ impl TurnFold {
     }
 
     fn message(&mut self, mut message: JsonMembers, id: Option<String>, at: Option<Timestamp>) {
-        // When it was said, to the millisecond; the entry's time is when it was written down.
+        // The message's own time, in milliseconds; the entry's time is the time of writing.
         let at = message.time("timestamp").filter(|at| at.0 > 1_000_000_000_000).or(at);
         let role = message.string("role").unwrap_or_default();
         let draft = self.open(at);
@@ -404,7 +404,7 @@ fn assistant(draft: &mut TurnBuilder, mut message: JsonMembers, at: Option<Times
     }
 }
 
-/// A model as all tools' are written: its provider before it.
+/// A model id in the common form: with its provider before it.
 fn model_id(provider: Option<String>, model: &str) -> String {
     match provider.filter(|provider| !provider.is_empty()) {
         Some(provider) => format!("{provider}/{model}"),
@@ -412,7 +412,7 @@ fn model_id(provider: Option<String>, model: &str) -> String {
     }
 }
 
-/// The session that a path or an id names.
+/// The session id from a path or an id.
 pub(super) fn session_of(name: &str) -> &str {
     let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = stem.strip_suffix(".jsonl").unwrap_or(stem);

@@ -1,7 +1,7 @@
-//! pi and oh-my-pi: a folder for each working directory, a file for each session, its entries one a line.
+//! pi and oh-my-pi: a folder for each working directory, a file for each session, one entry per line.
 //!
-//! All three versions of the format are read as they are: the first has no ids and so no branches. Entries hang from each
-//! other; all turns are told in the order of the file, and each says which one it goes on from.
+//! All three versions of the format are read directly: the first has no ids and so no branches. Entries have parents;
+//! all turns are returned in file order, each with its parent turn.
 
 mod fold;
 
@@ -24,7 +24,7 @@ pub struct Pi;
 /// The product whose sessions pi's reader reads as well.
 const OH_MY_PI: &str = "oh-my-pi";
 
-/// The folders in which sessions lie: where the program is told to keep them, else where each does by itself.
+/// The folders of sessions: the configured one, else the defaults.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let root = |product: &str, folder| StoreRoot { source: TranscriptSource::Pi, product: product.to_owned(), folder };
     let home = environment.home.as_str();
@@ -45,7 +45,7 @@ impl HistoryReader for Pi {
         let mut folders = vec![root.folder.clone()];
         folders.extend(listing.names(&root.folder).iter().map(|name| root.folder.join(name)));
         for folder in folders {
-            // What begins with a dot is being written, and takes the place of another when it is.
+            // A file that begins with a dot is being written, and will replace another.
             let names = listing.names(&folder);
             for name in names.iter().filter(|name| name.ends_with(".jsonl") && !name.starts_with('.')) {
                 listing.add_file(
@@ -82,7 +82,7 @@ impl HistoryReader for Pi {
     }
 }
 
-/// Reads a session's file that is at hand, from its beginning or from a bookmark.
+/// Reads a session's file in memory, from its beginning or from a bookmark.
 pub fn read_log(
     bytes: &[u8],
     id: &str,

@@ -1,4 +1,4 @@
-//! What a call's input means: command, file, diff, things to do, a prompt for another agent.
+//! The meaning of a call's input: command, file, diff, to-do list, a prompt for another agent.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::normal::{
     TranscriptToolKind as Kind,
 };
 
-/// The input of a call of this kind. What does not fit the kind stays generic.
+/// The input of a call of this kind. An input that does not fit the kind stays generic.
 pub(crate) fn input_of(kind: Kind, input: &Value) -> ToolInput {
     let understood = match kind {
         Kind::Shell => command(input),
@@ -24,7 +24,7 @@ pub(crate) fn input_of(kind: Kind, input: &Value) -> ToolInput {
     understood.unwrap_or_default()
 }
 
-/// Things to do, as a list of objects has them.
+/// To-do items from a list of objects.
 pub(crate) fn todo_items(items: &[Value]) -> Vec<TodoItem> {
     items.iter().filter_map(todo_item).collect()
 }
@@ -55,7 +55,7 @@ fn command(input: &Value) -> Option<ToolInput> {
     })
 }
 
-/// A command that is given word by word. What a shell is told to run is the command.
+/// A command given as a list of words. The argument of a shell is the command.
 fn words(command: &Value) -> Option<String> {
     let words: Option<Vec<&str>> = command.as_array()?.iter().map(Value::as_str).collect();
     Some(match words?.as_slice() {
@@ -107,7 +107,7 @@ fn edits(input: &Value) -> Option<ToolInput> {
 fn edit(item: &Value, path: &str) -> Option<Replacement> {
     let before = first(item, &["oldString", "old_str", "old_string", "oldText"]);
     let piece = first(item, &["newString", "new_str", "new_string", "newText", "code", "new_source"]);
-    // Nothing can be replaced in a file that is there: what takes the place of nothing is the whole of a new one.
+    // An empty text cannot be replaced in an existing file: the replacement is a whole new file.
     let is_whole = piece.is_none() || before.as_deref() == Some("");
     Some(Replacement {
         path: path_of(item).unwrap_or_else(|| path.to_owned()),
@@ -130,7 +130,7 @@ pub(crate) fn patch_in(command: &str) -> Vec<Replacement> {
     patch.map(patched).unwrap_or_default()
 }
 
-/// The files of a patch in the form of `*** Update File: path`, each with the lines that go and those that come.
+/// The files of a patch in the form of `*** Update File: path`, each with the removed and added lines.
 fn patched(patch: &str) -> Vec<Replacement> {
     let mut files: Vec<Replacement> = Vec::new();
     for line in patch.lines() {
@@ -161,7 +161,7 @@ fn patched(patch: &str) -> Vec<Replacement> {
     files
 }
 
-/// The first of the members that is text.
+/// The first of the members that is a text.
 fn first(input: &Value, keys: &[&str]) -> Option<String> {
     keys.iter().find_map(|key| input.get(key)?.as_str()).map(str::to_owned)
 }

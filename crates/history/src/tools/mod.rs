@@ -1,4 +1,4 @@
-//! The tools that agents are known to have, in each spelling, and what their input means.
+//! The known tools of agents, in each spelling, and the meaning of their input.
 
 mod input;
 
@@ -6,7 +6,7 @@ pub(crate) use input::{input_of, patch_in, todo_items};
 
 use crate::normal::TranscriptToolKind as Kind;
 
-/// A tool: what the model calls it, what else it is called, what it does.
+/// A tool: the model's name, other names, and its purpose.
 struct ToolNames {
     name: &'static str,
     others: &'static [&'static str],
@@ -58,13 +58,13 @@ fn find(name: &str) -> Option<&'static ToolNames> {
     TOOLS.iter().find(|tool| tool.name == name || tool.others.contains(&name))
 }
 
-/// What a tool does.
+/// The purpose of a tool.
 pub fn tool_kind(name: &str) -> Kind {
     find(name).map_or(Kind::Other, |tool| tool.kind)
 }
 
-/// The name by which a tool is the same in each spelling: as models use it. One that nobody here knows is told in
-/// snake case and without its prefix, which is how those names differ as well.
+/// The canonical name of a tool: as models use it. An unknown one is written in snake case and without its prefix,
+/// since spellings differ in these.
 pub fn canonical_tool_name(name: &str) -> String {
     if let Some(tool) = find(name) {
         return tool.name.to_owned();

@@ -1,4 +1,4 @@
-//! What was sent along with a request: `variableData.variables`.
+//! The attachments of a request: `variableData.variables`.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(crate) fn attachment_of(value: Value) -> TranscriptAttachment {
     let mut place = content.as_ref().filter(|value| value.is_object()).and_then(location_from);
     let mut text = content.as_ref().and_then(message_of).or_else(|| members.string("content"));
     if place.is_none() {
-        // A path without a scheme is words as well: only what says that it is a file is taken for one.
+        // A path without a scheme may be text as well: only an explicit file URI is taken for a file.
         let is_uri = text.as_ref().is_some_and(|text| text.starts_with("file:") || text.starts_with("vscode-"));
         place =
             if is_uri { content.as_ref().and_then(location_from) } else { members.peek("uri").and_then(location_from) };
@@ -31,7 +31,7 @@ pub(crate) fn attachment_of(value: Value) -> TranscriptAttachment {
     let is_file = members.flag("isFile").unwrap_or(false);
     let kind = match foreign_kind.as_deref() {
         Some(kind) => kind_of(kind, place.as_ref().is_some_and(|place| place.range.is_some())),
-        // Older sessions have flags in place of a kind.
+        // Older sessions have flags instead of a kind.
         None if is_folder => TranscriptAttachmentKind::Folder,
         None if place.as_ref().is_some_and(|place| place.range.is_some()) => TranscriptAttachmentKind::Selection,
         None if is_file || place.is_some() => TranscriptAttachmentKind::File,

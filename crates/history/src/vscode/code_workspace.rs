@@ -1,4 +1,4 @@
-//! `.code-workspace` files: the folders of a workspace that has several. They are JSON with comments and spare commas.
+//! `.code-workspace` files: the folders of a workspace with several. They are JSON with comments and trailing commas.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::files::{self, BYTE_ORDER_MARK};
 use crate::limits::MAX_SMALL_FILE;
 use crate::normal::FileLocation;
 
-/// The folders that a workspace's file lists. A file that is not on this machine says nothing.
+/// The folders that a workspace's file lists. A file on another machine has none.
 pub(super) fn folders(file: &FileLocation) -> Result<Vec<FileLocation>, HistoryError> {
     let path = file.path.as_deref().filter(|_| file.host.is_none()).map(Path::new);
     let Some(path) = path.filter(|path| path.is_absolute() && path.is_file()) else { return Ok(Vec::new()) };
@@ -44,7 +44,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// The JSON of a text with comments, and with commas behind the last item.
+/// The JSON of a text with comments and trailing commas.
 fn plain_json(bytes: &[u8]) -> Vec<u8> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut plain: Vec<u8> = Vec::with_capacity(bytes.len());
@@ -81,7 +81,7 @@ fn plain_json(bytes: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Where the text ends whose opening quote stands at `at`.
+/// The end of the string whose opening quote is at `at`.
 fn end_of_text(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(byte) = bytes.get(at) {

@@ -1,4 +1,4 @@
-//! Finding sessions: files are what counts, the tool's own list only adds to what is known of them.
+//! Finds sessions: files decide, the tool's own list only adds data.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ const STORAGE: &str = "workspaceStorage";
 const GLOBAL: &str = "globalStorage";
 const SESSIONS: &str = "chatSessions";
 const EDITING: &str = "chatEditingSessions";
-/// The folder of sessions that belong to no workspace.
+/// The folder of sessions without a workspace.
 const EMPTY_WINDOW: &str = "emptyWindowChatSessions";
-/// The folder of sessions on their way to another window. The index does not list them.
+/// The folder of sessions in transfer to another window. The index does not list them.
 const TRANSFERRED: &str = "transferredChatSessions";
 
 /// The workspaces below a `User` folder, those whose `workspace.json` is missing included.
@@ -41,7 +41,7 @@ pub fn sessions(root: &StoreRoot, workspace: &WorkspaceFolder, hints: Hints) -> 
     listing
 }
 
-/// The folder of a session's editing session, where it has one.
+/// The folder of a session's editing session, if it has one.
 pub fn editing_folder(location: &SessionLocation) -> Option<PathBuf> {
     let storage = location.path.parent()?.parent()?;
     let folder = storage.join(EDITING).join(&location.id);
@@ -89,7 +89,7 @@ fn each_workspace(root: &StoreRoot, problems: &mut Vec<HistoryError>, mut each: 
     }
 }
 
-/// A list that cannot be read is told, and hides no session.
+/// Reads the index. An unreadable one is reported, and hides no session.
 fn read_index(folder: &Path, hints: Hints, listing: &mut StoreListing) -> Option<SessionIndex> {
     if hints == Hints::Skip {
         return None;
@@ -100,7 +100,7 @@ fn read_index(folder: &Path, hints: Hints, listing: &mut StoreListing) -> Option
     })
 }
 
-/// The sessions that the index lists and the folder lacks. Empty sessions and those of extensions are listed without a file.
+/// The sessions in the index without a file. Empty sessions and those of extensions are listed without one.
 fn lost(folder: &Path, index: Option<&SessionIndex>) -> Vec<MissingSession> {
     let listed = index.into_iter().flatten().filter(|(_, entry)| !entry.is_empty && !entry.is_external);
     let lost = listed.filter_map(|(id, _)| {
@@ -111,7 +111,7 @@ fn lost(folder: &Path, index: Option<&SessionIndex>) -> Vec<MissingSession> {
     lost.collect()
 }
 
-/// The sessions in a folder. Where both forms of a session are there the log is the newer one.
+/// The sessions in a folder. If both forms of a session exist the log is the newer one.
 fn collect(
     root: &StoreRoot,
     folder: &Path,
@@ -148,7 +148,7 @@ struct SessionFiles<'a> {
     older: Option<PathBuf>,
 }
 
-/// A session with what its workspace and the index say of it.
+/// A session with the data of its workspace and of the index.
 fn location(
     forms: SessionFiles<'_>,
     workspace: &TranscriptWorkspace,
@@ -175,14 +175,14 @@ fn location(
         preview,
         ..SessionLocation::without_file(TranscriptSource::VsCode, id)
     };
-    // The editing session is written behind the session's own file.
+    // The editing session is written after the session's own file.
     let editing = editing_folder(&location).and_then(|folder| files::stat(&folder.join("state.json")).ok());
     let sidecar_modified_at = editing.map(|metadata| FileMark::of(&metadata).modified_at).unwrap_or_default();
     Ok(SessionLocation { sidecar_modified_at, ..location })
 }
 
-/// A session by its file: in a store it has the same workspace and title as in a list. The index and `workspace.json` are
-/// hints, so what is wrong with them is no error.
+/// A session by its file: in a store it has the same workspace and title as in a list. The index and `workspace.json`
+/// are hints, so their problems are not errors.
 pub(crate) fn locate(path: &Path) -> Result<SessionLocation, HistoryError> {
     let alone = SessionLocation::of_file(TranscriptSource::VsCode, path)?;
     let name = |folder: &Path| folder.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -1,5 +1,5 @@
 //! Flat files: a session, or an export of one, as a single JSON object. Its requests are read one by one, so that
-//! memory follows the largest of them and a broken one costs itself alone.
+//! memory depends on the largest of them and damage affects only one.
 
 use std::io::{self, BufRead};
 
@@ -15,10 +15,10 @@ use crate::limits::MAX_JSON_ITEM;
 use crate::normal::TranscriptTurn;
 use crate::tail_index::{ByteRange, RequestOrigin};
 
-/// The first key of a request, as VS Code writes them. Behind damage the next request is found by it.
+/// The first key of a request, as VS Code writes them. After damage the next request is found by it.
 const FIRST_KEY: &str = "requestId";
 
-/// Reads a flat file: turns go to `turns`, what stands beside the requests is given back.
+/// Reads a flat file: turns go to `turns`, the members beside the requests are returned.
 pub(crate) fn read(
     source: impl BufRead,
     assembly: &mut SessionBuilder,
@@ -74,14 +74,14 @@ pub(crate) fn read(
     Ok(root)
 }
 
-/// Whether of a request that is not whole anything was said is left.
+/// True if any text of an incomplete request is left.
 fn says_something(value: &Value) -> bool {
     let message = value.get("message").and_then(|message| message.as_str().or_else(|| message.get("text")?.as_str()));
     let response = value.get("response").and_then(Value::as_array);
     message.is_some_and(|message| !message.is_empty()) || response.is_some_and(|parts| !parts.is_empty())
 }
 
-/// Whether a value that was found behind damage is a request.
+/// True if a value found after damage is a request.
 fn is_request(value: &Value) -> bool {
     ["message", "response"].iter().any(|key| value.get(key).is_some())
 }

@@ -1,4 +1,4 @@
-//! VS Code's own list of sessions, in `state.vscdb`. It is a hint: what is not in it may be on the disk all the same.
+//! VS Code's own list of sessions, in `state.vscdb`. It is a hint: sessions on the disk may be missing in it.
 //!
 //! The database is copied with its write-ahead log, and the copy is opened.
 
@@ -14,7 +14,7 @@ use crate::error::HistoryError;
 use crate::files;
 use crate::json::{lenient, message_of, time_of};
 
-/// What the list says of a session.
+/// A session in the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexEntry {
     pub title: Option<String>,
@@ -24,7 +24,7 @@ pub struct IndexEntry {
     pub is_empty: bool,
     /// The session is stored by an extension, and has no file here.
     pub is_external: bool,
-    /// Where it worked, where that is not the workspace's folder.
+    /// Its working directory, if it is not the workspace's folder.
     pub folder: Option<Value>,
 }
 
@@ -33,8 +33,8 @@ pub type SessionIndex = BTreeMap<String, IndexEntry>;
 
 const KEY: &str = "chat.ChatSessionStore.index";
 
-/// The list in a folder's `state.vscdb`, or in the backup beside it where that is damaged or has none. `None` where
-/// neither has.
+/// The list in a folder's `state.vscdb`, or in the backup beside it if that is damaged or has none. `None` if neither
+/// has one.
 pub fn read(folder: &Path) -> Result<Option<SessionIndex>, HistoryError> {
     let mut problem = None;
     for name in ["state.vscdb", "state.vscdb.backup"] {
@@ -51,7 +51,7 @@ pub fn read(folder: &Path) -> Result<Option<SessionIndex>, HistoryError> {
     problem.map_or(Ok(None), Err)
 }
 
-/// The list as the database holds it. An entry that is not understood costs itself alone.
+/// Parses the list. An invalid entry affects only itself.
 pub fn index_of(json: &str) -> Option<SessionIndex> {
     let value = lenient::read::<Value>(json.as_bytes()).ok()?.value;
     let entries = value.get("entries")?.as_object()?;

@@ -1,4 +1,4 @@
-//! Tool calls as the person was shown them: `toolInvocationSerialized`.
+//! Tool calls as the person saw them: `toolInvocationSerialized`.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::json::{JsonMembers, text_of};
 use crate::normal::{Approval, CallState, ToolInput, ToolOutput, TranscriptToolCall, TranscriptToolKind};
 use crate::tools;
 
-/// A call. What belongs to it and not to the person's view is found among the rounds later.
+/// A call. Its data outside the person's view are added from the rounds later.
 pub(crate) fn call_of(mut members: JsonMembers) -> TranscriptToolCall {
     let mut call = TranscriptToolCall {
         id: members.string("toolCallId").unwrap_or_default(),
@@ -50,7 +50,7 @@ pub(crate) fn call_of(mut members: JsonMembers) -> TranscriptToolCall {
     call
 }
 
-/// `isConfirmed`: a number with what belongs to it; before 1.104 a yes or no.
+/// `isConfirmed`: a number with its data; before 1.104 a yes or no.
 pub fn approval_of(confirmed: Option<Value>) -> Approval {
     match confirmed {
         None => Approval::Unknown,
@@ -71,7 +71,7 @@ pub fn approval_of(confirmed: Option<Value>) -> Approval {
     }
 }
 
-/// Takes in what a call shows of its result; says whether it failed.
+/// Reads a call's displayed result; returns true if it failed.
 fn result_details(call: &mut TranscriptToolCall, details: Value, members: &mut JsonMembers) -> bool {
     if let Value::Array(places) = &details {
         call.places = places.iter().filter_map(location_from).collect();
@@ -101,13 +101,13 @@ fn result_details(call: &mut TranscriptToolCall, details: Value, members: &mut J
     failed
 }
 
-/// A piece of output that is text, and no bytes.
+/// A piece of output that is text, and not bytes.
 fn shown_text(piece: &Value) -> Option<&str> {
     let is_bytes = piece.get("isText").and_then(Value::as_bool) == Some(false);
     piece.as_str().or_else(|| piece.get("value")?.as_str()).filter(|_| !is_bytes)
 }
 
-/// What a kind of tool says beyond what all of them say. What is taken is understood, the rest stays.
+/// Reads the data of a specific kind of tool. Understood members are taken, the rest stays.
 fn specific(call: &mut TranscriptToolCall, data: &mut JsonMembers) {
     let kind = data.peek("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
@@ -141,7 +141,7 @@ fn specific(call: &mut TranscriptToolCall, data: &mut JsonMembers) {
             }
         }
         "resources" => call.places = data.list("values").iter().filter_map(location_from).collect(),
-        // Searches, extensions, pull requests and confirmations: kept as they are, and shown by the call's own words.
+        // Searches, extensions, pull requests and confirmations: kept unchanged, and shown by the call's own text.
         _ => return,
     }
     data.forget(&["kind"]);
@@ -150,7 +150,7 @@ fn specific(call: &mut TranscriptToolCall, data: &mut JsonMembers) {
 fn terminal(call: &mut TranscriptToolCall, data: &mut JsonMembers) {
     known(call, TranscriptToolKind::Shell);
     let mut line = data.object("commandLine").unwrap_or_default();
-    // What a person, or else the tool, made of the model's command is what ran.
+    // The command that ran is the one edited by the person, or else by the tool.
     let edited = line.string("userEdited").or_else(|| line.string("toolEdited"));
     let command = match edited {
         Some(command) => Some(command),
@@ -175,14 +175,14 @@ fn terminal(call: &mut TranscriptToolCall, data: &mut JsonMembers) {
     }
 }
 
-/// The data says what the tool is where its name does not.
+/// Sets the kind from the data if the name does not tell it.
 fn known(call: &mut TranscriptToolCall, kind: TranscriptToolKind) {
     if call.kind == TranscriptToolKind::Other {
         call.kind = kind;
     }
 }
 
-/// Sessions of mid-2025 do not say which tool was called. The words that the person was shown do, more or less.
+/// Guesses the tool's name from the displayed text: sessions of mid-2025 do not record it.
 fn name_by_words(call: &mut TranscriptToolCall) {
     let link_labels = call.summary.as_deref().or(call.intention.as_deref()).unwrap_or_default();
     if let Some(title) = link_labels.strip_prefix("Using \"").and_then(|rest| rest.split('"').next()) {
@@ -203,7 +203,7 @@ fn name_by_words(call: &mut TranscriptToolCall) {
     call.name = "unnamed".to_owned();
 }
 
-/// JSON in text is JSON; text that is none stays text.
+/// Parses JSON in text; other text stays text.
 pub(crate) fn parsed(value: Value) -> Value {
     match &value {
         Value::String(text) => match serde_json::from_str(text) {

@@ -1,4 +1,4 @@
-//! Words for a person, as VS Code writes them: Markdown whose links to files have no label of their own.
+//! Texts for people, as VS Code writes them: Markdown whose links to files have no label.
 
 use crate::json::JsonMembers;
 use crate::vscode::uri::location_of_uri;
@@ -8,7 +8,7 @@ pub(crate) fn message(members: &mut JsonMembers, key: &str) -> Option<String> {
     members.message(key).map(|text| labelled(&text))
 }
 
-/// `[](file:///a/b.rs)` is shown as `b.rs`: what VS Code puts there when it renders it.
+/// `[](file:///a/b.rs)` is shown as `b.rs`, as VS Code renders it.
 pub(crate) fn labelled(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,8 +1,8 @@
 //! VS Code's Copilot Chat, and the programs that are built from VS Code.
 //!
-//! A session is a file of one of two forms: a flat object (`flat`), or since 1.109 a log of what changed in it
-//! ([`replay`]). Both come to the same requests (`request`), each of which is a turn with parts (`parts`). What was edited
-//! lies beside them ([`editing`]).
+//! A session is a file of one of two formats: a flat object (`flat`), or since 1.109 a log of its changes ([`replay`]).
+//! Both give the same requests (`request`), each of which is a turn with parts (`parts`). Edits are stored beside them
+//! ([`editing`]).
 
 mod attachments;
 mod code_workspace;
@@ -66,7 +66,7 @@ impl HistoryReader for VsCode {
         find::locate(path)
     }
 
-    /// Neither form can be read on from a bookmark: a later line may change any earlier request.
+    /// Neither format can be read on from a bookmark: a later line may change any earlier request.
     fn read(
         &self,
         location: &SessionLocation,
@@ -97,7 +97,7 @@ impl HistoryReader for VsCode {
         let (replayed, mut request_ranges) = mutation_log::replay_with_ranges(source).map_err(io)?;
         let lacks_start = replayed.state.is_none() || replayed.damage.marks.contains(&DamageKind::MissingStart);
         let root = match &location.older {
-            // What came before the log is worth more than a log without its beginning.
+            // The older file is better than a log without its beginning.
             Some(older) if lacks_start => {
                 assembly.session.damage = replayed.damage;
                 assembly.session.damage.mark(DamageKind::FromOlderFile);
@@ -129,7 +129,7 @@ fn reading(
     ReadOutcome { session: assembly.finish(root, location), bookmark: None, tail_index }
 }
 
-/// The newest turns, read from where they lie; `None` where that cannot be done.
+/// The newest turns, read at their positions; `None` if that is not possible.
 pub(crate) fn newest(
     location: &SessionLocation,
     requests: &RequestRanges,
@@ -144,21 +144,21 @@ pub(crate) fn newest(
     Ok(read.map_err(|error| HistoryError::io(&location.path, error))?.map(|()| turns))
 }
 
-/// Reads a session that is at hand as a flat object.
+/// Reads a session in memory as a flat object.
 pub fn read_flat(bytes: &[u8], id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<TranscriptSession> {
     let mut assembly = SessionBuilder::new(id);
     let root = flat::read(bytes, &mut assembly, &mut RequestRangeRecorder::default(), turns)?;
     Ok(assembly.finish(root, &SessionLocation::without_file(TranscriptSource::VsCode, id)))
 }
 
-/// Reads a session that is at hand as a log.
+/// Reads a session in memory as a log.
 pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<TranscriptSession> {
     let mut assembly = SessionBuilder::new(id);
     let root = requests(replay(bytes)?, &mut assembly, None, turns);
     Ok(assembly.finish(root, &SessionLocation::without_file(TranscriptSource::VsCode, id)))
 }
 
-/// The requests of a replayed log become turns; what stands beside them is given back.
+/// Converts the requests of a replayed log to turns; the members beside them are returned.
 fn requests(
     replayed: ReplayOutcome,
     assembly: &mut SessionBuilder,
@@ -176,7 +176,7 @@ fn requests(
     };
     if let Some(Value::Array(requests)) = root.get_mut("requests") {
         let requests = std::mem::take(requests);
-        // A hole is where a log without its beginning knows of no request.
+        // A hole is an unknown request of a log without its beginning.
         for (number, request) in requests.into_iter().enumerate().filter(|(_, request)| !request.is_null()) {
             let turn = assembly.turn(request);
             if let Some(request_ranges) = request_ranges.as_deref_mut() {
@@ -189,5 +189,5 @@ fn requests(
     root
 }
 
-/// How much of a file is read at once.
+/// The size of one read of a file.
 const BUFFER: usize = 128 * 1024;

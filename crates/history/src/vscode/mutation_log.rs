@@ -1,7 +1,7 @@
-//! Mutation logs: a session as its first state and what was changed in it since, one change a line.
+//! Mutation logs: a session as its initial state and its changes, one per line.
 //!
-//! On a log that VS Code can read, this gives the state that VS Code reads. Where VS Code gives up (a line that is no
-//! JSON, a log without its beginning), this goes on with what there is and says so.
+//! For a log that VS Code can read, this gives the same state. Where VS Code gives up (a line that is not JSON, a log
+//! without its beginning), this continues with the rest and reports the damage.
 
 use std::io::{self, BufRead};
 
@@ -23,17 +23,17 @@ enum PathSegment {
     Member(String),
 }
 
-/// One line. Which of the fields count depends on the kind.
+/// A line. The relevant fields depend on the kind.
 #[derive(Debug, Deserialize)]
 struct Mutation {
     kind: u64,
-    /// The path; a push and a set have one.
+    /// The path of a push or a set.
     #[serde(default)]
     k: Vec<PathSegment>,
-    /// The value. Where it is absent the writer's was undefined; `null` is a value.
+    /// The value. Absent means undefined; `null` is a value.
     #[serde(default, deserialize_with = "present")]
     v: Option<Value>,
-    /// How many items a list keeps before more are pushed.
+    /// The number of items that a list keeps before more are pushed.
     #[serde(default)]
     i: Option<usize>,
 }
@@ -42,7 +42,7 @@ fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D
     Value::deserialize(from).map(Some)
 }
 
-/// Lines are bounded in depth as all JSON is. With this the state that they come to is as well.
+/// The maximal length of a path. Lines are bounded in depth as all JSON is; with this the state is as well.
 const MAX_PATH: usize = 64;
 
 const INITIAL: u64 = 0;
@@ -50,10 +50,10 @@ const SET: u64 = 1;
 const PUSH: u64 = 2;
 const DELETE: u64 = 3;
 
-/// What a log came to.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplayOutcome {
-    /// `None` where the log has no entry that could be read.
+    /// `None` if the log has no readable entry.
     pub state: Option<Value>,
     pub damage: Damage,
 }
@@ -63,13 +63,13 @@ pub fn replay(source: impl BufRead) -> io::Result<ReplayOutcome> {
     replay_with_ranges(source).map(|(replayed, _)| replayed)
 }
 
-/// Replays a log, and notes where its newest requests lie. A log that lacks something has no such note.
+/// Replays a log, and records the positions of its newest requests. There is no record for a log with damage.
 pub(super) fn replay_with_ranges(source: impl BufRead) -> io::Result<(ReplayOutcome, Option<RequestRangeRecorder>)> {
     let mut request_ranges = RequestRangeRecorder::default();
     let mut is_whole = true;
     let mut lines = LineReader::new(source, MAX_JSON_ITEM, 0, 1);
     let mut log = ReplayState::default();
-    // What is bad at the very end is torn, not damaged: its writer may be at it.
+    // Damage at the very end is a torn tail: its writer may still be writing.
     let mut last_bad: Option<DamageLocation> = None;
     let mut empty = true;
     while let Some(line) = lines.next()? {
@@ -123,25 +123,25 @@ pub(super) fn replay_with_ranges(source: impl BufRead) -> io::Result<(ReplayOutc
     Ok((ReplayOutcome { state: log.state, damage: log.damage }, is_whole.then_some(request_ranges)))
 }
 
-/// What an entry does to the list of requests.
+/// The effect of an entry on the list of requests.
 #[derive(Debug)]
 enum RequestEffect {
     Nothing,
     /// It changes one of them.
     One(usize),
-    /// It adds so many, behind those that are kept.
+    /// It adds this many, after the kept ones.
     Adds {
         keep: usize,
         more: usize,
     },
-    /// It is the state from now on.
+    /// It replaces the state.
     State,
-    /// It does something else: nothing is known of those that were there.
+    /// Anything else: the earlier positions are not valid any more.
     Other,
 }
 
 impl RequestEffect {
-    /// What an entry will do, where there are so many requests.
+    /// The effect of an entry on this many requests.
     fn of(entry: &Mutation, requests: Option<usize>) -> Self {
         let is_requests = |step: &PathSegment| matches!(step, PathSegment::Member(name) if name == "requests");
         match (entry.kind, entry.k.as_slice(), requests) {
@@ -161,13 +161,13 @@ impl RequestEffect {
         }
     }
 
-    /// Notes what was done by the line in `range`; there are `requests` of them now.
+    /// Records the effect of the line in `range`; there are `requests` of them now.
     fn note(self, request_ranges: &mut RequestRangeRecorder, requests: Option<usize>, range: ByteRange, line: &[u8]) {
         let count = requests.unwrap_or(0);
         match self {
             Self::Nothing => {}
             Self::One(at) => request_ranges.change(at, range),
-            // What was refused has changed nothing.
+            // A refused entry has changed nothing.
             Self::Adds { keep, more } if keep.checked_add(more) == requests => {
                 request_ranges.cut(keep);
                 if more == 1 {
@@ -195,7 +195,7 @@ fn add_items(request_ranges: &mut RequestRangeRecorder, items: Vec<ByteRange>, w
     }
 }
 
-/// The one request that a line adds.
+/// The only request that a line adds.
 pub(super) fn only_item(line: &[u8]) -> Option<Value> {
     match lenient::read::<Mutation>(line).ok()?.value {
         Mutation { kind: PUSH, v: Some(Value::Array(mut items)), .. } if items.len() == 1 => items.pop(),
@@ -203,7 +203,7 @@ pub(super) fn only_item(line: &[u8]) -> Option<Value> {
     }
 }
 
-/// One request that is replayed by itself.
+/// A request that is replayed on its own.
 #[derive(Debug)]
 pub(super) struct RequestReplay {
     number: usize,
@@ -211,7 +211,7 @@ pub(super) struct RequestReplay {
 }
 
 impl RequestReplay {
-    /// The request of this number, as it was told first.
+    /// The request of this number, in its first form.
     pub(super) fn of(number: usize, origin: Value) -> Self {
         let requests = [("requests".to_owned(), Value::Array(vec![origin]))];
         Self {
@@ -220,7 +220,7 @@ impl RequestReplay {
         }
     }
 
-    /// Lines that change it; `None` where one of them does something else.
+    /// Applies lines that change it; `None` if one of them does something else.
     pub(super) fn change(&mut self, lines: &[u8]) -> Option<()> {
         for line in lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()) {
             let mut entry = lenient::read::<Mutation>(line).ok()?.value;
@@ -228,7 +228,7 @@ impl RequestReplay {
                 Some(PathSegment::Item(at)) if *at == self.number => *at = 0,
                 _ => return None,
             }
-            // What is refused here was refused there.
+            // An entry refused here was refused there.
             self.log.apply(entry, line.len()).ok();
         }
         Some(())
@@ -241,7 +241,7 @@ impl RequestReplay {
     }
 }
 
-/// Why an entry was not taken.
+/// The reason why an entry was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum MutationError {
     #[error("an entry of an unknown kind")]
@@ -263,15 +263,15 @@ enum MutationError {
 #[derive(Debug, Default)]
 struct ReplayState {
     state: Option<Value>,
-    /// Whether the state was begun without an initial entry. Then places are made where paths want them.
+    /// True if the state began without an initial entry. Then missing containers of paths are created.
     made_up: bool,
-    /// No less than what the state comes to, as text.
+    /// An upper bound of the state's size as text.
     weight: usize,
     damage: Damage,
 }
 
 impl ReplayState {
-    /// How many requests there are, where there is a list of them.
+    /// The number of requests, if there is a list of them.
     fn requests(&self) -> Option<usize> {
         self.state.as_ref()?.get("requests")?.as_array().map(Vec::len)
     }
@@ -314,8 +314,8 @@ impl ReplayState {
         }
     }
 
-    /// Lines are added up, which is more than what is left of them where they took the place of others. So the state
-    /// itself is only measured when that sum is too large.
+    /// The sizes of lines are added up, which is more than the state if they replaced others. So the state itself is
+    /// measured only if the sum is too large.
     fn make_room(&mut self, length: usize) -> Result<(), MutationError> {
         self.weight = self.weight.saturating_add(length);
         if self.weight > MAX_STATE {
@@ -325,14 +325,14 @@ impl ReplayState {
                 self.weight = real;
                 return Err(MutationError::TooLarge);
             }
-            // Measuring costs as much as reading: let half of the room be filled before it is done again.
+            // Measuring costs as much as reading: it is repeated only after half of the room is filled.
             self.weight = self.weight.min(MAX_STATE / 2);
         }
         Ok(())
     }
 }
 
-/// What a value comes to as text, roughly. Its depth is that of the JSON it was read from, which is bounded.
+/// The approximate size of a value as text. Its depth is bounded like that of all JSON.
 fn weight_of(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
@@ -344,7 +344,7 @@ fn weight_of(value: &Value) -> usize {
     }
 }
 
-/// The place that a path leads to. With `make_for`, places that are missing are made, fit for the step that comes next.
+/// The value at a path. With `make_for`, missing containers are created, fit for the next segment.
 fn walk<'a>(mut value: &'a mut Value, way: &[PathSegment], make_for: Option<&PathSegment>) -> Option<&'a mut Value> {
     for (at, step) in way.iter().enumerate() {
         let next = make_for.map(|last| way.get(at + 1).unwrap_or(last));
@@ -361,7 +361,7 @@ fn walk<'a>(mut value: &'a mut Value, way: &[PathSegment], make_for: Option<&Pat
     Some(value)
 }
 
-/// Makes sure that a step leads to something that the next one can start from.
+/// Makes sure that a segment leads to a container for the next one.
 fn make(value: &mut Value, step: &PathSegment, next: &PathSegment) {
     let fresh = || match next {
         PathSegment::Item(_) => Value::Array(Vec::new()),
@@ -386,7 +386,7 @@ fn make(value: &mut Value, step: &PathSegment, next: &PathSegment) {
     }
 }
 
-/// Assigns as JavaScript does. Without a value it is undefined: a member is gone, an item is empty.
+/// Assigns like JavaScript. Without a value it is undefined: a member is removed, an item is emptied.
 fn set(parent: &mut Value, step: &PathSegment, value: Option<Value>) -> Result<(), MutationError> {
     match (parent, step) {
         (Value::Array(items), PathSegment::Item(at)) => {
@@ -414,7 +414,7 @@ fn set(parent: &mut Value, step: &PathSegment, value: Option<Value>) -> Result<(
     }
 }
 
-/// Cuts a list to `keep` items, then appends. A list that is not there is made.
+/// Cuts a list to `keep` items, then appends. A missing list is created.
 fn push(parent: &mut Value, step: &PathSegment, keep: Option<usize>, more: Vec<Value>) -> Result<(), MutationError> {
     let present = match (&*parent, step) {
         (Value::Array(items), PathSegment::Item(at)) => items.get(*at),
@@ -422,7 +422,7 @@ fn push(parent: &mut Value, step: &PathSegment, keep: Option<usize>, more: Vec<V
         (Value::Object(members), PathSegment::Item(at)) => members.get(&at.to_string()),
         _ => return Err(MutationError::NoPlace),
     };
-    // What JavaScript takes for false is no list yet.
+    // A falsy value in JavaScript is not a list yet.
     let is_missing = match present {
         None | Some(Value::Null | Value::Bool(false)) => true,
         Some(Value::String(text)) => text.is_empty(),

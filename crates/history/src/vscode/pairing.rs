@@ -1,7 +1,7 @@
-//! Tool calls as the model made them, put together with those that the person was shown.
+//! Pairs tool calls as the model made them with those that the person saw.
 //!
 //! VS Code keeps both and gives them different ids, so they are paired by order and by name, which differs in spelling.
-//! A call that was never shown becomes a part of its own behind the others.
+//! A call that was never shown becomes a part of its own after the others.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::json::JsonMembers;
 use crate::normal::{CallState, ToolInput, TranscriptPart, TranscriptToolCall};
 use crate::tools;
 
-/// How far ahead a call is looked for among those that were shown.
+/// The maximal distance at which a shown call is searched.
 const MAX_AHEAD: usize = 1_000;
 
 /// A call of a round.
@@ -33,7 +33,7 @@ impl ModelCall {
     }
 }
 
-/// Puts calls and results into the parts. Results that belong to no call stay in `results`.
+/// Adds calls and results to the parts. Results without a call stay in `results`.
 pub(crate) fn pair(parts: &mut Vec<TranscriptPart>, calls: Vec<ModelCall>, results: &mut JsonMembers) {
     let mut shown: Vec<usize> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
@@ -75,7 +75,7 @@ fn is_same(shown: &TranscriptToolCall, call: &ModelCall) -> bool {
     let kind = tools::tool_kind(&call.name);
     match &shown.shown_name {
         Some(name) => tools::canonical_tool_name(name) == tools::canonical_tool_name(&call.name),
-        // It was named by its words, which tell the kind alone.
+        // It was named by its text, which tells only the kind.
         None => shown.kind == kind,
     }
 }
@@ -91,7 +91,7 @@ fn complete(shown: &mut TranscriptToolCall, call: ModelCall, result: Option<Valu
         shown.raw_input = Some(arguments);
     }
     if let Some(result) = result {
-        // What the model was given is more than what the person was shown of it.
+        // The model's result has more than the person saw.
         shown.output = Some(output_of(result));
         if shown.state == CallState::Interrupted {
             shown.state = CallState::Complete;

@@ -11,17 +11,17 @@ use crate::normal::{
 };
 use crate::subagents::{SubagentChat, attach, chat_of};
 
-/// What a response came to.
+/// The result of a response.
 #[derive(Debug, Default)]
 pub(crate) struct Response {
     pub parts: Vec<TranscriptPart>,
-    /// What the text points at.
+    /// Locations that the text refers to.
     pub references: Vec<FileLocation>,
     /// The model that was chosen for the person.
     pub chosen_model: Option<String>,
 }
 
-/// The parts of a response, with what subagents did put into their calls.
+/// The parts of a response, with subagents' parts in their calls.
 pub(crate) fn response_of(values: Vec<Value>) -> Response {
     let mut main = Vec::new();
     let mut children: Vec<(String, Vec<Value>)> = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn response_of(values: Vec<Value>) -> Response {
     response
 }
 
-/// How many subagents are looked back at for whom a part belongs to.
+/// The maximal number of subagents that are searched for a part's owner.
 const MAX_AT_ONCE: usize = 100;
 
 fn flat(values: Vec<Value>) -> Response {
@@ -64,9 +64,9 @@ fn flat(values: Vec<Value>) -> Response {
 #[derive(Debug, Default)]
 struct ResponseBuilder {
     response: Response,
-    /// The id of the newest thought, while nothing else has come.
+    /// The id of the newest thought, as long as nothing else follows.
     thought: Option<Option<String>>,
-    /// Whether a code fence was taken off the text because an edit stands in it.
+    /// True if a code fence was removed from the text because an edit is in it.
     in_fence: bool,
 }
 
@@ -153,9 +153,9 @@ impl ResponseBuilder {
                 let text = members.peek("treeData").map(tree_text).unwrap_or_default();
                 self.notice(&kind, text, members);
             }
-            // They steer the view, and say nothing.
+            // They control the view, and have no text.
             "undoStop" | "codeblockUri" | "prepareToolInvocation" | "mcpServersStarting" | "disabledClaudeHooks" => {
-                // A fence belongs to the edit behind its file's name.
+                // A fence belongs to the edit after its file's name.
                 self.thought = thought;
                 self.notice(&kind, String::new(), members);
             }
@@ -181,7 +181,7 @@ impl ResponseBuilder {
         self.response.parts.push(part);
     }
 
-    /// Text goes on where the text before it ended, over what only steers the view.
+    /// Appends text to the text before it, across parts that only control the view.
     fn text(&mut self, mut text: &str) {
         if std::mem::take(&mut self.in_fence) {
             let rest = text.trim_start().trim_start_matches('`');
@@ -227,7 +227,7 @@ impl ResponseBuilder {
         }
     }
 
-    /// Thoughts come in pieces; those of one thought are put together.
+    /// Adds a piece of a thought; pieces of one thought are joined.
     fn think(&mut self, mut members: JsonMembers, before: Option<Option<String>>) {
         let id = members.string("id");
         let more = match members.any("value") {
@@ -279,7 +279,7 @@ impl ResponseBuilder {
         self.push(TranscriptPart::Edit(Box::new(edit)));
     }
 
-    /// VS Code shows an edit inside a code block of the text: the fences around it are no part of what was said.
+    /// VS Code shows an edit inside a code block of the text: the fences around it are not part of the answer.
     fn open_fence(&mut self) {
         let text = self.response.parts.iter_mut().rev().find(|part| !matches!(part, TranscriptPart::Notice(_)));
         let Some(TranscriptPart::Text(text)) = text else { return };
@@ -375,7 +375,7 @@ impl ResponseBuilder {
         self.push(TranscriptPart::Question(Question { title, message, answer, raw: members.rest() }));
     }
 
-    /// What was said since the last tool call was taken back.
+    /// Removes the text since the last tool call.
     fn clear_to_call(&mut self) {
         let from = self.response.parts.iter().rposition(|part| matches!(part, TranscriptPart::ToolCall(_)));
         let mut at = 0;
@@ -393,7 +393,7 @@ fn change_of(edit: &Value) -> Option<TextChange> {
     Some(TextChange { range: edit.get("range").and_then(range_of)?, text: edit.get("text")?.as_str()?.to_owned() })
 }
 
-/// A file tree, one name a line.
+/// A file tree, one name per line.
 fn tree_text(tree: &Value) -> String {
     let mut lines = Vec::new();
     let mut open = vec![(tree, 0_usize)];

@@ -1,4 +1,4 @@
-//! The prompts that were put before the model: text parts and cache directives.
+//! The model's prompts: text parts and cache directives.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub(crate) fn blocks_of(message: &[Value]) -> Vec<ContextBlock> {
     texts.flat_map(blocks).collect()
 }
 
-/// What the blocks say of where the session worked.
+/// The workspace that the blocks describe.
 pub(crate) fn workspace_of(blocks: &[ContextBlock]) -> TranscriptWorkspace {
     let mut workspace = TranscriptWorkspace::default();
     for block in blocks {
@@ -44,7 +44,7 @@ pub(crate) fn workspace_of(blocks: &[ContextBlock]) -> TranscriptWorkspace {
     workspace
 }
 
-/// What a line says behind its beginning.
+/// The rest of a line after its beginning.
 fn after<'a>(text: &'a str, head: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.trim_start().strip_prefix(head)).map(str::trim).filter(|said| !said.is_empty())
 }

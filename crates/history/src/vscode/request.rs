@@ -14,7 +14,7 @@ use crate::normal::{
     TranscriptTurn, TranscriptUsage, TurnOutcome,
 };
 
-/// A turn, and what its request says of the workspace.
+/// A turn, and its request's data on the workspace.
 #[derive(Debug)]
 pub(crate) struct RequestTurn {
     pub turn: TranscriptTurn,
@@ -22,7 +22,7 @@ pub(crate) struct RequestTurn {
     pub cache_key: Option<String>,
 }
 
-/// Reads a request; what is no object is given back.
+/// Reads a request; a value that is not an object is returned as the error.
 pub(crate) fn request_of(value: Value) -> Result<RequestTurn, Value> {
     let mut request = JsonMembers::of(value)?;
     let mut result = request.object("result");
@@ -83,7 +83,7 @@ fn message_of(request: &mut JsonMembers) -> TranscriptMessage {
             message.text = said.string("text").unwrap_or_default();
             let parts = said.list("parts");
             add_words(&mut message.text, &parts);
-            // Plain text says nothing that the text does not say.
+            // Plain text parts repeat the text.
             let telling: Vec<Value> =
                 parts.into_iter().filter(|part| part.get("kind").and_then(Value::as_str) != Some("text")).collect();
             message.command = telling.iter().find_map(command_of);
@@ -108,7 +108,7 @@ fn message_of(request: &mut JsonMembers) -> TranscriptMessage {
     message
 }
 
-/// Adds the words that stand only in the parts of a message: all of them where it has no text of its own.
+/// Adds text that is only in the parts of a message: all of it if the message has no text of its own.
 fn add_words(text: &mut String, parts: &[Value]) {
     let words: Vec<String> = parts.iter().filter_map(words_of).collect();
     let joined = words.concat();
@@ -226,7 +226,7 @@ fn usage_of(members: &mut JsonMembers) -> TranscriptUsage {
     }
 }
 
-/// `details` reads as `Name • 3x`: the model as it is shown, and what a request of it costs.
+/// `details` reads as `Name • 3x`: the model's display name, and the cost of a request.
 pub fn details_of(details: &str) -> (&str, Option<Number>) {
     let split = details.rsplit_once('•').and_then(|(name, factor)| {
         let factor = factor.trim().strip_suffix('x')?;
@@ -240,7 +240,7 @@ fn model_of(id: Option<String>, details: Option<String>, chosen: Option<String>)
     let mut model = id.as_deref().filter(|id| !id.is_empty()).map(TranscriptModel::new);
     if let Some(details) = details.filter(|details| !details.trim().is_empty()) {
         let (name, multiplier) = details_of(&details);
-        // What has no id is known by the name that is shown.
+        // A model without an id is identified by its display name.
         let model =
             model.get_or_insert_with(|| TranscriptModel { model: name.to_owned(), ..TranscriptModel::default() });
         model.display_name = Some(name.to_owned());
@@ -260,7 +260,7 @@ fn agent_of(request: &mut JsonMembers, known: Option<TranscriptAgent>) -> Option
         extension: extension.or_else(|| agent.string("extensionId")),
         version: agent.string("extensionVersion"),
     };
-    // The same words with each request, about what the agent can do and where it is offered.
+    // Repeated with each request: the agent's description and offers.
     agent.forget(&[
         "name",
         "description",
@@ -302,7 +302,7 @@ fn error_of(details: Option<JsonMembers>) -> Option<ErrorInfo> {
     Some(ErrorInfo::new(kind, message))
 }
 
-/// How the turn ended, and when.
+/// Sets the outcome and the end time of the turn.
 fn end(turn: &mut TranscriptTurn, request: &mut JsonMembers, error: Option<ErrorInfo>, is_answered: bool) {
     let is_cancelled = request.flag("isCanceled").unwrap_or(false);
     let mut completed_at = None;

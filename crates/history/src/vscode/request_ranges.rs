@@ -1,4 +1,4 @@
-//! Where the newest requests of a session lie in its file, noted while all of it is read; and reading them from there.
+//! Records the positions of a session's newest requests during a full read, and reads them there.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,27 +14,27 @@ use crate::limits::MAX_JSON_ITEM;
 use crate::normal::TranscriptTurn;
 use crate::tail_index::{ByteRange, RequestOrigin, RequestRange, RequestRanges, TailLimit, TurnHeader, bytes_of};
 
-/// How many requests are known, the newest ones.
+/// The maximal number of recorded requests, the newest ones.
 const MAX_REQUESTS: usize = 256;
-/// How many ranges a request may have. One that was changed in more places is given up, with those before it.
+/// The maximal number of ranges of a request. One with more changes is dropped, with the earlier ones.
 const MAX_CHANGES: usize = 64;
 
-/// Where requests lie, as far as that is known while a file is read.
+/// The known positions of requests while a file is read.
 #[derive(Debug, Default)]
 pub(super) struct RequestRangeRecorder {
-    /// How many requests come before those that are known.
+    /// The number of requests before the known ones.
     first: usize,
     requests: VecDeque<RequestRange>,
 }
 
 impl RequestRangeRecorder {
-    /// There are `count` requests, and nothing is known of where they lie.
+    /// Sets the number of requests, with unknown positions.
     pub(super) fn reset(&mut self, count: usize) {
         self.requests.clear();
         self.first = count;
     }
 
-    /// The first `keep` requests stay.
+    /// Keeps the first `keep` requests.
     pub(super) fn cut(&mut self, keep: usize) {
         match keep.checked_sub(self.first) {
             Some(known) => self.requests.truncate(known),
@@ -50,11 +50,11 @@ impl RequestRangeRecorder {
         }
     }
 
-    /// A line changes a request.
+    /// Records a line that changes a request.
     pub(super) fn change(&mut self, number: usize, line: ByteRange) {
         let Some(at) = number.checked_sub(self.first) else { return };
         let Some(RequestRange { changes, .. }) = self.requests.get_mut(at) else { return };
-        // Lines that stand one behind the other are read at once; only their ends lie between them.
+        // Consecutive lines are read at once; only their line ends are between them.
         if let Some(last) = changes.last_mut().filter(|last| last.at + last.length + 1 == line.at) {
             last.length = line.at + line.length - last.at;
         } else if changes.len() < MAX_CHANGES {
@@ -65,7 +65,7 @@ impl RequestRangeRecorder {
         }
     }
 
-    /// A request became a turn.
+    /// Records the turn of a request.
     pub(super) fn turn(&mut self, number: usize, turn: &TranscriptTurn) {
         let known = number.checked_sub(self.first).and_then(|at| self.requests.get_mut(at));
         if let Some(request) = known {
@@ -73,21 +73,21 @@ impl RequestRangeRecorder {
         }
     }
 
-    /// What is known, once all `turns` of the session were told.
+    /// The result, once all `turns` of the session were returned.
     pub(super) fn finish(self, turns: u32) -> Option<RequestRanges> {
         let requests: Vec<RequestRange> = self.requests.into();
         (!requests.is_empty()).then_some(RequestRanges { first: self.first, requests, turns, session: String::new() })
     }
 }
 
-/// Where the items of the list lie that a line brings: in `v`, or in `v`'s member `requests`. `at` is where the line begins.
+/// The positions of the list items in a line: in `v`, or in `v`'s member `requests`. `at` is the line's offset.
 pub(super) fn items_of(line: &[u8], at: u64, is_state: bool) -> Vec<ByteRange> {
     let mut found = Vec::new();
     let mut note = |offset: u64, bytes: Option<&[u8]>| {
         found.push(ByteRange { at: at + offset, length: bytes.map_or(0, <[u8]>::len) as u64 });
     };
     let list = if is_state { "" } else { "v" };
-    // What cannot be told apart is found to be too few.
+    // Items that cannot be separated make the count too low, which is noticed.
     let _ended = stream_object(line, list, MAX_JSON_ITEM, |piece, outer, bytes| match (piece, bytes) {
         (StreamItem::Item, bytes) => note(outer, bytes),
         (StreamItem::Member(name), Some(state)) if is_state && name == "v" => {
@@ -102,7 +102,7 @@ pub(super) fn items_of(line: &[u8], at: u64, is_state: bool) -> Vec<ByteRange> {
     found
 }
 
-/// Reads the newest turns from where they lie. `None` where something is not as it was noted.
+/// Reads the newest turns at their positions. `None` if something does not match the record.
 pub(super) fn read(
     file: &mut File,
     id: &str,

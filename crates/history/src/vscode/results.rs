@@ -1,4 +1,4 @@
-//! What tools gave back: text, or a tree of the pieces that a prompt was made of.
+//! Results of tools: text, or a tree of prompt pieces.
 
 use serde_json::Value;
 
@@ -29,10 +29,10 @@ fn item_text(item: &Value) -> String {
     }
 }
 
-/// The texts of a tree in their order. A piece that asks for it begins on a line of its own.
+/// The texts of a tree in order. A piece may ask for a line of its own.
 pub fn flattened(node: &Value) -> String {
     let mut text = String::new();
-    // A stack in place of recursion: how deep a tree is, its file says.
+    // A stack instead of recursion: the file decides the depth of a tree.
     let mut open = vec![(node, 0)];
     while let Some((node, depth)) = open.pop() {
         if node.get("lineBreakBefore").and_then(Value::as_bool) == Some(true)

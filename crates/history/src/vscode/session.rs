@@ -1,4 +1,4 @@
-//! A session put together from its requests and what stands beside them.
+//! Assembles a session from its requests and the members beside them.
 
 use std::collections::HashSet;
 
@@ -17,16 +17,16 @@ use crate::normal::{
 };
 use crate::reader::SessionLocation;
 
-/// The newest version of the format that is known.
+/// The newest known version of the format.
 const VERSION: u64 = 3;
-/// What VS Code calls a session that has no title.
+/// VS Code's name for a session without a title.
 const UNTITLED: &str = "New Chat";
-/// What VS Code calls a part that shows a pull request.
+/// VS Code's name for a part that shows a pull request.
 const PULL_REQUEST: &str = "pullRequest";
-/// A title is a line that fits in a list.
+/// The maximal length of a title: a line in a list.
 const LONGEST_TITLE: usize = 200;
 
-/// A session that is being put together.
+/// A session under construction.
 #[derive(Debug)]
 pub(crate) struct SessionBuilder {
     pub session: TranscriptSession,
@@ -34,9 +34,9 @@ pub(crate) struct SessionBuilder {
     first_line: Option<String>,
     first_started: Option<Timestamp>,
     cache_key: Option<String>,
-    /// What the prompts say of the workspace.
+    /// The workspace that the prompts describe.
     prompt_blocks: TranscriptWorkspace,
-    /// The address of the newest pull request that was told of.
+    /// The address of the newest pull request.
     pull_request: Option<String>,
     ids: HashSet<String>,
 }
@@ -87,14 +87,14 @@ impl SessionBuilder {
         self.session.damage.add(mark, DamageLocation { offset, line: None, what: what.to_string() });
     }
 
-    /// What lies beside the session cannot be read.
+    /// Records that the editing session cannot be read.
     pub(super) fn beside(&mut self, problem: Option<HistoryError>) {
         if let Some(problem) = problem {
             self.bad(DamageKind::Damaged, 0, format!("its editing session: {problem}"));
         }
     }
 
-    /// The session, once all of it was seen: `root` is what stands beside the requests, `location` what was known before.
+    /// The complete session: `root` are the members beside the requests, `location` is the data from before the read.
     pub(super) fn finish(mut self, root: Extra, location: &SessionLocation) -> TranscriptSession {
         let mut root = JsonMembers::of(Value::Object(root)).unwrap_or_default();
         let session = &mut self.session;
@@ -105,7 +105,7 @@ impl SessionBuilder {
             }
         }
         if let Some(id) = root.string("sessionId").filter(|id| !id.is_empty() && *id != session.source_id) {
-            // The file may have been renamed; whoever asks for it knows either name.
+            // The file may have been renamed; callers use either name.
             session.aliases.insert(0, std::mem::replace(&mut session.source_id, id));
         }
         session.created_at = root.time("creationDate").or(location.preview.created_at).or(self.first_started);
@@ -129,7 +129,7 @@ impl SessionBuilder {
         session.workspace.fill(self.cache_key.as_deref().map(workspace_of_cache_key).unwrap_or_default());
         session.workspace.fill(self.prompt_blocks);
         session.workspace.set_pull_request(self.pull_request);
-        // What the person looks like, and where the panel stood.
+        // The person's avatar, and the panel's state.
         root.forget(&["requesterAvatarIconUri", "responderAvatarIconUri", "initialLocation", "hasPendingEdits"]);
         session.raw = root.rest();
         self.session
@@ -143,7 +143,7 @@ fn draft_of(root: &mut JsonMembers) -> Option<String> {
     draft
 }
 
-/// The address of the pull request that a turn tells of, as a part of its answer or as what a call shows.
+/// The address of the pull request in a turn, as a part of its answer or in a call's data.
 fn pull_request_of(turn: &TranscriptTurn) -> Option<String> {
     let told = turn.parts.iter().rev().filter_map(|part| match part {
         TranscriptPart::Notice(notice) if notice.kind == PULL_REQUEST => Some(&notice.raw),
@@ -154,14 +154,14 @@ fn pull_request_of(turn: &TranscriptTurn) -> Option<String> {
         _ => None,
     });
     let mut addresses = told.filter_map(|told| {
-        // Older versions have it as it is, newer ones as what a command opens.
+        // Older versions have it directly, newer ones as a command's argument.
         let opened = || told.get("command")?.get("arguments")?.get(0);
         Some(location_from(told.get("uri").or_else(opened)?)?.uri).filter(|uri| !uri.is_empty())
     });
     addresses.next()
 }
 
-/// What the session itself says of where it worked.
+/// The session's own data on its workspace.
 fn workspace_of(root: &mut JsonMembers) -> TranscriptWorkspace {
     let mut workspace = TranscriptWorkspace::default();
     workspace.folders.extend(root.any("workingDirectory").and_then(|folder| location_from(&folder)));
@@ -169,7 +169,7 @@ fn workspace_of(root: &mut JsonMembers) -> TranscriptWorkspace {
         workspace.repository = repository.string("remoteUrl");
         workspace.branch = repository.string("localBranch");
         workspace.commit = repository.string("localHeadCommit");
-        // It is told with the remote's name before it.
+        // It has the remote's name as a prefix.
         let base = repository.string("remoteBaseBranch");
         workspace.base_branch = base.map(|base| match base.split_once('/') {
             Some((_, branch)) => branch.to_owned(),

@@ -1,4 +1,4 @@
-//! What a session's editing session adds to its turns: what became of files in each request.
+//! Adds the file changes of a session's editing session to its turns.
 
 use super::editing::{self, EditingSession};
 use super::find::editing_folder;
@@ -7,7 +7,7 @@ use crate::error::HistoryError;
 use crate::normal::{EditKind, ToolInput, TranscriptEdit, TranscriptPart, TranscriptTurn};
 use crate::reader::SessionLocation;
 
-/// The editing session of a session, where it has one.
+/// The editing session of a session, if it has one.
 pub(super) fn editing_of(location: &SessionLocation) -> Result<Option<EditingSession>, HistoryError> {
     match editing_folder(location).filter(|folder| folder.join("state.json").is_file()) {
         Some(folder) => editing::read(&folder).map(Some),
@@ -15,7 +15,8 @@ pub(super) fn editing_of(location: &SessionLocation) -> Result<Option<EditingSes
     }
 }
 
-/// Adds to a turn what its request did to files. What the turn tells by itself is told once, with the lines that came and went.
+/// Adds the file changes of a turn's request. An edit that the turn has already is not repeated; it gets the numbers of
+/// lines.
 pub(super) fn add_edits(turn: &mut TranscriptTurn, editing: &EditingSession) {
     for edit in editing.edits(&turn.id) {
         let uri = same_uri(&edit.place.uri);

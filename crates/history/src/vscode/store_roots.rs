@@ -1,4 +1,4 @@
-//! Where VS Code and its relatives keep a person's data.
+//! The folders of VS Code's and related programs' data.
 
 use crate::normal::TranscriptSource;
 use crate::platform::{Platform, StoreEnvironment, below, set};
@@ -6,11 +6,11 @@ use crate::reader::StoreRoot;
 
 /// The programs that are built from VS Code, as they name their folders.
 const PRODUCTS: &[&str] = &["Code", "Code - Insiders", "Code - Exploration", "VSCodium", "Cursor", "Positron"];
-/// The folders of servers, below the home folder and in two places where VS Code's own containers have them.
+/// The folders of servers, below the home folder and in two places of VS Code's own containers.
 const SERVERS: &[&str] = &[".vscode-server", ".vscode-server-insiders", ".vscode-remote"];
 const CONTAINERS: &[&str] = &["/tmp/.vscode-server", "/workspace/.vscode-server"];
 
-/// Every folder in which sessions may lie; most will not be there.
+/// Every possible folder of sessions; most do not exist.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
     let home = environment.home.as_str();
     let config = match platform {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::normal::{FileLocation, TextPosition, TextRange};
 
-/// What VS Code escapes in a path.
+/// The characters that VS Code escapes in a path.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -24,7 +24,7 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// The place that a URI in text names. Text that is none is taken for a path.
+/// The location of a URI in text. Other text is taken for a path.
 pub fn location_of_uri(uri: &str) -> FileLocation {
     let Some((scheme, rest)) = uri.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
         return FileLocation::local(uri);
@@ -37,7 +37,7 @@ pub fn location_of_uri(uri: &str) -> FileLocation {
     named(uri.to_owned(), scheme, &decoded(authority), decoded(path))
 }
 
-/// The place that a value names: a URI in text or in parts, a place in a file, or something that has one of these.
+/// The location in a value: a URI in text or in parts, a place in a file, or an object with one of these.
 pub(crate) fn location_from(value: &Value) -> Option<FileLocation> {
     match value {
         Value::String(uri) => Some(location_of_uri(uri)),
@@ -50,7 +50,7 @@ pub(crate) fn location_from(value: &Value) -> Option<FileLocation> {
             let text = |key: &str| members.get(key).and_then(Value::as_str);
             let (scheme, path) = (text("scheme")?, text("path").unwrap_or_default());
             let authority = text("authority").unwrap_or_default();
-            // A path in parts is not escaped, the whole is.
+            // A path in parts is not escaped, a whole URI is.
             let uri = text("external").map_or_else(|| spelled(scheme, authority, path), str::to_owned);
             Some(named(uri, scheme, authority, path.to_owned()))
         }
@@ -58,7 +58,7 @@ pub(crate) fn location_from(value: &Value) -> Option<FileLocation> {
     }
 }
 
-/// A stretch of a text, in the words of the editor.
+/// A range of a text, in the editor's form.
 pub(crate) fn range_of(value: &Value) -> Option<TextRange> {
     let number = |key: &str| value.get(key).and_then(Value::as_u64);
     let start = TextPosition { line: number("startLineNumber")?, column: number("startColumn").unwrap_or(1) };
@@ -69,7 +69,7 @@ pub(crate) fn range_of(value: &Value) -> Option<TextRange> {
     Some(TextRange { start, end })
 }
 
-/// What two spellings of one URI have in common: escapes are undone, a drive is told in lower case.
+/// The canonical spelling of a URI: unescaped, with a drive in lower case.
 pub(crate) fn same_uri(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
         return uri.to_owned();

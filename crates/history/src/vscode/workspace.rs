@@ -1,4 +1,4 @@
-//! `workspace.json`, and the folder that belongs to it: which folders a workspace is of.
+//! `workspace.json`, and its folder: the folders of a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,14 @@ use crate::normal::TranscriptWorkspace;
 /// A folder of `workspaceStorage`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkspaceFolder {
-    /// Its name, which VS Code makes of the folder's path and when it was made: it changes when that is moved.
+    /// Its name, which VS Code derives from the folder's path and creation time: it changes when the folder is moved.
     pub hash: String,
     pub folder: PathBuf,
-    /// Empty where `workspace.json` is missing: its sessions are there all the same.
+    /// Empty if `workspace.json` is missing: its sessions exist all the same.
     pub workspace: TranscriptWorkspace,
 }
 
-/// What `workspace.json` says: one folder, a file that lists several, or the older form of that.
+/// The contents of `workspace.json`: one folder, a file that lists several, or the older form of that.
 pub fn workspace_of(json: &[u8]) -> Result<TranscriptWorkspace, serde_json::Error> {
     let value: Value = serde_json::from_slice(json)?;
     let mut workspace = TranscriptWorkspace::default();
@@ -32,7 +32,7 @@ pub fn workspace_of(json: &[u8]) -> Result<TranscriptWorkspace, serde_json::Erro
     Ok(workspace)
 }
 
-/// The folders that `cacheKey` names: URIs, joined by commas. A comma in a path is escaped, or followed by no scheme.
+/// The folders of a `cacheKey`: URIs, joined by commas. A comma in a path is escaped, or not followed by a scheme.
 pub(crate) fn workspace_of_cache_key(key: &str) -> TranscriptWorkspace {
     let mut uris: Vec<String> = Vec::new();
     for piece in key.split(',') {
@@ -51,8 +51,8 @@ pub(crate) fn workspace_of_cache_key(key: &str) -> TranscriptWorkspace {
     }
 }
 
-/// Reads a folder of `workspaceStorage`. A `workspace.json` that is missing says nothing; a bad one is a problem that
-/// hides no session.
+/// Reads a folder of `workspaceStorage`. A missing `workspace.json` is ignored; an invalid one is a problem that hides
+/// no session.
 pub(crate) fn read(folder: &Path, problems: &mut Vec<HistoryError>) -> TranscriptWorkspace {
     let path = folder.join("workspace.json");
     if !path.exists() {

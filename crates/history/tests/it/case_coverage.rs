@@ -93,7 +93,7 @@ fn vscode_kinds(folders: &[PathBuf]) -> BTreeSet<String> {
     kinds
 }
 
-/// The own cases of VS Code that these kinds are counted in.
+/// Our own cases of VS Code in which these kinds are counted.
 fn own_vscode() -> PathBuf {
     cases("vscode").join("every-kind")
 }

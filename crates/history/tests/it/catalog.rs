@@ -1,4 +1,4 @@
-//! The catalog: what it holds is what lies on the disk, and only what changed is read.
+//! The catalog has the sessions on the disk, and a scan reads only changed ones.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -79,7 +79,7 @@ fn line(at: usize, said: &str) -> String {
 fn append(path: &Path, text: &str) {
     let mut whole = fs::read(path).unwrap();
     whole.extend_from_slice(text.as_bytes());
-    // Written in place, so that the file stays the same one.
+    // Written in place, so that the file keeps its inode.
     fs::write(path, whole).unwrap();
 }
 
@@ -112,7 +112,7 @@ fn what_has_not_changed_is_not_opened_again() {
     let catalog = home.catalog();
     home.scan(&catalog);
     assert_eq!(home.scan(&catalog).read, 0);
-    // A catalog that is opened anew knows what the one before knew.
+    // A catalog that is opened again has the same contents.
     drop(catalog);
     let catalog = home.catalog();
     assert_eq!(home.scan(&catalog).read, 0);
@@ -148,7 +148,7 @@ fn where_the_newest_turns_of_a_long_session_lie_is_remembered_and_stays_true_as_
     check("two", true);
     assert_eq!(home.scan(&catalog).continued, 1);
     check("two", true);
-    // What is gone leaves nothing behind.
+    // A removed session leaves nothing behind.
     let entry = catalog.get("one").unwrap().unwrap();
     fs::remove_file(&chat).unwrap();
     home.scan(&catalog);
@@ -169,14 +169,14 @@ fn a_file_that_has_grown_is_read_on_and_comes_to_the_same_as_read_anew() {
     assert_eq!(home.scan(&catalog).continued, 0);
     assert_eq!(catalog.get("two").unwrap().unwrap(), grown);
     assert_eq!(grown.session.turns, 4);
-    // One that was written anew under the same name is not read on.
+    // A file that was written again under the same name is not read on.
     fs::remove_file(&path).unwrap();
     home.cli("two", &["another"]);
     home.scan(&catalog);
     assert_eq!(catalog.get("two").unwrap().unwrap().session.turns, 1);
 }
 
-/// An event of the Copilot CLI's that tells of an edit, and the one that says how it went.
+/// An edit event of the Copilot CLI, and the event of its result.
 fn edit(call: &str, path: &str, input: serde_json::Value, success: bool) -> String {
     let mut input = input;
     input["path"] = path.into();
@@ -220,7 +220,7 @@ fn what_a_session_changed_is_kept_beside_the_list_and_grows_with_its_file() {
     catalog.clear().unwrap();
     home.scan(&catalog);
     assert_eq!(changes(), grown);
-    // What is gone leaves nothing behind, and what was written anew has its own.
+    // A removed session leaves nothing behind, and a rewritten one has its own changes.
     let entry = catalog.get("two").unwrap().unwrap();
     fs::remove_file(&path).unwrap();
     home.scan(&catalog);
@@ -464,7 +464,7 @@ fn sessions_without_a_file_by_design_are_not_lost_and_empty_or_transferred_ones_
     let checkup = check(&catalog, &home.roots()).unwrap();
     assert_eq!(names(&checkup.lost), [""; 0]);
     assert_eq!(names(&checkup.orphaned), ["orphan", "taken-for-empty"]);
-    // What VS Code has listed since is no orphan any more, though its file was not read again.
+    // A session that VS Code has listed since is not an orphan any more, though its file was not read again.
     entries["orphan"] = serde_json::json!({"title": "x"});
     list(&storage, entries);
     home.scan(&catalog);
@@ -483,7 +483,7 @@ fn a_log_that_was_written_over_in_place_is_read_from_its_beginning() {
     let tail_index = catalog.tail_index(&before).unwrap().unwrap();
     for (path, turns) in [(&short, 6), (&long, 50)] {
         let id = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
-        // The same inode, and longer than before: only its bytes tell.
+        // The same inode, and longer than before: only its bytes differ.
         let text = fs::read_to_string(path).unwrap();
         let mut over = text.replace("two", "other").replace("word word word", "another word or two");
         (0..turns).for_each(|at| over.push_str(&line(at, "more")));

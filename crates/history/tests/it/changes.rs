@@ -1,4 +1,4 @@
-//! What sessions changed, as each tool tells it.
+//! The changes of sessions, as each tool records them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestStore, json as parsed, lines};
 
-/// What the catalog knows of the one session that lies in a file, and what that changed.
+/// The catalog's data on the only session in a file, and its changes.
 fn read(source: TranscriptSource, name: &str, text: impl AsRef<[u8]>) -> (TranscriptSession, SessionChanges) {
     let (store, data) = (TestStore::new().with(name, text), TestStore::new());
     scanned(source, store.path(), data.path())
@@ -34,7 +34,7 @@ fn told(changes: &SessionChanges) -> Vec<(&str, ChangeOperation, u64, u64)> {
     files.map(|(path, it)| (path.as_str(), it.operation, it.insertions, it.deletions)).collect()
 }
 
-/// Calls of Claude Code's, each with its result and what the program tells beside it.
+/// Calls of Claude Code, each with its result and the program's data beside it.
 fn claude(calls: &[(&str, Value, Value)]) -> String {
     let mut log = vec![
         json!({"type": "user", "uuid": "u", "sessionId": "s", "cwd": "/w", "message": {"role": "user", "content": "go"}}),
@@ -246,7 +246,7 @@ fn a_pull_request_and_the_worktrees_origin_are_known_where_the_store_tells_them(
 fn a_recorded_session_tells_each_file_that_a_call_of_its_changed() {
     let fixtures = outside("pi/60-real-v1");
     let log = std::fs::read_to_string(fixtures.join("large-session.input.jsonl")).unwrap();
-    // The calls that edit, and those that came to a good end, by their own words.
+    // The calls that edit, and those that succeeded, by their own records.
     let folder = parsed(log.lines().next().unwrap())["cwd"].as_str().unwrap().to_owned();
     let (mut calls, mut expected) = (HashMap::new(), BTreeSet::new());
     let (mut came, mut went) = (0, 0);
@@ -262,7 +262,7 @@ fn a_recorded_session_tells_each_file_that_a_call_of_its_changed() {
             let path = input["path"].as_str().unwrap();
             let is_whole = path.starts_with(['/', '~']);
             expected.insert(if is_whole { path.to_owned() } else { format!("{folder}/{path}") });
-            // The program tells the difference that an edit made.
+            // The program records the diff of an edit.
             let diff = message["details"]["diff"].as_str().unwrap_or_default();
             came += diff.lines().filter(|line| line.starts_with('+')).count();
             came += input["content"].as_str().unwrap_or_default().lines().count();
@@ -273,7 +273,7 @@ fn a_recorded_session_tells_each_file_that_a_call_of_its_changed() {
     assert!(expected.len() > 20, "the recording is another one");
     assert_eq!(changes.files.keys().cloned().collect::<BTreeSet<_>>(), expected);
     let sum = |count: fn(&FileChangeSummary) -> u64| changes.files.values().map(count).sum::<u64>();
-    // What stands around an edit is not known here, and may have a line in common with it.
+    // The text around an edit is not known here, and may have a line in common with it.
     assert!(sum(|it| it.insertions).abs_diff(came as u64) <= 5, "{came}");
     assert!(sum(|it| it.deletions).abs_diff(went as u64) <= 5, "{went}");
 }

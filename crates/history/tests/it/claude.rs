@@ -1,4 +1,4 @@
-//! Claude Code: chains, messages in pieces, results, subagents, what lies beside a log.
+//! Claude Code: chains, messages in pieces, results, subagents, files beside a log.
 
 use grove_core::{MessageOrigin, Timestamp};
 use grove_fixtures::outside;
@@ -18,7 +18,7 @@ fn read(log: &str) -> (TranscriptSession, Vec<TranscriptTurn>) {
     (reading.session, turns)
 }
 
-/// A line with what every line has.
+/// A line with the common members.
 fn line(kind: &str, id: &str, parent: Option<&str>, rest: Value) -> Value {
     let mut line = json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "cwd": "/w",
         "gitBranch": "main", "version": "2.1.0", "isSidechain": false, "timestamp": "2026-01-02T03:04:05.000Z"});
@@ -63,7 +63,7 @@ fn the_lines_of_one_message_are_one_message_and_its_usage_counts_once() {
         says("a3", Some("a2"), "m1", json!([{"type": "text", "text": "Looking."}])),
         says("a4", Some("a3"), "m1", json!([call("c1", "Read", json!({"file_path": "/w/a.rs"}))])),
         says("a5", Some("a4"), "m1", json!([call("c2", "Bash", json!({"command": "ls"}))])),
-        // The results hang from the lines of their calls, so the chain forks.
+        // The results' parents are the lines of their calls, so the chain forks.
         result("r1", Some("a4"), "c1", json!([{"type": "text", "text": "fn main() {}"}])),
         result("r2", Some("a5"), "c2", json!("Exit code 2\nno")),
         says("a6", Some("r2"), "m2", json!([{"type": "text", "text": "Done."}])),
@@ -179,8 +179,8 @@ fn the_title_is_what_the_person_gave_then_what_was_made_then_what_was_said_first
     assert_eq!(title(&[summary("u1")]), "Summed up");
     assert_eq!(title(&[summary("elsewhere")]), "first words", "a summary of another session");
     assert_eq!(title(&[given.clone(), made.clone()]), "Given");
-    let renamed = "<command-name>/rename</command-name><command-args>Anew</command-args>";
-    assert_eq!(title(&[given, made, user("u2", Some("u1"), renamed)]), "Anew");
+    let renamed = "<command-name>/rename</command-name><command-args>Again</command-args>";
+    assert_eq!(title(&[given, made, user("u2", Some("u1"), renamed)]), "Again");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Codex: rollouts of each age, things that are told twice, turns that were rolled back.
+//! Codex: rollouts of each age, repeated records, rolled back turns.
 
 use grove_history::codex::{self, Codex};
 use grove_history::{
@@ -182,7 +182,7 @@ fn forks_and_subagents_name_the_session_that_they_come_from() {
     assert_eq!(spawned.parent.as_deref(), Some("q"));
 }
 
-/// Nothing here writes the format, so a block that says "raw" is put around the bytes.
+/// Compresses bytes as a raw block, since nothing here writes the format.
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut packed = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58];
     let header = u32::try_from(bytes.len()).unwrap() << 3 | 1;

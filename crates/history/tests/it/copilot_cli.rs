@@ -1,4 +1,4 @@
-//! The Copilot CLI's logs: what events come to, damage, and reading on from a bookmark.
+//! The Copilot CLI's logs: the results of events, damage, and reading on from a bookmark.
 
 use grove_history::copilot_cli::CopilotCli;
 use grove_history::{

@@ -15,10 +15,10 @@ use serde_json::json;
 
 use crate::support::{lines, read_file, request};
 
-/// How a log that is at hand is read.
+/// A function that reads a log in memory.
 type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<ReadOutcome>;
 
-/// What is written of these turns to a log, and read again.
+/// Writes these turns to a log, and reads them again.
 fn through_a_log(written: &[Turn]) -> Vec<Arc<Turn>> {
     let new = NewSession {
         uri: "history:/s1".into(),

@@ -1,4 +1,4 @@
-//! Whatever happens to a file, reading it gives what there is and never fails.
+//! Whatever happens to a file, reading it returns the readable part and never fails.
 
 use grove_history::vscode::VsCode;
 use grove_history::{
@@ -54,7 +54,7 @@ fn a_file_cut_at_any_byte_gives_the_turns_before_the_cut() {
     let all = read("s.json", whole_flat.as_bytes()).1;
     for cut in 0..whole_flat.len() {
         let (session, turns) = read("s.json", &whole_flat.as_bytes()[..cut]);
-        // The last one may be cut itself: it is told as far as it goes.
+        // The last one may be cut itself: it is returned as far as it goes.
         if let Some((last, before)) = turns.split_last() {
             let whole = &all[before.len()];
             assert_eq!((before, &last.id), (&all[..before.len()], &whole.id), "cut at {cut}");
@@ -132,7 +132,7 @@ fn a_large_flat_file_is_read_request_by_request() {
     file.into_inner().unwrap().sync_all().unwrap();
     let location = SessionLocation::of_file(TranscriptSource::VsCode, &path).unwrap();
     let mut turns = 0;
-    // Each turn is let go as it comes; nothing here holds two.
+    // Each turn is dropped as it comes; nothing here holds two.
     let reading = VsCode.read(&location, None, &mut |turn| turns += u32::from(turn.text().len() == 100_000)).unwrap();
     assert_eq!((turns, reading.session.turns), (300, 300));
 }
@@ -248,7 +248,7 @@ fn a_flat_file_that_is_cut_inside_its_only_answer_shows_the_question_and_what_wa
     assert_eq!((turns.len(), session.damage.marks.as_slice()), (1, &[DamageKind::TornTail][..]));
     assert_eq!((turns[0].message.text.as_str(), turns[0].text().as_str()), ("What is it?", "It is a very "));
     assert_eq!(turns[0].outcome, TurnOutcome::Interrupted);
-    // Wherever it is cut, no turn is lost whose question is whole, and none is made up.
+    // Wherever it is cut, no turn with a complete question is lost, and none is made up.
     let question = text.find("},\"response\"").unwrap();
     for cut in 1..text.len() {
         let path = store.put("s.json", &text.as_bytes()[..cut]);

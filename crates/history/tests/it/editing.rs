@@ -1,4 +1,4 @@
-//! What files held before, between and after the requests of a session, in all three forms.
+//! The contents of files before, between and after the requests of a session, in all three formats.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The Gemini CLI: logs that change what they said, objects of older versions, subagents.
+//! The Gemini CLI: logs that change earlier messages, objects of older versions, subagents.
 
 use grove_history::gemini::{self, Gemini};
 use grove_history::{

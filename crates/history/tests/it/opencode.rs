@@ -1,4 +1,4 @@
-//! OpenCode: the database, the files that it took the place of, subagents.
+//! OpenCode: the database, the files that it replaced, subagents.
 
 use std::path::Path;
 
@@ -64,7 +64,7 @@ fn sub() -> SessionMessages {
             "n2",
             json!({"role": "assistant", "time": {"created": 23}, "finish": "stop"}),
             vec![
-                // Whoever names itself is not told again.
+                // A session that names itself is not included again.
                 json!({"type": "tool", "tool": "task", "callID": "x", "state": {"status": "completed", "input": {}, "metadata": {"sessionId": "sub"}}}),
                 json!({"type": "text", "text": "went"}),
             ],
@@ -219,7 +219,7 @@ fn the_catalog_has_every_session_of_a_database_and_reads_those_that_changed() {
     open.execute("UPDATE session SET title = 'New', time_updated = 60 WHERE id = 'other'", []).unwrap();
     assert_eq!(scan().read, 1);
     assert_eq!(catalog.get("other").unwrap().unwrap().title(), "New");
-    // While the database cannot be read nothing is forgotten.
+    // While the database cannot be read nothing is removed.
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, "no database").unwrap();
     let report = scan();

@@ -1,4 +1,4 @@
-//! pi and oh-my-pi: all versions, branches, what the person ran.
+//! pi and oh-my-pi: all versions, branches, commands of the person.
 
 use grove_history::pi::{self, Pi};
 use grove_history::{
@@ -88,7 +88,7 @@ fn branches_say_which_turn_they_go_on_from_wherever_they_begin() {
         says("a2", Some("u2"), text("2"), "aborted"),
         entry("b1", Some("a1"), "branch_summary", json!({"fromId": "a2", "summary": "left"})),
         user("u3", Some("b1"), "three"),
-        says("a3", Some("u2"), text("two, answered anew"), "stop"),
+        says("a3", Some("u2"), text("two, answered again"), "stop"),
         entry("b2", None, "branch_summary", json!({"fromId": "a3", "summary": ""})),
         user("u4", Some("b2"), "from the beginning"),
         user("u5", Some("gone"), "orphan"),
@@ -96,7 +96,7 @@ fn branches_say_which_turn_they_go_on_from_wherever_they_begin() {
     let follows: Vec<TurnParent> = turns.iter().map(|turn| turn.follows).collect();
     use TurnParent::{Nothing, Previous, Turn};
     assert_eq!(follows, [Previous, Previous, Turn(0), Turn(1), Nothing, Previous]);
-    assert_eq!((turns[1].outcome.clone(), turns[3].text().as_str()), (TurnOutcome::Cancelled, "two, answered anew"));
+    assert_eq!((turns[1].outcome.clone(), turns[3].text().as_str()), (TurnOutcome::Cancelled, "two, answered again"));
     assert_eq!(path(&turns[..3]), [0, 2]);
 }
 

@@ -1,4 +1,4 @@
-//! What real tools wrote, and what it must come to.
+//! Recordings of real tools, and the expected results.
 
 use std::fs;
 use std::path::{Path, PathBuf};

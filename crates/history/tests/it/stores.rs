@@ -1,4 +1,4 @@
-//! VS Code's stores: which sessions are found, what is known of them, and that nothing is changed there.
+//! VS Code's stores: the found sessions and their data, and that nothing is changed there.
 
 use std::path::Path;
 
@@ -250,7 +250,7 @@ fn a_session_that_is_named_by_its_file_has_its_workspace_and_its_listed_title() 
     assert_eq!(read(TranscriptSource::Claude, &store.path().join("claude/projects/-w/c.jsonl")), listed("/w"));
     assert_eq!(read(TranscriptSource::Codex, &rollout).0, "Listed");
     assert_eq!(read(TranscriptSource::Gemini, &store.path().join("gemini/p/chats/session-1.json")).1, "/w/project");
-    // A file outside of any store is known by its name alone.
+    // A file outside of any store has only its name.
     let alone = store.put("a.json", session("a", "alone"));
     assert_eq!(read(TranscriptSource::VsCode, &alone), ("alone".into(), "/from/cache key".into()));
 }

@@ -1,4 +1,4 @@
-//! Stores that tests make, and the cases of our own that they read.
+//! Stores for tests, and our own cases.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl TestStore {
     }
 }
 
-/// Every file below a folder, with its bytes and when it was written.
+/// Every file below a folder, with its bytes and modification time.
 pub(crate) fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];

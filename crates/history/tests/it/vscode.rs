@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{calls, flat, request, response};
 
-/// A session in which nothing was said.
+/// A session without messages.
 fn empty() -> Value {
     json!({
         "version": 3,

@@ -183,7 +183,7 @@ pub struct Provider {
     /// The reason why it is unreachable, and the remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The age of its listed sessions, if they are not current, in milliseconds since 1970.
+    /// The time of its listed sessions, if they are not current, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<u64>,
     pub attachments: Attachments,

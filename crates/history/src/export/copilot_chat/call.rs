@@ -1,4 +1,4 @@
-//! Tool calls: as the person is shown them, and as the model made them.
+//! Tool calls: as the person sees them, and as the model made them.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use crate::normal::{
 };
 use crate::tools;
 
-/// What is said of a call of which nobody knows who let it run.
+/// The reason of a call whose approval is not known.
 const UNKNOWN: &str = "unknown";
 
-/// The calls of a turn in the making.
+/// The calls of a turn under construction.
 #[derive(Debug)]
 pub(super) struct RoundBuilder<'a> {
     export_context: &'a ExportContext,
@@ -26,7 +26,7 @@ pub(super) struct RoundBuilder<'a> {
     results: Extra,
 }
 
-/// What the model said, and the calls that it made then.
+/// The model's text, and the calls after it.
 #[derive(Debug, Default)]
 struct Round {
     text: String,
@@ -42,13 +42,13 @@ impl<'a> RoundBuilder<'a> {
         self.export_context.is_native
     }
 
-    /// An id that nothing in the turn has.
+    /// An id that is unused in the turn.
     pub(super) fn next_id(&mut self, kind: &str) -> String {
         self.made += 1;
         format!("{kind}-{}-{}", self.number, self.made)
     }
 
-    /// The id of a call: its own, where no other has it. Results are found by it.
+    /// The id of a call: its own, if it is unique. Results are found by it.
     pub(super) fn id_of(&mut self, call: &TranscriptToolCall) -> String {
         let own = !call.id.is_empty() && !self.ids.contains(&call.id);
         let id = if own { call.id.clone() } else { self.next_id("call") };
@@ -56,7 +56,7 @@ impl<'a> RoundBuilder<'a> {
         id
     }
 
-    /// What the model said; behind calls it begins a round.
+    /// Adds text of the model; after calls it begins a new round.
     pub(super) fn text(&mut self, text: &str) {
         match self.rounds.last_mut() {
             Some(round) if round.calls.is_empty() => round.text.push_str(text),
@@ -64,16 +64,16 @@ impl<'a> RoundBuilder<'a> {
         }
     }
 
-    /// A call as the model made it, and what it was given.
+    /// Adds a call as the model made it, and its result.
     pub(super) fn call(&mut self, call: &TranscriptToolCall, shown_id: &str) {
         let shown = call.shown_name.as_ref().unwrap_or(&call.name);
-        // Two ids are only known again for one call where the names tell it.
+        // Two ids of one call are matched only if the names do.
         let is_known_again = tools::canonical_tool_name(shown) == tools::canonical_tool_name(&call.name);
         let own = call.model_id.as_ref().filter(|id| is_known_again && !self.ids.contains(*id));
         let id = own.map_or_else(|| shown_id.to_owned(), Clone::clone);
         self.ids.insert(id.clone());
         if let Some(output) = call.output.as_ref().filter(|_| is_over(call)) {
-            // Text in the tree is kept as it is; anything else of it only this program's reader understood.
+            // A tree's text is kept; only this program's reader understands the rest.
             let whole = output.raw.clone().filter(|raw| self.export_context.is_native && raw.get("content").is_some());
             let plain = || json!({"$mid": 20, "content": [{"$mid": 21, "value": output.text}]});
             self.results.insert(id.clone(), whole.unwrap_or_else(plain));
@@ -85,7 +85,7 @@ impl<'a> RoundBuilder<'a> {
         }
     }
 
-    /// Rounds and results. `texts` is what the model said in each round, where that is known beside the answer.
+    /// Rounds and results. `texts` are the model's texts of each round, if they are known beside the answer.
     pub(super) fn finish(self, texts: &[String]) -> (Vec<Value>, Extra) {
         let Self { export_context, number, mut rounds, results, .. } = self;
         if !texts.is_empty() {
@@ -102,7 +102,7 @@ impl<'a> RoundBuilder<'a> {
         (rounds.into_iter().enumerate().map(round).collect(), results)
     }
 
-    /// The call as the person is shown it.
+    /// The call as the person sees it.
     pub(super) fn invocation(&self, call: &TranscriptToolCall, id: &str) -> Value {
         let label = call.provider.as_deref().unwrap_or("Built-In");
         let tool = call.shown_name.as_ref().unwrap_or(&call.name);
@@ -129,7 +129,7 @@ impl<'a> RoundBuilder<'a> {
     }
 }
 
-/// Whether a result of the call means that it ended.
+/// True if a result of the call means that it ended.
 fn is_over(call: &TranscriptToolCall) -> bool {
     match call.state {
         CallState::Complete | CallState::Failed => true,
@@ -137,7 +137,7 @@ fn is_over(call: &TranscriptToolCall) -> bool {
     }
 }
 
-/// The numbers by which VS Code says who let a call run.
+/// VS Code's numbers for approvals.
 fn confirmed(approval: &Approval) -> Value {
     let with = |kind: u8, name: &str, more: &Option<String>| match more {
         Some(more) => json!({"type": kind, name: more}),
@@ -150,12 +150,12 @@ fn confirmed(approval: &Approval) -> Value {
         Approval::Remembered { scope } => with(3, "scope", scope),
         Approval::Person { button } => with(4, "selectedButton", button),
         Approval::Skipped => json!({"type": 5}),
-        // The format has no number for these, and wants one: it is said in words.
+        // The format requires a number and has none for these: the reason is in words.
         Approval::Unknown | Approval::Waiting => json!({"type": 1, "reason": UNKNOWN}),
     }
 }
 
-/// What the person is shown of the result: whether it failed, its text, or the files that it named.
+/// The displayed result: an error, its text, or the named files.
 fn details(call: &TranscriptToolCall) -> Option<Value> {
     let failed = call.state == CallState::Failed;
     let is_only_here = call.output.is_some() && !is_over(call);
@@ -169,7 +169,7 @@ fn details(call: &TranscriptToolCall) -> Option<Value> {
     Some(json!({"input": arguments(call), "output": output.collect::<Vec<_>>(), "isError": failed}))
 }
 
-/// What VS Code says of some kinds of tools beyond what it says of all.
+/// VS Code's data of specific kinds of tools.
 fn specific(call: &TranscriptToolCall, export_context: &ExportContext) -> Option<Value> {
     let mut data = match &call.input {
         ToolInput::Command { command, folder, language, background } => {
@@ -221,7 +221,7 @@ fn arguments(call: &TranscriptToolCall) -> String {
     }
 }
 
-/// An input of which only the meaning is known, in the words of VS Code's own tools.
+/// An input of known meaning, in the form of VS Code's own tools.
 fn understood(input: &ToolInput) -> Option<Value> {
     let value = match input {
         ToolInput::Generic => return None,

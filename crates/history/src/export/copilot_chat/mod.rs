@@ -1,9 +1,8 @@
-//! A session as VS Code's Copilot Chat keeps it: a flat object of version 3, which its import takes as well.
+//! A session in the format of VS Code's Copilot Chat: a flat object of version 3, which can also be imported.
 //!
-//! Every member that the format always has is written, so that a program which counts on them finds them. What a member
-//! would say that the session does not know is the emptiest value of its type. Ids of requests and responses have the
-//! form that VS Code gives them; they follow from the session's and the turn's own, so the same session is written the
-//! same way each time.
+//! Every member that the format always has is written, so that programs can rely on them. A member with an unknown
+//! value gets the emptiest value of its type. Ids of requests and responses have VS Code's form; they are derived from
+//! the session's and the turn's own, so the same session is written the same way each time.
 
 mod call;
 mod parts;
@@ -22,7 +21,7 @@ use uri::uri_of;
 
 /// The version of the format.
 const VERSION: u32 = 3;
-/// Who answers, as VS Code knows to continue with it.
+/// The responder that VS Code continues with.
 const RESPONDER: &str = "GitHub Copilot";
 
 /// Writes a session of Copilot Chat.
@@ -31,21 +30,21 @@ pub struct CopilotChat<W> {
     out: W,
     export_context: ExportContext,
     turns: usize,
-    /// What stands behind the requests.
+    /// The members after the requests.
     rest: Extra,
 }
 
-/// What each request needs to know of the session.
+/// The session's data that each request needs.
 #[derive(Clone, Debug)]
 struct ExportContext {
     id: String,
-    /// When a turn began of which nothing tells.
+    /// The time of turns without one.
     began: Timestamp,
     /// The URIs of the workspace's folders.
     cache_key: String,
-    /// Who answered, as it is shown.
+    /// The agent's name for display.
     agent: String,
-    /// Whether parts that are not understood are VS Code's own.
+    /// True if raw parts are VS Code's own.
     is_native: bool,
 }
 
@@ -85,7 +84,7 @@ impl<W: Write> CopilotChat<W> {
             "initialLocation": "panel",
         });
         let head = head.to_string();
-        // The requests come one by one, so the object is put together by hand.
+        // The requests come one by one, so the object is assembled by hand.
         write!(out, "{},\n\"requests\":[", head.trim_end_matches('}'))?;
         let rest = match rest {
             Value::Object(rest) => rest,
@@ -130,7 +129,7 @@ fn repository(workspace: &TranscriptWorkspace) -> Option<Value> {
     Some(Value::Object(repository))
 }
 
-/// An id of the form that VS Code gives: the one that is there, or one that follows from what it names.
+/// An id in VS Code's form: the known one, or one derived from its subject.
 fn id_of(kind: &str, known: &str, export_context: &ExportContext, what: &str) -> String {
     let head = format!("{kind}_");
     if known.strip_prefix(&head).is_some_and(is_uuid) {
@@ -138,7 +137,7 @@ fn id_of(kind: &str, known: &str, export_context: &ExportContext, what: &str) ->
     }
     let hash = Sha256::digest(format!("{kind}\n{}\n{what}\n{known}", export_context.id));
     let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    // Version 8 is for ids that are made in a way of one's own.
+    // Version 8 is for custom ids.
     let groups = [&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..]];
     format!("{head}{}-{}-8{}-8{}-{}", groups[0], groups[1], groups[2], groups[3], groups[4])
 }

@@ -6,10 +6,10 @@ use super::call::RoundBuilder;
 use super::uri::{range_of, uri_of};
 use crate::normal::{EditKind, Notice, Question, TranscriptEdit, TranscriptPart};
 
-/// How much of what is not understood is told, where it is not VS Code's own.
+/// The maximal length of a raw part that is not VS Code's own.
 const MAX_SHOWN: usize = 2_000;
 
-/// The parts of a turn, with those of its subagents behind their calls.
+/// The parts of a turn, with those of its subagents after their calls.
 pub(super) fn response(parts: &[TranscriptPart], calls: &mut RoundBuilder<'_>) -> Vec<Value> {
     let mut written = Vec::new();
     for part in parts {
@@ -39,7 +39,7 @@ fn add(part: &TranscriptPart, calls: &mut RoundBuilder<'_>, owner: Option<&str>,
             }));
         }
         TranscriptPart::Reasoning { text, title, duration_ms } => {
-            // Thoughts with the same id would be taken for one.
+            // Thoughts with the same id would be merged.
             let mut thought = json!({"kind": "thinking", "value": text, "id": calls.next_id("thinking")});
             if let Some(title) = title {
                 thought["generatedTitle"] = title.as_str().into();
@@ -62,7 +62,7 @@ fn add(part: &TranscriptPart, calls: &mut RoundBuilder<'_>, owner: Option<&str>,
         }
         TranscriptPart::Edit(edit) => edits(edit).into_iter().for_each(push),
         TranscriptPart::Question(question) => push(asked(question)),
-        // It says nothing, and steers another tool's view.
+        // It has no text, and concerns another tool's view.
         TranscriptPart::Notice(notice) if notice.text.is_empty() && !calls.is_native() => {}
         TranscriptPart::Notice(notice) => push(told(notice)),
         TranscriptPart::Raw(value) if calls.is_native() => push(value.clone()),
@@ -73,7 +73,7 @@ fn add(part: &TranscriptPart, calls: &mut RoundBuilder<'_>, owner: Option<&str>,
     }
 }
 
-/// What became of a file, and what was changed in it: VS Code has a part for each.
+/// An edit's operation and its changes: VS Code has a part for each.
 fn edits(edit: &TranscriptEdit) -> Vec<Value> {
     let mut parts = Vec::new();
     let is_plain = edit.kind == EditKind::Edit && edit.added.is_none() && edit.removed.is_none();

@@ -12,11 +12,11 @@ use crate::normal::{
     TranscriptModel, TranscriptTurn, TurnOutcome,
 };
 
-/// The agent that VS Code goes on with where the session names none.
+/// VS Code's default agent for a session without one.
 const AGENT: &str = "github.copilot.editsAgent";
 const EXTENSION: &str = "GitHub.copilot-chat";
 
-/// The turn, which is the how-manieth `number` says.
+/// The turn of this number.
 pub(super) fn request(turn: &TranscriptTurn, number: usize, export_context: &ExportContext) -> Value {
     let what = number.to_string();
     let response_id = id_of("response", turn.response_id.as_deref().unwrap_or_default(), export_context, &what);
@@ -58,7 +58,7 @@ pub(super) fn request(turn: &TranscriptTurn, number: usize, export_context: &Exp
     request
 }
 
-/// A message with its one part, which covers all of it. Offsets count UTF-16 units, as JavaScript does.
+/// A message with one part that covers all of it. Offsets count UTF-16 units, as in JavaScript.
 fn message(text: &str) -> Value {
     let last = text.rsplit('\n').next().unwrap_or_default();
     json!({
@@ -145,7 +145,7 @@ fn result(turn: &TranscriptTurn, export_context: &ExportContext, calls: RoundBui
     result
 }
 
-/// A block as it stood in the prompt.
+/// A block in the form of the prompt.
 fn rendered(block: &ContextBlock) -> String {
     let ContextBlock { name, attributes, text } = block;
     match (name.is_empty(), attributes.is_empty()) {
@@ -186,7 +186,7 @@ fn mode(mode: &str) -> Value {
 fn citation(cited: &CodeCitation) -> Value {
     let place = FileLocation { uri: cited.source.clone(), ..FileLocation::default() };
     let mut value = uri_of(&place);
-    // As it was said, also where it is no URI.
+    // The original text, even if it is not a URI.
     value["external"] = cited.source.as_str().into();
     json!({"kind": "codeCitation", "value": value, "license": cited.licence, "snippet": cited.snippet})
 }

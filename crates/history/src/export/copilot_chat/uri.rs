@@ -1,11 +1,11 @@
-//! Places as VS Code writes them: URIs in parts, and stretches of a file.
+//! Locations in VS Code's form: URIs in parts, and ranges of a file.
 
 use serde_json::{Value, json};
 
 use crate::normal::{FileLocation, TextRange};
 use crate::vscode::location_of_uri;
 
-/// A place's URI in its parts. A path becomes a URI of a file.
+/// A location's URI in parts. A path becomes a file URI.
 pub(super) fn uri_of(place: &FileLocation) -> Value {
     if place.uri.is_empty() {
         return file(place.path.as_deref().unwrap_or_default());
@@ -25,7 +25,7 @@ pub(super) fn uri_of(place: &FileLocation) -> Value {
     })
 }
 
-/// A place with its stretch, where it has one.
+/// A location with its range, if it has one.
 pub(super) fn location_of(place: &FileLocation) -> Value {
     match &place.range {
         Some(range) => json!({"uri": uri_of(place), "range": range_of(range)}),
@@ -42,7 +42,7 @@ pub(super) fn range_of(range: &TextRange) -> Value {
     })
 }
 
-/// A path of whichever system.
+/// A path of any system.
 fn file(path: &str) -> Value {
     let slashes = path.replace('\\', "/");
     let (authority, path) = match slashes.strip_prefix("//") {

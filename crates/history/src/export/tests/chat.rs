@@ -1,4 +1,4 @@
-//! Sessions as Copilot Chat has them, read again by the reader of VS Code's.
+//! Sessions in the format of Copilot Chat, read again by the reader of VS Code's.
 
 use std::collections::HashSet;
 
@@ -21,13 +21,13 @@ fn again(session: &TranscriptSession, turns: &[TranscriptTurn]) -> (TranscriptSe
     (session, read)
 }
 
-/// A turn without what the format has no place for, and with what it always says.
+/// A turn without data that the format has no place for, and with its defaults.
 fn plain(turn: &TranscriptTurn) -> TranscriptTurn {
     let mut turn = turn.clone();
     turn.id.clear();
     (turn.response_id, turn.agent_session) = (None, None);
     turn.model_message_id = turn.model_message_id.filter(|id| !id.is_empty());
-    // What the model said between its calls is told from the parts where it is not known.
+    // The model's texts between its calls are derived from the parts if they are not known.
     turn.rounds.clear();
     (turn.first_response_ms, turn.total_ms) = (None, None);
     turn.raw = Extra::new();
@@ -69,7 +69,7 @@ fn shown(block: &ContextBlock) -> String {
     }
 }
 
-/// Where something lies, however that was said.
+/// A location, in one form.
 fn place(place: &FileLocation) -> FileLocation {
     FileLocation { path: Some(place.shown().to_owned()), range: place.range, ..FileLocation::default() }
 }
@@ -106,7 +106,7 @@ fn plain_parts(parts: &[TranscriptPart], ids: &mut HashSet<String>, is_main: boo
                     raw: Extra::new(),
                 }));
             }
-            // Only VS Code's own is taken over as it is.
+            // Only VS Code's own raw parts are kept unchanged.
             TranscriptPart::Raw(value) => {
                 let shown: String = value.to_string().chars().take(2_000).collect();
                 let text = format!("Not understood: {shown}");
@@ -141,11 +141,11 @@ fn plain_call(call: &TranscriptToolCall, ids: &mut HashSet<String>, is_main: boo
     let mut call = call.clone();
     (call.raw, call.started_at, call.ended_at) = (Extra::new(), None, None);
     (call.model_id, call.shown_name) = (None, None);
-    // The kind of a tool follows from its name, and that of one without a name is guessed from words.
+    // A tool's kind follows from its name; without a name it is guessed from the text.
     if call.name == "unnamed" {
         call.kind = TranscriptToolKind::Other;
     }
-    // One that has no id, or the same as another, gets one.
+    // A missing or duplicate id is replaced.
     if call.id.is_empty() || call.id.starts_with("call-") || !ids.insert(call.id.clone()) {
         call.id = "call".into();
     }
@@ -162,9 +162,9 @@ fn plain_call(call: &TranscriptToolCall, ids: &mut HashSet<String>, is_main: boo
         *folder = None;
         language.get_or_insert_with(|| "sh".into());
     }
-    // What is told of the result leaves no room for the files that it named, or the other way round.
+    // The result's text leaves no room for the named files, or the other way round.
     call.places.clear();
-    // An input that nobody knows is an empty one there.
+    // An unknown input is an empty one there.
     call.raw_input = Some(call.raw_input.unwrap_or_else(|| json!({})));
     if !is_main || call.input != ToolInput::Generic {
         call.raw_input = None;
@@ -183,7 +183,7 @@ fn same(session: &TranscriptSession, turns: &[TranscriptTurn], what: &str) {
     assert_eq!(read_turns.len(), turns.len(), "{what}");
     for (read, turn) in read_turns.iter().zip(turns) {
         let (mut read, turn) = (plain(read), plain(turn));
-        // The format has a time for each; where none is known it is made up.
+        // The format requires times; unknown ones are made up.
         read.started_at = read.started_at.filter(|_| turn.started_at.is_some());
         read.ended_at = read.ended_at.filter(|_| turn.ended_at.is_some());
         for (read, part) in read.parts.iter().zip(&turn.parts) {
@@ -220,7 +220,7 @@ fn what_is_not_understood_is_told_in_words_and_stays_as_it_is_where_it_is_vs_cod
 fn what_vs_code_imports_is_there() {
     let turns = [turn()];
     let value: Value = serde_json::from_str(&written(Form::CopilotChat, &session_of(&turns), &turns)).unwrap();
-    // Its import takes any object with these two.
+    // Its import accepts any object with these two.
     assert!(value["requests"].is_array() && value["responderUsername"].is_string());
     let round = &value["requests"][0]["result"]["metadata"]["toolCallRounds"][0];
     assert_eq!((&round["response"], &round["toolCalls"][0]["id"]), (&json!("I **look**."), &json!("c1")));

@@ -1,4 +1,4 @@
-//! What every session of Copilot Chat has: each member, and of which type it is.
+//! The members of every Copilot Chat session, with their types.
 
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ fn uri(value: &Value, what: &str) {
     may_have(value, what, &[("authority", TEXT), ("query", TEXT), ("external", TEXT)]);
 }
 
-/// Panics where something is missing or of another type.
+/// Panics if a member is missing or has another type.
 pub(super) fn check(session: &Value) {
     has(
         session,

@@ -4,7 +4,7 @@ use super::*;
 use crate::core_turn;
 use crate::export::transcript_turn;
 
-/// What people see of a turn, apart from what core tells in other words.
+/// The visible part of a turn, without data that core has in other forms.
 fn seen(turn: &TranscriptTurn) -> TranscriptTurn {
     let mut turn = turn.clone();
     turn.parts.retain(|part| match part {
@@ -16,7 +16,7 @@ fn seen(turn: &TranscriptTurn) -> TranscriptTurn {
             TranscriptPart::Reasoning { title, duration_ms, .. } => (*title, *duration_ms) = (None, None),
             TranscriptPart::ToolCall(call) => {
                 let output = call.output.take().map(|output| ToolOutput { raw: None, ..output });
-                // What an interrupted or refused call had put out is no result.
+                // The output of an interrupted or refused call is not a result.
                 let output = output.filter(|_| matches!(call.state, CallState::Complete | CallState::Failed));
                 **call = TranscriptToolCall {
                     id: call.id.clone(),
@@ -43,7 +43,7 @@ fn seen(turn: &TranscriptTurn) -> TranscriptTurn {
 #[test]
 fn a_turn_comes_back_from_core_with_what_people_see_of_it() {
     let mut turn = turn();
-    // Core tells of an edit as a call.
+    // Core has an edit as a call.
     turn.parts.retain(|part| !matches!(part, TranscriptPart::Edit(_)));
     let again = transcript_turn(&core_turn(&turn, Timestamp(0)).turn);
     assert_eq!(seen(&again), seen(&turn));

@@ -1,4 +1,4 @@
-//! Sessions that are written, and read again.
+//! Sessions are written, and read again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod chat;
@@ -24,7 +24,7 @@ enum Form {
     CopilotChat,
 }
 
-/// What a session comes to in a form.
+/// A session in a format.
 fn written(form: Form, session: &TranscriptSession, turns: &[TranscriptTurn]) -> String {
     let mut out = Vec::new();
     let heading = Heading { source: session.source.name(), session, abandoned: 0, allow_all: None };
@@ -42,7 +42,7 @@ fn written(form: Form, session: &TranscriptSession, turns: &[TranscriptTurn]) ->
     String::from_utf8(out).unwrap()
 }
 
-/// A turn that has something of each kind.
+/// A turn with something of each kind.
 fn turn() -> TranscriptTurn {
     let call = TranscriptToolCall {
         id: "c1".into(),
@@ -126,7 +126,7 @@ fn session_of(turns: &[TranscriptTurn]) -> TranscriptSession {
     session
 }
 
-/// Every session of our own cases, and every recorded one where the recordings are present.
+/// Every session of our own cases, and every recorded one if the recordings are present.
 fn recorded() -> Vec<(PathBuf, TranscriptSession, Vec<TranscriptTurn>)> {
     let mut found = Vec::new();
     for (source, folders) in [

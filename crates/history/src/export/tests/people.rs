@@ -1,4 +1,4 @@
-//! What people read.
+//! The formats for people.
 
 use super::*;
 
@@ -107,7 +107,7 @@ fn a_session_in_markdown_has_all_that_is_worth_showing() {
     assert_eq!(written(Form::Markdown, &session_of(&turns), &turns), MARKDOWN);
 }
 
-/// The names of the elements of a document, and of their attributes: what a browser would make of it.
+/// The names of a document's elements and attributes, as a browser reads them.
 fn elements(html: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     let mut rest = html;
@@ -131,7 +131,7 @@ fn name_of(tag: &str) -> &str {
     tag.split_whitespace().next().unwrap_or_default()
 }
 
-/// All that an element or an attribute of the document may be called.
+/// All allowed names of elements and attributes.
 const ELEMENTS: &str = "!DOCTYPE html head meta title style body h1 h2 h3 h4 h5 h6 dl dt dd section p div ul ol li details \
     summary span pre code strong em del blockquote a table thead tbody tr th td br hr /html /head /title /style /body /h1 \
     /h2 /h3 /h4 /h5 /h6 /dl /dt /dd /section /p /div /ul /ol /li /details /summary /span /pre /code /strong /em /del \

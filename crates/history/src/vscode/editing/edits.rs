@@ -1,4 +1,4 @@
-//! What each request did to files: what they held before it, compared with what they held behind it.
+//! The file changes of each request: the contents before it, compared with those after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use crate::changes::MAX_CHANGES;
 use crate::file_edit::edit_between;
 use crate::normal::TranscriptEdit;
 
-/// How much text is compared for one request.
+/// The maximal size of compared text of one request.
 const MAX_COMPARED: usize = 64 * 1024 * 1024;
 
 impl EditingSession {
-    /// The files that a request created, changed, moved or deleted, in the order of their URIs: no more of them than a
-    /// session tells changes of.
+    /// The files that a request created, changed, moved or deleted, in the order of their URIs: no more than the
+    /// maximum of a session's changes.
     pub fn edits(&self, request: &str) -> Vec<TranscriptEdit> {
         let before = Moment::At { request: request.to_owned(), stop: None };
         let after = Moment::After { request: request.to_owned() };
@@ -28,7 +28,7 @@ impl EditingSession {
             let from = old.and_then(|old| self.places.get(old));
             let (held, holds) = (self.text_at(old.unwrap_or(uri), &before), self.text_at(uri, &after));
             compared += [&held, &holds].iter().map(|file| file.length()).sum::<usize>();
-            // Of files beyond it is told that they were edited, and not how.
+            // Further files are reported as edited, without the changes.
             let (held, holds) = if compared > MAX_COMPARED { (held.unread(), holds.unread()) } else { (held, holds) };
             edits.extend(edit_between(place, from, held, holds));
         }

@@ -1,8 +1,8 @@
-//! Editing sessions: what the files of a session looked like before, between and after its requests.
+//! Editing sessions: the contents of a session's files before, between and after its requests.
 //!
-//! VS Code has kept them in three ways: snapshots for each request (version 1), snapshots for each stop inside a request
-//! (version 2 until September 2025), and a timeline of operations (version 2 since). Contents that are not written in
-//! `state.json` itself lie in `contents/`, named by the beginning of their hash.
+//! VS Code has had three formats: snapshots for each request (version 1), snapshots for each stop inside a request
+//! (version 2 until September 2025), and a timeline of operations (version 2 since). Contents that are not in
+//! `state.json` itself are stored in `contents/`, named by the beginning of their hash.
 
 mod edits;
 mod snapshots;
@@ -25,7 +25,7 @@ use snapshots::Snapshots;
 pub use text::apply_changes;
 use timeline::Timeline;
 
-/// Which of the three ways it is kept in.
+/// The format of an editing session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
     /// Snapshots for each request.
@@ -35,16 +35,16 @@ pub enum Generation {
     Timeline,
 }
 
-/// When a file is asked for.
+/// A moment in an editing session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Before anything was edited.
+    /// Before the first edit.
     Start,
-    /// When a request began; with a stop, when that was made inside it.
+    /// The start of a request; with a stop, the time of that stop inside it.
     At { request: String, stop: Option<String> },
-    /// When a request was over.
+    /// The end of a request.
     After { request: String },
-    /// As the session was last left.
+    /// The last state of the session.
     Now,
 }
 
@@ -53,10 +53,10 @@ pub enum Moment {
 pub struct EditingSession {
     pub generation: Generation,
     folder: PathBuf,
-    /// Hashes of what files held before anything was edited, by URI.
+    /// Hashes of files' contents before the first edit, by URI.
     initial: BTreeMap<String, String>,
     history: EditHistory,
-    /// Every file that was touched, in the order of their URIs.
+    /// Every touched file, in the order of their URIs.
     places: BTreeMap<String, FileLocation>,
 }
 
@@ -73,7 +73,7 @@ pub fn read(folder: &Path) -> Result<EditingSession, HistoryError> {
     of_json(&json, folder).map_err(|error| HistoryError::malformed(&path, error))
 }
 
-/// An editing session out of its `state.json`; contents are looked for in the folder.
+/// Reads an editing session from its `state.json`; contents are read from the folder.
 pub fn of_json(json: &[u8], folder: &Path) -> Result<EditingSession, serde_json::Error> {
     let state = lenient::read::<Value>(json)?.value;
     let mut places = BTreeMap::new();
@@ -91,19 +91,19 @@ pub fn of_json(json: &[u8], folder: &Path) -> Result<EditingSession, serde_json:
             let generation = if is_first { Generation::Requests } else { Generation::Stops };
             (generation, EditHistory::Snapshots(Snapshots::of(&state, &mut places)))
         }
-        // A state that VS Code left without a timeline has the newest snapshot alone.
+        // A state without a timeline has only the newest snapshot.
         (None, None) => (Generation::Timeline, EditHistory::Snapshots(Snapshots::of(&state, &mut places))),
     };
     Ok(EditingSession { generation, folder: folder.to_owned(), initial, history, places })
 }
 
 impl EditingSession {
-    /// Every file that was touched.
+    /// Every touched file.
     pub fn files(&self) -> impl Iterator<Item = &FileLocation> {
         self.places.values()
     }
 
-    /// What a file held at a moment.
+    /// A file's content at a moment.
     pub fn text_at(&self, uri: &str, moment: &Moment) -> FileSnapshot {
         let uri = same_uri(uri);
         if *moment == Moment::Start
@@ -126,9 +126,9 @@ impl EditingSession {
         }
     }
 
-    /// A content by its hash. Only what can be a hash is a name of a file here.
+    /// A content by its hash. Only a valid hash is used as a file's name.
     fn content(&self, hash: &str) -> FileSnapshot {
-        // Files that were empty have no content of their own.
+        // Empty files have no stored content.
         if hash.is_empty() || hash.len() > 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return FileSnapshot::Unknown;
         }
@@ -137,7 +137,7 @@ impl EditingSession {
     }
 }
 
-/// Remembers a file; gives the URI that it is compared by.
+/// Records a file; returns the URI for comparison.
 fn note(places: &mut BTreeMap<String, FileLocation>, place: FileLocation) -> String {
     let uri = same_uri(&place.uri);
     places.entry(uri.clone()).or_insert(place);

@@ -1,4 +1,4 @@
-//! Snapshots: which content each file had when a request, or a stop inside it, was made.
+//! Snapshots: the content of each file at the start of a request, or at a stop inside it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) struct Snapshots(Vec<RequestSnapshot>);
 #[derive(Clone, Debug)]
 struct RequestSnapshot {
     when: SnapshotMoment,
-    /// What each file held, by URI; `None` where it was deleted.
+    /// The content of each file, by URI; `None` if it was deleted.
     files: BTreeMap<String, Option<String>>,
 }
 
@@ -29,7 +29,7 @@ enum SnapshotMoment {
 pub(super) enum SnapshotContent<'a> {
     Hash(&'a str),
     Deleted,
-    /// The file had not been touched.
+    /// The file was not touched yet.
     NotYet,
     NoSuchMoment,
 }
@@ -70,7 +70,7 @@ impl Snapshots {
         let Some(at) = self.position(moment) else {
             return if *moment == Moment::Start { SnapshotContent::NotYet } else { SnapshotContent::NoSuchMoment };
         };
-        // A snapshot lists the files that the session knew of then; one that came earlier still counts.
+        // A snapshot lists the files known then; an earlier one still counts.
         let known = self.0[..=at].iter().rev().find_map(|snapshot| snapshot.files.get(uri));
         match known {
             Some(Some(hash)) => SnapshotContent::Hash(hash),
@@ -97,7 +97,7 @@ impl Snapshots {
                     SnapshotMoment::After { request } => is(request, wanted),
                     SnapshotMoment::At { .. } | SnapshotMoment::Newest => false,
                 });
-                // Without a snapshot of its own a request ended where the next one began.
+                // A request without a snapshot ended where the next one began.
                 said.or_else(|| {
                     let last = self.0.iter().rposition(|snapshot| match &snapshot.when {
                         SnapshotMoment::At { request, .. } => is(request, wanted),

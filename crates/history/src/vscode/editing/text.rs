@@ -1,9 +1,9 @@
-//! Changing a text by ranges, as the editor means them.
+//! Applies changes by ranges to a text, like the editor.
 
 use crate::normal::{TextChange, TextPosition};
 
-/// The text after changes that were all made to it as it was. Places behind the end of a line or of the text are its
-/// end; of changes that overlap, the later in the text is done and the other cut short.
+/// The text after changes that all refer to the original text. Positions after the end of a line or of the text are its
+/// end; of overlapping changes, the later one in the text is applied and the other cut short.
 pub fn apply_changes(text: &str, changes: &[TextChange]) -> String {
     let lines = line_starts(text);
     let mut places: Vec<(usize, usize, &str)> = changes
@@ -27,7 +27,7 @@ pub fn apply_changes(text: &str, changes: &[TextChange]) -> String {
     changed
 }
 
-/// Where each line begins. Lines end with `\n`, `\r\n` or `\r`.
+/// The start of each line. Lines end with `\n`, `\r\n` or `\r`.
 fn line_starts(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let mut starts = vec![0];

@@ -1,5 +1,5 @@
-//! The timeline: every operation has an epoch, and a file's text at an epoch is what it was at the newest place where
-//! that is written down, with the operations since then applied.
+//! The timeline: every operation has an epoch, and a file's text at an epoch is its newest stored text with the later
+//! operations applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::limits::MAX_DEPTH;
 use crate::normal::{FileLocation, TextChange};
 use crate::vscode::uri::{location_from, range_of};
 
-/// How many bytes are copied to tell one file's text: each operation copies it whole.
+/// The maximal number of copied bytes for one file's text: each operation copies it completely.
 const MAX_WORK: u64 = 2 * 1024 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Timeline {
     /// By epoch.
     operations: Vec<TimelineOperation>,
     baselines: Vec<Baseline>,
-    /// Where an undo has gone to; what lies behind it is not in effect.
+    /// The target of an undo; later operations are not in effect.
     current: u64,
 }
 
@@ -42,12 +42,12 @@ struct TimelineOperation {
 enum TimelineAction {
     Create(String),
     Delete,
-    /// The file came from another name.
+    /// The file was renamed from another name.
     RenamedFrom(String),
-    /// The file went to another name.
+    /// The file was renamed to another name.
     RenamedAway,
     Edit(Vec<TextChange>),
-    /// A cell of a notebook, or something newer: what it does to the text is not known.
+    /// A notebook cell, or a newer operation: its effect on the text is not known.
     Other,
 }
 
@@ -141,7 +141,7 @@ impl Timeline {
         }
     }
 
-    /// The files that were touched between two moments, and where those came from that were moved.
+    /// The files touched between two moments, and the earlier names of the moved ones.
     pub(super) fn touched(&self, from: &Moment, to: &Moment) -> (BTreeSet<String>, BTreeMap<String, String>) {
         let (Some(from), Some(to)) = (self.epoch_of(from), self.epoch_of(to)) else { return Default::default() };
         let mut files = BTreeSet::new();
@@ -150,7 +150,7 @@ impl Timeline {
         for operation in self.operations.iter().filter(|it| (from..to).contains(&it.epoch)) {
             files.insert(operation.uri.clone());
             if let TimelineAction::RenamedFrom(old) = &operation.action {
-                // A file that is moved twice came from where it lay first.
+                // A file that is moved twice comes from its first name.
                 let first = moved.remove(old).unwrap_or_else(|| old.clone());
                 moved.insert(operation.uri.clone(), first);
             }
@@ -159,7 +159,7 @@ impl Timeline {
         (files, moved)
     }
 
-    /// What was done before this epoch is what counts at a moment.
+    /// The epoch of a moment: earlier operations count.
     fn epoch_of(&self, moment: &Moment) -> Option<u64> {
         match moment {
             Moment::Start => Some(0),
@@ -185,7 +185,7 @@ impl Timeline {
         initial: &dyn Fn(&str) -> Option<FileSnapshot>,
         depth: usize,
     ) -> FileSnapshot {
-        // A chain of renames may not end; time goes down with each, so this is only for files that say nonsense.
+        // A chain of renames might not end; epochs decrease with each, so this is only for invalid files.
         if depth > MAX_DEPTH {
             return FileSnapshot::Unknown;
         }
@@ -232,7 +232,7 @@ impl Timeline {
         file
     }
 
-    /// A file before the session knew of it: as it was at its first sight.
+    /// A file before the session knew it: as at its first appearance.
     fn untouched(&self, uri: &str, initial: &dyn Fn(&str) -> Option<FileSnapshot>) -> FileSnapshot {
         if let Some(file) = initial(uri) {
             return file;
