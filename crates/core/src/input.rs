@@ -37,7 +37,7 @@ impl Question {
         match (&self.kind, value) {
             (QuestionKind::Text { min, max, .. }, AnswerValue::Text(text)) => {
                 let length = text.chars().count() as u64;
-                outside(length, *min, *max).map(|bounds| format!("has {length} characters, and {bounds} are wanted"))
+                outside(length, *min, *max).map(|bounds| format!("has {length} characters, but {bounds} are required"))
             }
             (QuestionKind::Number { whole, min, max, .. }, AnswerValue::Number(number)) => {
                 number_error(number, *whole, min.as_ref(), max.as_ref())
@@ -45,14 +45,14 @@ impl Question {
             (QuestionKind::YesOrNo { .. }, AnswerValue::YesOrNo(_)) => None,
             (QuestionKind::One { options, freeform }, AnswerValue::One { id, freeform: own }) => {
                 if !own.is_empty() && !freeform {
-                    return Some("is in own words, and one of the options is wanted".to_owned());
+                    return Some("is free text, but one of the options is required".to_owned());
                 }
                 // Free text replaces an option or comes with one.
                 if id.is_empty() && !own.is_empty() { None } else { not_offered(options, id) }
             }
             (QuestionKind::Several { options, freeform, min, max }, AnswerValue::Several { ids, freeform: own }) => {
                 if !own.is_empty() && !freeform {
-                    return Some("is in own words, and only options are wanted".to_owned());
+                    return Some("is free text, but only options are allowed".to_owned());
                 }
                 if let Some(unknown) = ids.iter().find_map(|id| not_offered(options, id)) {
                     return Some(unknown);
@@ -61,13 +61,13 @@ impl Question {
                     return Some(format!("names {twice:?} twice"));
                 }
                 let count = (ids.len() + own.len()) as u64;
-                outside(count, *min, *max).map(|bounds| format!("has {count} choices, and {bounds} are wanted"))
+                outside(count, *min, *max).map(|bounds| format!("has {count} choices, but {bounds} are required"))
             }
             (
                 QuestionKind::One { freeform: true, .. } | QuestionKind::Several { freeform: true, .. },
                 AnswerValue::Text(_),
             ) => None,
-            (kind, _) => Some(format!("is of another kind: {} is wanted", kind.words())),
+            (kind, _) => Some(format!("has the wrong type: {} is required", kind.words())),
         }
     }
 }
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(answer_error("x").as_deref(), Some("has 1 characters, and 2 to 3 are wanted"));
         assert!(answer_error("éé").is_none() && answer_error("ééé").is_none() && answer_error("éééé").is_some());
         let other = question.answer_error(&AnswerValue::YesOrNo(true));
-        assert_eq!(other.as_deref(), Some("is of another kind: a text is wanted"));
+        assert_eq!(other.as_deref(), Some("has the wrong type: a text is required"));
     }
 
     #[test]

@@ -309,17 +309,17 @@ impl fmt::Display for Rejection {
                 write!(f, "turn {turn} is still in progress: wait for its end or cancel it")
             }
             Rejection::TurnNotActive(turn) => write!(f, "turn {turn} is not the active turn"),
-            Rejection::DuplicateTurn(turn) => write!(f, "there was a turn {turn} before: choose another id"),
+            Rejection::DuplicateTurn(turn) => write!(f, "turn {turn} exists already: choose another id"),
             Rejection::EmptyId => f.write_str("an id must not be empty"),
-            Rejection::UnknownRequest(request) => write!(f, "nothing was asked under {request}"),
+            Rejection::UnknownRequest(request) => write!(f, "there is no open request {request}"),
             Rejection::AlreadyAnswered(request) => write!(f, "{request} has been answered already"),
             Rejection::UnknownModel { model, provider } => write!(f, "agent {provider} has no model {model}"),
-            Rejection::UnknownPending(id) => write!(f, "no message {id} is waiting"),
-            Rejection::QueueFull => write!(f, "{MAX_QUEUED} messages are waiting already"),
-            Rejection::OnlyUserMessages => f.write_str("a client may only send messages of a person"),
+            Rejection::UnknownPending(id) => write!(f, "there is no queued message {id}"),
+            Rejection::QueueFull => write!(f, "{MAX_QUEUED} messages are queued already"),
+            Rejection::OnlyUserMessages => f.write_str("a client may only send user messages"),
             Rejection::EmptyMessage => f.write_str("the message is empty: write a text or attach something"),
-            Rejection::UnknownPart(part) => write!(f, "the turn has no such part {part}"),
-            Rejection::PartClosed(part) => write!(f, "part {part} takes no more of this"),
+            Rejection::UnknownPart(part) => write!(f, "the turn has no part {part}"),
+            Rejection::PartClosed(part) => write!(f, "part {part} accepts no more text"),
             Rejection::DuplicatePart => f.write_str("the turn has a part of this id already"),
             Rejection::ToolCall { call, problem } => write!(f, "tool call {call} {problem}"),
             Rejection::UnknownQuestion(question) => write!(f, "there is no question {question} in this request"),
@@ -330,7 +330,7 @@ impl fmt::Display for Rejection {
             Rejection::UnknownOption(option) => write!(f, "{option} is none of the options"),
             Rejection::DuplicateChat(chat) => write!(f, "the session has a chat {chat} already"),
             Rejection::TooManyChats => write!(f, "the session has {MAX_CHATS} chats already"),
-            Rejection::MainChat => f.write_str("the main chat stays as long as its session: dispose that instead"),
+            Rejection::MainChat => f.write_str("the main chat cannot be removed: dispose the session instead"),
             Rejection::TooManyClients => write!(f, "{MAX_ACTIVE_CLIENTS} clients take part already"),
             Rejection::NoConfig => f.write_str("the session has no settings"),
             Rejection::TooManyRules => write!(
@@ -469,7 +469,7 @@ pub fn validate(
                 }
             }
             if verdict.edited_input.is_some() && !pending.editable {
-                return Err(Rejection::ToolCall { call: call.id.clone(), problem: "takes no other input" });
+                return Err(Rejection::ToolCall { call: call.id.clone(), problem: "does not accept an edited input" });
             }
             let remembered = remembered(session, pending, &verdict);
             let (call, request) = (call.id.clone(), pending.id.clone());
@@ -482,7 +482,7 @@ pub fn validate(
             let (_, active) = out.running(&chat, &turn)?;
             let status = active.tool_call(&call).map(|call| &call.status);
             let Some(ToolCallStatus::PendingResultConfirmation(result)) = status else {
-                return Err(Rejection::ToolCall { call, problem: "has no result that waits" });
+                return Err(Rejection::ToolCall { call, problem: "has no pending result" });
             };
             let result = result.clone();
             out.chat_event(&chat, ChatEvent::ToolCallResultConfirmed { turn, call, result, decision });
@@ -929,10 +929,10 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
             None => Ok(()),
         },
         ChatEvent::ToolCallInputDelta { call, .. } => {
-            call_in(call, |status| *status == ToolCallStatus::Streaming, "is past its beginning")
+            call_in(call, |status| *status == ToolCallStatus::Streaming, "has its input already")
         }
         ChatEvent::ToolCallReady { call, .. } => {
-            call_in(&call.id, |status| *status == ToolCallStatus::Streaming, "is past its beginning")?;
+            call_in(&call.id, |status| *status == ToolCallStatus::Streaming, "has its input already")?;
             require_same_name(active, call)
         }
         ChatEvent::ToolCallRestated { restated, .. } => {
@@ -946,7 +946,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
             call_in(
                 &gated.call,
                 |status| matches!(status, ToolCallStatus::Ready | ToolCallStatus::Running),
-                "cannot be asked about now",
+                "cannot ask for permission now",
             )
         }
         ChatEvent::ToolCallCompleted { call, .. }
@@ -957,7 +957,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         ChatEvent::ToolCallResultConfirmed { call, .. } => call_in(
             call,
             |status| matches!(status, ToolCallStatus::PendingResultConfirmation(_)),
-            "has no result that waits",
+            "has no pending result",
         ),
         ChatEvent::InputRequested { request, .. } => {
             if active.knows_request(&request.id) {
@@ -997,7 +997,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
 fn require_same_name(active: &ActiveTurn, call: &NewToolCall) -> Result<(), Rejection> {
     match active.tool_call(&call.id) {
         Some(begun) if !call.is(begun) => {
-            Err(Rejection::ToolCall { call: call.id.clone(), problem: "has another name now" })
+            Err(Rejection::ToolCall { call: call.id.clone(), problem: "has changed its name" })
         }
         Some(_) | None => Ok(()),
     }

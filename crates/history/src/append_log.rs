@@ -163,7 +163,7 @@ pub(crate) fn read<F: LogFold, R: BufRead>(
         }
     };
     let read = read_lines(source(0)?, 0, begin(None), &mut tell)?;
-    read.ok_or_else(|| io::Error::other("a line hangs from one before the beginning"))
+    read.ok_or_else(|| io::Error::other("a line has a parent before the beginning"))
 }
 
 /// Reads lines from `offset` on; `None` if a line's parent is before that.

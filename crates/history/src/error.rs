@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 /// The reason why a session or a part of a store could not be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    #[error("{} cannot be read: {error}: check that it is there and that you may read it", path.display())]
+    #[error("{} cannot be read: {error}: check that it exists and that you may read it", path.display())]
     Io { path: PathBuf, error: io::Error },
-    #[error("{} has more than {limit} bytes and is not read whole: leave it out, or make it smaller", path.display())]
+    #[error("{} has more than {limit} bytes, the limit for reading it: leave it out, or make it smaller", path.display())]
     TooLarge { path: PathBuf, limit: u64 },
-    #[error("{} is not what it should be ({what}): open it with the tool that wrote it", path.display())]
+    #[error("{} is malformed ({what}): open it with the tool that wrote it", path.display())]
     Malformed { path: PathBuf, what: String },
     #[error("{} belongs to another reader: read it with the reader of {wanted}", path.display())]
     OtherSource { path: PathBuf, wanted: crate::TranscriptSource },

@@ -68,7 +68,7 @@ fn converted(
         TurnOutcome::Interrupted => {
             parts.push(Part::Error(ErrorInfo::new(
                 "interrupted",
-                "The turn was interrupted: nothing tells of its end.",
+                "The turn was interrupted: its end was not recorded.",
             )));
             Outcome::Error
         }

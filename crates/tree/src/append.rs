@@ -11,15 +11,15 @@ use crate::scan::text_of;
 /// The reason why a line cannot be appended to a log. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    #[error("the log does not end with a whole line: mend its end first")]
+    #[error("the log does not end with a complete line: repair its end first")]
     NotWhole,
     #[error("the log has no header yet")]
     NoHeader,
-    #[error("the line is no entry: it must be one JSON object in UTF-8, without a line feed, and have an id")]
+    #[error("the line is not an entry: it must be one JSON object in UTF-8, without a line feed, and have an id")]
     NotAnEntry,
     #[error("there is an entry with the id {id} already")]
     IdInUse { id: String },
-    #[error("there is no entry {id} to hang from")]
+    #[error("the parent entry {id} does not exist")]
     UnknownParent { id: String },
     #[error(transparent)]
     Log(#[from] LogError),

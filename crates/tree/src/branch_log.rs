@@ -70,7 +70,7 @@ pub struct LineChange {
 pub enum NewLogError {
     #[error(transparent)]
     TreeEdit(#[from] TreeEditError),
-    #[error("no id was given that is not in use: the source of ids is broken")]
+    #[error("every generated id is in use already: the source of ids is broken")]
     NoFreeId,
     #[error(transparent)]
     Fs(#[from] FsError),

@@ -5,9 +5,9 @@ use grove_fs::FsError;
 /// The reason why a log cannot be opened. Such a file is never written to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    #[error("line {line} is not a session's header: this is no session log, and it is left as it is")]
+    #[error("line {line} is not a session header: the file is not a session log and is left unchanged")]
     NoHeader { line: u64 },
-    #[error("nothing in it is a session's header: this is no session log, and it is left as it is")]
+    #[error("no line is a session header: the file is not a session log and is left unchanged")]
     NothingReadable,
     #[error(
         "its header says version {version}, and this Grove knows versions 1 to {}: use a newer Grove",

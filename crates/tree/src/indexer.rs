@@ -172,7 +172,7 @@ impl Indexer {
                 self.parsed.length -= 1;
                 self.parsed.ending = Ending::NoNewline;
                 self.parsed.damage.add(number, offset, DamageKind::NoFinalNewline, || {
-                    "the last line has no line feed: what is appended would be glued to it".to_owned()
+                    "the last line has no line feed: appended text would continue it".to_owned()
                 });
             }
             Ok(Shape::Null | Shape::Other) | Err(_) => {
@@ -198,7 +198,7 @@ impl Indexer {
         let length = std::mem::take(&mut self.too_long);
         self.parsed.lines += 1;
         self.parsed.damage.add(self.parsed.lines, self.line_offset, DamageKind::TooLong, || {
-            format!("the line has {length} bytes, and {MAX_LINE} are the most that can be read")
+            format!("the line has {length} bytes, more than the limit of {MAX_LINE}")
         });
         let newline = u64::from(!matches!(self.parsed.ending, Ending::Torn { .. }));
         self.parsed.length += length + newline;
@@ -249,7 +249,7 @@ impl Indexer {
         }
         if replaced {
             self.report(place, DamageKind::NotText, || {
-                "it has bytes that are no text: they are read as replacement characters".to_owned()
+                "it has invalid UTF-8: it is read as replacement characters".to_owned()
             });
         }
         let fields = &parts.line;
@@ -269,7 +269,7 @@ impl Indexer {
                 "there is a header already: this one is ignored".to_owned()
             });
         } else if shape == Shape::Other {
-            self.report(place, DamageKind::NotAnObject, || "it is JSON but no object: it is skipped".to_owned());
+            self.report(place, DamageKind::NotAnObject, || "it is JSON but not an object: it is skipped".to_owned());
         } else {
             self.entry(&parts, place)?;
         }
@@ -289,7 +289,7 @@ impl Indexer {
     fn entry(&mut self, parts: &EntryFields<'_>, place: LinePosition) -> Result<(), LogError> {
         let fields = &parts.line;
         let Some(id) = fields.id.and_then(text_of).filter(|id| !id.is_empty()) else {
-            self.report(place, DamageKind::NoId, || "it has no id, so it is no entry: it is skipped".to_owned());
+            self.report(place, DamageKind::NoId, || "it has no id, so it is not an entry: it is skipped".to_owned());
             return Ok(());
         };
         let parent = match fields.parent.map(|value| (value, text_of(value))) {

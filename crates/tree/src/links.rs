@@ -112,14 +112,14 @@ fn link_parents(parsed: &ParsedLog, damage: &mut DamageList) -> Vec<u32> {
         if last as usize != at {
             let of_last = parsed.records[last as usize].line;
             report(damage, record, DamageKind::DuplicateId, || {
-                format!("entry {} comes again in line {of_last}, and the last one counts", id_of(parsed, record))
+                format!("entry {} is repeated in line {of_last}; the last one counts", id_of(parsed, record))
             });
         }
         up.push(match record.parent {
             Parent::None => NONE,
             Parent::Invalid => {
                 report(damage, record, DamageKind::Orphan, || {
-                    format!("entry {} has a parentId that is no id: it is a root", id_of(parsed, record))
+                    format!("entry {} has an invalid parentId: it is a root", id_of(parsed, record))
                 });
                 NONE
             }
@@ -141,7 +141,7 @@ fn link_parents(parsed: &ParsedLog, damage: &mut DamageList) -> Vec<u32> {
                     report(damage, record, DamageKind::Orphan, || {
                         let parent = String::from_utf8_lossy(parsed.ids.get(id));
                         format!(
-                            "entry {} hangs from {parent}, which is not in the file: it is a root",
+                            "entry {} has the parent {parent}, which is not in the file: it is a root",
                             id_of(parsed, record)
                         )
                     });
@@ -241,10 +241,7 @@ fn report_cycles(parsed: &ParsedLog, cyclic: &[u32], damage: &mut DamageList) {
     for entry in cyclic {
         let record = &parsed.records[*entry as usize];
         report(damage, record, DamageKind::Cycle, || {
-            format!(
-                "entry {} is its own ancestor: branches end where they would meet themselves",
-                id_of(parsed, record)
-            )
+            format!("entry {} is its own ancestor: branches end before they would repeat", id_of(parsed, record))
         });
     }
 }
@@ -264,7 +261,7 @@ fn leaf(parsed: &ParsedLog, damage: &mut DamageList) -> Option<EntryNo> {
             }
             damage.add(u64::from(line), offset, DamageKind::UnknownLeaf, || {
                 let id = String::from_utf8_lossy(parsed.ids.get(id));
-                format!("the leaf was put on {id}, which is no entry of the tree: the last entry is the leaf")
+                format!("the leaf was set to {id}, which is not an entry of the tree: the last entry is the leaf")
             });
             last()
         }

@@ -99,7 +99,7 @@ pub enum OtherBranchError {
 pub enum BranchPointError {
     #[error(transparent)]
     TreeEdit(#[from] TreeEditError),
-    #[error("entry {id} is no message of the user: only from those can a session branch off")]
+    #[error("entry {id} is not a user message: a session can only branch off from one")]
     NotAUserMessage { id: String },
     #[error(transparent)]
     Fs(#[from] FsError),

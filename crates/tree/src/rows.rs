@@ -97,7 +97,7 @@ pub struct EntryRow {
 /// The reason why there are no rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowsError {
-    #[error("this place in the list is not known here: begin again without one")]
+    #[error("the cursor is not valid for this list: request the list without one")]
     UnknownCursor,
     #[error(transparent)]
     Fs(#[from] FsError),

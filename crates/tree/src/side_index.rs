@@ -22,11 +22,11 @@ pub const PROBE: usize = 4096;
 /// The reason why a side index cannot be used. The log is then read instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SideIndexError {
-    #[error("it is no side index of this version")]
+    #[error("it is not a side index of this version")]
     Foreign,
     #[error("it is damaged")]
     Damaged,
-    #[error("it is not of this log")]
+    #[error("it belongs to another log")]
     OtherLog,
 }
 

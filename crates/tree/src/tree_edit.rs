@@ -21,7 +21,7 @@ pub struct TreeEdit {
 pub enum TreeEditError {
     #[error("there is no entry {id} in this session: look at its tree again")]
     UnknownEntry { id: String },
-    #[error("entry {id} is not on the way to the leaf, so nothing can be kept from there on")]
+    #[error("entry {id} is not on the path to the leaf: choose an entry of the active branch")]
     NotOnBranch { id: String },
 }
 

@@ -68,7 +68,7 @@ const IN_PROGRESS: &str = "turn t1 is still in progress: wait for its end or can
 const NO_SIDE_CHAT: &str = "the session has no chat side";
 const NOT_YOURS: &str = "only the host may do this";
 const UNKNOWN_MODEL: &str = "agent scripted has no model huge";
-const ONLY_USER: &str = "a client may only send messages of a person";
+const ONLY_USER: &str = "a client may only send user messages";
 
 #[test]
 fn a_turn_starts_only_in_a_usable_idle_chat_under_a_new_id_with_a_known_model() {
@@ -80,7 +80,7 @@ fn a_turn_starts_only_in_a_usable_idle_chat_under_a_new_id_with_a_known_model() 
             finished,
             start(TURN),
             Rejection::DuplicateTurn(TURN.into()),
-            "there was a turn t1 before: choose another id",
+            "turn t1 exists already: choose another id",
         ),
         client_wants(Scene::ready(), start(""), Rejection::EmptyId, "an id must not be empty"),
         client_wants(Scene::ready(), start_with(of_agent()), Rejection::OnlyUserMessages, ONLY_USER),
@@ -145,7 +145,7 @@ fn a_permission_is_answered_once_and_only_where_it_was_asked() {
             asked_about(),
             approve("r9"),
             Rejection::UnknownRequest("r9".into()),
-            "nothing was asked under r9",
+            "there is no open request r9",
         ),
         client_wants(answered(Decision::Approved), approve("r1"), already(), "r1 has been answered already"),
         client_wants(answered(Decision::Denied), approve("r1"), already(), "r1 has been answered already"),
@@ -163,16 +163,16 @@ fn a_question_is_answered_once_and_only_while_its_turn_runs() {
     let questioned = || Scene::reported([asked("q1")]);
     let unknown = |request: &str| Rejection::UnknownRequest(request.into());
     check(vec![
-        client_wants(Scene::ready(), decline("q1"), unknown("q1"), "nothing was asked under q1"),
-        client_wants(questioned(), decline("q9"), unknown("q9"), "nothing was asked under q9"),
+        client_wants(Scene::ready(), decline("q1"), unknown("q1"), "there is no open request q1"),
+        client_wants(questioned(), decline("q9"), unknown("q9"), "there is no open request q9"),
         client_wants(
             questioned().after(decline("q1")),
             decline("q1"),
             Rejection::AlreadyAnswered("q1".into()),
             "q1 has been answered already",
         ),
-        client_wants(questioned().after(cancel(TURN)), decline("q1"), unknown("q1"), "nothing was asked under q1"),
-        client_wants(Scene::reported(asking("c1", "r1")), decline("r1"), unknown("r1"), "nothing was asked under r1"),
+        client_wants(questioned().after(cancel(TURN)), decline("q1"), unknown("q1"), "there is no open request q1"),
+        client_wants(Scene::reported(asking("c1", "r1")), decline("r1"), unknown("r1"), "there is no open request r1"),
     ]);
 }
 
@@ -213,11 +213,11 @@ fn messages_wait_only_in_a_usable_session_within_bounds_and_in_the_name_of_a_per
         chat.queued.push(pending(&format!("p{number}"), "later"));
         scene
     });
-    let no_such = "no message p9 is waiting";
+    let no_such = "there is no queued message p9";
     check(vec![
         client_wants(Scene::failed(), enqueue("p1"), creation_failed(), CREATION_FAILED),
         client_wants(Scene::in_turn(), enqueue(""), Rejection::EmptyId, "an id must not be empty"),
-        client_wants(full, enqueue("one-more"), Rejection::QueueFull, "1000 messages are waiting already"),
+        client_wants(full, enqueue("one-more"), Rejection::QueueFull, "1000 messages are queued already"),
         client_wants(
             Scene::in_turn(),
             Command::Enqueue { chat: main(), message: from_agent() },
@@ -347,7 +347,7 @@ fn chats_are_added_under_new_names_within_bounds_and_removed_while_idle() {
             beside(),
             Command::RemoveChat(main()),
             Rejection::MainChat,
-            "the main chat stays as long as its session: dispose that instead",
+            "the main chat cannot be removed: dispose the session instead",
         ),
         host_wants(busy(), Command::RemoveChat("side".into()), Rejection::TurnInProgress(turn()), IN_PROGRESS),
     ]);
@@ -428,8 +428,8 @@ fn a_client_runs_only_its_own_calls_and_only_while_they_run() {
 fn a_result_is_confirmed_only_while_it_waits() {
     let held = || Scene::reported(running("c1")).after_report(result_gated("c1"));
     let confirm = || confirm_result("c1", Decision::Approved);
-    let no_result = || tool_call("c1", "has no result that waits");
-    let says = "tool call c1 has no result that waits";
+    let no_result = || tool_call("c1", "has no pending result");
+    let says = "tool call c1 has no pending result";
     check(vec![
         client_wants(Scene::in_turn(), confirm(), no_result(), says),
         client_wants(Scene::reported(running("c1")), confirm(), no_result(), says),
@@ -471,8 +471,8 @@ fn a_verdict_takes_an_option_that_fits_it_and_edits_only_what_may_be_edited() {
         client_wants(
             plain(),
             resolve_with("r1", edited),
-            tool_call("c1", "takes no other input"),
-            "tool call c1 takes no other input",
+            tool_call("c1", "does not accept an edited input"),
+            "tool call c1 does not accept an edited input",
         ),
     ]);
 }
@@ -504,10 +504,10 @@ fn an_answer_belongs_to_a_question_and_what_is_required_is_answered() {
     let skipped = Answer::Skipped { freeform: vec![] };
     let answer_error = || Answers::from([(QUESTION.into(), Answer::Submitted(AnswerValue::YesOrNo(true)))]);
     let of_another_kind = || {
-        let why = "is of another kind: a text is wanted".to_owned();
+        let why = "has the wrong type: a text is required".to_owned();
         Rejection::InvalidAnswer { question: QUESTION.into(), why }
     };
-    let does_not_fit = "the answer to question answer does not fit: it is of another kind: a text is wanted";
+    let does_not_fit = "the answer to question answer does not fit: it has the wrong type: a text is required";
     let submitted = || Some(Answer::Submitted(AnswerValue::YesOrNo(true)));
     check(vec![
         client_wants(questioned(), accept(answer_error()), of_another_kind(), does_not_fit),
@@ -540,7 +540,7 @@ fn an_answer_belongs_to_a_question_and_what_is_required_is_answered() {
             Scene::in_turn(),
             draft_answer("q1", QUESTION, None),
             Rejection::UnknownRequest("q1".into()),
-            "nothing was asked under q1",
+            "there is no open request q1",
         ),
     ]);
 }
@@ -644,13 +644,13 @@ fn deltas_go_to_the_newest_part_of_their_kind_and_ids_are_not_used_twice() {
     let written = || Scene::reported([streamed("x1"), streamed("x2"), thought("y1"), thought("y2"), whole("w")]);
     let duplicate = "the turn has a part of this id already";
     check(vec![
-        agent_reports(written(), says("x1", "a"), closed("x1"), "part x1 takes no more of this"),
-        agent_reports(written(), thinks("y1", "a"), closed("y1"), "part y1 takes no more of this"),
-        agent_reports(written(), says("w", "a"), closed("w"), "part w takes no more of this"),
-        agent_reports(written(), says("y2", "a"), closed("y2"), "part y2 takes no more of this"),
-        agent_reports(written(), thinks("x2", "a"), closed("x2"), "part x2 takes no more of this"),
-        agent_reports(written(), says("z", "a"), unknown("z"), "the turn has no such part z"),
-        agent_reports(written(), thinks("z", "a"), unknown("z"), "the turn has no such part z"),
+        agent_reports(written(), says("x1", "a"), closed("x1"), "part x1 accepts no more text"),
+        agent_reports(written(), thinks("y1", "a"), closed("y1"), "part y1 accepts no more text"),
+        agent_reports(written(), says("w", "a"), closed("w"), "part w accepts no more text"),
+        agent_reports(written(), says("y2", "a"), closed("y2"), "part y2 accepts no more text"),
+        agent_reports(written(), thinks("x2", "a"), closed("x2"), "part x2 accepts no more text"),
+        agent_reports(written(), says("z", "a"), unknown("z"), "the turn has no part z"),
+        agent_reports(written(), thinks("z", "a"), unknown("z"), "the turn has no part z"),
         agent_reports(written(), streamed("x1"), Rejection::DuplicatePart, duplicate),
         agent_reports(written(), thought("x1"), Rejection::DuplicatePart, duplicate),
         agent_reports(Scene::reported([started("c1")]), started("c1"), Rejection::DuplicatePart, duplicate),
@@ -666,20 +666,20 @@ fn a_tool_call_takes_only_the_steps_that_its_state_allows() {
     let waits = || Scene::reported(asking("c1", "r1"));
     let done = || runs().after_report(completed("c1"));
     let denied = || waits().after(resolve("r1", Decision::Denied));
-    let past = "tool call c1 is past its beginning";
-    let cannot_ask = "tool call c1 cannot be asked about now";
+    let past = "tool call c1 has its input already";
+    let cannot_ask = "tool call c1 cannot ask for permission now";
     let not_running = "tool call c1 is not running";
-    let no_result = "tool call c1 has no result that waits";
+    let no_result = "tool call c1 has no pending result";
     let problem = |problem| tool_call("c1", problem);
     let approved = || result_confirmed("c1", Decision::Approved);
     let again = |call: &str| restated(call, None, ConfirmationReason::NotNeeded);
     let mut cases = vec![
-        agent_reports(runs(), writes("c1", "l"), problem("is past its beginning"), past),
-        agent_reports(runs(), ready("c1", Gate::None), problem("is past its beginning"), past),
-        agent_reports(done(), ready("c1", Gate::None), problem("is past its beginning"), past),
-        agent_reports(begun(), gated("c1", "r2"), problem("cannot be asked about now"), cannot_ask),
-        agent_reports(waits(), gated("c1", "r2"), problem("cannot be asked about now"), cannot_ask),
-        agent_reports(done(), gated("c1", "r2"), problem("cannot be asked about now"), cannot_ask),
+        agent_reports(runs(), writes("c1", "l"), problem("has its input already"), past),
+        agent_reports(runs(), ready("c1", Gate::None), problem("has its input already"), past),
+        agent_reports(done(), ready("c1", Gate::None), problem("has its input already"), past),
+        agent_reports(begun(), gated("c1", "r2"), problem("cannot ask for permission now"), cannot_ask),
+        agent_reports(waits(), gated("c1", "r2"), problem("cannot ask for permission now"), cannot_ask),
+        agent_reports(done(), gated("c1", "r2"), problem("cannot ask for permission now"), cannot_ask),
         agent_reports(begun(), completed("c1"), problem("is not running"), not_running),
         agent_reports(waits(), completed("c1"), problem("is not running"), not_running),
         agent_reports(denied(), completed("c1"), problem("is not running"), not_running),
@@ -690,8 +690,8 @@ fn a_tool_call_takes_only_the_steps_that_its_state_allows() {
         agent_reports(begun(), again("c1"), problem("is not running"), not_running),
         agent_reports(waits(), again("c1"), problem("is not running"), not_running),
         agent_reports(done(), again("c1"), problem("is not running"), not_running),
-        agent_reports(runs(), approved(), problem("has no result that waits"), no_result),
-        agent_reports(done(), approved(), problem("has no result that waits"), no_result),
+        agent_reports(runs(), approved(), problem("has no pending result"), no_result),
+        agent_reports(done(), approved(), problem("has no pending result"), no_result),
         agent_reports(
             Scene::reported(asking("c1", "r1").into_iter().chain(running("c2"))),
             gated("c2", "r1"),
@@ -735,10 +735,10 @@ fn a_call_that_is_told_of_again_has_the_name_that_it_began_with() {
         if let ChatEvent::ToolCallRestated { restated, .. } = &mut said_anew {
             rename(&mut restated.call);
         }
-        let problem = || tool_call("c1", "has another name now");
+        let problem = || tool_call("c1", "has changed its name");
         [
-            agent_reports(Scene::reported([started("c1")]), made_ready, problem(), "tool call c1 has another name now"),
-            agent_reports(Scene::reported(running("c1")), said_anew, problem(), "tool call c1 has another name now"),
+            agent_reports(Scene::reported([started("c1")]), made_ready, problem(), "tool call c1 has changed its name"),
+            agent_reports(Scene::reported(running("c1")), said_anew, problem(), "tool call c1 has changed its name"),
         ]
     });
     check(cases.collect());

@@ -50,11 +50,11 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
         // Turns that do not run, or may not.
         (CHAT, with(cancel.clone(), json!({"turnId": "done"})), "not the active turn"),
         (CHAT, with(cancel.clone(), json!({"duration": -1})), "negative"),
-        (CHAT, json!({"type": "chat/turnResume", "turnId": "done"}), "cannot be taken up"),
+        (CHAT, json!({"type": "chat/turnResume", "turnId": "done"}), "cannot be resumed"),
         (CHAT, json!({"type": "chat/truncated"}), "still in progress"),
         (CHAT, start(json!({})), "still in progress"),
         (CHAT, start(json!({"startedAt": "yesterday"})), "RFC 3339"),
-        (CHAT, start(json!({"startedAt": "9999-12-30T21:00:00Z"})), "too far ahead"),
+        (CHAT, start(json!({"startedAt": "9999-12-30T21:00:00Z"})), "too far in the future"),
         (CHAT, start(json!({"turnId": ""})), "empty"),
         (CHAT, start(json!({"turnId": "x".repeat(300)})), "256"),
         (CHAT, start(json!({"message": of_agent})), "person"),

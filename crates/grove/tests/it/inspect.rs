@@ -112,8 +112,8 @@ fn what_is_no_log_or_too_new_is_refused_with_a_reason() {
     let place = TestHome::new();
     let newer = HEADER.replace("\"version\":3", "\"version\":4");
     for (text, reason) in [
-        ("Dear diary,\n".to_owned(), "this is no session log, and it is left as it is"),
-        (user("a", None) + "\n", "line 1 is not a session's header"),
+        ("Dear diary,\n".to_owned(), "the file is not a session log and is left unchanged"),
+        (user("a", None) + "\n", "line 1 is not a session header"),
         (newer + "\n", "version 4, and this Grove knows versions 1 to 3: use a newer Grove"),
     ] {
         let path = place.write("file", text);
@@ -146,7 +146,7 @@ fn check_says_what_is_wrong_and_ends_with_5() {
     let ran = run_on(&place, &path, &["check"]);
     assert_eq!(ran.code, Some(5));
     let expected = "line 3: it is not JSON (at its byte 0): it is skipped\n\
-                    line 4: entry b hangs from gone, which is not in the file: it is a root\n\
+                    line 4: entry b has the parent gone, which is not in the file: it is a root\n\
                     line 5: the last line was cut off after 13 bytes\n";
     assert_eq!(ran.stdout, expected);
     assert!(ran.stderr.ends_with("log.jsonl: 3 things are wrong\n"), "{}", ran.stderr);

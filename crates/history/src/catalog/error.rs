@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// The reason why a catalog operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    #[error("{} cannot be made or replaced: {error}: check that the data folder is writable", path.display())]
+    #[error("cannot create or replace {}: {error}: check that the data folder is writable", path.display())]
     Folder { path: PathBuf, error: io::Error },
-    #[error("the catalog of sessions does not answer ({0}): run `grove history scan`, which makes it anew if need be")]
+    #[error("cannot read the catalog of sessions ({0}): run `grove history scan`, which rebuilds a damaged catalog")]
     Database(#[from] rusqlite::Error),
-    #[error("the catalog of sessions is of another version: run `grove history scan`, which makes it anew")]
+    #[error("the catalog of sessions has another version: run `grove history scan` to rebuild it")]
     OtherVersion,
-    #[error("{0:?} is no cursor of this list: begin the list anew")]
+    #[error("{0:?} is not a cursor of this list: request the list without one")]
     BadCursor(String),
 }
 

@@ -121,7 +121,7 @@ fn read_events(
         let value = match lenient::read::<Value>(text) {
             Ok(read) => {
                 if read.has_bad_bytes {
-                    fold.bad(DamageKind::Damaged, place("bytes that are no text".to_owned()));
+                    fold.bad(DamageKind::Damaged, place("invalid UTF-8".to_owned()));
                 }
                 read.value
             }

@@ -82,7 +82,7 @@ fn outcome(turn: &Turn) -> TurnOutcome {
         (Outcome::Error, Some(error)) if error.kind == INTERRUPTED => TurnOutcome::Interrupted,
         (Outcome::Error, Some(error)) => TurnOutcome::Failed(error.clone()),
         (Outcome::Error, None) => {
-            TurnOutcome::Failed(ErrorInfo::new("agentFailed", "The turn failed; why is not said."))
+            TurnOutcome::Failed(ErrorInfo::new("agentFailed", "The turn failed; no reason given."))
         }
     }
 }

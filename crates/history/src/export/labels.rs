@@ -23,7 +23,7 @@ pub(super) fn outcome(outcome: &TurnOutcome) -> Option<String> {
         TurnOutcome::Complete => None,
         TurnOutcome::Cancelled => Some("cancelled".to_owned()),
         TurnOutcome::Failed(error) => Some(format!("failed: {}", error.message)),
-        TurnOutcome::Interrupted => Some("interrupted: nothing tells of its end".to_owned()),
+        TurnOutcome::Interrupted => Some("interrupted: its end was not recorded".to_owned()),
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) fn object(source: impl BufRead) -> io::Result<ReplayedSession> {
                 if !is_last {
                     replayed
                         .damage
-                        .add(DamageKind::Damaged, place("no JSON: the messages behind it are read".to_owned()));
+                        .add(DamageKind::Damaged, place("not JSON: the messages after it are read".to_owned()));
                 }
                 let message = bytes.and_then(fragment::value_of).filter(is_message);
                 if let Some(Ok(message)) = message.map(JsonMembers::of) {
@@ -116,10 +116,10 @@ pub(super) fn object(source: impl BufRead) -> io::Result<ReplayedSession> {
         StreamEnd::Whole => {}
         StreamEnd::Empty => replayed.damage.mark(DamageKind::Empty),
         StreamEnd::Torn(at) => {
-            replayed.damage.add(DamageKind::TornTail, place(at, "the file ends before what begins here"))
+            replayed.damage.add(DamageKind::TornTail, place(at, "the file ends in the middle of a value"))
         }
         StreamEnd::Broken(at) => {
-            replayed.damage.add(DamageKind::Damaged, place(at, "no JSON: nothing behind this is read"))
+            replayed.damage.add(DamageKind::Damaged, place(at, "not JSON: nothing after this is read"))
         }
     }
     Ok(replayed)

@@ -31,7 +31,7 @@ pub(crate) fn read(
         if let Some(Ok(read)) = &read
             && read.has_bad_bytes
         {
-            assembly.bad(DamageKind::Damaged, offset, "bytes that are no text");
+            assembly.bad(DamageKind::Damaged, offset, "invalid UTF-8");
         }
         let mut tell = |assembly: &mut SessionBuilder, value: Value| {
             let number = assembly.session.turns as usize;
@@ -44,7 +44,7 @@ pub(crate) fn read(
         match (piece, read) {
             (StreamItem::Fragment { is_last }, _) => {
                 if !is_last {
-                    assembly.bad(DamageKind::Damaged, offset, "no JSON: the requests behind it are read");
+                    assembly.bad(DamageKind::Damaged, offset, "not JSON: the requests after it are read");
                 }
                 if let Some(request) = bytes.and_then(fragment::value_of).filter(says_something) {
                     tell(assembly, request);
@@ -68,8 +68,8 @@ pub(crate) fn read(
     match end {
         StreamEnd::Whole => {}
         StreamEnd::Empty => assembly.session.damage.mark(DamageKind::Empty),
-        StreamEnd::Torn(offset) => assembly.bad(DamageKind::TornTail, offset, "the file ends before what begins here"),
-        StreamEnd::Broken(offset) => assembly.bad(DamageKind::Damaged, offset, "no JSON: nothing behind this is read"),
+        StreamEnd::Torn(offset) => assembly.bad(DamageKind::TornTail, offset, "the file ends in the middle of a value"),
+        StreamEnd::Broken(offset) => assembly.bad(DamageKind::Damaged, offset, "not JSON: nothing after this is read"),
     }
     Ok(root)
 }

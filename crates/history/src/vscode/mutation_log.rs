@@ -91,7 +91,7 @@ pub(super) fn replay_with_ranges(source: impl BufRead) -> io::Result<(ReplayOutc
         match lenient::read::<Mutation>(bytes) {
             Ok(entry) => {
                 if entry.has_bad_bytes {
-                    log.damage.add(DamageKind::Damaged, place("bytes that are no text".to_owned()));
+                    log.damage.add(DamageKind::Damaged, place("invalid UTF-8".to_owned()));
                 }
                 let touch = RequestEffect::of(&entry.value, log.requests());
                 let applied = log.apply(entry.value, bytes.len());
@@ -248,15 +248,15 @@ enum MutationError {
     UnknownKind,
     #[error("an initial entry without a value")]
     NoValue,
-    #[error("a path that leads nowhere")]
+    #[error("a path to a missing value")]
     NoPlace,
     #[error("a path of more than {MAX_PATH} steps")]
     TooDeep,
-    #[error("a push to what is no list")]
+    #[error("a push to a value that is not a list")]
     NoList,
-    #[error("an item far behind the end of its list")]
+    #[error("an item far beyond the end of its list")]
     Gap,
-    #[error("the session has come to more than {MAX_STATE} bytes")]
+    #[error("the session is larger than {MAX_STATE} bytes")]
     TooLarge,
 }
 

@@ -316,7 +316,7 @@ fn end(turn: &mut TranscriptTurn, request: &mut JsonMembers, error: Option<Error
     let after = turn.started_at.zip(turn.total_ms).map(|(at, ms)| Timestamp(at.0.saturating_add(ms)));
     turn.ended_at = completed_at.or(after).or_else(|| request.time("responseTimestamp"));
     let failed = |error: Option<ErrorInfo>| {
-        TurnOutcome::Failed(error.unwrap_or_else(|| ErrorInfo::new("agentFailed", "The turn failed; why is not said.")))
+        TurnOutcome::Failed(error.unwrap_or_else(|| ErrorInfo::new("agentFailed", "The turn failed; no reason given.")))
     };
     turn.outcome = match state {
         Some(1) => {

@@ -103,7 +103,7 @@ async fn the_id_of_a_turn_that_only_the_log_has_is_not_given_again() {
     for in_memory in [5, 2] {
         for turn in ["t1", "t3", "t5"] {
             let reason = client.rejected(&chat, start(turn)).await;
-            assert!(reason.contains(&format!("there was a turn {turn} before")), "{in_memory}: {reason}");
+            assert!(reason.contains(&format!("turn {turn} exists already")), "{in_memory}: {reason}");
         }
         host.kill_and_restart(config()).await;
         client = host.ahp("a").await;

@@ -160,7 +160,7 @@ fn what_is_no_log_is_refused() {
         assert_eq!(refused(text), LogError::NothingReadable, "{text:?}");
     }
     let message = refused("Dear diary").to_string();
-    assert_eq!(message, "nothing in it is a session's header: this is no session log, and it is left as it is");
+    assert_eq!(message, "no line is a session header: the file is not a session log and is left unchanged");
 }
 
 #[test]

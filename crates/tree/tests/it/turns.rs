@@ -313,7 +313,7 @@ fn what_the_messages_cost_adds_up_to_what_the_chat_cost_in_dollars() {
     let euros = Cost { currency: "EUR".into(), ..dollars(5.0) };
     let told = vec![Some(dollars(0.1)), None, Some(dollars(0.3)), Some(dollars(0.3)), Some(dollars(0.7))];
     assert_eq!(totals(told), [0.1, 0.0, 0.2, 0.0, 0.4]);
-    assert_eq!(totals(vec![Some(dollars(0.5)), Some(dollars(0.2))]), [0.5, 0.2], "an agent that counts from zero again");
+    assert_eq!(totals(vec![Some(dollars(0.5)), Some(dollars(0.2))]), [0.5, 0.2], "an agent that restarts its count");
     assert_eq!(totals(vec![Some(euros.clone()), Some(dollars(0.2))]), [0.0, 0.2]);
     assert_eq!(totals(vec![Some(dollars(0.5)), Some(euros)]), [0.5, 0.0]);
 }

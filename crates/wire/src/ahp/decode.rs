@@ -15,7 +15,7 @@ const MAX_ID: usize = 256;
 pub fn command(action: Action, chat: Option<&core::ChatId>) -> Result<Command, String> {
     let kind = action.kind().to_owned();
     if let Action::Unknown(_) = action {
-        return Err(format!("{kind} is not known here"));
+        return Err(format!("{kind} is unknown"));
     }
     if !is_client_dispatchable(&kind) {
         return Err(format!("only the host may dispatch {kind}"));
@@ -65,7 +65,7 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
             }
             Command::CancelTurn { chat, turn: cancelled.turn_id.into() }
         }
-        ChatAction::TurnResume(_) => return Err("this turn cannot be taken up again: send a new message".to_owned()),
+        ChatAction::TurnResume(_) => return Err("this turn cannot be resumed: send a new message".to_owned()),
         ChatAction::ToolCallConfirmed(confirmed) => {
             let verdict = verdict(&confirmed)?;
             let question = core::PermissionTarget::OfToolCall(confirmed.tool_call_id.into());
@@ -143,13 +143,13 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
 fn start(text: &str) -> Result<core::Timestamp, String> {
     let at = time::parse(text)?;
     if at > LATEST_START {
-        return Err(format!("{text:?} is too far ahead"));
+        return Err(format!("{text:?} is too far in the future"));
     }
     Ok(at)
 }
 
 fn not_yet(kind: &str) -> String {
-    format!("this host does not take {kind} yet")
+    format!("this host does not support {kind} yet")
 }
 
 /// An id that a client chose.
@@ -169,7 +169,7 @@ pub fn message(message: Message) -> Result<core::Message, String> {
         MessageKind::Tool => core::MessageOrigin::Tool,
         MessageKind::Automation => core::MessageOrigin::Automation,
         MessageKind::SystemNotification => core::MessageOrigin::SystemNotification,
-        MessageKind::Unknown(kind) => return Err(format!("{kind:?} is no kind of message")),
+        MessageKind::Unknown(kind) => return Err(format!("{kind:?} is not a kind of message")),
     };
     let extra = project::message_extra(&message);
     let attachments = message.attachments.iter().flatten().filter_map(attachment).collect();
@@ -194,7 +194,7 @@ fn verdict(confirmed: &ChatToolCallConfirmed) -> Result<core::Verdict, String> {
         Some(ToolCallConfirmationReason::Setting) => core::ConfirmationReason::Setting,
         // A client's "not needed" is an answer to a question that was asked.
         Some(ToolCallConfirmationReason::NotNeeded) => core::ConfirmationReason::Person,
-        Some(ToolCallConfirmationReason::Unknown(by)) => return Err(format!("{by:?} is no reason to confirm")),
+        Some(ToolCallConfirmationReason::Unknown(by)) => return Err(format!("{by:?} is not a reason to confirm")),
     };
     Ok(core::Verdict {
         decision: if confirmed.approved { core::Decision::Approved } else { core::Decision::Denied },
@@ -259,7 +259,7 @@ fn answer_value(value: ChatInputAnswerValue) -> Result<core::AnswerValue, String
         ChatInputAnswerValue::SelectedMany(selected) => {
             core::AnswerValue::Several { ids: selected.value, freeform: selected.freeform_values.unwrap_or_default() }
         }
-        ChatInputAnswerValue::Unknown(_) => return Err("this kind of answer is not known here".to_owned()),
+        ChatInputAnswerValue::Unknown(_) => return Err("this kind of answer is unknown".to_owned()),
     })
 }
 

@@ -60,7 +60,7 @@ impl fmt::Display for Version {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no version: it must be MAJOR.MINOR.PATCH")]
+#[error("{0:?} is not a version: it must be MAJOR.MINOR.PATCH")]
 pub struct MalformedVersion(pub String);
 
 impl FromStr for Version {
@@ -97,7 +97,7 @@ pub fn supported_ranges() -> Vec<String> {
 pub enum NegotiationError {
     #[error(transparent)]
     Malformed(#[from] MalformedVersion),
-    #[error("none of the offered versions is served; served are {}", supported_ranges().join(" and "))]
+    #[error("none of the offered versions is supported; supported are {}", supported_ranges().join(" and "))]
     Unsupported,
 }
 

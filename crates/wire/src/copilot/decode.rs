@@ -113,7 +113,7 @@ pub fn verdict(decision: PermissionDecision, request: &PermissionRequest) -> Res
             (Decision::Denied, false, false, said.or_else(|| words_for("nobody was there to be asked")))
         }
         "cancelled" => (Decision::Denied, false, true, said),
-        other => return Err(format!("{other:?} is no kind of decision")),
+        other => return Err(format!("{other:?} is not a kind of decision")),
     };
     let extra = said.and_then(|said| ahp::project::extra([("reasonMessage", Some(serde_json::to_value(said)))]));
     let option = option(&request.options, decision, lasting).map(|option| option.id.clone());
@@ -206,5 +206,5 @@ fn chosen<'a>(options: &'a [Choice], text: &str) -> Option<&'a Choice> {
 
 fn not_offered(options: &[Choice], text: &str) -> String {
     let labels: Vec<&str> = options.iter().map(|option| option.label.as_str()).collect();
-    format!("{text:?} is none of the answers: choose from {}", labels.join(", "))
+    format!("{text:?} is not one of the answers: choose from {}", labels.join(", "))
 }

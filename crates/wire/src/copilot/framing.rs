@@ -23,18 +23,18 @@ pub enum FramingError {
         "a frame's head has no end within {MAX_HEAD} bytes: begin each frame with Content-Length and an empty line"
     )]
     LongHead,
-    #[error("a frame's head is no text")]
+    #[error("a frame's head is not valid UTF-8")]
     HeadIsNoText,
     /// An HTTP request has such lines: a web page can send one to any local port.
-    #[error("a frame's head has a line other than Content-Length and Content-Type: this is no HTTP server")]
+    #[error("a frame's head has a line other than Content-Length and Content-Type: this is not an HTTP server")]
     UnknownHeader,
-    #[error("a frame's head says no Content-Length: it must be there exactly once")]
+    #[error("a frame's head needs exactly one Content-Length")]
     NoLength,
-    #[error("{0:?} is no Content-Length: it must be a number of bytes")]
+    #[error("{0:?} is not a Content-Length: it must be a number of bytes")]
     BadLength(String),
-    #[error("a frame of {length} bytes is too large: {limit} are taken")]
+    #[error("a frame of {length} bytes is too large: the limit is {limit}")]
     LongBody { length: usize, limit: usize },
-    #[error("a frame's body is no UTF-8")]
+    #[error("a frame's body is not valid UTF-8")]
     BodyIsNoText,
 }
 

@@ -56,7 +56,7 @@ fn the_vectors_are_what_the_reducers_do() {
         return;
     }
     let found = std::fs::read_to_string(path()).unwrap();
-    assert!(found == written, "{} has drifted: UPDATE_VECTORS=1 writes it anew", path().display());
+    assert!(found == written, "{} has drifted: UPDATE_VECTORS=1 rewrites it", path().display());
 }
 
 #[test]

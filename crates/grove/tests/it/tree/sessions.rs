@@ -51,7 +51,7 @@ async fn only_from_a_message_of_the_user_does_a_session_branch_off() {
     let place = &host.place;
     let ran = place.run(&["branch", "s", &entry(place, "assistant", "one")]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
-    assert!(ran.stderr.contains("is no message of the user"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not a user message"), "{}", ran.stderr);
     assert_eq!(listed(place).len(), 1);
 }
 

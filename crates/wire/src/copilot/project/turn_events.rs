@@ -88,7 +88,7 @@ pub(super) fn data(session: &core::SessionId, turn: ProjectedTurn<'_>, step: Tur
         (StepKind::Abort, _) => Abort { reason: "user_initiated".to_owned() }.into(),
         (StepKind::Failure, _) => match turn.failure().and_then(|at| turn.parts.get(at)) {
             Some(Part::Error(error)) => session_error(error).into(),
-            _ => session_error(&core::ErrorInfo::new("failed", "the turn failed, and nobody said why")).into(),
+            _ => session_error(&core::ErrorInfo::new("failed", "the turn failed for an unknown reason")).into(),
         },
         (StepKind::TurnEnd, _) => TurnEnd { turn_id }.into(),
         // A step is made for its own part: no other gets here.
