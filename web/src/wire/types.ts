@@ -10,24 +10,24 @@ export type Action =
   | AnnotationsAction
   | ResourceWatchAction;
 
-/** An action in its place in the order; at the same time the params of `action`. */
+/** An action with its position in the order; also the params of `action`. */
 export interface ActionEnvelope {
   action: Action;
   channel: string;
   serverSeq: number;
-  /** Absent where the host itself is the origin. */
+  /** Absent if the host itself is the origin. */
   origin?: ActionOrigin;
-  /** Set where the action was refused: then it changed nothing. */
+  /** Set if the action was refused, and so changed nothing. */
   rejectionReason?: string;
 }
 
-/** Who dispatched an action, and as the how-manieth of its own. */
+/** The client that dispatched an action, and the client's own number for it. */
 export interface ActionOrigin {
   clientId: string;
   clientSeq: number;
 }
 
-/** The turn that runs. */
+/** The running turn. */
 export interface ActiveTurn {
   id: string;
   message: Message;
@@ -36,7 +36,7 @@ export interface ActiveTurn {
   usage?: UsageInfo;
 }
 
-/** What an agent can do: a capability is there, or it is absent. */
+/** The capabilities of an agent: each is present or absent. */
 export interface AgentCapabilities {
   multipleChats?: MultipleChatsCapability;
   multipleWorkingDirectories?: MultipleWorkingDirectoriesCapability;
@@ -67,12 +67,12 @@ export interface AgentInfo {
   protectedResources?: ProtectedResourceMetadata[];
 }
 
-/** An agent of a customization that somebody chose. */
+/** A chosen agent of a customization. */
 export interface AgentSelection {
   uri: string;
 }
 
-/** What a host does for the pages of an MCP server. The insides belong to MCP. */
+/** The capabilities of a host for the pages of an MCP server. Their contents belong to MCP. */
 export interface AhpMcpUiHostCapabilities {
   logging?: Record<string, unknown>;
   sampling?: Record<string, unknown>;
@@ -98,7 +98,7 @@ export interface AnnotationEntry {
   _meta?: Record<string, unknown>;
 }
 
-/** Where an annotation was made. */
+/** The session, chat and turn in which an annotation was made. */
 export interface AnnotationOrigin {
   session: string;
   chat?: string;
@@ -130,19 +130,19 @@ export interface AnnotationsSet {
   annotation: Annotation;
 }
 
-/** What clients subscribe to at a session's URI with `/annotations`. */
+/** The state of a session's annotations channel: its URI with `/annotations`. */
 export interface AnnotationsState {
   annotations: Annotation[];
 }
 
-/** How many annotations there are, in a session's state and row. */
+/** The number of annotations, in a session's state and row. */
 export interface AnnotationsSummary {
   annotationCount: number;
   entryCount: number;
   resource: string;
 }
 
-/** Changes what it names and leaves the rest, the entries among it. */
+/** Changes the given fields and leaves the others, the entries included. */
 export interface AnnotationsUpdated {
   annotationId: string;
   origin?: AnnotationOrigin;
@@ -163,7 +163,7 @@ export interface AuthRequiredParams {
 
 export type AuthRequiredReason = "required" | "expired";
 
-/** A tool call that can only be waiting for a token, yet says so as any other. */
+/** A tool call that always waits for a token, tagged like any other. */
 export type AuthRequiredToolCall =
   | ({ status: "auth-required" } & ToolCallAuthRequired);
 
@@ -171,7 +171,7 @@ export type AuthRequiredToolCall =
 export interface AuthenticateParams {
   channel: string;
   resource: string;
-  /** Empty takes the token back. */
+  /** An empty token revokes the earlier one. */
   token: string;
   _meta?: Record<string, unknown>;
   /** Seconds. */
@@ -201,12 +201,12 @@ export interface BackgroundSubagentWork {
   _meta?: Record<string, unknown>;
 }
 
-/** Work of a chat that goes on when the turn is over. */
+/** Work of a chat that goes on after the turn. */
 export type BackgroundWork =
   | ({ kind: "shell" } & BackgroundShellWork)
   | ({ kind: "subagent" } & BackgroundSubagentWork);
 
-/** How much a session or a chat changed, at a glance. */
+/** A summary of a session's or a chat's changes. */
 export interface ChangesSummary {
   additions?: number;
   deletions?: number;
@@ -215,10 +215,10 @@ export interface ChangesSummary {
 
 /** A changeset in the catalogue of a session or a chat. */
 export interface Changeset {
-  /** `session`, `branch`, `uncommitted`, `turn`, `compare-turns`, or what a host makes up. */
+  /** `session`, `branch`, `uncommitted`, `turn`, `compare-turns`, or a host's own kind. */
   changeKind: string;
   label: string;
-  /** Its URI, once the variables in braces are filled in. */
+  /** Its URI, once the variables in braces are replaced. */
   uriTemplate: string;
   capabilities?: ChangesetCapabilities;
   description?: string;
@@ -241,7 +241,7 @@ export interface ChangesetCapabilities {
 
 export type ChangesetCleared = Record<never, never>;
 
-/** All files at once. */
+/** Replaces all files. */
 export interface ChangesetContentChanged {
   files: ChangesetFile[];
   operations?: ChangesetOperation[];
@@ -271,10 +271,10 @@ export interface ChangesetFilesReviewChanged {
 export interface ChangesetOperation {
   id: string;
   label: string;
-  /** What it can be done to. */
+  /** The possible targets. */
   scopes: ChangesetOperationScope[];
   status: ChangesetOperationStatus;
-  /** To be asked before it is done. */
+  /** A question to ask before running it. */
   confirmation?: StringOrMarkdown;
   description?: string;
   error?: ErrorInfo;
@@ -282,7 +282,7 @@ export interface ChangesetOperation {
   icon?: string;
 }
 
-/** Something to be opened after it is done. */
+/** A resource to open afterwards. */
 export interface ChangesetOperationFollowUp {
   content: ContentRef;
   external?: boolean;
@@ -306,7 +306,7 @@ export interface ChangesetOperationsChanged {
   operations?: ChangesetOperation[];
 }
 
-/** What clients subscribe to at a changeset's URI. */
+/** The state of a changeset's channel. */
 export interface ChangesetState {
   files: ChangesetFile[];
   status: ChangesetStatus;
@@ -321,16 +321,13 @@ export interface ChangesetStatusChanged {
   error?: ErrorInfo;
 }
 
-/**
- * The params of a request that needs no more than its channel: `ping`, `disposeSession`, `disposeChat`,
- * `disposeTerminal`.
- */
+/** The params of a request with only a channel: `ping`, `disposeSession`, `disposeChat`, `disposeTerminal`. */
 export interface ChannelParams {
   channel: string;
   _meta?: Record<string, unknown>;
 }
 
-/** What becomes of one channel. */
+/** The recovery of one channel. */
 export type ChannelRecovery =
   | {
     actions: ActionEnvelope[];
@@ -349,7 +346,7 @@ export type ChannelRecovery =
 
 export interface ChannelReplayCursor {
   channel: string;
-  /** Zero where the client has nothing to go on from. */
+  /** Zero if the client has no state of the channel. */
   lastSeenServerSeq: number;
 }
 
@@ -404,7 +401,7 @@ export interface ChatBackgroundWorkSet {
   work: BackgroundWork;
 }
 
-/** Canvases are not spoken: carried as they came. */
+/** Canvases are not supported: kept as raw JSON. */
 export interface ChatCanvasesChanged {
   canvases?: unknown;
 }
@@ -413,7 +410,7 @@ export interface ChatChangesetsChanged {
   changesets?: Changeset[];
 }
 
-/** Text at the end of a Markdown part, which must be there already. */
+/** Appends text to an existing Markdown part. */
 export interface ChatDelta {
   content: string;
   partId: string;
@@ -432,13 +429,13 @@ export interface ChatError {
   _meta?: Record<string, unknown>;
 }
 
-/** How far an answer is. The protocol closes this list. */
+/** The state of an answer. The protocol closes this list. */
 export type ChatInputAnswer =
   | ({ state: "draft" } & ChatInputAnswered)
   | ({ state: "submitted" } & ChatInputAnswered)
   | ({ state: "skipped" } & ChatInputSkipped);
 
-/** An absent answer takes the answer back. */
+/** An absent answer clears the answer. */
 export interface ChatInputAnswerChanged {
   questionId: string;
   requestId: string;
@@ -479,9 +476,9 @@ export interface ChatInputMultiSelectQuestion {
   message: string;
   options: ChatInputOption[];
   allowFreeformInput?: boolean;
-  /** The most choices. */
+  /** The maximal number of choices. */
   max?: number;
-  /** The fewest choices. */
+  /** The minimal number of choices. */
   min?: number;
   required?: boolean;
   title?: string;
@@ -523,7 +520,7 @@ export interface ChatInputRequest {
   answers?: Record<string, ChatInputAnswer>;
   message?: string;
   questions?: ChatInputQuestion[];
-  /** A page to be opened instead of questions to be answered. */
+  /** A page to open instead of answering questions. */
   url?: string;
 }
 
@@ -567,15 +564,15 @@ export interface ChatInputTextQuestion {
   message: string;
   defaultValue?: string;
   format?: string;
-  /** The most characters. */
+  /** The maximal number of characters. */
   max?: number;
-  /** The fewest characters. */
+  /** The minimal number of characters. */
   min?: number;
   required?: boolean;
   title?: string;
 }
 
-/** Whether a user may write into a chat, or even sees it. */
+/** The user's access to a chat: writable, read-only or hidden. */
 export type ChatInteractivity = "full" | "read-only" | "hidden";
 
 export interface ChatIsArchivedChanged {
@@ -594,7 +591,7 @@ export type ChatMoveDestination =
   | ({ kind: "session" } & MoveToSession)
   | ({ kind: "newSession" } & MoveToNewSession);
 
-/** Where a chat comes from. */
+/** The origin of a chat. */
 export type ChatOrigin =
   | ({ kind: "user" } & UserChatOrigin)
   | ({ kind: "fork" } & ForkChatOrigin)
@@ -612,12 +609,12 @@ export interface ChatPendingMessageSet {
   message: Message;
 }
 
-/** The ids in their new order; what is not named stays behind them. */
+/** The ids in their new order; unnamed messages follow. */
 export interface ChatQueuedMessagesReordered {
   order: string[];
 }
 
-/** Text at the end of a reasoning part, which must be there already. */
+/** Appends text to an existing reasoning part. */
 export interface ChatReasoning {
   content: string;
   partId: string;
@@ -631,12 +628,12 @@ export interface ChatResponsePart {
   _meta?: Record<string, unknown>;
 }
 
-/** What a new chat begins with. */
+/** The origin of a new chat's turns. */
 export type ChatSource =
   | ({ kind: "fork" } & ForkChatSource)
   | ({ kind: "sideChat" } & SideChatSource);
 
-/** What clients subscribe to at a chat's URI. */
+/** The state of a chat's channel. */
 export interface ChatState {
   modifiedAt: string;
   resource: string;
@@ -649,7 +646,7 @@ export interface ChatState {
   activeTurn?: ActiveTurn;
   activity?: string;
   backgroundWork?: BackgroundWork[];
-  /** Canvases are not spoken: carried as they came. */
+  /** Canvases are not supported: kept as raw JSON. */
   canvases?: unknown;
   changes?: ChangesSummary;
   changesets?: Changeset[];
@@ -698,7 +695,7 @@ export interface ChatToolCallComplete {
   requiresResultConfirmation?: boolean;
 }
 
-/** The decision. Approved, it says `confirmed`; refused, it says `reason`. */
+/** The decision. An approval has `confirmed`, a refusal `reason`. */
 export interface ChatToolCallConfirmed {
   approved: boolean;
   toolCallId: string;
@@ -728,8 +725,8 @@ export interface ChatToolCallDelta {
 }
 
 /**
- * The input is complete. With `confirmed` the call runs; without, somebody has to allow it first. A running call
- * may be put back to be asked about again.
+ * The input is complete. With `confirmed` the call runs; without, it waits for permission. A running call may
+ * return to this state to be asked about again.
  */
 export interface ChatToolCallReady {
   invocationMessage: StringOrMarkdown;
@@ -754,7 +751,7 @@ export interface ChatToolCallResultConfirmed {
   _meta?: Record<string, unknown>;
 }
 
-/** A call begins. It is a part of the answer from here on, without a `chat/responsePart`. */
+/** A call begins. It is a part of the answer from now on, without a `chat/responsePart`. */
 export interface ChatToolCallStart {
   displayName: string;
   toolCallId: string;
@@ -765,7 +762,7 @@ export interface ChatToolCallStart {
   intention?: string;
 }
 
-/** Forgets every turn after `turn_id`, or all of them. */
+/** Removes every turn after `turn_id`, or all turns. */
 export interface ChatTruncated {
   turnId?: string;
 }
@@ -776,17 +773,14 @@ export interface ChatTurnCancelled {
   _meta?: Record<string, unknown>;
 }
 
-/**
- * Durations are milliseconds. They are signed, because a client whose clock runs behind must still be able to
- * cancel.
- */
+/** Durations are milliseconds. They are signed, so that a client with a slow clock can still cancel. */
 export interface ChatTurnComplete {
   duration: number;
   turnId: string;
   _meta?: Record<string, unknown>;
 }
 
-/** Goes on with the last turn, if it ended in an error that allows it. */
+/** Resumes the last turn, if it ended in a resumable error. */
 export interface ChatTurnResume {
   turnId: string;
 }
@@ -796,11 +790,11 @@ export interface ChatTurnStarted {
   startedAt: string;
   turnId: string;
   _meta?: Record<string, unknown>;
-  /** The queued or steering message that this turn used up. */
+  /** The queued or steering message that became this turn. */
   queuedMessageId?: string;
 }
 
-/** Older turns, to be put before those that are there. */
+/** Older turns, to be inserted before the present ones. */
 export interface ChatTurnsLoaded {
   turns: Turn[];
   turnsNextCursor?: string;
@@ -820,7 +814,7 @@ export interface ChatWorkingDirectorySet {
   directory: string;
 }
 
-/** What lies in a container. */
+/** A customization in a container. */
 export type ChildCustomization =
   | ({ type: "agent" } & AgentCustomization)
   | ({ type: "skill" } & SkillCustomization)
@@ -829,7 +823,7 @@ export type ChildCustomization =
   | ({ type: "hook" } & HookCustomization)
   | ({ type: "mcpServer" } & McpServerCustomization);
 
-/** What a client can do: a capability is there, or it is absent. */
+/** The capabilities of a client: each is present or absent. */
 export interface ClientCapabilities {
   mcpApps?: Record<string, unknown>;
 }
@@ -840,7 +834,7 @@ export interface ClientNotifications {
   unsubscribe: UnsubscribeParams;
 }
 
-/** A plugin that a client brings into a session. */
+/** A plugin that a client brings to a session. */
 export interface ClientPluginCustomization {
   id: string;
   name: string;
@@ -882,7 +876,7 @@ export interface CompletionsResult {
   items: CompletionItem[];
 }
 
-/** A part of a JSON schema: as much of one as a form needs. */
+/** The part of a JSON schema that a form needs. */
 export interface ConfigPropertySchema {
   title: string;
   /** `string`, `number`, `boolean`, `array` or `object`. */
@@ -892,7 +886,7 @@ export interface ConfigPropertySchema {
   description?: string;
   enum?: unknown[];
   enumDescriptions?: string[];
-  /** What to show for each of `enum`, in its order. */
+  /** The labels of `enum`, in its order. */
   enumLabels?: string[];
   items?: ConfigPropertySchema;
   maxItems?: number;
@@ -922,7 +916,7 @@ export type ConfirmationOptionKind = "approve" | "deny";
 
 export type ContentEncoding = "base64" | "utf-8";
 
-/** Content that lies elsewhere and is fetched with `resourceRead`. */
+/** Content that is stored elsewhere and fetched with `resourceRead`. */
 export interface ContentRef {
   uri: string;
   contentType?: string;
@@ -949,7 +943,7 @@ export interface CreateResourceWatchParams {
   recursive?: boolean;
 }
 
-/** The URI to subscribe to. The watch ends when its last subscriber leaves. */
+/** The URI to subscribe to. The watch ends with its last subscriber. */
 export interface CreateResourceWatchResult {
   channel: string;
 }
@@ -976,19 +970,19 @@ export interface CreateTerminalParams {
   rows?: number;
 }
 
-/** What stands at the top: containers, and MCP servers that lie in none. */
+/** A top-level customization: a container, or an MCP server outside of any. */
 export type Customization =
   | ({ type: "plugin" } & PluginCustomization)
   | ({ type: "directory" } & DirectoryCustomization)
   | ({ type: "mcpServer" } & McpServerCustomization);
 
-/** A decision whether something is switched on, and where that holds. */
+/** A decision to enable or disable something, with its scope. */
 export type CustomizationEnablement =
   | ({ kind: "global" } & GlobalEnablement)
   | ({ kind: "workspace" } & WorkspaceEnablement)
   | ({ kind: "session" } & SessionEnablement);
 
-/** How far the loading of a container is. The protocol closes this list. */
+/** The load state of a container. The protocol closes this list. */
 export type CustomizationLoadState =
   | {
     kind: "loading";
@@ -1008,7 +1002,7 @@ export type CustomizationLoadState =
 export type CustomizationType = "plugin" | "directory" | "agent" | "skill" | "prompt" | "rule" | "hook" | "mcpServer";
 
 export interface DirectoryCustomization {
-  /** What lies in it. */
+  /** The type of its contents. */
   contents: CustomizationType;
   enabled: boolean;
   id: string;
@@ -1031,8 +1025,8 @@ export interface DirectoryEntry {
 export type DirectoryEntryType = "file" | "directory";
 
 /**
- * Params of `dispatchAction`. The action is kept as it came: what a client wrote is what the others get, even where
- * this build would not have known a field of it.
+ * Params of `dispatchAction`. The action is kept raw, so that other clients get the fields that this build does not
+ * know.
  */
 export interface DispatchActionParams {
   action: Action;
@@ -1041,12 +1035,12 @@ export interface DispatchActionParams {
 }
 
 /**
- * The result of a request that has nothing to tell, but answers with an object: `fetchTurns`, `authenticate`,
- * and those that write resources. The others of that sort answer `null`.
+ * The empty object as a result: `fetchTurns`, `authenticate`, and those that write resources. Other requests
+ * without a result return `null`.
  */
 export type EmptyResult = Record<never, never>;
 
-/** What an error carries beside its message. The code decides which of them it is. */
+/** The data of an error. The error's code decides the variant. */
 export type ErrorData =
   | UnsupportedProtocolVersionData
   | AuthRequiredData
@@ -1059,31 +1053,31 @@ export interface ErrorInfo {
   stack?: string;
 }
 
-/** An error as an answer carries it. */
+/** The error of a response. */
 export interface ErrorObject {
   code: number;
   message: string;
   data?: ErrorData;
 }
 
-/** A part that can only be an error, yet says so as any other. */
+/** A part that is always an error, tagged like any other. */
 export type ErrorPart =
   | ({ kind: "error" } & ErrorResponsePart);
 
-/** What ended the turn. Where it is resumable, `chat/turnResume` goes on with it. */
+/** The error that ended the turn. If it is resumable, `chat/turnResume` continues the turn. */
 export interface ErrorResponsePart {
   error: ErrorInfo;
   resumable?: boolean;
 }
 
-/** Older turns come as `chat/turnsLoaded`, before the answer, which is empty. */
+/** Older turns are sent as `chat/turnsLoaded` before the result, which is empty. */
 export interface FetchTurnsParams {
   channel: string;
   _meta?: Record<string, unknown>;
   cursor?: string;
 }
 
-/** A change of one file. Without `before` it is new, without `after` it is gone, and with two URIs it moved. */
+/** A change of one file. Without `before` it is new, without `after` it is deleted, and with two URIs it is moved. */
 export interface FileEdit {
   after?: FileEditSide;
   before?: FileEditSide;
@@ -1143,7 +1137,7 @@ export interface Icon {
   theme?: string;
 }
 
-/** A program by its name. It is for people: nobody decides anything by it. */
+/** A program's name, for people. Nothing depends on it. */
 export interface Implementation {
   name: string;
   title?: string;
@@ -1169,17 +1163,17 @@ export interface InitializeResult {
   serverSeq: number;
   snapshots: Snapshot[];
   _meta?: Record<string, unknown>;
-  /** Automations are not spoken: a host of this build never sets it. */
+  /** Automations are not supported: this host never sets it. */
   automations?: Record<string, unknown>;
   completionTriggerCharacters?: string[];
   defaultDirectory?: string;
   serverInfo?: Implementation;
   telemetry?: TelemetryCapabilities;
-  /** What a message begins with that is a command for a terminal. */
+  /** The prefix that makes a message a terminal command. */
   terminalCommandPrefix?: string;
 }
 
-/** A question to the user, and once it is answered, how. */
+/** A question to the user, with its outcome once it is answered. */
 export interface InputRequestResponsePart {
   request: ChatInputRequest;
   response?: ChatInputResponseKind;
@@ -1205,7 +1199,7 @@ export interface ListSessionsParams {
   limit?: number;
 }
 
-/** The most recently modified one first. */
+/** The most recently modified session comes first. */
 export interface ListSessionsResult {
   items: SessionSummary[];
   nextCursor?: string;
@@ -1219,7 +1213,7 @@ export interface MarkdownResponsePart {
 
 export type McpAuthRequiredReason = "required" | "expired" | "insufficientScope";
 
-/** What a tool call, or an MCP server, waits for. */
+/** The authorization that a tool call or an MCP server waits for. */
 export interface McpAuthRequirement {
   reason: McpAuthRequiredReason;
   resource: ProtectedResourceMetadata;
@@ -1228,7 +1222,7 @@ export interface McpAuthRequirement {
   requiredScopes?: string[];
 }
 
-/** A client's registration with the server's identity provider, where the host has one. */
+/** A client's registration with the server's identity provider, if the host has one. */
 export interface McpOAuthClient {
   clientId: string;
   clientSecret?: string;
@@ -1240,7 +1234,7 @@ export interface McpServerCustomization {
   state: McpServerState;
   uri: string;
   _meta?: Record<string, unknown>;
-  /** The side channel on which a client may speak to the server. */
+  /** The side channel on which a client may talk to the server. */
   channel?: string;
   enablement?: CustomizationEnablement[];
   icons?: Icon[];
@@ -1259,7 +1253,7 @@ export interface McpServerFailed {
 export type McpServerReady = Record<never, never>;
 
 export interface McpServerStarting {
-  /** Messages may wait for it. `session/mcpServerBackgroundRequested` asks not to. */
+  /** True if messages wait for it. `session/mcpServerBackgroundRequested` stops that. */
   blocking?: boolean;
 }
 
@@ -1303,7 +1297,7 @@ export interface MessageChatAttachment {
   resource: string;
   _meta?: Record<string, unknown>;
   displayKind?: string;
-  /** The last turn that is meant. */
+  /** The last included turn. */
   endTurn?: string;
   range?: TextRange;
 }
@@ -1337,7 +1331,7 @@ export interface MessageResourceAttachment {
   sizeHint?: number;
 }
 
-/** A model that somebody chose, with its settings. */
+/** A chosen model with its settings. */
 export interface ModelSelection {
   id: string;
   config?: Record<string, unknown>;
@@ -1357,7 +1351,7 @@ export type MoveToNewSession = Record<never, never>;
 
 export interface MoveToSession {
   session: string;
-  /** The chat to stand behind; absent means the end. */
+  /** The preceding chat; absent means the end. */
   after?: string;
 }
 
@@ -1367,7 +1361,7 @@ export interface MultipleChatsCapability {
 }
 
 export interface MultipleWorkingDirectoriesCapability {
-  /** The first directory stays what it was at the beginning. */
+  /** The first directory cannot be changed. */
   immutablePrimary?: boolean;
   /** The first directory may be replaced. */
   primaryReplacement?: boolean;
@@ -1383,7 +1377,7 @@ export interface Notifications {
   "root/sessionSummaryChanged": SessionSummaryChangedParams;
 }
 
-/** Those fields of a row that changed. Nothing in it can clear a field. */
+/** The changed fields of a row. It cannot clear a field. */
 export interface PartialChatSummary {
   activity?: string;
   changes?: ChangesSummary;
@@ -1391,14 +1385,14 @@ export interface PartialChatSummary {
   modifiedAt?: string;
   movable?: boolean;
   origin?: ChatOrigin;
-  /** What a row is about never changes; this is here because the protocol's type has it. */
+  /** Never changes; it is here because the protocol's type has it. */
   resource?: string;
   status?: number;
   title?: string;
   workingDirectories?: string[];
 }
 
-/** Those fields of a row that changed. Nothing in it can clear a field. */
+/** The changed fields of a row. It cannot clear a field. */
 export interface PartialSessionSummary {
   _meta?: Record<string, unknown>;
   activity?: string;
@@ -1411,14 +1405,14 @@ export interface PartialSessionSummary {
   origin?: SessionOrigin;
   project?: ProjectInfo;
   provider?: string;
-  /** What a row is about never changes; this is here because the protocol's type has it. */
+  /** Never changes; it is here because the protocol's type has it. */
   resource?: string;
   status?: number;
   title?: string;
   workingDirectories?: string[];
 }
 
-/** A message that waits: to be put into the running turn, or to begin the next one. */
+/** A waiting message: for the running turn, or for the next one. */
 export interface PendingMessage {
   id: string;
   message: Message;
@@ -1426,7 +1420,7 @@ export interface PendingMessage {
 
 export type PendingMessageKind = "steering" | "queued";
 
-/** What to ask for with `resourceRequest`, where asking could help. */
+/** The access to ask for with `resourceRequest`, if asking could help. */
 export interface PermissionDeniedData {
   request?: ResourceRequestParams;
 }
@@ -1448,7 +1442,7 @@ export interface PluginCustomization {
 
 export type PolicyState = "enabled" | "disabled" | "unconfigured";
 
-/** How far a request is that came with this token. It is done when `progress` has reached `total`. */
+/** The progress of the request with this token. It is done when `progress` reaches `total`. */
 export interface ProgressParams {
   channel: string;
   progress: number;
@@ -1473,13 +1467,13 @@ export interface PromptCustomization {
   range?: TextRange;
 }
 
-/** A protected resource as RFC 9728 describes it; hence the names in snake case. */
+/** A protected resource as described in RFC 9728; hence the names in snake case. */
 export interface ProtectedResourceMetadata {
   resource: string;
   authorization_servers?: string[];
   bearer_methods_supported?: string[];
   jwks_uri?: string;
-  /** Whether nothing works without a token. Absent means that it does not. */
+  /** True if nothing works without a token. Absent means false. */
   required?: boolean;
   resource_documentation?: string;
   resource_name?: string;
@@ -1502,28 +1496,28 @@ export interface ReasoningResponsePart {
   id: string;
 }
 
-/** What `reconnect` is answered with: in the shape of the question. */
+/** The result of `reconnect`, in the form of the request. */
 export type ReconnectAnswer =
   | ReconnectResult
   | ReconnectChannelsResult;
 
-/** One outcome for each channel that was asked for. */
+/** One outcome for each requested channel. */
 export interface ReconnectChannelsResult {
   channels: ChannelRecovery[];
 }
 
-/** Params of `reconnect`, in either shape. */
+/** Params of `reconnect`, in either form. */
 export type ReconnectParams =
   | ReconnectWithWatermark
   | ReconnectWithCursors;
 
 export interface ReconnectReplay {
   actions: ActionEnvelope[];
-  /** Channels that are gone. */
+  /** Channels that do not exist any more. */
   missing: string[];
 }
 
-/** Result of `reconnect` in the shape of 1.0: everything is replayed, or nothing is. */
+/** Result of `reconnect` in the form of 1.0: everything is replayed, or nothing. */
 export type ReconnectResult =
   | ({ type: "replay" } & ReconnectReplay)
   | ({ type: "snapshot" } & ReconnectSnapshots);
@@ -1532,7 +1526,7 @@ export interface ReconnectSnapshots {
   snapshots: Snapshot[];
 }
 
-/** `reconnect` after 1.0: a number for each channel, so that a fast channel cannot hide what a slow one missed. */
+/** `reconnect` after 1.0: a number for each channel, so that a fast channel cannot hide the gap of a slow one. */
 export interface ReconnectWithCursors {
   clientId: string;
   subscriptions: ChannelReplayCursor[];
@@ -1540,13 +1534,13 @@ export interface ReconnectWithCursors {
   channel?: string;
 }
 
-/** `reconnect` of 1.0: one number for everything. */
+/** `reconnect` of 1.0: one number for all channels. */
 export interface ReconnectWithWatermark {
   clientId: string;
   lastSeenServerSeq: number;
   subscriptions: string[];
   _meta?: Record<string, unknown>;
-  /** Should be there; VS Code leaves it out. */
+  /** Required by the protocol, but VS Code omits it. */
   channel?: string;
 }
 
@@ -1658,7 +1652,7 @@ export interface ResourceReadResult {
   contentType?: string;
 }
 
-/** Asks to be let in. */
+/** Asks for access. */
 export interface ResourceRequestParams {
   channel: string;
   uri: string;
@@ -1676,7 +1670,7 @@ export interface ResourceResolveParams {
 
 export interface ResourceResolveResult {
   type: ResourceType;
-  /** The real place, without links. */
+  /** The resolved location, without links. */
   uri: string;
   contentType?: string;
   ctime?: string;
@@ -1700,7 +1694,7 @@ export interface ResourceWatchChanged {
   changes: ResourceChanges;
 }
 
-/** What clients subscribe to at a watch's URI. */
+/** The state of a watch's channel. */
 export interface ResourceWatchState {
   recursive: boolean;
   root: string;
@@ -1718,14 +1712,14 @@ export interface ResourceWriteParams {
   _meta?: Record<string, unknown>;
   contentType?: string;
   createOnly?: boolean;
-  /** The `etag` that it must still have. */
+  /** The `etag` that the resource must still have. */
   ifMatch?: string;
   mode?: ResourceWriteMode;
-  /** In bytes; where `insert` puts it. */
+  /** In bytes; the position for `insert`. */
   position?: number;
 }
 
-/** A piece of an answer, in the order in which it came. */
+/** A piece of an answer, in order. */
 export type ResponsePart =
   | ({ kind: "markdown" } & MarkdownResponsePart)
   | ({ kind: "contentRef" } & ContentRef)
@@ -1781,7 +1775,7 @@ export interface RootAgentsChanged {
   agents: AgentInfo[];
 }
 
-/** Adds to the values, or takes their place. */
+/** Merges or replaces values. */
 export interface RootConfigChanged {
   config: Record<string, unknown>;
   replace?: boolean;
@@ -1793,7 +1787,7 @@ export interface RootConfigState {
   values: Record<string, unknown>;
 }
 
-/** What clients subscribe to at `ahp-root://`. The list of sessions is not in it: `listSessions` tells that. */
+/** The state of `ahp-root://`. The list of sessions is not part of it: see `listSessions`. */
 export interface RootState {
   agents: AgentInfo[];
   _meta?: Record<string, unknown>;
@@ -1819,7 +1813,7 @@ export interface RuleCustomization {
   range?: TextRange;
 }
 
-/** A tool call that can only be running, yet says so as any other. */
+/** A tool call that is always running, tagged like any other. */
 export type RunningToolCall =
   | ({ status: "running" } & ToolCallRunning);
 
@@ -1867,7 +1861,7 @@ export interface SessionActiveClientRemoved {
   clientId: string;
 }
 
-/** A client takes part, or changes what it brings. */
+/** Adds a client that takes part, or updates its tools and plugins. */
 export interface SessionActiveClientSet {
   activeClient: SessionActiveClient;
 }
@@ -1885,7 +1879,7 @@ export interface SessionChangesetsChanged {
   changesets?: Changeset[];
 }
 
-/** A chat came, or one of the same URI is replaced. */
+/** Adds a chat, or replaces one of the same URI. */
 export interface SessionChatAdded {
   summary: ChatSummary;
 }
@@ -1900,7 +1894,7 @@ export interface SessionChatRemoved {
   chat: string;
 }
 
-/** A chat in a session's row: enough to navigate by. */
+/** A chat in a session's row: enough for navigation. */
 export interface SessionChatSummary {
   resource: string;
   title: string;
@@ -1915,12 +1909,12 @@ export interface SessionChatUpdated {
   chat: string;
 }
 
-/** The order of all chats. One that names not exactly the chats that there are changes nothing. */
+/** The order of all chats. An order that does not name exactly the existing chats changes nothing. */
 export interface SessionChatsReordered {
   chats: string[];
 }
 
-/** Adds to the values, or takes their place. */
+/** Merges or replaces values. */
 export interface SessionConfigChanged {
   config: Record<string, unknown>;
   replace?: boolean;
@@ -1940,7 +1934,7 @@ export interface SessionConfigCompletionsResult {
   items: SessionConfigValueItem[];
 }
 
-/** A setting of a session: what the host's settings have, and when it may be changed. */
+/** A setting of a session: like one of the host, plus its mutability. */
 export interface SessionConfigPropertySchema {
   title: string;
   type: string;
@@ -1949,7 +1943,7 @@ export interface SessionConfigPropertySchema {
   description?: string;
   enum?: unknown[];
   enumDescriptions?: string[];
-  /** `enum` is only a beginning: `sessionConfigCompletions` finds more. */
+  /** `enum` is incomplete: `sessionConfigCompletions` finds more. */
   enumDynamic?: boolean;
   enumLabels?: string[];
   items?: ConfigPropertySchema;
@@ -1958,7 +1952,7 @@ export interface SessionConfigPropertySchema {
   properties?: Record<string, ConfigPropertySchema>;
   readOnly?: boolean;
   required?: string[];
-  /** It may still be changed once the session runs. */
+  /** True if it may be changed while the session runs. */
   sessionMutable?: boolean;
 }
 
@@ -1988,7 +1982,7 @@ export interface SessionCustomizationRemoved {
   id: string;
 }
 
-/** All decisions on one customization; what is not among them is no longer decided. */
+/** All decisions on one customization; earlier ones are dropped. */
 export interface SessionCustomizationToggled {
   enablement: CustomizationEnablement[];
   id: string;
@@ -2018,7 +2012,7 @@ export interface SessionInputNeededSet {
   request: SessionInputRequest;
 }
 
-/** What a session waits for, mirrored from its chats. The answer goes to the chat. */
+/** A request for input of a session, mirrored from its chats. The answer goes to the chat. */
 export type SessionInputRequest =
   | ({ kind: "chatInput" } & SessionChatInputRequest)
   | ({ kind: "toolConfirmation" } & SessionToolConfirmationRequest)
@@ -2043,7 +2037,7 @@ export interface SessionMcpServerStartRequested {
   id: string;
 }
 
-/** An absent channel is a channel that is gone. */
+/** An absent channel means that there is none any more. */
 export interface SessionMcpServerStateChanged {
   id: string;
   state: McpServerState;
@@ -2054,7 +2048,7 @@ export interface SessionMcpServerStopRequested {
   id: string;
 }
 
-/** Takes the place of the whole `_meta`. */
+/** Replaces the whole `_meta`. */
 export interface SessionMetaChanged {
   _meta?: Record<string, unknown>;
 }
@@ -2072,7 +2066,7 @@ export interface SessionModelInfo {
   supportsVision?: boolean;
 }
 
-/** Who began a session, if nobody did by hand. */
+/** The origin of a session that was not created by hand. */
 export type SessionOrigin =
   | ({ kind: "automation" } & AutomationSessionOrigin);
 
@@ -2087,7 +2081,7 @@ export interface SessionServerToolsChanged {
   tools: ToolDefinition[];
 }
 
-/** What clients subscribe to at a session's URI. What is said in it lies with its chats. */
+/** The state of a session's channel. The conversation is in its chats. */
 export interface SessionState {
   activeClients: SessionActiveClient[];
   chats: ChatSummary[];
@@ -2113,7 +2107,7 @@ export interface SessionState {
 
 /** A session's row in the list. */
 export interface SessionSummary {
-  /** ISO 8601, as every other time of the protocol. */
+  /** ISO 8601, like every other time of the protocol. */
   createdAt: string;
   modifiedAt: string;
   provider: string;
@@ -2131,7 +2125,7 @@ export interface SessionSummary {
   workingDirectories?: string[];
 }
 
-/** Those fields of a row that changed; `chats` is always the whole list. */
+/** The changed fields of a row; `chats` is always the complete list. */
 export interface SessionSummaryChangedParams {
   changes: PartialSessionSummary;
   channel: string;
@@ -2183,7 +2177,7 @@ export interface SideChatOrigin {
   selection?: SideChatSelection;
 }
 
-/** The words that a side chat is about. */
+/** The text that a side chat is about. */
 export interface SideChatSelection {
   text: string;
   responsePartId?: string;
@@ -2223,10 +2217,7 @@ export interface Snapshot {
   state: SnapshotState;
 }
 
-/**
- * The state of one channel or another. Nothing on the wire says which, so it is told by the keys that only one of
- * them must have.
- */
+/** The state of any channel. It has no tag on the wire, so it is recognised by the keys that only one state requires. */
 export type SnapshotState =
   | RootState
   | SessionState
@@ -2236,7 +2227,7 @@ export type SnapshotState =
   | AnnotationsState
   | ResourceWatchState;
 
-/** A text that is plain, or Markdown. */
+/** A plain text, or Markdown. */
 export type StringOrMarkdown =
   | string
   | {
@@ -2256,12 +2247,12 @@ export interface SubscribeResult {
 }
 
 export interface SubscribeView {
-  /** How many of the newest turns are wanted. Absent means all that the host keeps. */
+  /** The number of newest turns to send. Absent means all loaded ones. */
   turns?: number;
 }
 
 export interface SubscriptionDelivery {
-  /** How long actions may be held back in order to send fewer of them. Zero is not at all. */
+  /** The maximal delay of actions, in order to send fewer of them. Zero means none. */
   maxLatencyMs?: number;
 }
 
@@ -2270,7 +2261,7 @@ export interface SystemNotificationResponsePart {
   _meta?: Record<string, unknown>;
 }
 
-/** The channels on which a host tells of itself. */
+/** The channels of a host's telemetry. */
 export interface TelemetryCapabilities {
   logs?: string;
   metrics?: string;
@@ -2290,7 +2281,7 @@ export type TerminalAction =
   | ({ type: "terminal/commandExecuted" } & TerminalCommandExecuted)
   | ({ type: "terminal/commandFinished" } & TerminalCommandFinished);
 
-/** Whom a terminal serves. The protocol closes this list. */
+/** The user of a terminal. The protocol closes this list. */
 export type TerminalClaim =
   | ({ kind: "client" } & TerminalClientClaim)
   | ({ kind: "session" } & TerminalSessionClaim);
@@ -2331,7 +2322,7 @@ export interface TerminalCommandPart {
   exitCode?: number;
 }
 
-/** What came of a command that a tool ran. */
+/** The result of a command that a tool ran. */
 export interface TerminalCommandResult {
   exitCode?: number;
   preview?: string;
@@ -2362,12 +2353,12 @@ export interface TerminalInfo {
   title: string;
 }
 
-/** What somebody typed. It changes no state; what the process makes of it does. */
+/** Typed input. It changes no state; the process's output does. */
 export interface TerminalInput {
   data: string;
 }
 
-/** Whether a terminal's process lives. The protocol closes this list. */
+/** The state of a terminal's process. The protocol closes this list. */
 export type TerminalLifecycle =
   | {
     status: "running";
@@ -2389,7 +2380,7 @@ export interface TerminalSessionClaim {
   turnId?: string;
 }
 
-/** What clients subscribe to at a terminal's URI. */
+/** The state of a terminal's channel. */
 export interface TerminalState {
   claim: TerminalClaim;
   content: TerminalContentPart[];
@@ -2406,12 +2397,12 @@ export interface TerminalTitleChanged {
   title: string;
 }
 
-/** Output that belongs to no command, as far as anybody can tell. */
+/** Output that belongs to no known command. */
 export interface TerminalUnclassifiedPart {
   value: string;
 }
 
-/** Both counts begin at zero; `character` counts UTF-16 units. */
+/** Both counts start at zero; `character` counts UTF-16 units. */
 export interface TextPosition {
   character: number;
   line: number;
@@ -2426,7 +2417,7 @@ export interface TextSelection {
   range: TextRange;
 }
 
-/** What a tool says of itself; nobody has to believe it. */
+/** A tool's own claims, which are not verified. */
 export interface ToolAnnotations {
   destructiveHint?: boolean;
   idempotentHint?: boolean;
@@ -2435,7 +2426,7 @@ export interface ToolAnnotations {
   title?: string;
 }
 
-/** It waits for a token. */
+/** The call waits for a token. */
 export interface ToolCallAuthRequired {
   auth: McpAuthRequirement;
   confirmed: ToolCallConfirmationReason;
@@ -2445,7 +2436,7 @@ export interface ToolCallAuthRequired {
   toolName: string;
   _meta?: Record<string, unknown>;
   content?: ToolResultContent[];
-  /** Absent where the host itself brings the tool. */
+  /** Absent if the host itself brings the tool. */
   contributor?: ToolCallContributor;
   intention?: string;
   selectedOption?: ConfirmationOption;
@@ -2454,7 +2445,7 @@ export interface ToolCallAuthRequired {
 
 export type ToolCallCancellationReason = "denied" | "skipped" | "result-denied";
 
-/** It was not allowed to run, or its result not to be used. */
+/** The call was not allowed to run, or its result not to be used. */
 export interface ToolCallCancelled {
   displayName: string;
   invocationMessage: StringOrMarkdown;
@@ -2462,7 +2453,7 @@ export interface ToolCallCancelled {
   toolCallId: string;
   toolName: string;
   _meta?: Record<string, unknown>;
-  /** Absent where the host itself brings the tool. */
+  /** Absent if the host itself brings the tool. */
   contributor?: ToolCallContributor;
   intention?: string;
   reasonMessage?: StringOrMarkdown;
@@ -2475,7 +2466,7 @@ export interface ToolCallClientContributor {
   clientId: string;
 }
 
-/** It is done, with or without success. */
+/** The call has ended, with or without success. */
 export interface ToolCallCompleted {
   confirmed: ToolCallConfirmationReason;
   displayName: string;
@@ -2486,7 +2477,7 @@ export interface ToolCallCompleted {
   toolName: string;
   _meta?: Record<string, unknown>;
   content?: ToolResultContent[];
-  /** Absent where the host itself brings the tool. */
+  /** Absent if the host itself brings the tool. */
   contributor?: ToolCallContributor;
   error?: ToolCallError;
   intention?: string;
@@ -2495,14 +2486,14 @@ export interface ToolCallCompleted {
   toolInput?: ToolInput;
 }
 
-/** A tool call that waits for a decision, before it runs or after. */
+/** A tool call that waits for a decision, before or after it runs. */
 export type ToolCallConfirmation =
   | ({ status: "pending-confirmation" } & ToolCallPendingConfirmation)
   | ({ status: "pending-result-confirmation" } & ToolCallPendingResultConfirmation);
 
 export type ToolCallConfirmationReason = "not-needed" | "user-action" | "setting";
 
-/** Who brings a tool and has to run it. */
+/** The contributor of a tool, which has to run it. */
 export type ToolCallContributor =
   | ({ kind: "client" } & ToolCallClientContributor)
   | ({ kind: "mcp" } & ToolCallMcpContributor);
@@ -2516,7 +2507,7 @@ export interface ToolCallMcpContributor {
   customizationId: string;
 }
 
-/** It waits to be allowed. */
+/** The call waits for permission. */
 export interface ToolCallPendingConfirmation {
   displayName: string;
   invocationMessage: StringOrMarkdown;
@@ -2524,7 +2515,7 @@ export interface ToolCallPendingConfirmation {
   toolName: string;
   _meta?: Record<string, unknown>;
   confirmationTitle?: StringOrMarkdown;
-  /** Absent where the host itself brings the tool. */
+  /** Absent if the host itself brings the tool. */
   contributor?: ToolCallContributor;
   editable?: boolean;
   edits?: FileEditCollection;
@@ -2534,7 +2525,7 @@ export interface ToolCallPendingConfirmation {
   toolInput?: ToolInput;
 }
 
-/** It is done, and somebody has to allow its result to be used. */
+/** The call has run, and its result waits for permission to be used. */
 export interface ToolCallPendingResultConfirmation {
   confirmed: ToolCallConfirmationReason;
   displayName: string;
@@ -2545,7 +2536,7 @@ export interface ToolCallPendingResultConfirmation {
   toolName: string;
   _meta?: Record<string, unknown>;
   content?: ToolResultContent[];
-  /** Absent where the host itself brings the tool. */
+  /** Absent if the host itself brings the tool. */
   contributor?: ToolCallContributor;
   error?: ToolCallError;
   intention?: string;
@@ -2558,7 +2549,7 @@ export interface ToolCallResponsePart {
   toolCall: ToolCallState;
 }
 
-/** What came out of a tool call. */
+/** The result of a tool call. */
 export interface ToolCallResult {
   pastTenseMessage: StringOrMarkdown;
   success: boolean;
@@ -2567,7 +2558,7 @@ export interface ToolCallResult {
   structuredContent?: Record<string, unknown>;
 }
 
-/** How dangerous a call is thought to be. */
+/** The assessed risk of a call. */
 export type ToolCallRiskAssessment =
   | ({ status: "loading" } & ToolCallRiskAssessmentLoading)
   | ({ status: "complete" } & ToolCallRiskAssessmentComplete);
@@ -2585,7 +2576,7 @@ export interface ToolCallRiskAssessmentLoading {
   kind: ToolCallRiskAssessmentKind;
 }
 
-/** It runs. */
+/** The call runs. */
 export interface ToolCallRunning {
   confirmed: ToolCallConfirmationReason;
   displayName: string;
@@ -2594,7 +2585,7 @@ export interface ToolCallRunning {
   toolName: string;
   _meta?: Record<string, unknown>;
   content?: ToolResultContent[];
-  /** Absent where the host itself brings the tool. */
+  /** Absent if the host itself brings the tool. */
   contributor?: ToolCallContributor;
   intention?: string;
   selectedOption?: ConfirmationOption;
@@ -2610,13 +2601,13 @@ export type ToolCallState =
   | ({ status: "completed" } & ToolCallCompleted)
   | ({ status: "cancelled" } & ToolCallCancelled);
 
-/** Its input still comes. */
+/** The input is still being streamed. */
 export interface ToolCallStreaming {
   displayName: string;
   toolCallId: string;
   toolName: string;
   _meta?: Record<string, unknown>;
-  /** Absent where the host itself brings the tool. */
+  /** Absent if the host itself brings the tool. */
   contributor?: ToolCallContributor;
   intention?: string;
   invocationMessage?: StringOrMarkdown;
@@ -2640,7 +2631,7 @@ export interface ToolDefinition {
   title?: string;
 }
 
-/** A tool's input: as it is, or where to fetch it. */
+/** A tool's input: inline, or by reference. */
 export type ToolInput =
   | string
   | ContentRef;
@@ -2677,13 +2668,13 @@ export interface ToolResultTextContent {
   text: string;
 }
 
-/** A turn that is over. */
+/** A finished turn. */
 export interface Turn {
   id: string;
   message: Message;
   responseParts: ResponsePart[];
   state: TurnState;
-  /** Milliseconds. Signed, because whoever ended the turn counted with a clock of its own. */
+  /** Milliseconds. Signed, because the side that ended the turn measured by its own clock. */
   duration?: number;
   startedAt?: string;
   usage?: UsageInfo;
@@ -2707,7 +2698,7 @@ export interface UsageInfo {
   outputTokens?: number;
 }
 
-/** The user began it. There is nothing more to say of that. */
+/** The user created it. It has no further data. */
 export type UserChatOrigin = Record<never, never>;
 
 export interface WorkspaceEnablement {
