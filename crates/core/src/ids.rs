@@ -105,8 +105,8 @@ impl SessionUri {
         self.as_str().split_once(":/").map(|(scheme, _)| scheme)
     }
 
-    /// True if the scheme is used for something else (a protocol's channels, contents, files, pages), so that a session
-    /// of this URI would hide it or be confused with it.
+    /// True if the scheme is reserved for channels, contents, files or pages. A session of this URI would hide such a
+    /// resource or be confused with it.
     pub fn is_reserved(&self) -> bool {
         let scheme = self.scheme().unwrap_or_default().to_ascii_lowercase();
         scheme.starts_with("ahp-")

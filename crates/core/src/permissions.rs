@@ -115,7 +115,7 @@ impl PermissionRule {
 }
 
 impl Verdict {
-    /// The verdict of a rule, with the option for this time only: the rule decides again each time.
+    /// The verdict of a rule, preferably with an option for this time only: the rule decides again each time.
     pub fn by_rule(decision: Decision, request: &PermissionRequest) -> Self {
         let fits = |option: &&PermissionOption| option.allows == (decision == Decision::Approved);
         let fitting = || request.options.iter().filter(fits);

@@ -38,17 +38,17 @@ pub fn title_of_prompt(text: &str) -> Option<String> {
     text.split(is_line_break).find_map(normalized_title)
 }
 
-/// Characters that end a line.
+/// True for a character that ends a line.
 fn is_line_break(one: char) -> bool {
     matches!(one, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Characters that are replaced by a blank.
+/// True for a character that is replaced by a blank.
 fn is_break(one: char) -> bool {
     one == '\t' || is_line_break(one)
 }
 
-/// Characters that control a terminal or the direction of the text around them.
+/// True for a character that controls a terminal or the direction of the text around it.
 fn is_control(one: char) -> bool {
     one.is_control() || matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

@@ -28,8 +28,8 @@ impl Children {
         children
     }
 
-    /// Like [`Children::oldest_first`], for the first `entries` of a log, with each id once, under the parent of its
-    /// last entry: lists to navigate in have each entry in one place.
+    /// Like [`Children::oldest_first`], for the first `entries` of a log and with each id once. The id is under the
+    /// parent of its last entry: lists to navigate in have each entry in one place.
     pub(crate) fn once_oldest_first(index: &LogIndex, entries: u32) -> Self {
         let counted = index.entries().take(entries as usize);
         let counted = counted.filter(|entry| index.owner(*entry) == Owner::Tree && index.canonical(*entry) == *entry);

@@ -22,8 +22,8 @@ pub const MAX_ROWS: usize = 10_000;
 /// the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowFilter {
-    /// The conversation without bookkeeping (labels, custom entries, changes of model, thinking level, title and the
-    /// like).
+    /// The conversation without bookkeeping: labels, custom entries, changes of model, thinking level, title and the
+    /// like.
     #[default]
     Default,
     /// Like the default, without the results of tools.

@@ -297,7 +297,7 @@ pub struct CompactResult {
     pub tokens_before: u64,
 }
 
-/// True if a summary was being made, which is aborted now.
+/// The result of `x-grove/abort`: `aborted` is true if a summary was being made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AbortResult {

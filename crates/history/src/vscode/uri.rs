@@ -121,7 +121,7 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// A single letter is a drive, not a scheme.
+/// True for a URI scheme. A single letter is a drive.
 fn is_scheme(text: &str) -> bool {
     text.len() > 1
         && text.starts_with(|letter: char| letter.is_ascii_alphabetic())

@@ -170,8 +170,8 @@ impl<'a> Context<'a> {
         Ok(Self::with(settings, newest, leading))
     }
 
-    /// Like [`Context::tail`], with the summary of an earlier compaction before the newest messages, however many are
-    /// left out in between.
+    /// Like [`Context::tail`], with the summary of an earlier compaction first. Any number of messages may be left out
+    /// in between.
     pub fn recent(
         index: &LogIndex,
         source: &'a (impl LogSource + ?Sized),

@@ -82,8 +82,9 @@ pub struct BeginResult {
 #[serde(rename_all = "camelCase")]
 pub struct PutParams {
     pub import: u64,
-    /// `events.jsonl` (the log, in Grove's own format), `plan.md`, `session.db`, `workspace.yaml`, or a file below
-    /// `checkpoints/`, `files/`, `research/` or `content/`. For a session of another Grove, any of its files.
+    /// The path in the session's folder: `events.jsonl` (the log, in Grove's own format), `plan.md`, `session.db`,
+    /// `workspace.yaml`, or a file below `checkpoints/`, `files/`, `research/` or `content/`. For a session of another
+    /// Grove, any of its files.
     pub path: String,
     /// The offset: the present length of the file.
     pub offset: u64,
