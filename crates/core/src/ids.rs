@@ -95,9 +95,9 @@ impl Default for StoreName {
 }
 
 impl SessionUri {
-    /// The maximal length of a session's id: it is a folder's name as well.
+    /// The maximum length of a session's id: it is a folder's name as well.
     pub const MAX_ID_BYTES: usize = 128;
-    /// The maximal length of a scheme: every list carries the URI.
+    /// The maximum length of a scheme: every list carries the URI.
     pub const MAX_SCHEME_BYTES: usize = 64;
 
     /// The scheme of the URI, which names the agent if nothing else does.

@@ -6,9 +6,9 @@ use crate::{
     ConfirmationReason, Decision, PermissionKind, PermissionOption, PermissionRequest, SessionDetails, Verdict,
 };
 
-/// The maximal number of rules of a kind, and of folders, in a session.
+/// The maximum number of rules of a kind, and of folders, in a session.
 pub const MAX_PERMISSION_RULES: usize = 1_000;
-/// The maximal length of a rule's argument or of a folder, in bytes.
+/// The maximum length of a rule's argument or of a folder, in bytes.
 pub const MAX_PERMISSION_ARGUMENT: usize = 4_096;
 
 /// The permission policy of a session. Without one, people are asked.

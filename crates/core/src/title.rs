@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::state::Session;
 
-/// The maximal number of characters of a title. Longer ones are cut.
+/// The maximum number of characters of a title. Longer ones are cut.
 pub const MAX_TITLE: usize = 200;
 
 /// Normalises a title: trimmed, in one line, without control characters, at most [`MAX_TITLE`] characters. `None` if

@@ -345,15 +345,15 @@ impl fmt::Display for Rejection {
 
 impl std::error::Error for Rejection {}
 
-/// The maximal number of queued messages of a chat.
+/// The maximum number of queued messages of a chat.
 pub const MAX_QUEUED: usize = 1_000;
-/// The maximal number of chats of a session.
+/// The maximum number of chats of a session.
 pub const MAX_CHATS: usize = 100;
-/// The maximal number of clients that take part in a session.
+/// The maximum number of clients that take part in a session.
 pub const MAX_ACTIVE_CLIENTS: usize = 100;
-/// The maximal number of answers that a session remembers. Beyond it the oldest is forgotten.
+/// The maximum number of answers that a session remembers. Beyond it the oldest is forgotten.
 pub const MAX_REMEMBERED_PERMISSIONS: usize = 1_000;
-/// The maximal length of a command, a path or a question whose answer is remembered. Longer ones are asked again each
+/// The maximum length of a command, a path or a question whose answer is remembered. Longer ones are asked again each
 /// time: every answer sends all that is remembered.
 pub const MAX_REMEMBERED_SUBJECT_BYTES: usize = 4_096;
 

@@ -48,7 +48,7 @@ pub(crate) trait LogFold {
     }
 }
 
-/// The maximal number of kept records before the first turn.
+/// The maximum number of kept records before the first turn.
 const MAX_PREAMBLE: usize = 1_000;
 
 /// Records before the first turn, which are added to its beginning. Further ones are dropped, and marked.

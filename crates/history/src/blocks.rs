@@ -5,7 +5,7 @@
 
 use crate::normal::ContextBlock;
 
-/// The maximal number of tags without an end. Text with more of them is taken as text.
+/// The maximum number of tags without an end. Text with more of them is taken as text.
 const MAX_UNCLOSED: usize = 200;
 /// The block with the person's words. It may contain any tag, so it ends with the last of its end tags.
 const USER_REQUEST: &str = "userRequest";

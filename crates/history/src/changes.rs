@@ -14,9 +14,9 @@ use crate::normal::{
 use crate::reader::Bookmark;
 use crate::tools;
 
-/// The maximal number of changed files of a session. Further ones are left out, and counted.
+/// The maximum number of changed files of a session. Further ones are left out, and counted.
 pub const MAX_CHANGES: usize = 1_000;
-/// The maximal length of a file's name, in bytes. Longer ones are left out, and counted.
+/// The maximum length of a file's name, in bytes. Longer ones are left out, and counted.
 const MAX_NAME: usize = 4_096;
 
 /// The files that a session changed, in the order of their first change.
@@ -374,7 +374,7 @@ fn is_whole(path: &str) -> bool {
     path.starts_with(['/', '\\', '~']) || path.get(1..2) == Some(":") || path.contains("://")
 }
 
-/// The maximal size of compared texts. Of larger ones all lines count as changed.
+/// The maximum size of compared texts. Of larger ones all lines count as changed.
 const MAX_COMPARED: usize = 1024 * 1024;
 
 /// The added and removed lines between two texts: the minimum if it can be computed quickly, else all lines between the
@@ -393,11 +393,11 @@ pub(crate) fn replaced(before: &str, after: &str) -> (u64, u64) {
     ((after.len() - common) as u64, (before.len() - common) as u64)
 }
 
-/// The maximal number of line comparisons per line of two texts, and in addition.
+/// The maximum number of line comparisons per line of two texts, and in addition.
 const COMPARED: usize = 64;
 const COMPARED_ANYWAY: usize = 4_096;
 
-/// The minimal number of differing lines, by Myers' greedy algorithm; `None` if that takes too long.
+/// The minimum number of differing lines, by Myers' greedy algorithm; `None` if that takes too long.
 fn differing(before: &[&str], after: &[&str]) -> Option<usize> {
     let all = before.len() + after.len();
     let mut left = COMPARED_ANYWAY.saturating_add(COMPARED.saturating_mul(all));

@@ -14,7 +14,7 @@ use crate::reader::FileMark;
 
 /// The files of a database: itself, its write-ahead log, and the journal of an unfinished transaction.
 const ENDS: [&str; 3] = ["", "-wal", "-journal"];
-/// The maximal number of attempts if its owner writes meanwhile.
+/// The maximum number of attempts if its owner writes meanwhile.
 const MAX_ATTEMPTS: usize = 3;
 
 /// An open copy. It is deleted on drop.

@@ -16,7 +16,7 @@ pub(crate) struct SubagentChat {
     pub chat: TranscriptChat,
 }
 
-/// The maximal nesting of subagents. Deeper ones are added beside the others: nested values are dropped recursively.
+/// The maximum nesting of subagents. Deeper ones are added beside the others: nested values are dropped recursively.
 const MAX_NESTED: usize = 32;
 
 /// Attaches each conversation to its call, which may be in another one. Children come in the order of their start, so a

@@ -149,7 +149,7 @@ const NEAR: u64 = 256;
 const NEAR_STRIDE: u64 = 16;
 const FAR: u32 = 256;
 const FAR_STRIDE: u32 = 16;
-/// The maximal number of lookups after a resume point. With more of them the older points are dropped.
+/// The maximum number of lookups after a resume point. With more of them the older points are dropped.
 const MAX_PARENT_LOOKUPS: usize = 2_048;
 
 /// Marks the resume points to keep, each given by its turn and the number of entries before it.

@@ -17,7 +17,7 @@ use crate::normal::{
 /// The member of a message's extra that holds the rest of a turn.
 pub const HISTORY: &str = "history";
 
-/// The maximal length of displayed raw data.
+/// The maximum length of displayed raw data.
 const MAX_SHOWN: usize = 2_000;
 
 /// A turn, and the conversations that it started.

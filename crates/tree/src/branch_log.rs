@@ -18,7 +18,7 @@ use crate::source::{LogSource, line};
 use crate::time::iso;
 use crate::tree_edit::{TreeEditError, find};
 
-/// The maximal number of attempts to get an unused id.
+/// The maximum number of attempts to get an unused id.
 const ID_TRIES: usize = 100;
 /// The size of one read of the old log.
 const CHUNK: u64 = 1 << 20;

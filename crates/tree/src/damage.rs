@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The maximal number of listed damages. Further ones are only counted.
+/// The maximum number of listed damages. Further ones are only counted.
 pub const MAX_DAMAGE: usize = 10_000;
 
 /// A damaged place in a log.

@@ -15,7 +15,7 @@ use crate::role::Role;
 use crate::scan::{Reason, ScanError, Scanner, Shape, lossy, text_of};
 use crate::time::milliseconds;
 
-/// The maximal length of a line. Longer ones are bad lines; the format's other readers cannot hold them either.
+/// The maximum length of a line. Longer ones are bad lines; the format's other readers cannot hold them either.
 pub const MAX_LINE: usize = 512 << 20;
 
 /// The prefix of the `customType` of Grove's own entries.

@@ -12,11 +12,11 @@ use crate::role::Role;
 use crate::scan::lossy;
 use crate::source::{LogSource, line};
 
-/// The maximal number of characters of a preview. Longer texts are cut.
+/// The maximum number of characters of a preview. Longer texts are cut.
 pub const MAX_PREVIEW_CHARS: usize = 200;
 /// The number of bytes of a text that are read for it: escapes and white space take room as well.
 const MAX_READ: usize = 1 << 10;
-/// The maximal distance from a tool's result up to its call.
+/// The maximum distance from a tool's result up to its call.
 const MAX_STEPS: usize = 64;
 /// The arguments that describe a call best, in order.
 const DESCRIPTIVE_ARGUMENTS: [&str; 9] =

@@ -15,7 +15,7 @@ use crate::preview::{EntryPreview, PreviewReader};
 use crate::role::Role;
 use crate::source::{LogSource, each_line};
 
-/// The maximal number of rows of a page, whatever was asked for.
+/// The maximum number of rows of a page, whatever was asked for.
 pub const MAX_ROWS: usize = 10_000;
 
 /// A selection of entries. The current position is always shown: the leaf, or the nearest entry above it that passes

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// The maximal nesting of a line. Deeper ones are bad lines.
+/// The maximum nesting of a line. Deeper ones are bad lines.
 pub const MAX_DEPTH: usize = 4096;
 
 /// The kind of a well-formed line.

@@ -7,9 +7,9 @@ use grove_fs::FsError;
 use crate::index::{EntryNo, LogIndex};
 use crate::log::Log;
 
-/// The maximal gap between lines that are read together.
+/// The maximum gap between lines that are read together.
 const GAP: u64 = 16 << 10;
-/// The maximal size of a joint read, unless a single line is longer.
+/// The maximum size of a joint read, unless a single line is longer.
 const MAX_READ: u64 = 4 << 20;
 
 /// The bytes of a log. Views of a tree read only the lines that they show, so a log on a disk is read by ranges. A log

@@ -13,9 +13,9 @@ use crate::side_index::{self, SideIndex};
 
 /// The size of one read of a log.
 const CHUNK: usize = 1 << 20;
-/// The maximal gap between lines that are read together.
+/// The maximum gap between lines that are read together.
 const GAP: u64 = 16 << 10;
-/// The maximal size of a joint read, unless a single line is longer.
+/// The maximum size of a joint read, unless a single line is longer.
 const MAX_READ: u64 = 4 << 20;
 
 /// An opened log.

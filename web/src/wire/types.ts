@@ -476,9 +476,9 @@ export interface ChatInputMultiSelectQuestion {
   message: string;
   options: ChatInputOption[];
   allowFreeformInput?: boolean;
-  /** The maximal number of choices. */
+  /** The maximum number of choices. */
   max?: number;
-  /** The minimal number of choices. */
+  /** The minimum number of choices. */
   min?: number;
   required?: boolean;
   title?: string;
@@ -564,9 +564,9 @@ export interface ChatInputTextQuestion {
   message: string;
   defaultValue?: string;
   format?: string;
-  /** The maximal number of characters. */
+  /** The maximum number of characters. */
   max?: number;
-  /** The minimal number of characters. */
+  /** The minimum number of characters. */
   min?: number;
   required?: boolean;
   title?: string;
@@ -2252,7 +2252,7 @@ export interface SubscribeView {
 }
 
 export interface SubscriptionDelivery {
-  /** The maximal delay of actions, in order to send fewer of them. Zero means none. */
+  /** The maximum delay of actions, in order to send fewer of them. Zero means none. */
   maxLatencyMs?: number;
 }
 

@@ -23,9 +23,9 @@ const DAY: u64 = 24 * 60 * 60;
 const CLAUDE: &str = "claude";
 const CLAUDE_DAYS: u64 = 30;
 const WEEK: u64 = 7;
-/// The maximal number of files beside a session that are copied with it.
+/// The maximum number of files beside a session that are copied with it.
 const MAX_BESIDE: usize = 1_000;
-/// The maximal depth of those files.
+/// The maximum depth of those files.
 const MAX_DEPTH: usize = 8;
 
 /// The file beside a copy that names its origin.

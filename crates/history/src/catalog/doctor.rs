@@ -19,9 +19,9 @@ use crate::normal::TranscriptSource;
 use crate::reader::{Hints, StoreListing, StoreRoot};
 use crate::reader_of;
 
-/// The maximal depth of the search below a root.
+/// The maximum depth of the search below a root.
 const MAX_DEPTH: usize = 8;
-/// The maximal number of files. Beyond it the report is marked as incomplete.
+/// The maximum number of files. Beyond it the report is marked as incomplete.
 const MAX_FILES: usize = 2_000_000;
 
 /// The comparison of a store's files with the lists.

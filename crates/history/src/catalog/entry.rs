@@ -97,7 +97,7 @@ fn key(source: TranscriptSource, path: &Path, id: &str) -> PathBuf {
     key.into()
 }
 
-/// The maximal length of a name made from a tool's own id.
+/// The maximum length of a name made from a tool's own id.
 const LONGEST_ID: usize = 100;
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it fits into a URI and a file's name.

@@ -9,7 +9,7 @@ use super::store::{Catalog, read_entry, whole};
 use crate::normal::model_key;
 use grove_core::Timestamp;
 
-/// The maximal number of sessions of a page.
+/// The maximum number of sessions of a page.
 pub const MAX_PAGE: usize = 10_000;
 
 /// The filter of a list. Without any, all sessions match.

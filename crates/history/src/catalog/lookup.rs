@@ -7,7 +7,7 @@ use super::error::CatalogError;
 use super::store::{Catalog, read_entry};
 use crate::normal::TranscriptSource;
 
-/// The maximal number of sessions for an ambiguous name.
+/// The maximum number of sessions for an ambiguous name.
 const MAX_MATCHES: usize = 100;
 
 /// The forms of a name, the most exact first.

@@ -24,15 +24,15 @@ use crate::normal::TranscriptSource;
 use crate::reader::{Bookmark, FileMark, Hints, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use crate::reader_of;
 
-/// The maximal number of reading threads.
+/// The maximum number of reading threads.
 const MAX_THREADS: usize = 4;
-/// The maximal number of read sessions that wait to be written. Beyond it, reading waits.
+/// The maximum number of read sessions that wait to be written. Beyond it, reading waits.
 const MAX_WAITING: usize = 64;
 /// Files larger than this are read one at a time: some formats are held in memory completely while they are read.
 const LARGE: u64 = 8 * 1024 * 1024;
 /// The number of sessions per transaction, which are listed even if the scan does not finish.
 const AT_ONCE: usize = 256;
-/// The maximal number of reported problems. Further ones are counted.
+/// The maximum number of reported problems. Further ones are counted.
 const MAX_PROBLEMS: usize = 100;
 
 /// A request for a scan.

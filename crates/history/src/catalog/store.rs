@@ -56,10 +56,10 @@ const TABLES: &str = "
 
 /// Smaller files are read completely, so the positions of their newest turns are not stored.
 const LONG: u64 = 1024 * 1024;
-/// The maximal size of a session's tail index. A session that needs more is read completely.
+/// The maximum size of a session's tail index. A session that needs more is read completely.
 const MAX_TAIL_INDEX: usize = 256 * 1024;
 
-/// The maximal wait of one connection for the other.
+/// The maximum wait of one connection for the other.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The sessions of this machine.

@@ -11,7 +11,7 @@ use crate::file_edit::{FileSnapshot, edit_between};
 use crate::json::JsonMembers;
 use crate::normal::{FileLocation, TranscriptEdit};
 
-/// The maximal number of tracked files. Further ones are left out.
+/// The maximum number of tracked files. Further ones are left out.
 const MAX_FILES: usize = 1_000;
 
 /// The newest backup of each file, by its path; `None` if the file did not exist.

@@ -27,9 +27,9 @@ use crate::normal::{
 use crate::parent_index::{ParentIndex, ParentTurn};
 use crate::subagents::{SubagentChat, attach};
 
-/// The maximal number of subagents' conversations in a turn's own file. Further lines are added to the last of them.
+/// The maximum number of subagents' conversations in a turn's own file. Further lines are added to the last of them.
 const MAX_SIDES: usize = 1_000;
-/// The maximal depth of subagents' logs. Deeper ones are added beside the others.
+/// The maximum depth of subagents' logs. Deeper ones are added beside the others.
 const MAX_DEPTH: usize = 8;
 /// Progress lines of a running call: its result has everything.
 const PROGRESS: &[&str] = &[

@@ -20,7 +20,7 @@ pub(super) struct Sidecar {
     project: Option<PathBuf>,
 }
 
-/// The maximal number of a session's subagents.
+/// The maximum number of a session's subagents.
 const MAX_AGENTS: usize = 10_000;
 
 impl Sidecar {

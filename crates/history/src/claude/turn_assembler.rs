@@ -19,7 +19,7 @@ const SYNTHETIC: &str = "<synthetic>";
 /// Beginnings of the results of refused calls.
 const REFUSED: &[&str] = &["The user doesn't want to proceed", "User rejected tool use", "The user rejected"];
 
-/// The maximal number of growing pieces of a message.
+/// The maximum number of growing pieces of a message.
 const NEAR: usize = 8;
 
 /// A turn under construction, or a subagent's part in one.

@@ -22,7 +22,7 @@ use crate::subagents::{SubagentChat, attach, chat_of};
 
 /// The newest known version of the format.
 const VERSION: u64 = 1;
-/// The maximal number of a turn's subagents. Further ones are added to the turn itself.
+/// The maximum number of a turn's subagents. Further ones are added to the turn itself.
 const MAX_CHILDREN: usize = 1_000;
 
 /// Events that are read however long their turn is.

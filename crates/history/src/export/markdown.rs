@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter, labels};
 use crate::normal::TranscriptTurn;
 
-/// The minimal number of backticks or tildes of a code fence.
+/// The minimum number of backticks or tildes of a code fence.
 const FENCE: usize = 3;
 /// The deepest heading.
 const DEEPEST_HEADING: usize = 6;

@@ -29,7 +29,7 @@ use replay::ReplayedSession;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemini;
 
-/// The maximal number of a session's subagents.
+/// The maximum number of a session's subagents.
 const MAX_AGENTS: usize = 1_000;
 
 /// The folder of sessions, with a folder for each project.

@@ -81,7 +81,7 @@ pub(super) fn tell(
     places_of(marks, &owners, &ranges)
 }
 
-/// The maximal number of turns with known positions, the newest ones, and of messages of each.
+/// The maximum number of turns with known positions, the newest ones, and of messages of each.
 const MAX_TURNS: usize = 256;
 const MAX_MESSAGES: usize = 256;
 

@@ -41,11 +41,11 @@ pub(crate) enum StreamEnd {
     Broken(u64),
 }
 
-/// The maximal length of a key: no tool has longer ones.
+/// The maximum length of a key: no tool has longer ones.
 const LONGEST_KEY: usize = 4_096;
 /// The number of searched bytes that are kept, to find a key across two chunks.
 const WINDOW: usize = 8_192;
-/// The maximal size of repeated scans after damage, in longest pieces. Beyond it the rest is skipped.
+/// The maximum size of repeated scans after damage, in longest pieces. Beyond it the rest is skipped.
 const MAX_RESCANS: u64 = 4;
 
 /// Reads an object. `each` gets the pieces in order with their offsets; without bytes a piece was longer than

@@ -139,7 +139,7 @@ pub struct Worktree {
     pub repository: Option<String>,
 }
 
-/// The maximal length of a pull request's address.
+/// The maximum length of a pull request's address.
 const LONGEST_ADDRESS: usize = 2_048;
 
 impl TranscriptWorkspace {

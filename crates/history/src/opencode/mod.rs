@@ -35,7 +35,7 @@ use turns::{TurnFold, session_info};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenCode;
 
-/// The maximal depth of subagents' sessions.
+/// The maximum depth of subagents' sessions.
 const MAX_DEPTH: usize = 8;
 
 /// One message with its parts.

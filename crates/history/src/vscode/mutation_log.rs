@@ -42,7 +42,7 @@ fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D
     Value::deserialize(from).map(Some)
 }
 
-/// The maximal length of a path. Lines are bounded in depth as all JSON is; with this the state is as well.
+/// The maximum length of a path. Lines are bounded in depth as all JSON is; with this the state is as well.
 const MAX_PATH: usize = 64;
 
 const INITIAL: u64 = 0;

@@ -11,7 +11,7 @@ use crate::json::JsonMembers;
 use crate::normal::{CallState, ToolInput, TranscriptPart, TranscriptToolCall};
 use crate::tools;
 
-/// The maximal distance at which a shown call is searched.
+/// The maximum distance at which a shown call is searched.
 const MAX_AHEAD: usize = 1_000;
 
 /// A call of a round.

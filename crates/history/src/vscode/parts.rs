@@ -50,7 +50,7 @@ pub(crate) fn response_of(values: Vec<Value>) -> Response {
     response
 }
 
-/// The maximal number of subagents that are searched for a part's owner.
+/// The maximum number of subagents that are searched for a part's owner.
 const MAX_AT_ONCE: usize = 100;
 
 fn flat(values: Vec<Value>) -> Response {

@@ -14,9 +14,9 @@ use crate::limits::MAX_JSON_ITEM;
 use crate::normal::TranscriptTurn;
 use crate::tail_index::{ByteRange, RequestOrigin, RequestRange, RequestRanges, TailLimit, TurnHeader, bytes_of};
 
-/// The maximal number of recorded requests, the newest ones.
+/// The maximum number of recorded requests, the newest ones.
 const MAX_REQUESTS: usize = 256;
-/// The maximal number of ranges of a request. One with more changes is dropped, with the earlier ones.
+/// The maximum number of ranges of a request. One with more changes is dropped, with the earlier ones.
 const MAX_CHANGES: usize = 64;
 
 /// The known positions of requests while a file is read.

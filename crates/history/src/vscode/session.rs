@@ -23,7 +23,7 @@ const VERSION: u64 = 3;
 const UNTITLED: &str = "New Chat";
 /// VS Code's name for a part that shows a pull request.
 const PULL_REQUEST: &str = "pullRequest";
-/// The maximal length of a title: a line in a list.
+/// The maximum length of a title: a line in a list.
 const LONGEST_TITLE: usize = 200;
 
 /// A session under construction.

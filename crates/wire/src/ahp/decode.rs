@@ -8,7 +8,7 @@ use super::*;
 /// The latest start of a turn that a client may claim: the beginning of the year 9999.
 const LATEST_START: core::Timestamp = core::Timestamp(253_370_764_800_000);
 
-/// The maximal length of an id from a client.
+/// The maximum length of an id from a client.
 const MAX_ID: usize = 256;
 
 /// Converts an action on a chat, or on a session if `chat` is `None`. The error is the reason for the refusal.

@@ -12,7 +12,7 @@ pub mod error_code {
     pub const AUTHENTICATION_FAILED: i64 = -32002;
 }
 
-/// The maximal length of a method's name in an error.
+/// The maximum length of a method's name in an error.
 const MAX_SHOWN: usize = 100;
 
 /// The error for an unknown method. The SDK recognises an older host by these words.

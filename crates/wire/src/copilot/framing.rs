@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-/// The maximal length of a head.
+/// The maximum length of a head.
 pub const MAX_HEAD: usize = 4 * 1024;
 
 /// An empty buffer larger than this is freed.

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// The maximal nesting of a message. Deeper ones are refused before they are parsed.
+/// The maximum nesting of a message. Deeper ones are refused before they are parsed.
 pub const MAX_DEPTH: usize = 64;
-/// The maximal number of messages of a batch.
+/// The maximum number of messages of a batch.
 pub const MAX_BATCH: usize = 1_000;
 
 /// A call's id, kept exactly as it came: number, string or null.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The maximal number of bytes of one read. In base64 they still fit into a message.
+/// The maximum number of bytes of one read. In base64 they still fit into a message.
 pub const MAX_READ_BYTES: usize = 2 << 20;
 
 /// The methods.

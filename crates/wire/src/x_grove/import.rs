@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The maximal number of bytes of one put. In base64 they still fit into a message.
+/// The maximum number of bytes of one put. In base64 they still fit into a message.
 pub const MAX_PUT_BYTES: usize = 2 << 20;
 
 /// The methods.

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 pub use self::call::{SessionsCall, SessionsCallError, SessionsOutcome};
 pub use self::row::*;
 
-/// The default and the maximal number of rows of a page.
+/// The default and the maximum number of rows of a page.
 pub const DEFAULT_LIST_ROWS: usize = 200;
 pub const MAX_LIST_ROWS: usize = 1000;
-/// The maximal number of sessions of one deletion.
+/// The maximum number of sessions of one deletion.
 pub const MAX_DELETED_SESSIONS: usize = 1000;
 
 /// The notifications.

@@ -6,7 +6,7 @@ use super::call::RoundBuilder;
 use super::uri::{range_of, uri_of};
 use crate::normal::{EditKind, Notice, Question, TranscriptEdit, TranscriptPart};
 
-/// The maximal length of a raw part that is not VS Code's own.
+/// The maximum length of a raw part that is not VS Code's own.
 const MAX_SHOWN: usize = 2_000;
 
 /// The parts of a turn, with those of its subagents after their calls.

@@ -7,7 +7,7 @@ use crate::changes::MAX_CHANGES;
 use crate::file_edit::edit_between;
 use crate::normal::TranscriptEdit;
 
-/// The maximal size of compared text of one request.
+/// The maximum size of compared text of one request.
 const MAX_COMPARED: usize = 64 * 1024 * 1024;
 
 impl EditingSession {

@@ -11,7 +11,7 @@ use crate::limits::MAX_DEPTH;
 use crate::normal::{FileLocation, TextChange};
 use crate::vscode::uri::{location_from, range_of};
 
-/// The maximal number of copied bytes for one file's text: each operation copies it completely.
+/// The maximum number of copied bytes for one file's text: each operation copies it completely.
 const MAX_WORK: u64 = 2 * 1024 * 1024 * 1024;
 
 #[derive(Clone, Debug)]

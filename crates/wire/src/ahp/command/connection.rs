@@ -117,7 +117,7 @@ records! {
 
     #[derive(Default, Eq)]
     pub struct SubscriptionDelivery {
-        /// The maximal delay of actions, in order to send fewer of them. Zero means none.
+        /// The maximum delay of actions, in order to send fewer of them. Zero means none.
         pub max_latency_ms: Option<u64>,
     }
 

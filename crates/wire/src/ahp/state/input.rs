@@ -35,9 +35,9 @@ records! {
         pub message: String,
         pub required: Option<bool>,
         pub format: Option<String>,
-        /// The minimal number of characters.
+        /// The minimum number of characters.
         pub min: Option<u64>,
-        /// The maximal number of characters.
+        /// The maximum number of characters.
         pub max: Option<u64>,
         pub default_value: Option<String>,
     }
@@ -81,9 +81,9 @@ records! {
         pub required: Option<bool>,
         pub options: Vec<ChatInputOption>,
         pub allow_freeform_input: Option<bool>,
-        /// The minimal number of choices.
+        /// The minimum number of choices.
         pub min: Option<u64>,
-        /// The maximal number of choices.
+        /// The maximum number of choices.
         pub max: Option<u64>,
     }
 

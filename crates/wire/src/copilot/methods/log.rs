@@ -5,9 +5,9 @@ use crate::copilot::Event;
 
 /// The default number of events of one read.
 pub const DEFAULT_EVENTS: u64 = 200;
-/// The maximal number of events of one read; larger requests get this many.
+/// The maximum number of events of one read; larger requests get this many.
 pub const MAX_EVENTS: u64 = 1_000;
-/// The maximal wait of a read, in milliseconds; longer requests wait this long.
+/// The maximum wait of a read, in milliseconds; longer requests wait this long.
 pub const MAX_WAIT_MS: u64 = 30_000;
 
 records! {
@@ -180,7 +180,7 @@ impl ReadEventsParams {
         usize::try_from(count).unwrap_or(usize::MAX)
     }
 
-    /// The maximal wait for new events, in milliseconds, within the limit. Backward reads do not wait.
+    /// The maximum wait for new events, in milliseconds, within the limit. Backward reads do not wait.
     pub fn wait_ms(&self) -> u64 {
         if self.is_backward() { 0 } else { self.wait_ms.unwrap_or(0).min(MAX_WAIT_MS) }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The maximal numbers of chats in a row and of changed files in a chat: the first ones are sent.
+/// The maximum numbers of chats in a row and of changed files in a chat: the first ones are sent.
 pub const MAX_ROW_CHATS: usize = 200;
 pub const MAX_ROW_CHANGES: usize = 200;
 
