@@ -90,14 +90,14 @@ pub(crate) fn value_of(text: &[u8]) -> serde_json::Result<Value> {
         Err(error) => error,
     };
     match replace_lone_surrogates(text) {
-        Some(mended) => serde_json::from_slice(&mended),
+        Some(repaired) => serde_json::from_slice(&repaired),
         None => Err(error),
     }
 }
 
 /// The text with each lone surrogate escape replaced; `None` if there is none.
 fn replace_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
-    let mut mended: Option<Vec<u8>> = None;
+    let mut repaired: Option<Vec<u8>> = None;
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'\\', &text[at..]) {
         let escape = at + found;
@@ -107,14 +107,14 @@ fn replace_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
             (Some(SurrogateHalf::High), Some(SurrogateHalf::Low)) => at = escape + 12,
             (Some(_), _) => {
                 at = escape + 6;
-                mended.get_or_insert_with(|| text.to_vec())[escape + 2..at].copy_from_slice(b"fffd");
+                repaired.get_or_insert_with(|| text.to_vec())[escape + 2..at].copy_from_slice(b"fffd");
             }
         }
         if at >= text.len() {
             break;
         }
     }
-    mended
+    repaired
 }
 
 enum SurrogateHalf {

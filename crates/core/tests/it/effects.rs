@@ -256,8 +256,8 @@ fn what_an_agent_says_of_a_call_beyond_its_name_stays_until_it_says_something_el
     assert_eq!(scene.call("c1").extra, Some(extra("place", "a")));
     assert_eq!(applied(&scene, again()).call("c1").extra, Some(extra("place", "a")));
     assert_eq!(applied(&scene, saying(again(), Some("b"))).call("c1").extra, Some(extra("place", "b")));
-    let anew = Scene::reported([saying(started("c1"), Some("a")), saying(ready("c1", Gate::None), Some("b"))]);
-    assert_eq!(anew.call("c1").extra, Some(extra("place", "b")));
+    let changed = Scene::reported([saying(started("c1"), Some("a")), saying(ready("c1", Gate::None), Some("b"))]);
+    assert_eq!(changed.call("c1").extra, Some(extra("place", "b")));
 }
 
 #[test]

@@ -211,8 +211,8 @@ fn reading_on_from_a_bookmark_gives_what_reading_anew_gives() {
         let kept: grove_history::Bookmark = serde_json::from_str(&serde_json::to_string(&bookmark).unwrap()).unwrap();
         let second = CopilotCli.read(&location, Some(&kept), &mut |turn| turns.push(turn)).unwrap();
         let mut expected = Vec::new();
-        let anew = CopilotCli.read(&location, None, &mut |turn| expected.push(turn)).unwrap();
-        assert_eq!((&second, &turns), (&anew, &expected), "cut at {cut}");
+        let full = CopilotCli.read(&location, None, &mut |turn| expected.push(turn)).unwrap();
+        assert_eq!((&second, &turns), (&full, &expected), "cut at {cut}");
     }
 }
 

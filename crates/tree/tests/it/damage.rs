@@ -223,8 +223,8 @@ fn a_mended_copy_has_the_same_tree_and_no_damage() {
         HEADER,
     );
     let before = opened(&damaged);
-    let mended = repair::repair(&before);
-    let after = opened(mended);
+    let repaired = repair::repair(&before);
+    let after = opened(repaired);
     assert_eq!(damage(after.index()), NOTHING);
     assert_eq!(branch(before.index()), ["x", "y", "l"]);
     assert_eq!(branch(after.index()), ["x", "y", "l"]);

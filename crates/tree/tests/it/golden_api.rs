@@ -225,7 +225,7 @@ fn header_of(lines: &[Value]) -> Option<&Value> {
 }
 
 /// A log that can be appended to, made like the host does from an existing file.
-fn mended(bytes: Vec<u8>, header: Option<&Value>) -> Log {
+fn repaired(bytes: Vec<u8>, header: Option<&Value>) -> Log {
     let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
     let mut bytes = match log.index().ending() {
         Ending::Whole => bytes,
@@ -259,8 +259,8 @@ fn check(case: &str, program: &str, folder: &Path) -> usize {
     let times = files.iter().flatten().filter_map(|line| Some((line["id"].as_str()?.to_owned(), time_of(line)?)));
     let times = times.collect();
     let log = match std::fs::read(folder.join("input.jsonl")) {
-        Ok(bytes) => mended(bytes, header),
-        Err(_) => mended(Vec::new(), header),
+        Ok(bytes) => repaired(bytes, header),
+        Err(_) => repaired(Vec::new(), header),
     };
     let first = golden["ops"].as_array().unwrap().iter().find_map(|op| op["returns"].as_str());
     let first = u32::from_str_radix(first.unwrap().trim_start_matches('e'), 16).unwrap();

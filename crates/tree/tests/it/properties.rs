@@ -85,9 +85,9 @@ proptest! {
             prop_assert_eq!(index.tail(entry, 3), path[path.len().saturating_sub(3)..].to_vec());
             log.context(grove_tree::Rules::Grove, Some(entry));
         }
-        let mended = open(grove_tree::repair::repair(&log), &mut || unreachable!()).unwrap();
-        prop_assert_eq!(damage(mended.index()), Vec::<String>::new());
-        prop_assert_eq!(leaf(mended.index()), leaf(index));
+        let repaired = open(grove_tree::repair::repair(&log), &mut || unreachable!()).unwrap();
+        prop_assert_eq!(damage(repaired.index()), Vec::<String>::new());
+        prop_assert_eq!(leaf(repaired.index()), leaf(index));
 
         // Any two chunks give the same log.
         let cut = cut.index(text.len());
