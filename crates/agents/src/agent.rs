@@ -1,4 +1,4 @@
-//! The traits of an agent backend, and what passes between it and the host.
+//! The traits of an agent backend, and the messages between it and the host.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,73 +14,73 @@ use crate::spills::SpillStore;
 /// A kind of agent.
 #[async_trait]
 pub trait Agent: Send + Sync + 'static {
-    /// How clients see this agent.
+    /// The agent's description for clients.
     fn info(&self) -> AgentInfo;
 
-    /// Opens the agent for one chat. It may take long; the session of a main chat is `creating` meanwhile. When an agent
-    /// that is a process starts it, [`OpenSession::start`] says.
+    /// Opens the agent for one chat. It may take long; the session of a main chat is `creating` meanwhile.
+    /// [`OpenSession::start`] says when an agent that is a process starts it.
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError>;
 
-    /// What can be set for a session before it begins, as far as that is known, and what is set if nobody chooses;
-    /// `None` where nothing can be.
+    /// The settings of a session that has not begun yet, with their defaults, as far as they are known; `None` without
+    /// any.
     fn settings(&self) -> Option<SessionConfig> {
         None
     }
 
-    /// Whether it changes files in the session's working directories by itself, so that two of them there are in each
-    /// other's way.
+    /// Tells whether it changes files in the session's working directories by itself, so that two agents there would
+    /// conflict.
     fn edits_files(&self) -> bool {
         false
     }
 
-    /// What of its turns goes on when the host ends in the middle of them ([`AgentSession::resume`]).
+    /// The part of its turns that goes on when the host ends in the middle of them ([`AgentSession::resume`]).
     fn turn_survival(&self) -> TurnSurvival {
         TurnSurvival::Nothing
     }
 
-    /// Who summarizes for its sessions; `None` where it has no model to do so.
+    /// The summarizer for its sessions; `None` if it has no model to summarize with.
     fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
         None
     }
 
-    /// Whether it keeps its conversations within its model's window by itself.
+    /// Tells whether it keeps its conversations within its model's context window by itself.
     fn manages_context_window(&self) -> bool {
         false
     }
 }
 
-/// Puts conversations into few words.
+/// Summarizes conversations.
 #[async_trait]
 pub trait Summarizer: Send + Sync + 'static {
-    /// The summary alone, as text. Whoever drops the future aborts it.
+    /// The summary alone, as text. Dropping the future aborts it.
     async fn summarize(&self, wanted: SummaryRequest) -> Result<String, AgentError>;
 }
 
-/// A summary that is wanted.
+/// A request for a summary.
 #[derive(Clone, Debug)]
 pub struct SummaryRequest {
-    /// What a model is told: what is wanted, and the conversation in plain text.
+    /// The prompt for a model: the task, and the conversation in plain text.
     pub prompt: String,
-    /// What a person wants the summary to look at; it is in the prompt as well.
+    /// A person's instructions for the summary; the prompt contains them as well.
     pub instructions: Option<String>,
-    /// The session's.
+    /// The session's model.
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
     pub settings: Extra,
 }
 
-/// What of an agent's turns goes on when the host ends in the middle of them.
+/// The part of an agent's turns that goes on when the host ends in the middle of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnSurvival {
     /// They end with the host.
     Nothing,
-    /// Those that waited for a person or a client.
+    /// Those that wait for a person or a client.
     PendingRequest,
     /// All of them: the agent works on without the host.
     Running,
 }
 
-/// An agent at work for one chat of a session.
+/// The agent of one chat of a session.
 #[async_trait]
 pub trait AgentSession: Send + Sync + 'static {
     /// Runs one turn to its end. Returning completes the turn, an error ends it in error.
@@ -88,65 +88,66 @@ pub trait AgentSession: Send + Sync + 'static {
     /// The host drops the future of a turn that was cancelled, after [`AgentSession::cancel`].
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError>;
 
-    /// Goes on with a turn from before the host's start, and runs it to its end. Called only where the agent can
-    /// ([`Agent::turn_survival`]); what was reported before is there already and is not reported again.
+    /// Continues a turn from before the host's start, and runs it to its end. Called only if the agent can
+    /// ([`Agent::turn_survival`]); earlier reports are stored already and are not repeated.
     async fn resume(&self, _prompt: Prompt, _from: Resumption, _turn: TurnSink) -> Result<(), AgentError> {
-        Err(AgentError::TurnFailed("this agent cannot go on with a turn".to_owned()))
+        Err(AgentError::TurnFailed("this agent cannot continue a turn".to_owned()))
     }
 
-    /// Whether a running turn takes messages ([`AgentSession::steer`]). Those for an agent that does not become turns
-    /// of their own.
+    /// Tells whether a running turn accepts messages ([`AgentSession::steer`]). If not, each message becomes its own
+    /// turn.
     fn can_steer(&self) -> bool {
         false
     }
 
-    /// A person has something to say to the running turn.
+    /// Sends a person's message to the running turn.
     async fn steer(&self, _turn: &TurnId, _message: Message) {}
 
-    /// Makes a copy of the conversation as it is now, and gives how the agent calls it ([`OpenSession::agent_session_id`]);
-    /// `None` where it cannot. Nothing that is said after this call is in the copy, so it may be given up for a turn.
+    /// Copies the conversation as it is now, and returns the agent's id of the copy
+    /// ([`OpenSession::agent_session_id`]);
+    /// `None` if the agent cannot. Later messages are not in the copy, so it may be given up for a turn.
     async fn fork(&self) -> Result<Option<String>, AgentError> {
         Ok(None)
     }
 
-    /// A person has changed these settings of the session. What the agent makes of it, it reports.
+    /// Applies settings that a person has changed. The agent reports the result.
     async fn configure(&self, _values: Extra) {}
 
-    /// Everything up to this mark is stored: the agent need not keep it for another host.
+    /// Notes that everything up to this mark is stored: the agent need not keep it for another host.
     fn stored(&self, _mark: &FrameCursor) {}
 
-    /// The turn was cancelled: whatever works for it elsewhere is to stop.
+    /// Stops all work for a turn that was cancelled.
     async fn cancel(&self, turn: &TurnId);
 
-    /// The agent lets go of what it holds for the chat.
+    /// Releases all resources that the agent holds for the chat.
     async fn close(&self, _why: CloseReason) {}
 }
 
-/// Why an agent is not needed any more.
+/// The reason why an agent is not needed any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// The chat is gone for good.
+    /// The chat is deleted.
     Removed,
-    /// Nobody looks after it for now: the host stops, or the session rests. A turn that can go on alone does.
+    /// The host stops, or the session is evicted. A turn that can go on alone does.
     Detached,
-    /// The conversation goes on from elsewhere, and begins anew for the agent.
+    /// The conversation continues from another point, and starts over for the agent.
     Replaced,
 }
 
-/// What an agent is told when a chat opens.
+/// The parameters of opening a chat's agent.
 #[derive(Clone, Debug)]
 pub struct OpenSession {
     pub session: SessionId,
     pub chat: ChatId,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
-    /// How the agent called this conversation ([`AgentEvent::AgentSessionId`]), where there was one before.
+    /// The agent's id of this conversation ([`AgentEvent::AgentSessionId`]), if there was one before.
     pub agent_session_id: Option<String>,
-    /// The session's settings, as they were chosen.
+    /// The chosen settings of the session.
     pub settings: Extra,
-    /// Where to report what belongs to no turn.
+    /// Receives reports that belong to no turn.
     pub reports: ChatSink,
-    /// Where output goes that is too large for it.
+    /// Stores output that is too large for the agent.
     pub spills: Arc<dyn SpillStore>,
     pub start: AgentStart,
 }
@@ -156,11 +157,11 @@ pub struct OpenSession {
 pub enum AgentStart {
     /// With the first turn.
     FirstTurn,
-    /// At once: opening waits until the agent is initialised, and fails where it is not within this time.
+    /// At once: opening waits until the agent is initialised, and fails if that takes longer than this.
     Now { within: Duration },
 }
 
-/// What a turn begins with.
+/// The beginning of a turn.
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub message: Message,
@@ -168,18 +169,18 @@ pub struct Prompt {
     pub model: Option<ModelId>,
     /// Tools that clients would run.
     pub client_tools: Vec<OfferedTool>,
-    /// What was said before, for an agent that has forgotten it.
+    /// The earlier conversation, for an agent that has forgotten it.
     pub memory: Arc<dyn ConversationHistory>,
 }
 
-/// What was said in a chat before a turn. Telling it costs: an agent that remembers does not ask.
+/// The conversation of a chat before a turn. Reading it costs: an agent that remembers does not ask for it.
 #[async_trait]
 pub trait ConversationHistory: Debug + Send + Sync + 'static {
-    /// The conversation as a story, in at most about so many bytes; `None` where nothing was said.
+    /// The conversation as plain text, in at most about so many bytes; `None` if it is empty.
     async fn retell(&self, most: usize) -> Result<Option<String>, AgentError>;
 }
 
-/// Nothing was said before.
+/// An empty conversation.
 #[async_trait]
 impl ConversationHistory for () {
     async fn retell(&self, _most: usize) -> Result<Option<String>, AgentError> {
@@ -194,43 +195,43 @@ pub struct OfferedTool {
     pub tool: ClientTool,
 }
 
-/// Where a turn stood when the host ended.
+/// The state of a turn when the host ended.
 #[derive(Debug, Default)]
 pub struct Resumption {
-    /// What it waits for.
+    /// The requests that it waits for.
     pub waiting: Vec<PendingRequest>,
-    /// Up to where it was stored, where its agent marks its reports.
+    /// The last stored mark, if its agent marks its reports.
     pub mark: Option<FrameCursor>,
 }
 
-/// A question that was open when the host ended, and where its answer will come from.
+/// A question that was open when the host ended, and the receiver of its answer.
 #[derive(Debug)]
 pub struct PendingRequest {
     pub request: RequestId,
     pub answer_from: PendingAnswer,
 }
 
-/// What is awaited.
+/// The awaited answer.
 #[derive(Debug)]
 pub enum PendingAnswer {
-    /// Leave to run a tool call.
+    /// Permission to run a tool call.
     Permission(ToolCallId, oneshot::Receiver<Verdict>),
-    /// Leave to see the result of a call that a client ran, or that result.
+    /// The result of a call that a client ran, or permission to see it.
     Result(ToolCallId, oneshot::Receiver<ToolResult>),
     /// A person's answer.
     Question(oneshot::Receiver<InputResponse>),
 }
 
-/// Up to where an agent's words have been dealt with. It is stored together with what came of them, so that a host that
-/// comes back goes on exactly there.
+/// The position in an agent's frames up to which they are handled. It is stored together with the resulting events, so
+/// that a host that comes back continues exactly there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameCursor {
-    /// Which of the agent's processes said the frames: numbers begin anew with each. 0 is none.
+    /// The agent process that sent the frames: each numbers its own from the beginning. 0 is none.
     #[serde(default)]
     pub process: u64,
-    /// All frames up to this one have been dealt with,
+    /// All frames up to this one are handled,
     pub frame: u64,
-    /// but for these, which still want an answer.
+    /// except for these, which still need an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<u64>,
 }
@@ -256,7 +257,7 @@ pub enum AgentError {
     Died(String),
     #[error("the host ended in the middle of the turn, and its agent with it: {0}")]
     Interrupted(String),
-    #[error("the agent has forgotten the conversation and cannot be told it, since its log cannot be read: {0}")]
+    #[error("the agent has forgotten the conversation, and the log to retell it from cannot be read: {0}")]
     ConversationHistory(String),
     #[error("the script cannot be run: {0}")]
     Script(String),
@@ -280,69 +281,69 @@ impl AgentError {
     }
 }
 
-/// What an agent has to say, in the order in which it happened. It is stored whole or not at all.
+/// Events of an agent, in order. They are stored all together or not at all.
 #[derive(Debug)]
 pub struct Report {
     pub chat: ChatId,
-    /// The turn that it belongs to, where it belongs to one.
+    /// The turn that it belongs to, if any.
     pub turn: Option<TurnId>,
     pub events: Vec<AgentEvent>,
-    /// Up to where the agent's words are dealt with when this is stored.
+    /// The handled frames of the agent once this is stored.
     pub mark: Option<FrameCursor>,
 }
 
-/// What happens, as the agent tells it.
+/// An event that an agent reports.
 #[derive(Debug)]
 pub enum AgentEvent {
     /// More of the answer.
     Text(String),
     Reasoning(String),
     ToolStarted(NewToolCall),
-    /// The call's input is whole and it runs, or asks first.
+    /// The call's input is complete and it runs, or asks first.
     ToolReady {
         call: ToolCallId,
         invocation_message: String,
         input: Option<String>,
         permission: Option<PermissionPrompt>,
-        /// Where the result goes of a call that a client runs.
+        /// Receives the result of a call that a client runs.
         result: Option<oneshot::Sender<ToolResult>>,
     },
     ToolCompleted {
         call: ToolCallId,
         result: ToolResult,
     },
-    /// What is new of a call, whether it was heard of before or not.
+    /// Changes of a call, whether it is already known or not.
     Tool(Box<ToolUpdate>),
     /// A structured piece of the answer.
     PartContent {
         mime_type: String,
         body: PartContent,
     },
-    /// What the agent means to do, from now on.
+    /// The agent's plan from now on.
     Plan(Vec<PlanEntry>),
-    /// Something about the turn that a person should see.
+    /// A remark about the turn that a person should see.
     Notice(String),
     Usage(Usage),
     InputNeeded {
         request: Box<InputRequest>,
         answer: oneshot::Sender<InputResponse>,
     },
-    /// The turn's last report: it has run to its end, or failed.
+    /// The turn's last report: it has completed, or failed.
     Ended(Result<(), ErrorInfo>),
     Title(String),
     /// The commands that the agent understands, all of them.
     Commands(Vec<AgentCommand>),
-    /// What can be set, as a JSON schema of an object, and what is.
+    /// The available settings, as a JSON schema of an object, and their values.
     AgentSettings {
         schema: Extra,
         values: Extra,
     },
-    /// How the agent calls this conversation from now on.
+    /// The agent's id of this conversation from now on.
     AgentSessionId(String),
 }
 
 impl AgentEvent {
-    /// Whether it is told of the session as a whole, and holds whatever becomes of the turn.
+    /// Tells whether it is about the session as a whole, and holds even if the turn is dropped.
     pub(crate) fn is_of_session(&self) -> bool {
         match self {
             AgentEvent::Commands(_)
@@ -365,30 +366,30 @@ impl AgentEvent {
     }
 }
 
-/// What is new of a tool call. What is not said stays as it was.
+/// Changes of a tool call. Fields that are not set stay as they were.
 #[derive(Debug)]
 pub struct ToolUpdate {
     pub call: ToolCallId,
     pub name: Option<String>,
     pub kind: Option<ToolKind>,
-    /// What it does, in words.
+    /// A description of the call.
     pub title: Option<String>,
     pub input: Option<String>,
     pub stage: Option<ToolStage>,
-    /// All that it has put out so far.
+    /// All of its output so far.
     pub output: Option<AccumulatedOutput>,
-    /// The words of its result as data, for a call that has put out nothing else.
+    /// The text of its result as data, for a call without other output.
     pub result_text: Option<String>,
     /// Its result as data.
     pub structured: Option<Extra>,
-    /// What else is said of it; names that are not said stay.
+    /// Further members; names that are not set stay.
     pub extra: Option<Extra>,
-    /// It asks first.
+    /// Its permission request, if it asks first.
     pub permission: Option<PermissionPrompt>,
 }
 
 impl ToolUpdate {
-    /// Nothing new of a call, but that it is there.
+    /// An update without changes, which only names the call.
     pub fn of(call: ToolCallId) -> Self {
         Self {
             call,
@@ -406,7 +407,7 @@ impl ToolUpdate {
     }
 }
 
-/// How far a tool call has come.
+/// The stage of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolStage {
     Pending,
@@ -415,17 +416,17 @@ pub enum ToolStage {
     Failed,
 }
 
-/// What a tool call puts out.
+/// The output of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccumulatedOutput {
     pub text: String,
     pub pieces: Vec<ToolOutputPart>,
 }
 
-/// What a tool call puts out beside text.
+/// Output of a tool call beside text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolOutputPart {
-    /// A file as it was and as it is: without the first it is new, without the second it is gone.
+    /// A file before and after a change: without the first it is new, without the second it is deleted.
     Edit {
         path: String,
         before: Option<String>,
@@ -437,7 +438,7 @@ pub enum ToolOutputPart {
     },
 }
 
-/// A permission asked for, and where its answer goes.
+/// A permission request, and the sender of its answer.
 #[derive(Debug)]
 pub struct PermissionPrompt {
     pub request: PermissionRequest,
@@ -451,7 +452,7 @@ pub enum PartContent {
     Bytes(Vec<u8>),
 }
 
-/// Where the agent of a chat reports. Clones are the same.
+/// The channel to which the agent of a chat reports. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ChatSink {
     chat: ChatId,
@@ -464,12 +465,12 @@ impl ChatSink {
         Self { chat, reports }
     }
 
-    /// Where a turn of this chat reports.
+    /// The sink of a turn of this chat.
     pub fn turn(&self, turn: TurnId) -> TurnSink {
         TurnSink { turn, chat: self.clone() }
     }
 
-    /// Reports what belongs to no turn.
+    /// Reports events that belong to no turn.
     pub async fn report(&self, events: Vec<AgentEvent>, mark: Option<FrameCursor>) -> Result<(), AgentError> {
         self.send(None, events, mark).await
     }
@@ -485,7 +486,7 @@ impl ChatSink {
     }
 }
 
-/// Where a running turn reports.
+/// The channel to which a running turn reports.
 #[derive(Clone, Debug)]
 pub struct TurnSink {
     turn: TurnId,
@@ -498,7 +499,7 @@ impl TurnSink {
         &self.turn
     }
 
-    /// Reports several things that are stored together, and up to where the agent's words are dealt with by them.
+    /// Reports several events that are stored together with the mark of the frames that they handle.
     pub async fn report(&self, events: Vec<AgentEvent>, mark: Option<FrameCursor>) -> Result<(), AgentError> {
         self.chat.send(Some(self.turn.clone()), events, mark).await
     }
@@ -515,7 +516,7 @@ impl TurnSink {
         self.send(AgentEvent::ToolStarted(call)).await
     }
 
-    /// The call runs; nobody is asked.
+    /// Reports that the call runs without asking.
     pub async fn tool_runs(
         &self,
         call: ToolCallId,
@@ -525,7 +526,7 @@ impl TurnSink {
         self.send(AgentEvent::ToolReady { call, invocation_message, input, permission: None, result: None }).await
     }
 
-    /// A client runs the call, and its result is awaited. The call was started with that client's name.
+    /// Reports that a client runs the call, and waits for its result. The call was started with that client's name.
     pub async fn client_runs(
         &self,
         call: ToolCallId,
@@ -568,14 +569,14 @@ impl TurnSink {
         self.send(AgentEvent::Title(title)).await
     }
 
-    /// Asks the person something, and waits for the answer.
+    /// Asks the person a question, and waits for the answer.
     pub async fn ask(&self, request: InputRequest) -> Result<InputResponse, AgentError> {
         let (answer, answered) = oneshot::channel();
         self.send(AgentEvent::InputNeeded { request: Box::new(request), answer }).await?;
         answered.await.map_err(|_| AgentError::TurnOver)
     }
 
-    /// Says how the turn ended; whoever runs the prompt calls it once, behind all other reports.
+    /// Reports the end of the turn; the caller of the prompt does so once, after all other reports.
     pub async fn ended(&self, result: Result<(), ErrorInfo>) -> Result<(), AgentError> {
         self.send(AgentEvent::Ended(result)).await
     }

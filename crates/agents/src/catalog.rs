@@ -1,7 +1,7 @@
-//! The agents that Grove knows by name: how each is found, started and installed.
+//! The catalog of agents that Grove knows by name: how each is found, started and installed.
 //!
-//! Everything here is said once, in [`AGENTS`]. Finding is a question about a `PATH` value that is given, so it can be
-//! asked for somebody else's, and in tests. The only thing that runs a program is [`version`].
+//! [`AGENTS`] is the only source of these facts. Finding takes a `PATH` value as an argument, so that it also works for
+//! another environment, and in tests. Only [`version`] runs a program.
 
 mod agent_entry;
 mod find;
@@ -24,43 +24,44 @@ pub struct AgentEntry {
     pub provider: &'static str,
     pub display_name: &'static str,
     pub description: &'static str,
-    /// What its program may be called, the best name first.
+    /// Possible names of its program, the best first.
     pub commands: &'static [&'static str],
-    /// What makes it speak the protocol.
+    /// The arguments that make it speak the protocol.
     pub args: &'static [&'static str],
-    /// What it is told unless the person says otherwise.
+    /// Environment variables that it gets by default.
     pub env: &'static [(&'static str, &'static str)],
-    /// The person's variables that it gets to see, beside those that every program does: how it is signed in, and where
-    /// its own settings lie. A `*` at the end stands for anything.
+    /// The user's variables that it gets beside those that every program does: for signing in, and for the location of
+    /// its
+    /// own settings. A `*` at the end stands for anything.
     pub pass: &'static [&'static str],
-    /// How it may be signed in without asking anybody, the best way first.
+    /// The ways to sign in without asking anybody, the best first.
     pub auth: &'static [SignIn],
-    /// What a person does to log in, as an instruction.
+    /// An instruction for a person to log in.
     pub log_in: &'static str,
     pub install: Install,
 }
 
-/// A way to authenticate that works where a variable is set.
+/// A way to authenticate that works if a variable is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignIn {
     pub variable: &'static str,
-    /// How the agent calls it.
+    /// The agent's name of it.
     pub method: &'static str,
 }
 
-/// How an agent gets onto a machine.
+/// The way to install an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Install {
-    /// A package of npm's.
+    /// An npm package.
     Npm(&'static str),
-    /// A package of npm's whose program runs under bun.
+    /// An npm package whose program runs under bun.
     Bun(&'static str),
-    /// In words.
+    /// Instructions in words.
     Words(&'static str),
 }
 
 impl Install {
-    /// What the person is to do.
+    /// Instructions for the person.
     pub fn words(&self) -> String {
         match self {
             Install::Npm(package) => format!("npm install -g {package}"),
@@ -69,7 +70,7 @@ impl Install {
         }
     }
 
-    /// The package that it comes in, where it is one.
+    /// The package that contains it, if any.
     pub fn package(&self) -> Option<&'static str> {
         match self {
             Install::Npm(package) | Install::Bun(package) => Some(package),
@@ -79,7 +80,7 @@ impl Install {
 }
 
 impl AgentEntry {
-    /// How it is started from a program that was found. Of the person's environment it gets what it needs and no more.
+    /// The command that starts a program that was found. Of the user's environment it gets only what it needs.
     pub fn program(&self, program: PathBuf, environment: &BTreeMap<String, String>) -> AcpProgram {
         let mut env: BTreeMap<String, String> =
             self.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -95,7 +96,7 @@ impl AgentEntry {
         }
     }
 
-    /// The way to authenticate for which there is what it needs.
+    /// The way to authenticate whose variable is set.
     pub fn sign_in(&self, env: &BTreeMap<String, String>) -> Option<&'static str> {
         let set = |sign_in: &&SignIn| env.get(sign_in.variable).is_some_and(|value| !value.is_empty());
         self.auth.iter().find(set).map(|sign_in| sign_in.method)
@@ -107,7 +108,7 @@ pub fn agent_entry(provider: &str) -> Option<&'static AgentEntry> {
     AGENTS.iter().find(|agent_entry| agent_entry.provider == provider)
 }
 
-/// The variables of an environment that are passed on by these names. A `*` at a name's end stands for anything.
+/// The variables of an environment that match these names. A `*` at a name's end stands for anything.
 pub fn passed<'a>(
     names: &'a [impl AsRef<str>],
     environment: &'a BTreeMap<String, String>,

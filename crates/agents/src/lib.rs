@@ -1,22 +1,23 @@
-//! Agent backends: what the host asks of one, and the agents that Grove brings along.
+//! Agent backends: the interface between the host and an agent, and the agents that Grove includes.
 //!
 //! # What this crate owns
 //!
 //! - [`Agent`]: a kind of agent, such as the scripted one. It describes itself and opens sessions.
-//! - [`AgentSession`]: an agent at work for one chat. Its required core is small: run a turn, stop a turn, let go.
-//!   What only some agents can do is beside it and has an answer for those that cannot.
-//! - [`TurnSink`]: where a running turn reports what happens ([`AgentEvent`]) and asks the person. It is bounded,
-//!   so an agent runs no faster than the host can store what it says. An agent whose process outlives the host marks
-//!   its reports ([`FrameCursor`]), so that the next host knows up to where it was heard.
-//! - [`SpillStore`]: where output goes that is too large to be given to an agent. Whoever opens it brings that along.
+//! - [`AgentSession`]: the agent of one chat. Its required core is small: run a turn, cancel a turn, close. Optional
+//!   abilities have default implementations for agents without them.
+//! - [`TurnSink`]: the channel to which a running turn reports events ([`AgentEvent`]) and asks the person. It is
+//!   bounded,
+//!   so an agent runs no faster than the host can store its output. An agent whose process outlives the host marks its
+//!   reports ([`FrameCursor`]), so that the next host knows which frames are handled.
+//! - [`SpillStore`]: the store for output that is too large for an agent. The caller of [`Agent::open`] supplies it.
 //! - [`catalog`]: the agents that are known by name, and whether they are installed.
 //! - [`acp`]: any program that speaks the Agent Client Protocol, behind a shim that outlives the host.
 //! - [`scripted`]: a deterministic agent for tests, demos and people without a model.
 //!
 //! # What it never does
 //!
-//! An agent never sees a client, a sequence number or a protocol of clients, and never decides what is true of a
-//! session: it reports, and the host checks each report against the session's state.
+//! An agent never sees a client, a sequence number or a client protocol, and never decides the state of a session: it
+//! reports, and the host checks each report against the session's state.
 //!
 //! # Example
 //!

@@ -1,33 +1,36 @@
-//! Where output goes that is too large to be given to an agent.
+//! The store for output that is too large for an agent.
 
 use std::fmt::Debug;
 use std::path::Path;
 
 use async_trait::async_trait;
 
-/// Keeps what is too large for an agent to be given, where the agent can search it. Agents do not know where that is.
+/// Stores output that is too large for an agent where the agent can search it. The agent backend does not know the
+/// place.
 #[async_trait]
 pub trait SpillStore: Debug + Send + Sync + 'static {
-    /// A place for the output of one command or tool.
+    /// Begins to store the output of one command or tool.
     fn begin(&self) -> Box<dyn SpillWriter>;
 
-    /// The first bytes of a file, at most so many, where it is one that the agent was told of: output that was too large,
-    /// or what a person has pasted. `None` where it is another; the error says why it cannot be read.
+    /// The first bytes of a file, at most so many, if the agent was referred to it: spilled output, or a user's paste.
+    /// `None`
+    /// for any other file; the error says why it cannot be read.
     async fn read(&self, path: &Path, most: usize) -> Option<Result<Vec<u8>, String>>;
 }
 
-/// Takes output as it comes.
+/// Stores output as it comes.
 #[async_trait]
 pub trait SpillWriter: Debug + Send + 'static {
-    /// Takes more of it. This does not fail: what was done is done, also where it cannot be kept.
+    /// Stores more output. This does not fail: the command has run, even if its output cannot be stored.
     async fn write(&mut self, bytes: &[u8]);
 
-    /// What the agent is told in place of the output so far: how it begins, how large it is, where all of it lies and how
-    /// to search it. `None` as long as it is not too large.
+    /// The text that the agent gets in place of the output so far: its beginning, its size, the file and how to search
+    /// it.
+    /// `None` as long as it is not too large.
     async fn notice(&mut self) -> Option<String>;
 }
 
-/// Keeps nothing, so nothing is too large.
+/// Stores nothing, so nothing is too large.
 #[async_trait]
 impl SpillStore for () {
     fn begin(&self) -> Box<dyn SpillWriter> {

@@ -1,4 +1,4 @@
-//! A program that speaks ACP as a kind of agent.
+//! The ACP agent kind: any program that speaks the protocol.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use super::settings::AgentSettings;
 use super::summary::AcpSummarizer;
 use crate::agent::*;
 
-/// How many of an agent's own sessions are listed. More are left out.
+/// The limit of an agent's own sessions that are listed. More are left out.
 const LISTED: usize = 1_000;
 
 /// Any program that speaks ACP.
@@ -27,21 +27,21 @@ pub struct AcpAgent {
     profile: Arc<AgentProfile>,
 }
 
-/// What agents of a kind have told of themselves.
+/// The facts that agents of one kind have reported about themselves.
 #[derive(Debug)]
 pub(crate) struct AgentProfile {
     models: watch::Sender<Vec<ModelInfo>>,
     settings: Mutex<Option<SessionConfig>>,
 }
 
-/// A conversation that an agent has stored by itself.
+/// A conversation that the agent stores itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedSession {
-    /// How the agent calls it ([`AgentEvent::AgentSessionId`]).
+    /// The agent's id of it ([`AgentEvent::AgentSessionId`]).
     pub id: String,
     pub working_directory: PathBuf,
     pub title: Option<String>,
-    /// When it last changed, in the agent's words (ISO 8601).
+    /// The time of the last change, as the agent wrote it (ISO 8601).
     pub updated_at: Option<String>,
 }
 
@@ -51,12 +51,12 @@ impl AcpAgent {
         Self { program: Arc::new(program), pool, profile: Arc::new(profile) }
     }
 
-    /// The models to choose from, as far as they are known: an agent tells them when one of its sessions is opened.
+    /// The models to choose from, as far as they are known: an agent reports them when one of its sessions is opened.
     pub fn models(&self) -> watch::Receiver<Vec<ModelInfo>> {
         self.profile.models.subscribe()
     }
 
-    /// The conversations that the agent has stored by itself, of one folder or of all. A process is started for it.
+    /// Lists the conversations that the agent stores itself, of one folder or of all. Starts a process for it.
     pub async fn list(&self, working_directory: Option<&Path>) -> Result<Vec<ListedSession>, AgentError> {
         let one_shot = self.one_shot(working_directory).await?;
         let listed = match one_shot.capabilities().session_capabilities.list {
@@ -67,8 +67,7 @@ impl AcpAgent {
         listed
     }
 
-    /// Makes a copy of a conversation that the agent has stored, and gives how the agent calls the copy. A process is
-    /// started for it.
+    /// Copies a conversation that the agent stores, and returns the agent's id of the copy. Starts a process for it.
     pub async fn fork(&self, agent_session_id: &str, working_directory: &Path) -> Result<String, AgentError> {
         let one_shot = self.one_shot(Some(working_directory)).await?;
         let forked = one_shot.fork(agent_session_id).await.map_err(|error| self.failed(&error))?;
@@ -91,7 +90,7 @@ impl AcpAgent {
                 title: info.title,
                 updated_at: info.updated_at,
             }));
-            // An agent whose pages do not end has said the same cursor before, or nothing new.
+            // An agent whose pages never end repeats a cursor or sends an empty page.
             let next = page.next_cursor.filter(|next| Some(next) != cursor.as_ref());
             if next.is_none() || listed.len() >= LISTED || listed.len() == before {
                 return Ok(listed);
@@ -101,7 +100,7 @@ impl AcpAgent {
     }
 
     async fn one_shot(&self, folder: Option<&Path>) -> Result<OneShotProcess, AgentError> {
-        // Nobody listens: nothing is reported where no conversation is open.
+        // Nobody receives: without an open conversation nothing is reported.
         let (reports, _) = mpsc::channel(1);
         let opening = OpenSession {
             session: one_shot_session(&self.program),
@@ -156,8 +155,9 @@ impl Agent for AcpAgent {
 
     fn settings(&self) -> Option<SessionConfig> {
         let profile = self.profile.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // What can be set is said when the first session runs. It needs a place then: a session that was made without
-        // settings never gets any.
+        // The agent reports its settings when the first session runs. The session needs a place for them from the
+        // start:
+        // one created without settings never gets any.
         Some(profile.unwrap_or_else(|| SessionConfig::of(Extra::new())))
     }
 
@@ -180,7 +180,7 @@ impl Agent for AcpAgent {
 }
 
 impl AgentProfile {
-    /// Notes which models a session says that there are.
+    /// Stores the models that a session reports.
     pub(crate) fn models(&self, settings: &AgentSettings) {
         let models = settings.models();
         if models.is_empty() {
@@ -193,7 +193,7 @@ impl AgentProfile {
         });
     }
 
-    /// Notes what can be chosen in a session, and what is chosen where nobody has chosen anything yet.
+    /// Stores the settings that a session offers, and their defaults while nobody has chosen anything yet.
     pub(crate) fn defaults(&self, settings: &AgentSettings) {
         if let Some(AgentEvent::AgentSettings { schema, values }) = settings.event() {
             let config = SessionConfig { schema, values };

@@ -1,4 +1,4 @@
-//! Whatever an agent sends: nothing of it makes the translation panic, and nothing said of a tool call is lost.
+//! Arbitrary updates of an agent: none makes the translation panic, and nothing said of a tool call is lost.
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
@@ -14,7 +14,7 @@ use super::settings::AgentSettings;
 use super::{content, elicit};
 use crate::agent::*;
 
-/// Names that mean something somewhere, so that random values get past the first look.
+/// Names that mean something somewhere, so that random values get past the first checks.
 const NAMES: &str = "\
     toolCallId title name kind status content type text locations path line rawInput rawOutput _meta terminals \
     terminalId oldText newText data mimeType resource uri blob output stdout command commands entries priority \
@@ -66,7 +66,7 @@ fn object(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     vec((name(), value), 0..6).prop_map(|members| Value::Object(members.into_iter().collect()))
 }
 
-/// A content block that shows something, or nearly.
+/// A content block that shows something, or almost does.
 fn block() -> impl Strategy<Value = Value> {
     let content = |kind: &'static str, with: &'static str| {
         (word(), value()).prop_map(move |(text, more)| {

@@ -1,7 +1,8 @@
-//! An agent's questions to a person.
+//! An agent's questions to a person (elicitations).
 //!
-//! Read as JSON and not through the protocol's types: those forget the order of the questions, and the names that older
-//! agents give to the choices.
+//! They are read as JSON and not through the protocol's types: those lose the order of the questions, and the names
+//! that
+//! older agents give to the choices.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,8 @@ use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
 use serde_json::Value;
 
-/// The questions of an elicitation, by the params of its request. `id` names them in the turn. The error says what of
-/// it nobody could answer.
+/// The questions of an elicitation, by the params of its request. `id` names them in the turn. The error says which
+/// part nobody could answer.
 pub(crate) fn request(asked: &Value, id: RequestId) -> Result<InputRequest, String> {
     let message = text(asked, "message").map(str::to_owned);
     let mut request =
@@ -25,13 +26,13 @@ pub(crate) fn request(asked: &Value, id: RequestId) -> Result<InputRequest, Stri
                 let required = is_required(asked, name);
                 match kind(schema) {
                     Some(kind) => request.questions.push(question(name, schema, required, kind)),
-                    // One that may be left open is left open.
+                    // An optional question of an unknown type is left unanswered.
                     None if !required => {}
-                    None => return Err(format!("nobody can answer {name:?} here: its type is not known")),
+                    None => return Err(format!("{name:?} cannot be answered: its type is not supported")),
                 }
             }
         }
-        other => return Err(format!("elicitations of mode {other:?} are not known here")),
+        other => return Err(format!("elicitations of mode {other:?} are not supported")),
     }
     Ok(request)
 }
@@ -52,7 +53,7 @@ pub(crate) fn response(asked: &Value, answered: Option<&InputResponse>) -> acp::
     acp::CreateElicitationResponse::new(action)
 }
 
-/// A form where nothing is said: that is what there was before there were modes.
+/// The mode; a form if none is given, as before modes existed.
 fn mode(asked: &Value) -> &str {
     text(asked, "mode").unwrap_or("form")
 }
@@ -79,7 +80,7 @@ fn question(name: &str, schema: &Value, required: bool, kind: QuestionKind) -> Q
     }
 }
 
-/// The type of a property, where it may be left out as well.
+/// The type of a property, also of an optional one.
 fn type_of(schema: &Value) -> Option<&str> {
     match schema.get("type")? {
         Value::String(kind) => Some(kind),
@@ -122,7 +123,7 @@ fn kind(schema: &Value) -> Option<QuestionKind> {
     })
 }
 
-/// What there is to choose from, in any of the ways in which it can be said. What is chosen by default is recommended.
+/// The choices in any of the forms that a schema has for them. The default is recommended.
 fn choices(schema: &Value, default: Option<&Value>) -> Option<Vec<Choice>> {
     let recommended = |id: &str| match default {
         Some(Value::Array(ids)) => ids.iter().any(|chosen| chosen == id),
@@ -156,7 +157,7 @@ fn content(asked: &Value, answers: &Answers) -> BTreeMap<String, acp::Elicitatio
     answered.collect()
 }
 
-/// An answer in the type that was asked for; `None` where it is none of it.
+/// An answer in the type that was asked for; `None` if it does not fit.
 fn typed(kind: &str, value: &AnswerValue) -> Option<acp::ElicitationContentValue> {
     use acp::ElicitationContentValue as Content;
     Some(match (kind, value) {
@@ -170,7 +171,7 @@ fn typed(kind: &str, value: &AnswerValue) -> Option<acp::ElicitationContentValue
     })
 }
 
-/// A whole number, also where a client wrote it as `3.0`.
+/// An integer, also if a client wrote it as `3.0`.
 fn whole(number: &Number) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let written_as_float = || number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT);

@@ -1,28 +1,32 @@
-//! Agents that speak the Agent Client Protocol, version 1: any program that does so on its stdio.
+//! Agents that speak the Agent Client Protocol, version 1, on their stdio.
 //!
-//! # How it is laid out
+//! # Layout
 //!
-//! Pure translation, between the protocol's types and ours:
-//! - `map`: what an agent says (`session/update`, permission requests, how a turn ended) as
+//! Pure translation between the protocol's types and ours:
+//! - `map`: an agent's messages (`session/update`, permission requests, the end of a turn) as
 //!   [`AgentEvent`](crate::AgentEvent)s.
 //! - `settings`: an agent's modes, models and configuration options as settings of a session, and back.
-//! - `content`: a person's message as the protocol's content, and a conversation retold to an agent that forgot it.
+//! - `content`: a user's message as protocol content, and the recap of a conversation for an agent that forgot it.
 //! - `elicit`: an agent's questions to a person, and the answers.
 //!
-//! What talks and lives:
-//! - `connection`: JSON-RPC over the lines of a shim; which frames are dealt with.
-//! - `session`: one chat's agent ([`AgentSession`](crate::AgentSession)): started when it is needed, brought back when it
-//!   died.
-//! - `serve`: what an agent may ask of us: files, terminals.
-//! - `pool`: all processes of a host: how many, where, and which may stop.
-//! - `capture`: every frame in a file, for those who look for a mistake.
+//! Processes and connections:
+//! - `connection`: JSON-RPC over the lines of a shim, and which frames are handled.
+//! - `session`: the agent of one chat ([`AgentSession`](crate::AgentSession)): started when it is needed, restarted
+//!   after
+//!   it died.
+//! - `serve`: files and terminals for agents.
+//! - `pool`: all agent processes of a host: their number, their folders, and which may stop.
+//! - `capture`: every frame in a file, for debugging.
 //!
-//! # What happens when the host ends
+//! # When the host ends
 //!
-//! The agent's process belongs to a shim and works on. Each report says up to which of the agent's frames it is dealt
-//! with ([`FrameCursor`](crate::FrameCursor)), and a small file in the shim's folder says which prompt was sent when. The next host
-//! attaches to the shim, skips what is stored, and goes on. Commands on terminals that the agent asked us for end with
-//! the host; the agent is told that they are gone.
+//! The agent's process belongs to a shim and works on. Each report names the last frame of the agent that is handled
+//! with
+//! it ([`FrameCursor`](crate::FrameCursor)), and a small file in the shim's folder records the prompt that was sent.
+//! The
+//! next host attaches to the shim, skips what is stored, and goes on. Commands on the agent's terminals end with the
+//! host;
+//! the agent is told that they are gone.
 
 mod agent;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which program an agent is.
+//! The program of an agent.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use grove_core::ProviderId;
 
 use crate::agent::AgentError;
 
-/// An agent that speaks ACP, and how it is started. It may hold secrets in `env`, which its `Debug` leaves out.
+/// An agent that speaks ACP, and its command line. `Debug` leaves out `env`, which may hold secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AcpProgram {
     pub provider: ProviderId,
@@ -17,14 +17,14 @@ pub struct AcpProgram {
     pub description: String,
     pub program: PathBuf,
     pub args: Vec<String>,
-    /// What it gets beside the few variables that every program gets.
+    /// Variables beside the few that every program gets.
     pub env: BTreeMap<String, String>,
-    /// The way to authenticate that is used when the agent asks for one; without it, the person is told which there are.
+    /// The authentication method that is used when the agent asks for one; without it, the person is told the methods.
     pub auth: Option<String>,
 }
 
 impl AcpProgram {
-    /// Where the program is: where its path leads, or in one of the folders of `PATH`.
+    /// Finds the program: by its path, or in one of the folders of `PATH`.
     pub(crate) fn find(&self) -> Result<String, AgentError> {
         let found = if self.program.is_absolute() {
             is_program(&self.program).then(|| self.program.clone())
@@ -32,7 +32,7 @@ impl AcpProgram {
             let path = self.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH")).unwrap_or_default();
             env::split_paths(&path).map(|folder| folder.join(&self.program)).find(|path| is_program(path))
         } else {
-            // It would be looked for in whichever folder the host was started in.
+            // It would be searched in the folder that the host was started in.
             None
         };
         let (name, agent) = (self.program.display(), &self.display_name);
@@ -42,7 +42,7 @@ impl AcpProgram {
             )));
         };
         let text = found.to_str().map(ToOwned::to_owned);
-        text.ok_or_else(|| AgentError::Start(format!("{name} lies at a path that is no text: move or link it")))
+        text.ok_or_else(|| AgentError::Start(format!("the path of {name} is not valid UTF-8: move or link it")))
     }
 }
 

@@ -1,11 +1,11 @@
-//! Names that no other process gives.
+//! Names that are unique among processes.
 
 /// Eight letters and digits.
 pub(crate) fn tag() -> String {
     hex::encode(number().to_be_bytes())
 }
 
-/// Where the system gives no random bytes, the time does: nothing here is a secret.
+/// A random number; from the time if the system gives no random bytes, since nothing here is a secret.
 pub(crate) fn number() -> u32 {
     let mut bytes = [0; 4];
     match getrandom::fill(&mut bytes) {

@@ -1,6 +1,6 @@
-//! Conversations with real agents, as they were recorded: every message is understood and nothing of it is lost.
+//! Recorded conversations with real agents: every message is understood and nothing of it is lost.
 //!
-//! Our own cases have the structure of each recording, which is outside the repository ([`grove_fixtures`]).
+//! Our own cases have the structure of each recording; the recordings are outside the repository ([`grove_fixtures`]).
 
 use std::path::PathBuf;
 
@@ -17,11 +17,11 @@ use super::map::{self, UpdateContent};
 use super::settings::AgentSettings;
 use crate::agent::*;
 
-/// What the agents say beyond the protocol.
+/// Updates that the agents send beyond the protocol.
 const EXTENSIONS: &[&str] =
     &["_auth/status_update", "craft/drainMidTurnQueue", "qwen/notify/session/prompt-suggestion"];
 
-/// What they ask that is not translated here.
+/// Requests that are not translated here.
 const SERVED: &[&str] = &["terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release"];
 
 /// The recorded messages of each agent, with the direction of each.
@@ -40,7 +40,7 @@ fn conversations() -> Vec<(String, Vec<Value>)> {
     paths.iter().map(read).collect()
 }
 
-/// What the agents said, in order: whose it is, and the message.
+/// The messages of the agents, in order, each with its agent.
 fn said() -> Vec<(String, Value)> {
     let all = conversations().into_iter().flat_map(|(agent, lines)| {
         let theirs = lines.into_iter().filter(|line| line["dir"] == "a->c");
@@ -49,7 +49,7 @@ fn said() -> Vec<(String, Value)> {
     all.collect()
 }
 
-/// Asserts that every word and number that was said of a call is found again in what is told of it.
+/// Asserts that every word and number that was said of a call occurs in its translation.
 pub(super) fn assert_nothing_lost(said: &Value, told: &ToolUpdate) {
     let mut kept = ReportedContent::default();
     kept.take(told);
@@ -63,7 +63,7 @@ pub(super) fn assert_nothing_lost(said: &Value, told: &ToolUpdate) {
     }
 }
 
-/// Everything that is told of a call.
+/// Everything that the translation of a call holds.
 #[derive(Default)]
 struct ReportedContent {
     texts: Vec<String>,
@@ -122,7 +122,7 @@ impl ReportedContent {
         });
     }
 
-    /// The kind of a block need not be said where what it shows is.
+    /// The kind of a block may be missing if the content that it shows is there.
     fn has_block(&self, block: &Value, said: &Value) {
         let mut block = block.clone();
         if let Some(block) = block.as_object_mut() {
@@ -217,7 +217,7 @@ fn what_recorded_tools_put_out_is_shown() {
     }
     shown.sort();
     shown.dedup();
-    // In the recordings, gemini's tool put out nothing and goose's failed; qwen's output ends its line.
+    // In the recordings, gemini's tool printed nothing and goose's failed; qwen's output ends with a newline.
     assert_eq!(shown, ["claude", "codex", "copilot", "omp", "opencode", "qwen"]);
 }
 
@@ -274,7 +274,7 @@ fn what_recorded_agents_let_be_chosen_is_a_form() {
             assert!(fits, "{agent}: {name} is {value}");
             assert_eq!(property.session_mutable, Some(true));
         }
-        // Codex has no modes, and Copilot says nothing of its models where another has chosen one for it.
+        // Codex has no modes, and Copilot reports no models if another party has chosen one for it.
         assert_eq!(schema.properties.contains_key("mode"), agent != "codex", "{agent}");
         assert_eq!(schema.properties.contains_key("model"), agent != "copilot", "{agent}");
         let chosen = |model: &ModelInfo| values["model"] == model.id.as_str();

@@ -1,8 +1,9 @@
 //! An agent's modes, models and configuration options as settings of a session.
 //!
-//! Agents have three ways to say what can be chosen: configuration options, the older list of modes, and the even older
-//! list of models. Some use several for the same thing. Here they are one set of named settings: an option wins over an
-//! older list of the same, which is kept up to date behind it.
+//! Agents report their settings in three ways: configuration options, the older list of modes, and the even older list
+//! of
+//! models. Some use several for the same setting. Here they are one set of named settings: an option wins over an older
+//! list of the same, which is kept up to date behind it.
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
@@ -11,11 +12,11 @@ use serde_json::{Value, json};
 use crate::agent::*;
 
 /// The names of the older lists as settings.
-/// How the mode is called where an agent has the older list of them, and mostly where it is an option.
+/// The mode's name if an agent has the older list, and mostly if it is an option.
 pub(crate) const MODE: &str = "mode";
 const MODEL: &str = "model";
 
-/// What an agent lets be chosen, and what is chosen.
+/// The settings that an agent offers, and their values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AgentSettings {
     options: Vec<Setting>,
@@ -28,11 +29,11 @@ pub(crate) struct AgentSettings {
 pub(crate) enum SettingRequest {
     Option(acp::SetSessionConfigOptionRequest),
     Mode(acp::SetSessionModeRequest),
-    /// The older way to choose a model: `session/set_model`, which the types do not have any more.
+    /// The older method to choose a model: `session/set_model`, which the types no longer have.
     Model(Value),
 }
 
-/// One thing that can be chosen.
+/// One setting.
 #[derive(Clone, Debug, PartialEq)]
 struct Setting {
     name: String,
@@ -43,7 +44,7 @@ struct Setting {
     value: SettingValue,
 }
 
-/// What a setting is about, where that matters here.
+/// The meaning of a setting, if it matters here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Role {
     Mode,
@@ -51,7 +52,7 @@ enum Role {
     Other,
 }
 
-/// How a setting is changed.
+/// The method that changes a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SettingMechanism {
     Option,
@@ -66,8 +67,9 @@ enum SettingValue {
 }
 
 impl AgentSettings {
-    /// What an answer to `session/new`, `load`, `resume` or `fork` says can be chosen: its result as it came, since the
-    /// older list of models is not in the types any more. What is not understood is passed over.
+    /// The settings in an answer to `session/new`, `load`, `resume` or `fork`. It reads the result as it came, since
+    /// the
+    /// types no longer have the older list of models. Unknown members are skipped.
     pub(crate) fn of(result: &Value) -> Self {
         let options = result.get("configOptions").and_then(Value::as_array).into_iter().flatten();
         let options = options.filter_map(|option| serde_json::from_value(option.clone()).ok());
@@ -80,7 +82,7 @@ impl AgentSettings {
         }
     }
 
-    /// Takes what an update or an answer says of the options, and says whether anything is different.
+    /// Takes the options of an update or an answer, and returns whether anything changed.
     pub(crate) fn take_options(&mut self, options: &[acp::SessionConfigOption]) -> bool {
         self.changes(|settings| {
             settings.options = options.iter().filter_map(Setting::of).collect();
@@ -93,20 +95,20 @@ impl AgentSettings {
         })
     }
 
-    /// Takes the mode that the agent has switched to, and says whether anything is different.
+    /// Takes the mode that the agent has switched to, and returns whether anything changed.
     pub(crate) fn take_mode(&mut self, mode: &acp::SessionModeId) -> bool {
         self.changes(|settings| {
             if let Some(modes) = &mut settings.modes {
                 modes.choose(&mode.0);
             }
-            // Some agents have the modes as an option too, and tell of a switch only here.
+            // Some agents have the modes as an option too, and report a switch only here.
             if let Some(option) = settings.options.iter_mut().find(|option| option.role == Role::Mode) {
                 option.choose_known(&mode.0);
             }
         })
     }
 
-    /// The settings as the session has them; `None` where there is nothing to choose.
+    /// The settings as the session has them; `None` if there are none.
     pub(crate) fn event(&self) -> Option<AgentEvent> {
         let (mut properties, mut values) = (Extra::new(), Extra::new());
         for setting in self.all().filter(|setting| setting.is_choice()) {
@@ -123,7 +125,7 @@ impl AgentSettings {
         Some(AgentEvent::AgentSettings { schema: schema.into_iter().collect(), values })
     }
 
-    /// The models to choose from, for lists.
+    /// The models to choose from.
     pub(crate) fn models(&self) -> Vec<ModelInfo> {
         let choices = match self.of_role(Role::Model).map(|setting| &setting.value) {
             Some(SettingValue::One { choices, .. }) => choices.as_slice(),
@@ -138,7 +140,7 @@ impl AgentSettings {
         choices.iter().map(model).collect()
     }
 
-    /// What has to be called so that a setting has this value; `None` where it has it, or there is no such value.
+    /// The call that gives a setting this value; `None` if it already has it, or there is no such value.
     pub(crate) fn change(&self, session: &acp::SessionId, name: &str, value: &Value) -> Option<SettingRequest> {
         self.all().find(|setting| setting.name == name)?.change(session, value)
     }
@@ -148,7 +150,7 @@ impl AgentSettings {
         self.of_role(Role::Model)?.change(session, &Value::from(model.as_str()))
     }
 
-    /// Notes that a change was made, where the agent's answer does not say how things stand now.
+    /// Notes a change if the agent's answer does not contain the new state.
     pub(crate) fn made(&mut self, change: &SettingRequest) {
         match change {
             SettingRequest::Option(made) => {
@@ -172,7 +174,7 @@ impl AgentSettings {
         }
     }
 
-    /// Those that clients see: the options, and the older lists that no option stands for.
+    /// The settings that clients see: the options, and the older lists that no option replaces.
     fn all(&self) -> impl Iterator<Item = &Setting> {
         let older = [&self.modes, &self.models].into_iter().flatten();
         let older = older.filter(|list| !self.options.iter().any(|option| option.stands_for(list)));
@@ -191,7 +193,7 @@ impl AgentSettings {
 }
 
 impl Setting {
-    /// An option; `None` where it is of a kind that is not known here.
+    /// Reads an option; `None` if its kind is unknown.
     fn of(option: &acp::SessionConfigOption) -> Option<Self> {
         let value = match &option.kind {
             acp::SessionConfigKind::Select(select) => {
@@ -221,7 +223,7 @@ impl Setting {
         Self { name: name.to_owned(), title: title.to_owned(), description: None, role, mechanism, value }
     }
 
-    /// Whether this option takes the place of an older list.
+    /// Tells whether this option replaces an older list.
     fn stands_for(&self, list: &Setting) -> bool {
         self.role == list.role || self.name == list.name
     }
@@ -233,14 +235,14 @@ impl Setting {
         }
     }
 
-    /// Takes what the agent says is chosen, even if it never offered it.
+    /// Takes the agent's value, even if the agent never offered it.
     fn choose(&mut self, chosen: &str) {
         if let SettingValue::One { id, .. } = &mut self.value {
             chosen.clone_into(id);
         }
     }
 
-    /// Takes it where it is one of the choices.
+    /// Takes the value if it is one of the choices.
     fn choose_known(&mut self, chosen: &str) {
         if let SettingValue::One { choices, .. } = &self.value
             && choices.iter().any(|choice| choice.id == chosen)
@@ -265,7 +267,7 @@ impl Setting {
         match &self.value {
             SettingValue::Switch(_) => schema["type"] = json!("boolean"),
             SettingValue::One { id, choices } => {
-                // What is chosen must be among what can be, or no form could show it.
+                // The value must be among the choices, or no form could show it.
                 let unlisted = Choice { id: id.clone(), label: id.clone(), description: None, recommended: false };
                 let unlisted = (!choices.iter().any(|choice| choice.id == *id)).then_some(&unlisted);
                 let choices: Vec<&Choice> = choices.iter().chain(unlisted).collect();
@@ -319,7 +321,7 @@ fn choice(option: &acp::SessionConfigSelectOption) -> Choice {
     }
 }
 
-/// One of the older lists, by the names of its members: what is chosen, the list, and the id of each in it.
+/// One of the older lists, by the names of its members: the current value, the list, and the id of each item.
 fn older_list(result: &Value, list: &str, [current, available, id]: [&str; 3]) -> Option<SettingValue> {
     let list = result.get(list)?;
     let choices = list.get(available)?.as_array()?.iter().filter_map(|choice| {

@@ -1,4 +1,4 @@
-//! Summaries by an agent that speaks ACP: a process of its own, which answers one prompt and ends.
+//! Summaries by an agent that speaks ACP: a one-shot process answers one prompt and ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, one_shot_session};
 use super::settings::MODE;
 use crate::agent::*;
 
-/// The longest summary. What comes behind it is not waited for.
+/// The longest summary. Text beyond it is not waited for.
 const LONGEST: usize = 64 << 10;
-/// How long a summary may take.
+/// The time limit of a summary.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How far the agent may run ahead.
+/// The number of reports that the agent may run ahead.
 const REPORTS: usize = 64;
 
-/// Has summaries written by a program that speaks ACP.
+/// Writes summaries with a program that speaks ACP.
 #[derive(Debug)]
 pub(super) struct AcpSummarizer {
     program: Arc<AcpProgram>,
@@ -37,7 +37,7 @@ impl AcpSummarizer {
 
     async fn ask(&self, wanted: SummaryRequest) -> Result<String, AgentError> {
         let SummaryRequest { prompt, instructions: _, model, working_directories, mut settings } = wanted;
-        // It is to answer: a mode in which it may do things without asking is not for it.
+        // It only answers: a mode in which it may act without asking must not apply.
         settings.remove(MODE);
         self.program.find()?;
         let (sender, reports) = mpsc::channel(REPORTS);
@@ -66,7 +66,7 @@ impl AcpSummarizer {
                 Some(report) = brief.reports.recv() => brief.take(report, &mut said),
                 ended = &mut asked => {
                     ended?;
-                    // What was said before the end is there.
+                    // Take the reports that came before the end.
                     while let Ok(report) = brief.reports.try_recv() {
                         brief.take(report, &mut said);
                     }
@@ -98,21 +98,21 @@ impl Summarizer for AcpSummarizer {
     }
 }
 
-/// A conversation that is over as soon as nobody waits for it. Nothing of it stays.
+/// A conversation that ends when nobody waits for it any more. Nothing of it stays.
 struct SummaryConversation {
     session: Arc<AcpSession>,
     reports: mpsc::Receiver<Report>,
 }
 
 impl SummaryConversation {
-    /// Takes what the agent says; whatever it wants to do is refused.
+    /// Takes the agent's text; every action that it requests is refused.
     fn take(&self, report: Report, said: &mut String) {
         for event in report.events {
             match event {
                 AgentEvent::Text(text) => said.push_str(&text),
                 AgentEvent::Tool(update) => {
                     if let Some(asked) = update.permission {
-                        // It may not wait for it any more.
+                        // It may have stopped waiting.
                         asked.answer.send(Decision::Denied.into()).ok();
                     }
                 }
@@ -136,7 +136,7 @@ impl Drop for SummaryConversation {
                 session.close(CloseReason::Removed).await;
             };
             tokio::pin!(over);
-            // It is heard until then: an agent that nobody hears is left to the next host.
+            // Read until then: an agent whose reports nobody receives is left to the next host.
             loop {
                 tokio::select! {
                     () = &mut over => return,

@@ -1,8 +1,8 @@
-//! What is known of each agent. The order is that of lists.
+//! The known agents, in the order of lists.
 
 use super::{AgentEntry, Install, SignIn};
 
-/// Keys of the model providers that agents without a provider of their own can use.
+/// Keys of the model providers, for agents that have no provider of their own.
 macro_rules! with_provider_keys {
     ($($own:literal),* $(,)?) => {
         &[
@@ -32,7 +32,7 @@ pub const AGENTS: &[AgentEntry] = &[
         provider: "claude",
         display_name: "Claude Code",
         description: "Anthropic's coding agent, through its ACP adapter",
-        // The adapter was renamed; the old name is still around.
+        // The adapter was renamed; the old name is still in use.
         commands: &["claude-agent-acp", "claude-code-acp"],
         args: &[],
         env: &[],
@@ -61,7 +61,7 @@ pub const AGENTS: &[AgentEntry] = &[
         display_name: "GitHub Copilot",
         description: "GitHub's coding agent, the Copilot CLI",
         commands: &["copilot"],
-        // A program that replaces itself while a turn runs is not the one that was started.
+        // A program that replaces itself while a turn runs is no longer the one that was started.
         args: &["--acp", "--no-auto-update"],
         env: &[],
         pass: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],

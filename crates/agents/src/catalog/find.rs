@@ -1,4 +1,4 @@
-//! Looking for programs.
+//! Searching for programs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use super::{AgentEntry, Install};
 
-/// Whether an agent is there.
+/// The result of searching for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Installation {
     Installed { program: PathBuf },
     Missing { looked_for: &'static [&'static str], install: Install },
 }
 
-/// Looks for an agent in the folders of a `PATH` value.
+/// Searches for an agent in the folders of a `PATH` value.
 pub fn find(agent_entry: &AgentEntry, path: &OsStr) -> Installation {
     match agent_entry.commands.iter().find_map(|name| look_up(name, path)) {
         Some(program) => Installation::Installed { program },
@@ -22,13 +22,13 @@ pub fn find(agent_entry: &AgentEntry, path: &OsStr) -> Installation {
     }
 }
 
-/// The program of a name: a path as it is, any other name in the folders of a `PATH` value. `None` where nothing is
-/// there that can be run.
+/// Finds a program: a path as it is, any other name in the folders of a `PATH` value. `None` if nothing executable is
+/// there.
 pub fn look_up(name: &str, path: &OsStr) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|program| is_program(program));
     }
-    // A folder that depends on where we happen to be is nobody's choice.
+    // A relative folder depends on the current directory, which nobody has chosen.
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).find(|program| is_program(program))
 }

@@ -1,4 +1,4 @@
-//! Which version a program is.
+//! The version of a program.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,19 +10,19 @@ use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-/// How long a program may take to say its version.
+/// The time limit for `--version`.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How much of what it says is looked at.
+/// The bytes of its output that are searched.
 const SAID_BYTES: u64 = 16 << 10;
-/// How large the description of a package may be.
+/// The largest `package.json` that is read.
 const PACKAGE_BYTES: u64 = 1 << 20;
-/// How far above a program its package's description may lie.
+/// The number of folders above a program that are searched for its `package.json`.
 const PACKAGE_DEPTH: usize = 5;
-/// How much is shown of a line in which no number stands out.
+/// The characters that are shown of a line without a recognizable number.
 const LINE_CHARS: usize = 40;
 
-/// The version of a program: what its package says of itself, else what `--version` answers. `None` where neither can
-/// be had within 5 seconds: not every agent knows the question.
+/// The version of a program: from its `package.json`, else from `--version`. `None` if neither answers within 5
+/// seconds: some agents do not know the option.
 pub async fn version(program: &Path, package: Option<&str>) -> Option<String> {
     if let Some(version) = package.and_then(|package| of_package(program, package)) {
         return Some(version);
@@ -37,7 +37,7 @@ struct Package {
 }
 
 /// Reading a file is a thousand times quicker than starting an interpreter, and some programs that come in a package
-/// know no `--version`.
+/// do not support `--version`.
 fn of_package(program: &Path, package: &str) -> Option<String> {
     let program = program.canonicalize().ok()?;
     program.ancestors().skip(1).take(PACKAGE_DEPTH).find_map(|folder| {
@@ -49,10 +49,10 @@ fn of_package(program: &Path, package: &str) -> Option<String> {
 }
 
 async fn ask(program: &Path) -> Option<String> {
-    // In the root folder no project's settings are found that could change what it says.
+    // The root folder has no project settings that could change the answer.
     let program = Program::new(program.to_str()?, "/").args(["--version"]);
     let mut process = Process::start(&program).ok()?;
-    // An agent that does not know the question finds nobody to talk to, and ends.
+    // An agent that does not know the option finds its stdin closed, and ends.
     drop(process.stdin.take());
     let stdout = read(process.stdout.take());
     let stderr = read(process.stderr.take());
@@ -67,13 +67,13 @@ async fn ask(program: &Path) -> Option<String> {
 async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
-        // What came before it failed is as good as any.
+        // Output from before a failure is as good as any.
         pipe.take(SAID_BYTES).read_to_end(&mut bytes).await.ok();
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The version in what a program said: in the first line that has a number the word that looks like one, else that line.
+/// The version in a program's output: the number in the first line that has one, else that line.
 fn number_in(said: &str) -> Option<String> {
     let line = said.lines().map(str::trim).find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
     let words = line.split(|c: char| c.is_whitespace() || matches!(c, '/' | '@' | ',' | '(' | ')'));
@@ -95,8 +95,8 @@ mod tests {
 
     use super::*;
 
-    /// A program of the test's own. Another process writes it: a file that is open for writing in a process that is
-    /// just being started elsewhere cannot be run.
+    /// A program for the test. Another process writes it: a file that is open for writing in a process that is just
+    /// being started elsewhere cannot be run.
     fn script(folder: &Path, text: &str) -> PathBuf {
         let (draft, path) = (folder.join("draft"), folder.join("agent"));
         fs::write(&draft, format!("#!/bin/sh\n{text}\n")).unwrap();

@@ -1,9 +1,9 @@
 //! The scripted agent: does exactly what the prompt tells it.
 //!
-//! A message whose text begins with `script:` carries a JSON array of steps (see `script.rs`), run in order; one that is
-//! too large for a message is read from the file that the message refers to. Any other
-//! text is answered by a short canned conversation that shows streaming, a tool call and a permission. Its summaries
-//! are made without a model as well (see `summary.rs`).
+//! A message whose text begins with `script:` carries a JSON array of steps (see `script.rs`), which run in order. A
+//! script that is too large for a message is read from the file that the message refers to. Any other text is answered
+//! by a short canned conversation that shows streaming, a tool call and a permission. Its summaries are made without a
+//! model as well (see `summary.rs`).
 
 mod script;
 mod summary;
@@ -20,21 +20,21 @@ use crate::spills::SpillStore;
 use script::{ClientCall, Say, Script, ScriptStep, ScriptedPart, ScriptedTool};
 use summary::ScriptedSummarizer;
 
-/// The agent without a model.
+/// The scripted agent. It needs no model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScriptedAgent;
 
 /// The model whose sessions take [`SLOW_START`] to create.
 const SLOW: &str = "scripted/slow-start";
-/// The model whose sessions cannot be created, as it turns out after [`FAILED_START`].
+/// The model whose sessions fail to be created after [`FAILED_START`].
 const FAILING: &str = "scripted/fails-to-start";
-/// What the text of a message begins with that is a script.
+/// The prefix of a message that is a script.
 const SCRIPT: &str = "script:";
-/// No larger script is read.
+/// The largest script that is read.
 const LARGEST_SCRIPT: usize = 16 << 20;
-/// How long a slow start takes.
+/// The duration of a slow start.
 pub const SLOW_START: Duration = Duration::from_millis(1_000);
-/// How long a start takes that fails: long enough for a turn to be started meanwhile.
+/// The duration of a failing start: long enough for a turn to be started meanwhile.
 pub const FAILED_START: Duration = Duration::from_millis(250);
 
 #[async_trait]
@@ -79,15 +79,15 @@ impl Agent for ScriptedAgent {
     }
 }
 
-/// What people say to running turns, until the script comes to it.
+/// Messages to running turns, until the script handles them.
 struct ScriptedSession {
     steering: Mutex<HashMap<TurnId, Vec<String>>>,
-    /// Where a script lies that is too large for a message.
+    /// Holds scripts that are too large for a message.
     spills: Arc<dyn SpillStore>,
 }
 
 impl ScriptedSession {
-    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards complete data.
     fn steering(&self) -> MutexGuard<'_, HashMap<TurnId, Vec<String>>> {
         self.steering.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,7 +102,7 @@ impl ScriptedSession {
         }
     }
 
-    /// The text of which the message is only the beginning, where it was too large for one. It is attached last.
+    /// The full text of a message that was too large and holds only the beginning. It is attached last.
     async fn pasted(&self, message: &Message) -> Result<Option<String>, AgentError> {
         let Some(last) = message.attachments.last() else { return Ok(None) };
         let Ok(path) = grove_work::local_path(&last.path) else { return Ok(None) };
@@ -114,7 +114,7 @@ impl ScriptedSession {
         }
     }
 
-    /// Runs a script from a step on; what is said to the turn is repeated between two steps.
+    /// Runs a script from a step on; messages to the turn are repeated between two steps.
     async fn run(&self, script: Script, from: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
         self.steering().insert(turn.turn().clone(), Vec::new());
         for (number, step) in script.steps.into_iter().enumerate().skip(from) {
@@ -135,9 +135,9 @@ impl AgentSession for ScriptedSession {
         self.run(self.script_of(&prompt).await?, 0, &prompt, &turn).await
     }
 
-    /// A script waits in one step at a time, and what is asked there is named after the step.
+    /// A script waits in one step at a time, and its question is named after the step.
     async fn resume(&self, prompt: Prompt, from: Resumption, turn: TurnSink) -> Result<(), AgentError> {
-        let lost = || AgentError::TurnFailed("the script's place is lost".to_owned());
+        let lost = || AgentError::TurnFailed("the script's position is lost".to_owned());
         let PendingRequest { request, answer_from } = from.waiting.into_iter().next().ok_or_else(lost)?;
         let number: usize = request.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).ok_or_else(lost)?;
         let script = self.script_of(&prompt).await?;
@@ -246,11 +246,11 @@ async fn call_tool(tool: ScriptedTool, number: usize, turn: &TurnSink) -> Result
     complete_tool(&tool, id, turn).await
 }
 
-/// Has a client run one of its tools, and repeats what came of it.
+/// Lets a client run one of its tools, and repeats the result.
 async fn call_client(call: ClientCall, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
     let offered = prompt.client_tools.iter().find(|offered| offered.tool.name == call.name);
     let offered = offered.ok_or_else(|| AgentError::TurnFailed(format!("no client offers a tool {}", call.name)))?;
-    // Named after its step as a question is, so that a script can go on from here.
+    // Named after its step as a question is, so that a script can continue from here.
     let id = ToolCallId::from(format!("{}-call-{number}", turn.turn()));
     turn.tool_started(NewToolCall {
         id: id.clone(),

@@ -1,4 +1,4 @@
-//! Scripts: what the steps are, how they are read, and the canned one.
+//! Scripts: the steps, their parsing, and the canned script.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) enum ScriptStep {
     ScriptedPart(ScriptedPart),
     Usage(Usage),
     Title(String),
-    /// Its id is given when it is asked.
+    /// Its id is set when it is asked.
     Ask(Box<InputRequest>),
     Fail(String),
     Sleep(Duration),
@@ -48,7 +48,7 @@ pub(super) struct ScriptedTool {
     pub(super) editable: bool,
 }
 
-/// A call of a tool that a client offers.
+/// A call of a client's tool.
 pub(super) struct ClientCall {
     pub(super) name: String,
     pub(super) input: Option<String>,
@@ -60,7 +60,7 @@ pub(super) struct ScriptedPart {
 }
 
 impl Say {
-    /// The text in near-equal pieces, cut between Unicode scalar values; never an empty one.
+    /// The text in near-equal pieces, cut between Unicode scalar values; none is empty.
     pub(super) fn pieces(&self) -> impl Iterator<Item = &str> {
         let chars = self.text.chars().count();
         let pieces = self.chunks.clamp(1, chars.max(1));
@@ -89,7 +89,7 @@ impl FromStr for Script {
     }
 }
 
-/// What any other prompt is answered with.
+/// The answer to any other prompt.
 pub(super) fn canned(text: &str) -> Script {
     let say = |text: String| {
         ScriptStep::Say(Say { chunks: text.chars().count() / 6, text, delay: Duration::from_millis(25) })
@@ -124,7 +124,7 @@ pub(super) fn canned(text: &str) -> Script {
     Script { steps }
 }
 
-/// A step as it is written: one key says what it is, others how.
+/// A step as it is written: one key is its kind, others are its parameters.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct WireStep {
@@ -143,7 +143,7 @@ struct WireStep {
     hang: Option<bool>,
 }
 
-/// A question that is answered in words, or several of any kind.
+/// A question with a free-text answer, or several of any kind.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum WireAsk {
@@ -196,7 +196,7 @@ struct WirePart {
 struct WireUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
-    /// How full the window is said to be.
+    /// The reported use of the context window.
     context: Option<ContextUsage>,
 }
 
@@ -231,8 +231,8 @@ impl WireStep {
         let mut found = found.into_iter().flatten();
         match (found.next(), found.next()) {
             (Some(step), None) => step,
-            (None, _) => Err("it says nothing to do".to_owned()),
-            (Some(_), Some(_)) => Err("it says more than one thing to do".to_owned()),
+            (None, _) => Err("it has no action".to_owned()),
+            (Some(_), Some(_)) => Err("it has more than one action".to_owned()),
         }
     }
 }
@@ -323,10 +323,10 @@ mod tests {
             Ok(_) => "fine".to_owned(),
             Err(error) => error.to_string(),
         };
-        assert_eq!(problem(r#"[{"say":"a"},{}]"#), "the script cannot be run: step 2: it says nothing to do");
+        assert_eq!(problem(r#"[{"say":"a"},{}]"#), "the script cannot be run: step 2: it has no action");
         assert_eq!(
             problem(r#"[{"say":"a","fail":"b"}]"#),
-            "the script cannot be run: step 1: it says more than one thing to do"
+            "the script cannot be run: step 1: it has more than one action"
         );
         assert!(problem(r#"[{"shout":"a"}]"#).contains("unknown field `shout`"));
         assert!(problem(r#"[{"part":{"mimeType":"a/b"}}]"#).contains("either `text` or `base64`"));

@@ -1,14 +1,15 @@
-//! Summaries without a model: what the person said, a line each. Instructions that are a script are run instead, and
-//! what it says is the summary, so that summaries that take long, fail or never end can be had.
+//! Summaries without a model: one line for each message of the user. Instructions that are a script are run instead,
+//! and
+//! the text that it says is the summary. So tests can have summaries that take long, fail or never end.
 
 use async_trait::async_trait;
 
 use super::script::{Script, ScriptStep};
 use crate::agent::{AgentError, Summarizer, SummaryRequest};
 
-/// How much of each message is told.
+/// The characters of each message that are shown.
 const LINE: usize = 200;
-/// How many messages are told. Of more, the newest.
+/// The number of messages that are shown: the newest.
 const LINES: usize = 50;
 
 pub(super) struct ScriptedSummarizer;
@@ -37,7 +38,7 @@ async fn run(script: Script) -> Result<String, AgentError> {
     Ok(summary)
 }
 
-/// The person's messages in a conversation that is told in plain text.
+/// The user's messages in a plain-text conversation.
 fn what_was_said(prompt: &str) -> String {
     let conversation = prompt.rsplit_once("<conversation>").map_or(prompt, |(_, told)| told);
     let mut lines = conversation.lines();

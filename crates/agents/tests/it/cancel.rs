@@ -90,7 +90,7 @@ async fn an_agent_whose_turn_was_cancelled_ends_with_the_host() {
     for ignores_cancel in [false, true] {
         let fixture = AgentFixture::new(AgentBehavior { ignores_cancel, ..AgentBehavior::default() });
         let mut session = fixture.open().await;
-        // Nothing is stored: what the agent said is left for the next host, unless nobody wants it any more.
+        // Nothing is stored: the agent's output is left for the next host, unless it is no longer needed.
         session.stored.forgets = false;
         let running = session.start("t1", &json!([{"spawn": {}}, {"say": "ready"}, {"sleep": 600_000}]));
         session.until("it runs", |stored| stored.text.ends_with("ready")).await;

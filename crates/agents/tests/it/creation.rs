@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::fixture::{AgentFixture, TestSession, until};
 
-/// Why a session cannot be created.
+/// The error of creating a session.
 async fn refused(fixture: &AgentFixture) -> String {
     let pool = fixture.pool();
     let error = match TestSession::create(&fixture.agent(&pool), "s", &fixture.work).await {
@@ -117,7 +117,7 @@ async fn idle_agents_make_way_for_a_new_session_and_busy_ones_do_not() {
     second.until("the second one is there", |stored| stored.agent_session_id.len() == 1).await;
     let running = first.start("t1", &json!([{"say": "busy"}, "hang"]));
     first.until("the first one works", |stored| stored.text == "busy").await;
-    // It has nothing to wait for: its agent starts with its first turn.
+    // No slot is free: its agent starts with its first turn.
     let mut third = TestSession::create(&agent, "third", &fixture.work).await.unwrap();
     assert!(third.stored.agent_session_id.is_empty());
     running.abort();

@@ -1,4 +1,4 @@
-//! A folder of a test's own, with a fleet of agents in it and what a host would do with their reports.
+//! A test folder with a pool of agents, and a stand-in for the host that stores their reports.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
-/// For what is expected to resist.
+/// The timeout for operations that are expected to hang.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
-/// How long an agent may take to be initialised when its session is created.
+/// The time limit for an agent's initialization when its session is created.
 pub(crate) const CREATION: Duration = Duration::from_secs(5);
 pub(crate) const CHAT: &str = "main";
 
-/// This test program is the shim as well: it is where tests are, whoever builds them.
+/// This test program is the shim as well, so that it exists wherever the tests are built.
 #[test]
 #[ignore = "other tests run it as their shim"]
 fn as_a_shim() {
@@ -44,7 +44,7 @@ pub(crate) struct AgentFixture {
 }
 
 impl AgentFixture {
-    /// An agent of this character, with a store, so that its sessions outlive its process.
+    /// An agent with this behavior and a store, so that its sessions outlive its process.
     pub(crate) fn new(behavior: AgentBehavior) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -53,7 +53,7 @@ impl AgentFixture {
             std::fs::create_dir(path).unwrap();
         }
         let behavior = AgentBehavior { store: behavior.store.or(Some(store)), ..behavior };
-        // A test that fails leaves nothing behind for long.
+        // A failed test leaves nothing behind for long.
         let shim_limits = ShimLimits { alone: DEADLINE, linger: DEADLINE, grace: SHORT, ..ShimLimits::default() };
         let options = ProcessPoolOptions {
             folder: root.join("shims"),
@@ -105,7 +105,7 @@ impl AgentFixture {
     }
 }
 
-/// A chat's agent, and what a host would have stored of it.
+/// A chat's agent, and the reports that a host would have stored.
 pub(crate) struct TestSession {
     pub(crate) agent: Arc<dyn AgentSession>,
     reports: mpsc::Receiver<Report>,
@@ -115,7 +115,7 @@ pub(crate) struct TestSession {
 
 #[derive(Default)]
 pub(crate) struct StoredReports {
-    /// What was said in turns.
+    /// The text of its turns.
     pub(crate) text: String,
     pub(crate) notices: Vec<String>,
     pub(crate) agent_session_id: Vec<String>,
@@ -125,15 +125,15 @@ pub(crate) struct StoredReports {
     pub(crate) mark: Option<FrameCursor>,
     pub(crate) asked: Vec<AskedPermission>,
     pub(crate) questions: Vec<(InputRequest, oneshot::Sender<InputResponse>)>,
-    /// Whether the agent may forget what is stored.
+    /// Lets the agent forget reports that are stored.
     pub(crate) forgets: bool,
 }
 
-/// A permission that a person is asked for.
+/// A permission request to a person.
 pub(crate) struct AskedPermission {
     pub(crate) request: PermissionRequest,
     pub(crate) call: ToolCallId,
-    /// The agent would take it as withdrawn if it were dropped.
+    /// Dropping it would withdraw the request.
     _answer: oneshot::Sender<Verdict>,
 }
 
@@ -154,7 +154,7 @@ impl TestSession {
         Self::open_spilling(agent, session, working_directories, agent_session_id, settings, Arc::new(())).await
     }
 
-    /// The same, with a place for what is too large.
+    /// Opens a session with a store for output that is too large.
     pub(crate) async fn open_spilling(
         agent: &AcpAgent,
         session: &str,
@@ -163,7 +163,7 @@ impl TestSession {
         settings: Extra,
         spills: Arc<dyn SpillStore>,
     ) -> Self {
-        // Small, so that reports are waited for.
+        // Small, so that the agent waits for its reports to be taken.
         let (sender, reports) = mpsc::channel(4);
         let sink = ChatSink::new(CHAT.into(), sender);
         let opening = OpenSession {
@@ -181,7 +181,7 @@ impl TestSession {
         Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } }
     }
 
-    /// A session that is created: its agent starts at once.
+    /// Creates a session: its agent starts at once.
     pub(crate) async fn create(agent: &AcpAgent, session: &str, folder: &Path) -> Result<Self, AgentError> {
         // As large as a host's: nobody takes the reports while the agent starts.
         let (sender, reports) = mpsc::channel(256);
@@ -201,7 +201,7 @@ impl TestSession {
         Ok(Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } })
     }
 
-    /// Gives a turn to the agent; what it reports waits to be taken.
+    /// Starts a turn; its reports wait to be taken.
     pub(crate) fn start(&self, turn: &str, steps: &Value) -> TurnTask {
         self.start_with(turn, simple(&prompt(steps)))
     }
@@ -258,7 +258,7 @@ impl TestSession {
         }
     }
 
-    /// The host is killed: nothing is closed in an orderly way. What it had stored is left.
+    /// Kills the host: nothing is closed in an orderly way. Its stored reports are left.
     pub(crate) fn kill(self, running: &TurnTask) -> StoredReports {
         running.abort();
         self.stored
@@ -327,7 +327,7 @@ pub(crate) fn is_alive(id: impl ToString) -> bool {
         .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))
 }
 
-/// What stands behind a word in what an agent said, up to the end of the line.
+/// The text after a word in an agent's output, up to the end of the line.
 pub(crate) fn after<'a>(text: &'a str, word: &str) -> &'a str {
     let (_, rest) = text.split_once(word).unwrap_or_else(|| panic!("{word} in {text:?}"));
     rest.lines().next().unwrap_or_default().trim()

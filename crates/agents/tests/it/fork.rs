@@ -8,12 +8,12 @@ use serde_json::json;
 
 use crate::fixture::{AgentFixture, SHORT, TestSession, until};
 
-/// What an agent remembers of a conversation that it opens.
+/// The agent's memory of a conversation that it opens.
 async fn remembered(fixture: &AgentFixture, agent_session_id: String) -> String {
     let mut copy = fixture.open_in(&fixture.pool(), "copy", Some(agent_session_id)).await;
     copy.turn("t", json!(["echo_history"])).await.unwrap();
     copy.agent.close(CloseReason::Detached).await;
-    assert_eq!(copy.stored.notices, Vec::<String>::new(), "it was not told anew");
+    assert_eq!(copy.stored.notices, Vec::<String>::new(), "it got no recap");
     copy.stored.text
 }
 
@@ -29,7 +29,7 @@ async fn a_copy_is_made_by_the_process_that_runs_and_knows_nothing_that_is_said_
     let mut session = begun(&fixture).await;
     let agent = session.agent.clone();
     let (forked, later) = tokio::join!(agent.fork(), async {
-        // The copy is asked for first: both wait for the same worker.
+        // The copy is requested first: both wait for the same worker.
         tokio::task::yield_now().await;
         session.turn("t2", json!([{"say": "too late"}])).await
     });

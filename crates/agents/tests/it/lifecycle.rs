@@ -1,4 +1,4 @@
-//! How long an agent's process lives, and what the next one knows.
+//! The lifetime of an agent's process, and the knowledge of the next one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,7 +105,7 @@ async fn a_conversation_that_cannot_be_told_fails_the_turn_and_is_asked_for_agai
     session.end(running).await.unwrap();
     session.turn("t3", json!(["echo_history"])).await.unwrap();
     assert!(session.stored.text.contains("4711"), "{}", session.stored.text);
-    // Who remembers is not told.
+    // An agent that remembers gets no recap.
     let running = session.start_with("t4", Prompt { memory: Arc::new(Unreadable), ..with_history() });
     session.end(running).await.unwrap();
     session.agent.close(CloseReason::Removed).await;
@@ -139,7 +139,7 @@ async fn an_agent_that_dies_before_its_prompt_is_sent_fails_the_turn() {
     session.agent.close(CloseReason::Removed).await;
 }
 
-/// What was said before.
+/// A fixed earlier conversation.
 #[derive(Debug)]
 struct FixedHistory(&'static str);
 
@@ -160,7 +160,7 @@ impl ConversationHistory for Unreadable {
     }
 }
 
-/// A prompt in a conversation in which something was said before.
+/// A prompt in a conversation with earlier messages.
 fn with_history() -> Prompt {
     let message = Message::user(prompt(&json!([{"say": "ok"}])));
     Prompt {
@@ -216,7 +216,7 @@ async fn no_more_agents_run_than_may_and_the_longest_idle_goes() {
     sessions[2].turn("t1", json!([{"say": "c"}])).await.unwrap();
     assert_eq!(pool.running(), 2, "the idle one has made room");
     assert!(sessions[2].stored.notices.len() == 1, "{:?}", sessions[2].stored.notices);
-    // Now two are busy, and a third has to wait until one of them is done.
+    // Now two are busy, and a third waits until one of them is done.
     let busy = sessions[2].start("t2", &json!([{"say": "+"}, "hang"]));
     sessions[2].until("it runs", |stored| stored.text == "c+").await;
     let waiting = sessions[0].start("t2", &json!([{"say": "again"}]));

@@ -1,4 +1,4 @@
-//! Agents that speak ACP, as real processes behind real shims: the scripted one, in all its characters.
+//! ACP agents as real processes behind real shims: the scripted one, with all its behaviors.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 

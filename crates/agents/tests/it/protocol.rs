@@ -1,4 +1,4 @@
-//! The protocol's corners: logging in, settings, what nobody knows.
+//! Corner cases of the protocol: logging in, settings, unknown messages.
 
 use grove_agents::acp::ListedSession;
 use grove_agents::*;
@@ -78,7 +78,7 @@ async fn what_is_chosen_reaches_the_agent_and_what_it_refuses_is_said() {
     assert!(text.contains("\"mode\":\"plan\"") && text.contains("\"model\":\"large\""), "{text}");
     let profile: Vec<ModelId> = agent.info().models.into_iter().map(|model| model.id).collect();
     assert_eq!(profile, ["small".into(), "large".into()]);
-    assert!(models.has_changed().unwrap(), "whoever lists agents is told");
+    assert!(models.has_changed().unwrap(), "listeners are notified");
     let (_, values) = session.stored.settings.clone().unwrap();
     assert_eq!(values.get("mode"), Some(&json!("plan")));
 

@@ -1,4 +1,4 @@
-//! Hosts that end in the middle of a turn, and the next ones.
+//! Hosts that end in the middle of a turn, and the hosts that follow.
 
 use grove_agents::*;
 use grove_core::*;
@@ -10,7 +10,7 @@ use crate::fixture::{
     AgentFixture, DEADLINE, StoredReports, TestSession, after, approved, is_alive, parent_of, until, until_idle,
 };
 
-/// Another host, with what the first one had stored.
+/// Starts another host with the first one's stored reports.
 async fn next_host(fixture: &AgentFixture, stored: &StoredReports) -> TestSession {
     fixture.open_in(&fixture.pool(), "s", stored.agent_session_id.last().cloned()).await
 }
@@ -19,7 +19,7 @@ fn resumption(mark: Option<FrameCursor>) -> Resumption {
     Resumption { waiting: Vec::new(), mark }
 }
 
-/// Says the numbers up to `most`, slowly enough to be cut in the middle.
+/// Says the numbers up to `most`, slowly enough to be interrupted.
 fn numbers(most: usize) -> Value {
     let says = (0..most).map(|n| json!({"say": {"text": format!("{n} ")}}));
     says.flat_map(|say| [say, json!({"sleep": 5})]).collect()
@@ -77,7 +77,7 @@ async fn a_turn_outlives_one_host_after_another() {
 async fn a_turn_whose_first_words_were_not_stored_is_heard_from_its_beginning() {
     let fixture = AgentFixture::new(AgentBehavior::default());
     let mut first = fixture.open().await;
-    // Its mark is of another process than the one that is attached to.
+    // Its mark belongs to another process than the attached one.
     first.turn("t0", json!([{"say": "old"}, {"crash": {"code": 1}}])).await.unwrap_err();
     let old = first.stored.mark.clone();
     first.turn("t1", json!([{"say": "older"}])).await.unwrap();
@@ -137,10 +137,10 @@ async fn an_end_that_was_not_stored_is_heard_again() {
     let mut first = fixture.open().await;
     let usage = json!({"totalTokens": 3, "inputTokens": 1, "outputTokens": 2});
     first.turn("t1", json!([{"say": "all"}, {"stop": {"reason": "end_turn", "usage": usage}}])).await.unwrap();
-    // Everything was stored, but that the turn has ended.
+    // Everything was stored, except for the end of the turn.
     let TestSession { stored, agent, .. } = first;
     let mut second = {
-        // The first host is killed, and does not get to end the agent.
+        // The first host is killed before it can end the agent.
         let second = next_host(&fixture, &stored).await;
         let running = second.resume("t1", resumption(stored.mark.clone()));
         let mut second = second;
@@ -300,7 +300,7 @@ async fn a_turn_that_is_cancelled_before_its_agent_is_found_again_is_cancelled_t
 async fn an_agents_end_is_heard_again_while_the_turns_is_not_stored() {
     let fixture = AgentFixture::new(AgentBehavior::default());
     let mut first = fixture.open().await;
-    // The shim keeps what it knows.
+    // The shim keeps its frames.
     first.stored.forgets = false;
     first.turn("t1", json!([{"say": "a"}, {"crash": {"code": 3}}])).await.unwrap_err();
     let TestSession { stored, agent, .. } = first;

@@ -1,4 +1,4 @@
-//! What agents ask of the host.
+//! Requests of agents to the host.
 
 use grove_agents::CloseReason;
 use grove_testkit::acp::AgentBehavior;

@@ -1,4 +1,4 @@
-//! Output of commands that is too large for the agent that runs them.
+//! Command output that is too large for the agent.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::fixture::{AgentFixture, TestSession};
 const LIMIT: usize = 64 << 10;
 const MEBIBYTE: usize = 1 << 20;
 
-/// Keeps every output in a file, and the limit.
+/// Stores every output in a file.
 #[derive(Clone, Debug)]
 struct FolderSpills(PathBuf);
 
@@ -47,7 +47,7 @@ impl SpillStore for FolderSpills {
 #[async_trait]
 impl SpillWriter for FileSpillWriter {
     async fn write(&mut self, bytes: &[u8]) {
-        // A store that takes its time now and then.
+        // A store that is slow now and then.
         if self.size >> 14 != (self.size + bytes.len()) >> 14 {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
@@ -78,7 +78,7 @@ fn run(command: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_of_a_large_output_is_kept_exactly_and_the_agent_is_told_where() {
-    // One line, and many: a terminal changes how they end.
+    // One line, and many: a terminal changes the line ends.
     let line = format!("head -c {MEBIBYTE} /dev/zero | tr '\\0' x");
     let lines = "test -t 1 && seq -w 1 200000 | head -c 1048576";
     let (text, folder, _place) = turn(json!([run(&line), run(lines), "complaints"])).await;

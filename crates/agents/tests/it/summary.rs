@@ -27,13 +27,13 @@ fn count(fixture: &AgentFixture, folder: &str) -> usize {
     std::fs::read_dir(fixture.root().join(folder)).map_or(0, Iterator::count)
 }
 
-/// No process and no folder is left.
+/// Waits until no process and no folder is left.
 async fn it_is_gone(fixture: &AgentFixture, pool: &Arc<ProcessPool>) {
     until("its process is gone", || pool.running() == 0).await;
     until("its folder is gone", || count(fixture, "shims") == 0).await;
 }
 
-/// Nor is a session of the agent's own.
+/// Waits until no session of the agent is left, either.
 async fn nothing_is_left(fixture: &AgentFixture, pool: &Arc<ProcessPool>) {
     it_is_gone(fixture, pool).await;
     assert_eq!(count(fixture, "store"), 0, "its session is gone");

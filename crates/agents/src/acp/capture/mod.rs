@@ -1,10 +1,11 @@
-//! Every frame between the host and its agents in a file, for those who look for a mistake.
+//! Capturing every frame between the host and its agents in a file, for debugging.
 //!
-//! One JSON object a line: when (seconds since 1970), which way (`c->a`, `a->c`), which agent, whose session, and the
-//! message. Secrets are left out.
+//! Each line is a JSON object: the time (seconds since 1970), the direction (`c->a`, `a->c`), the agent, its session
+//! and
+//! the message. Secrets are left out.
 //!
-//! A connection only puts a copy into a bounded channel. A thread of its own does the rest, so a slow disk costs lines
-//! of this file and nothing else; how many is said in their place.
+//! A connection only puts a copy into a bounded channel, and a separate thread writes the file. A slow disk therefore
+//! costs lines of this file and nothing else; a line in their place says how many are missing.
 
 mod redact;
 
@@ -24,9 +25,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::redact::{Secrets, redact};
 
-/// How many frames may wait to be written; more are counted and left out.
+/// The number of frames that may wait to be written; more are counted and left out.
 const FRAMES: usize = 8_192;
-/// How many bytes of frames may wait, likewise.
+/// The bytes of frames that may wait, likewise.
 const BYTES: usize = 32 << 20;
 
 /// A file of frames. Clones are the same file.
@@ -39,14 +40,14 @@ pub(crate) struct Capture {
 #[derive(Debug, Default)]
 struct CaptureBacklog {
     bytes: AtomicUsize,
-    /// Frames that were left out since it was last said.
+    /// Frames left out since the last line that reported them.
     dropped: AtomicU64,
 }
 
 #[derive(Debug)]
 enum CaptureEntry {
     Frame(CapturedFrame),
-    /// Told when everything before is in the file.
+    /// Notified when everything before it is in the file.
     Written(oneshot::Sender<()>),
 }
 
@@ -64,7 +65,7 @@ pub(crate) enum CaptureDirection {
     FromAgent,
 }
 
-/// Whose frames they are.
+/// The agent and session that frames belong to.
 #[derive(Debug)]
 struct FrameSource {
     agent: ProviderId,
@@ -72,7 +73,7 @@ struct FrameSource {
     secrets: Secrets,
 }
 
-/// The frames of one agent's process on their way into the file.
+/// The frames of one agent process on their way into the file.
 #[derive(Clone, Debug)]
 pub(crate) struct CaptureTap {
     capture: Capture,
@@ -90,10 +91,10 @@ struct CaptureLine<'a> {
 }
 
 impl Capture {
-    /// Appends to a file that only its owner can read: it holds what was said in sessions.
+    /// Appends to a file that only its owner can read: it holds the content of sessions.
     pub(crate) fn append_to(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        // It may have been there before.
+        // The file may have existed already.
         file.set_permissions(Permissions::from_mode(0o600))?;
         let (entries, receiver) = mpsc::channel(FRAMES);
         let backlog = Arc::new(CaptureBacklog::default());
@@ -110,7 +111,7 @@ impl Capture {
     /// Waits until every frame that was recorded before is in the file.
     pub(crate) async fn written(&self) {
         let (done, written) = oneshot::channel();
-        // A writer that is gone has nothing left to write.
+        // A writer that has ended has nothing left to write.
         if self.entries.send(CaptureEntry::Written(done)).await.is_ok() {
             written.await.ok();
         }
@@ -131,7 +132,7 @@ impl Capture {
 }
 
 impl CaptureTap {
-    /// Takes a copy of a frame, where there is room for it.
+    /// Records a copy of a frame if there is room for it.
     pub(crate) fn record(&self, direction: CaptureDirection, text: &str) {
         let Capture { entries, backlog } = &self.capture;
         let fits = backlog.bytes.fetch_add(text.len(), Ordering::Relaxed) + text.len() <= BYTES;
@@ -152,7 +153,7 @@ struct CaptureWriter {
     entries: mpsc::Receiver<CaptureEntry>,
     backlog: Arc<CaptureBacklog>,
     file: BufWriter<File>,
-    /// The file could not be written, and that was said.
+    /// Writing the file failed, and that was logged.
     failed: bool,
 }
 
@@ -196,7 +197,7 @@ impl CaptureWriter {
         if let Err(error) = how(&mut self.file)
             && !std::mem::replace(&mut self.failed, true)
         {
-            tracing::warn!(%error, "the agents' frames cannot be written: some are missing from their file");
+            tracing::warn!(%error, "cannot write the agents' frames: some are missing from the capture file");
         }
     }
 }
@@ -210,10 +211,10 @@ impl CapturedFrame {
         let FrameSource { agent, session, secrets } = self.source.as_ref();
         let msg = match serde_json::from_str(&self.text) {
             Ok(message) => redact(message, secrets),
-            // What cannot be read cannot be searched for secrets.
+            // Text that is not JSON cannot be searched for secrets.
             Err(_) => serde_json::json!({"unreadableBytes": self.text.len()}),
         };
-        // A value is always JSON; what could not be written would be left out.
+        // A value always serializes; a line that did not would be left out.
         if let Ok(line) = serde_json::to_string(&CaptureLine { t: self.at, dir, agent, session, msg }) {
             out.push_str(&line);
             out.push('\n');

@@ -1,19 +1,19 @@
-//! Taking secrets out of a message.
+//! Removing secrets from a message.
 
 use serde_json::Value;
 
-/// What stands where a secret was.
+/// The text that replaces a secret.
 const REDACTED: &str = "[redacted]";
-/// A member whose name ends with one of these holds a secret, as `apiKey`, `access_token` and `X-Auth-Token` do.
+/// Endings of names whose members hold a secret, as `apiKey`, `access_token` and `X-Auth-Token` do.
 const ENDINGS: [&str; 8] =
     ["token", "apikey", "secret", "password", "passphrase", "authorization", "credential", "credentials"];
-/// A member that is called so, or whose last word is so, holds one as well; `monkey` does not.
+/// A member with this name, or whose last word it is, holds a secret as well; `monkey` does not.
 const WORD: &str = "key";
-/// A member of this name holds a program's environment: all of its values are secrets.
+/// The member that holds a program's environment: all of its values are secrets.
 const ENVIRONMENT: &str = "env";
-/// What a secret follows inside a text.
+/// The marks inside a text that a secret follows.
 const BEARER: &str = "bearer ";
-/// Shorter values are no secrets, and occur everywhere.
+/// Shorter values are not secrets, and occur everywhere.
 const LEAST_BYTES: usize = 6;
 
 /// Values that are never written, wherever they occur.
@@ -23,19 +23,19 @@ pub(super) struct Secrets(Vec<String>);
 impl Secrets {
     pub(super) fn new<'a>(values: impl IntoIterator<Item = &'a String>) -> Self {
         let mut values: Vec<String> = values.into_iter().filter(|value| value.len() >= LEAST_BYTES).cloned().collect();
-        // One may be the beginning of another.
+        // Longest first: one secret may be the beginning of another.
         values.sort_unstable_by_key(|value| std::cmp::Reverse(value.len()));
         Self(values)
     }
 }
 
-/// A message without what is secret in it.
+/// A message without its secrets.
 pub(super) fn redact(message: Value, secrets: &Secrets) -> Value {
     match message {
         Value::String(text) => Value::String(without(text, secrets)),
         Value::Array(items) => items.into_iter().map(|item| redact(item, secrets)).collect(),
         Value::Object(mut members) => {
-            // A header or a variable: its name says whether its value is a secret.
+            // A header or a variable: its name decides whether its value is a secret.
             let named = members.get("name").and_then(Value::as_str).is_some_and(is_secret);
             for (name, value) in &mut members {
                 let taken = value.take();
@@ -53,7 +53,7 @@ pub(super) fn redact(message: Value, secrets: &Secrets) -> Value {
     }
 }
 
-/// Whether somebody is told a secret is worth knowing; `null` is none.
+/// Replaces a secret. `null` stays: that a secret is missing is worth knowing.
 fn hidden(value: Value) -> Value {
     if value.is_null() { value } else { REDACTED.into() }
 }
@@ -86,26 +86,26 @@ fn is_secret(name: &str) -> bool {
         return true;
     }
     let Some(before) = letters.strip_suffix(WORD) else { return false };
-    // A word of its own: after nothing, after what is no letter, or with a capital.
+    // The word stands alone: at the beginning, after a character that is not a letter, or with a capital.
     let start = name.len().saturating_sub(WORD.len());
     let begins = name.get(start..).is_some_and(|word| word.starts_with('K') && !word.ends_with('Y'));
     let apart = name.get(..start).and_then(|rest| rest.chars().last()).is_some_and(|c| !c.is_alphanumeric());
     before.is_empty() || begins || apart
 }
 
-/// A text without the secrets that are known, and without what follows the mark of one.
+/// A text without the known secrets, and without the words that follow a secret's mark.
 fn without(mut text: String, secrets: &Secrets) -> String {
     for secret in &secrets.0 {
         if text.contains(secret.as_str()) {
             text = text.replace(secret.as_str(), REDACTED);
         }
     }
-    // Only ASCII changes, so places stay the same.
+    // Only ASCII changes, so offsets stay the same.
     let lower = text.to_ascii_lowercase();
     let Some(place) = lower.find(BEARER) else { return text };
     let start = place + BEARER.len();
     let length = text[start..].bytes().take_while(|byte| !byte.is_ascii_whitespace() && *byte != b'"').count();
-    // Short ones are words of a sentence, but for a header.
+    // Short words belong to a sentence, unless the text is a header.
     if length < 16 && place > 0 {
         return text;
     }

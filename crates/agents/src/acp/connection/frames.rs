@@ -1,26 +1,26 @@
-//! Which of the agent's frames are dealt with.
+//! Tracking the agent's frames that are handled.
 //!
-//! A frame may want an answer that takes days, so "all up to here" is not enough: those that still want one are named
-//! beside it ([`FrameCursor`]).
+//! A frame may need an answer that takes days, so "all up to here" is not enough: frames that still need an answer are
+//! listed beside it ([`FrameCursor`]).
 
 use std::collections::BTreeMap;
 
 use crate::agent::FrameCursor;
 
-/// How far a process's words are dealt with.
+/// The progress of one process's frames.
 #[derive(Debug)]
 pub(crate) struct FrameTracker {
     process: u64,
     handled: u64,
-    /// Frames that want answers, and how many.
+    /// Frames that need answers, and how many each.
     open: BTreeMap<u64, usize>,
-    /// The frame that ended the last turn. It is dealt with when another turn has begun: a host that comes back before
-    /// the end is stored has to hear it again.
+    /// The frame that ended the last turn. It counts as handled when another turn has begun: a host that comes back
+    /// before the end is stored has to hear it again.
     ending: Option<u64>,
 }
 
 impl FrameTracker {
-    /// All up to this one were dealt with by an earlier host.
+    /// An earlier host handled all frames up to `handled`.
     pub(crate) fn new(process: u64, handled: u64) -> Self {
         Self { process, handled, open: BTreeMap::new(), ending: None }
     }
@@ -33,12 +33,12 @@ impl FrameTracker {
         self.handled
     }
 
-    /// How many answers the agent waits for.
+    /// The number of answers that the agent waits for.
     pub(crate) fn wanted(&self) -> usize {
         self.open.values().sum()
     }
 
-    /// A frame is dealt with, but for the answers that it wants.
+    /// Marks a frame as handled, except for the answers that it needs.
     pub(crate) fn mark_handled(&mut self, frame: u64) {
         self.handled = self.handled.max(frame);
     }
@@ -77,7 +77,7 @@ impl FrameTracker {
     }
 }
 
-/// Up to where nobody will ask again, when this mark is stored.
+/// The last frame that no host will read again once this mark is stored.
 pub(crate) fn settled(mark: &FrameCursor) -> u64 {
     mark.open.iter().min().map_or(mark.frame, |first| mark.frame.min(first.saturating_sub(1)))
 }

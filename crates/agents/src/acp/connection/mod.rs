@@ -1,4 +1,4 @@
-//! JSON-RPC over the lines of a shim: what this side says, and the calls that wait for an answer.
+//! JSON-RPC over the lines of a shim: sending, and the calls that wait for an answer.
 
 mod frames;
 
@@ -18,21 +18,22 @@ use tokio::time::timeout;
 pub(crate) use self::frames::{FrameTracker, settled};
 use super::capture::{CaptureDirection, CaptureTap};
 
-/// How many calls may wait for the agent's answers at a time.
+/// The number of calls that may wait for the agent's answers at a time.
 const CALLS: usize = 64;
-/// What the ids of our calls begin with.
+/// The prefix of our call ids.
 const CALL: &str = "grove";
-/// What the id of a prompt begins with: its turn follows, so that a host that comes back knows the answer.
+/// The prefix of a prompt's id. Its turn follows, so that a host that comes back recognizes the answer.
 const TURN: &str = "turn:";
 
-/// What can be said to an agent.
+/// The sending side of the connection to an agent.
 #[derive(Debug)]
 pub(crate) struct AgentConnection {
     writer: ShimWriter,
-    /// How many lines were written since the agent's start. Held while one is, so that its number is known before.
+    /// The number of lines written since the agent's start. Locked during a write, so that a line's number is known
+    /// first.
     written: tokio::sync::Mutex<u64>,
     calls: Mutex<PendingCalls>,
-    /// Tells the ids of this connection from those of another to the same agent.
+    /// Distinguishes the ids of this connection from those of another connection to the same agent.
     tag: String,
     tap: Option<CaptureTap>,
 }
@@ -51,29 +52,29 @@ pub(crate) struct PendingCall {
     answer: oneshot::Sender<CallOutcome>,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 type CallOutcome = Result<Box<RawValue>, ErrorObject>;
 
-/// What a call is for, where whoever hears the answer has to know.
+/// The purpose of a call, for calls whose answers the reader treats specially.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CallPurpose {
     Any,
-    /// It opens a conversation: this one, or one whose id the answer tells.
+    /// It opens a conversation: this one, or one whose id the answer contains.
     Opens(Option<acp::SessionId>),
 }
 
-/// Why a call brought no result.
+/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentCallError {
     #[error("it refused `{method}`: {}", told(.error))]
     Refused { method: &'static str, error: ErrorObject },
     #[error("it did not answer `{method}` within {} s", .patience.as_secs_f32())]
     Slow { method: &'static str, patience: Duration },
-    #[error("its answer to `{method}` makes no sense: {error}")]
+    #[error("its answer to `{method}` is invalid: {error}")]
     Nonsense { method: &'static str, error: serde_json::Error },
     #[error("it ended")]
     Ended,
-    #[error("{CALLS} calls wait for its answers already")]
+    #[error("{CALLS} calls already wait for its answers")]
     TooMany,
     #[error("`{method}` cannot be written as JSON: {error}")]
     Encode { method: &'static str, error: serde_json::Error },
@@ -82,7 +83,7 @@ pub(crate) enum AgentCallError {
 }
 
 impl AgentCallError {
-    /// The code of a refusal.
+    /// The error code of a refusal.
     pub(crate) fn code(&self) -> Option<i64> {
         match self {
             AgentCallError::Refused { error, .. } => Some(error.code),
@@ -114,7 +115,7 @@ pub(crate) fn turn_of(id: &str) -> Option<&str> {
 }
 
 impl AgentConnection {
-    /// `written` are the lines that the agent was sent before.
+    /// `written` is the number of lines that the agent was sent before.
     pub(crate) fn new(writer: ShimWriter, written: u64, tag: String, tap: Option<CaptureTap>) -> Self {
         Self { writer, written: tokio::sync::Mutex::new(written), calls: Mutex::default(), tag, tap }
     }
@@ -123,7 +124,7 @@ impl AgentConnection {
         &self.writer
     }
 
-    /// Notes what the agent said.
+    /// Captures a line that the agent sent.
     pub(crate) fn heard(&self, text: &str) {
         if let Some(tap) = &self.tap {
             tap.record(CaptureDirection::FromAgent, text);
@@ -141,7 +142,7 @@ impl AgentConnection {
         serde_json::from_str(result.get()).map_err(|error| AgentCallError::Nonsense { method, error })
     }
 
-    /// The same with the result as it came.
+    /// Calls a method, and returns its result unparsed.
     pub(crate) async fn call_for<P: Serialize>(
         &self,
         purpose: CallPurpose,
@@ -153,7 +154,7 @@ impl AgentConnection {
         timeout(patience, answered).await.unwrap_or(Err(AgentCallError::Slow { method, patience }))
     }
 
-    /// Sends a call: whatever is sent from now on comes behind it.
+    /// Sends a call. Everything sent later follows it.
     pub(crate) async fn ask<P: Serialize>(
         &self,
         purpose: CallPurpose,
@@ -168,8 +169,8 @@ impl AgentConnection {
         Ok(SentCall { _pending: forgets, method, answer })
     }
 
-    /// Sends a prompt. Its answer comes without anybody waiting for it here. `before` is told the number that its line
-    /// will have, and is done before it is sent.
+    /// Sends a prompt without waiting for its answer. `before` gets the number that its line will have, and completes
+    /// before the line is sent.
     pub(crate) async fn prompt<P: Serialize, B: Future<Output = ()>>(
         &self,
         turn: &str,
@@ -191,7 +192,7 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Answers a call of the agent's.
+    /// Answers a call of the agent.
     pub(crate) async fn answer(&self, id: &Id, outcome: CallOutcome) -> Result<(), ShimError> {
         match outcome {
             Ok(result) => self.write(&jsonrpc::response_raw(id, result.get())).await,
@@ -199,12 +200,12 @@ impl AgentConnection {
         }
     }
 
-    /// The call that has this id, where it waits. It does not any more.
+    /// Removes and returns the pending call with this id.
     pub(crate) fn take(&self, id: &str) -> Option<PendingCall> {
         self.calls().open.remove(id)
     }
 
-    /// Ends all open calls, and every later one at once: the agent is gone.
+    /// Ends all open calls, and every later one at once: the agent has ended.
     pub(crate) fn close(&self) {
         let mut calls = self.calls();
         calls.closed = true;
@@ -235,7 +236,7 @@ impl AgentConnection {
         if let Some(tap) = &self.tap {
             tap.record(CaptureDirection::ToAgent, frame);
         }
-        // Counted before the wait: a call that is dropped in it is sent nevertheless.
+        // Counted before the wait: a call that is dropped during it is sent nevertheless.
         *written += 1;
         let sent = self.writer.write(frame.as_bytes()).await;
         if let Err(ShimError::LineTooLong { .. } | ShimError::LineBreak) = sent {
@@ -244,7 +245,7 @@ impl AgentConnection {
         sent.map(|_| ())
     }
 
-    // Every change of the table is whole before anything can panic, so a poisoned one is still sound.
+    // Every change of the table is complete before anything can panic, so a poisoned one is still sound.
     fn calls(&self) -> MutexGuard<'_, PendingCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -252,7 +253,7 @@ impl AgentConnection {
 
 impl PendingCall {
     pub(crate) fn answer(self, outcome: Result<&RawValue, ErrorObject>) {
-        // Whoever asked may not wait any more.
+        // The caller may have stopped waiting.
         self.answer.send(outcome.map(ToOwned::to_owned)).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! What a message points at or carries.
+//! The attachments of a message: links and embedded content.
 
 use agent_client_protocol_schema::v1 as acp;
 use base64::Engine;
@@ -8,7 +8,7 @@ use grove_wire::ahp::{MessageAttachment, MessageEmbeddedResourceAttachment, Mess
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// An attachment as core has it.
+/// An attachment as core models it.
 pub(super) fn plain(attachment: &Attachment) -> acp::ContentBlock {
     let uri = file_uri(&attachment.path);
     let name = attachment.display_name.as_deref().filter(|name| !name.is_empty());
@@ -17,7 +17,7 @@ pub(super) fn plain(attachment: &Attachment) -> acp::ContentBlock {
     acp::ContentBlock::ResourceLink(acp::ResourceLink::new(name, uri))
 }
 
-/// An attachment as a client said it.
+/// An attachment as a client sent it.
 pub(super) fn said(said: &Value, able: &acp::PromptCapabilities) -> acp::ContentBlock {
     match serde_json::from_value::<MessageAttachment>(said.clone()) {
         Ok(MessageAttachment::Resource(resource)) => link(resource),
@@ -30,7 +30,7 @@ pub(super) fn said(said: &Value, able: &acp::PromptCapabilities) -> acp::Content
         Ok(MessageAttachment::Chat(chat)) => words(&chat.label, Some(&chat.resource)),
         Ok(MessageAttachment::Unknown(_)) | Err(_) => {
             let text = |name: &str| said.get(name).and_then(Value::as_str);
-            words(text("label").unwrap_or("something that is not known here"), text("uri").or(text("resource")))
+            words(text("label").unwrap_or("an attachment of an unknown kind"), text("uri").or(text("resource")))
         }
     }
 }
@@ -53,7 +53,7 @@ fn link(resource: MessageResourceAttachment) -> acp::ContentBlock {
     acp::ContentBlock::ResourceLink(link.description(selected))
 }
 
-/// Bytes that came with the message, in the best way in which the agent takes them.
+/// Bytes that came with the message, in the best form that the agent accepts.
 fn carried(embedded: &MessageEmbeddedResourceAttachment, able: &acp::PromptCapabilities) -> acp::ContentBlock {
     let MessageEmbeddedResourceAttachment { label, data, content_type, .. } = embedded;
     if able.image && content_type.starts_with("image/") {
@@ -64,7 +64,7 @@ fn carried(embedded: &MessageEmbeddedResourceAttachment, able: &acp::PromptCapab
     }
     let text = STANDARD.decode(data).ok().filter(|_| is_text(content_type));
     let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-    // It lies nowhere, but the protocol wants to know where.
+    // The content has no location, but the protocol requires one.
     let uri = format!("attachment:{}", utf8_percent_encode(label, NON_ALPHANUMERIC));
     match text {
         Some(text) if able.embedded_context => {
@@ -76,8 +76,7 @@ fn carried(embedded: &MessageEmbeddedResourceAttachment, able: &acp::PromptCapab
             let blob = acp::BlobResourceContents::new(data, uri).mime_type(content_type.clone());
             embed(acp::EmbeddedResourceResource::BlobResourceContents(blob))
         }
-        None => format!("(Attached: {label}, {content_type}, which you cannot see: this agent takes no such content.)")
-            .into(),
+        None => format!("(Attached: {label})").into(),
     }
 }
 
@@ -93,7 +92,7 @@ fn is_text(content_type: &str) -> bool {
         || sub.is_some_and(|sub| OTHERS.contains(&sub) || sub.ends_with("+json") || sub.ends_with("+xml"))
 }
 
-/// Where an attachment lies, as a URI: clients give a path or a URI. What is neither stays as it is.
+/// An attachment's location as a URI: clients give a path or a URI. Anything else stays as it is.
 fn file_uri(place: &str) -> String {
     match grove_work::local_path(place) {
         Ok(path) => grove_work::file_uri(&path),

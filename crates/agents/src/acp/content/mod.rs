@@ -1,4 +1,4 @@
-//! A person's message in the protocol's words, and a conversation retold.
+//! A user's message as protocol content, and the recap of a conversation.
 
 mod attachment;
 mod recap;
@@ -11,19 +11,19 @@ use serde_json::Value;
 
 pub(crate) use recap::{recap, room};
 
-/// A message as a prompt, as far as the agent takes it: what it does not take is told in words.
+/// A message as a prompt. Content that the agent does not accept is described in words.
 pub(crate) fn blocks(message: &Message, able: &acp::PromptCapabilities) -> Vec<acp::ContentBlock> {
     let mut blocks = Vec::new();
     if !message.text.is_empty() {
         blocks.push(message.text.as_str().into());
     }
-    // What a dialect said of the attachments is more than what core models of them, and has those as well.
+    // A dialect's attachments hold more than core models of them, and include those as well.
     match message.extra.as_ref().and_then(|extra| extra.get("attachments")).and_then(Value::as_array) {
         Some(attachments) => blocks.extend(attachments.iter().map(|said| attachment::said(said, able))),
         None => blocks.extend(message.attachments.iter().map(attachment::plain)),
     }
     if blocks.is_empty() {
-        // A prompt has something in it, even where the message has not.
+        // A prompt is never empty, even if the message is.
         blocks.push("".into());
     }
     blocks

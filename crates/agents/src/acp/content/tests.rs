@@ -1,4 +1,4 @@
-//! Messages as prompts, and conversations retold.
+//! Messages as prompts, and recaps of conversations.
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
@@ -14,7 +14,7 @@ fn prompt(message: &Message, able: &acp::PromptCapabilities) -> Value {
     serde_json::to_value(blocks(message, able)).unwrap()
 }
 
-/// What becomes of one attachment as a client says it.
+/// The content block of one attachment that a client sent.
 fn attached(attachment: Value, able: acp::PromptCapabilities) -> Value {
     let mut message = Message::user("look");
     message.extra = json!({"attachments": [attachment]}).as_object().cloned();

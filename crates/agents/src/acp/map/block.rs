@@ -7,17 +7,17 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::agent::*;
 
-/// What a type is where none was said.
+/// The content type if none is given.
 const BYTES: &str = "application/octet-stream";
 const TEXT: &str = "text/plain";
 
-/// Agents differ in whether they pad.
+/// Agents differ in padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A block of an answer or of the thinking before it; `say` makes an event of its words.
+/// The events of a block of an answer or of the thinking before it; `say` makes an event of its text.
 pub(super) fn events(block: acp::ContentBlock, say: fn(String) -> AgentEvent) -> Vec<AgentEvent> {
     let event = match block {
         acp::ContentBlock::Text(text) if text.text.is_empty() => return Vec::new(),
@@ -31,14 +31,14 @@ pub(super) fn events(block: acp::ContentBlock, say: fn(String) -> AgentEvent) ->
                 body: PartContent::Text(resource.text),
             },
             acp::EmbeddedResourceResource::BlobResourceContents(resource) => bytes(&resource.blob, resource.mime_type),
-            _ => AgentEvent::Notice("The agent sent a resource of a kind that is not known here.".to_owned()),
+            _ => AgentEvent::Notice("The agent sent a resource of an unknown kind.".to_owned()),
         },
-        _ => AgentEvent::Notice("The agent sent content of a kind that is not known here.".to_owned()),
+        _ => AgentEvent::Notice("The agent sent content of an unknown kind.".to_owned()),
     };
     vec![event]
 }
 
-/// The words of some blocks, where there are any.
+/// The text of some blocks, if they have any.
 pub(super) fn words<'a>(blocks: impl Iterator<Item = &'a acp::ContentBlock>) -> Option<String> {
     let texts: Vec<&str> = blocks
         .filter_map(|block| match block {
@@ -49,7 +49,7 @@ pub(super) fn words<'a>(blocks: impl Iterator<Item = &'a acp::ContentBlock>) -> 
     Some(texts.join("\n")).filter(|words| !words.is_empty())
 }
 
-/// The bytes behind base64, in one line or wrapped.
+/// Decodes base64, on one line or wrapped.
 pub(super) fn decoded(data: &str) -> Option<Vec<u8>> {
     if data.contains(|c: char| c.is_ascii_whitespace()) {
         let data: String = data.chars().filter(|c| !c.is_ascii_whitespace()).collect();
@@ -71,7 +71,7 @@ fn mime_type(said: Option<String>, otherwise: &str) -> String {
 }
 
 fn markdown_link(link: &acp::ResourceLink) -> String {
-    /// What would end the address of a link.
+    /// Characters that would end the address of a link.
     const ENDS: &AsciiSet = &CONTROLS.add(b' ').add(b'(').add(b')').add(b'<').add(b'>').add(b'\\');
     let label = link.title.as_deref().filter(|title| !title.is_empty()).unwrap_or(&link.name);
     let mut text = String::with_capacity(label.len() + link.uri.len() + 4);

@@ -1,4 +1,4 @@
-//! Tool calls: only what was said, all of what was said.
+//! Tool calls: exactly the members that the agent sent, and no defaults.
 
 use grove_core::*;
 use serde_json::{Value, json};
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use super::{JsonObject, block, take_text, text};
 use crate::agent::*;
 
-/// Why a call cannot be read.
+/// The reason why a call cannot be read.
 pub(super) const NO_ID: &str = "it has no member \"toolCallId\" that is a text";
 
-/// Under which name a call keeps what the agent said of it beyond what is modelled.
+/// The name under which a call keeps the members that are not modelled.
 const EXTRA: &str = "acp";
-/// What that holds beside members as they came: the ids of terminals of ours, and what is left of content blocks.
+/// Its entries beside unmodelled members: the ids of our terminals, and the rest of content blocks.
 const TERMINALS: &str = "terminals";
 const CONTENT: &str = "content";
 
-/// A `tool_call`, a `tool_call_update`, or the call of a permission request. `None` where it does not say which call.
+/// Reads a `tool_call`, a `tool_call_update`, or the call of a permission request. `None` if it names no call.
 pub(super) fn read(mut said: JsonObject) -> Option<ToolUpdate> {
     let id = take_text(&mut said, "toolCallId")?;
     let mut update = ToolUpdate::of(ToolCallId::from(id));
@@ -29,10 +29,10 @@ pub(super) fn read(mut said: JsonObject) -> Option<ToolUpdate> {
     update.stage = take_stage(&mut said);
     update.input = said.remove("rawInput").filter(|input| !is_empty(input)).map(|input| input.to_string());
 
-    // An empty list is how several agents say that there is nothing yet; it takes nothing back.
+    // Several agents send an empty list for "nothing yet"; it removes nothing.
     update.output = take_content(&mut said);
     let result = said.remove("rawOutput").filter(|result| !is_empty(result));
-    // A result is not what was shown: content that an update does not mention stays as it was.
+    // A result does not replace shown content: content that an update does not mention stays as it was.
     update.result_text = result.as_ref().filter(|_| update.output.is_none()).and_then(result_text);
     update.structured = result.map(|result| match result {
         Value::Object(result) => result,
@@ -45,13 +45,13 @@ pub(super) fn read(mut said: JsonObject) -> Option<ToolUpdate> {
     Some(update)
 }
 
-/// The terminals that a call shows, by their ids.
+/// The ids of the terminals that a call shows.
 pub(crate) fn terminals(update: &ToolUpdate) -> Vec<String> {
     let named = update.extra.as_ref().and_then(|extra| extra.get(EXTRA)?.get(TERMINALS)?.as_array());
     named.into_iter().flatten().filter_map(|id| id.as_str().map(ToOwned::to_owned)).collect()
 }
 
-/// What a kind of tool is called here. The rest are told apart by name only.
+/// Grove's kind for a kind of tool. Other kinds are distinguished by name only.
 pub(super) fn kind(said: &str) -> Option<ToolKind> {
     Some(match said {
         "read" => ToolKind::Read,
@@ -67,7 +67,7 @@ pub(super) fn kind(said: &str) -> Option<ToolKind> {
     })
 }
 
-/// How far the call has come; a word for it that is not known stays where it was.
+/// The call's stage; an unknown word leaves it unchanged.
 fn take_stage(said: &mut JsonObject) -> Option<ToolStage> {
     let stage = match text(said, "status")? {
         "pending" => ToolStage::Pending,
@@ -89,7 +89,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Takes what content blocks show. What is left of them stays under their name; terminals are named beside them.
+/// Takes the content that blocks show. The rest of each block stays under its name; terminals are listed beside them.
 fn take_content(said: &mut JsonObject) -> Option<AccumulatedOutput> {
     let blocks = match said.remove("content")? {
         Value::Array(blocks) => blocks,
@@ -121,14 +121,14 @@ fn take_content(said: &mut JsonObject) -> Option<AccumulatedOutput> {
     (!gave.text.is_empty() || !gave.pieces.is_empty()).then_some(gave)
 }
 
-/// What a content block shows.
+/// The content that a block shows.
 enum ContentItem {
     Text(String),
     ToolOutputPart(ToolOutputPart),
     Terminal(String),
 }
 
-/// Takes out of a block what it shows. Its kind stays where anything else does.
+/// Takes the shown content out of a block. Its kind stays if anything else does.
 fn take_shown(block: &mut Value) -> Option<ContentItem> {
     let block = block.as_object_mut()?;
     let shown = match text(block, "type")? {
@@ -177,7 +177,7 @@ fn take_bytes(inner: &mut JsonObject) -> Option<ToolOutputPart> {
     Some(ToolOutputPart::Bytes { mime_type, bytes })
 }
 
-/// The words of a raw result. Where an agent gives its output only there, it is under one of these names.
+/// The text of a raw result. An agent that gives its output only there uses one of these names.
 fn result_text(result: &Value) -> Option<String> {
     const NAMES: [&str; 5] = ["output", "formatted_output", "aggregated_output", "content", "text"];
     let members = match result {
@@ -190,7 +190,7 @@ fn result_text(result: &Value) -> Option<String> {
     })
 }
 
-/// A text, or those of a list of blocks.
+/// A text, or the texts of a list of blocks.
 fn plain_text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,8 +1,10 @@
-//! What an agent says, in our words.
+//! Translating an agent's messages into [`AgentEvent`](crate::AgentEvent)s.
 //!
-//! Every function here is pure: what is known of a tool call, a turn or a session is the host's to know, so an update is
-//! told as it came and merged there. They read JSON and not the protocol's types: those leave out members that they do
-//! not know and put defaults where nothing was said, and neither may happen to what is stored.
+//! Every function here is pure. The host knows the state of a tool call, a turn or a session, so an update is passed on
+//! as
+//! it came and merged there. The functions read JSON and not the protocol's types: those drop unknown members and fill
+//! in
+//! defaults, and neither may happen to stored data.
 
 mod block;
 mod call;
@@ -22,7 +24,7 @@ use serde_json::{Map, Value};
 
 type JsonObject = Map<String, Value>;
 
-/// Takes a text out of an object. What is there and no text stays.
+/// Takes a text out of an object. A member that is not a text stays.
 fn take_text(object: &mut JsonObject, name: &str) -> Option<String> {
     match object.get_mut(name) {
         Some(Value::String(text)) => {
@@ -34,7 +36,7 @@ fn take_text(object: &mut JsonObject, name: &str) -> Option<String> {
     }
 }
 
-/// The text of a member, where it is one with something in it.
+/// The text of a member, if it is a text and not empty.
 fn text<'a>(object: &'a JsonObject, name: &str) -> Option<&'a str> {
     object.get(name)?.as_str().filter(|text| !text.is_empty())
 }

@@ -8,16 +8,17 @@ use tokio::sync::oneshot;
 use super::{JsonObject, call, text};
 use crate::agent::*;
 
-/// A permission request: what to report, and what the answer chooses from.
+/// A permission request: the update to report, and the options that the answer chooses from.
 #[derive(Debug)]
 pub(crate) struct ParsedPermissionRequest {
     pub(crate) session: acp::SessionId,
     pub(crate) offered: Vec<acp::PermissionOption>,
-    /// What is new of the call, with the question.
+    /// The changes of the call, with the question.
     pub(crate) update: Box<ToolUpdate>,
 }
 
-/// The params of a `session/request_permission`. `id` names the question in the turn. The error says what it lacks.
+/// Reads the params of a `session/request_permission`. `id` names the question in the turn. The error says what is
+/// missing.
 pub(crate) fn permission(
     mut params: Value,
     id: RequestId,
@@ -27,7 +28,7 @@ pub(crate) fn permission(
     let session = params.get("sessionId").and_then(Value::as_str).map(acp::SessionId::new);
     let session = session.ok_or_else(|| lacks("\"sessionId\""))?;
     let offered = params.get("options").and_then(Value::as_array).ok_or_else(|| lacks("\"options\""))?;
-    // Of an option of a new kind nobody knows whether it allows.
+    // Whether an option of a new kind allows is unknown.
     let offered: Vec<acp::PermissionOption> =
         offered.iter().filter_map(|option| serde_json::from_value(option.clone()).ok()).collect();
     let Some(Value::Object(call)) = params.get_mut("toolCall").map(Value::take) else {
@@ -54,7 +55,7 @@ pub(crate) fn permission(
 pub(crate) fn outcome(offered: &[acp::PermissionOption], verdict: Option<&Verdict>) -> acp::RequestPermissionOutcome {
     let chosen = verdict.and_then(|verdict| {
         let allows = verdict.decision == Decision::Approved;
-        // An option of the opposite decision is never taken, not even by its name.
+        // An option of the opposite decision is never chosen, not even by its name.
         let fitting = || offered.iter().filter(|option| allows_and_lasts(option).is_some_and(|(is, _)| is == allows));
         let named = verdict.option.as_deref().and_then(|id| fitting().find(|option| *option.option_id.0 == *id));
         named.or_else(|| fitting().min_by_key(|option| allows_and_lasts(option)))
@@ -67,7 +68,7 @@ pub(crate) fn outcome(offered: &[acp::PermissionOption], verdict: Option<&Verdic
     }
 }
 
-/// Whether an option allows the call, and whether it is meant for all times.
+/// Tells whether an option allows the call, and whether it holds permanently.
 fn allows_and_lasts(option: &acp::PermissionOption) -> Option<(bool, bool)> {
     match option.kind {
         acp::PermissionOptionKind::AllowOnce => Some((true, false)),
@@ -83,7 +84,7 @@ fn option(option: &acp::PermissionOption) -> Option<PermissionOption> {
     Some(PermissionOption { id: option.option_id.to_string(), label: option.name.clone(), allows, lasting })
 }
 
-/// What a person is asked about.
+/// The subject of a permission request.
 struct PermissionSubject {
     kind: PermissionKind,
     command: Option<String>,
@@ -101,7 +102,7 @@ impl PermissionSubject {
         };
         let input = call.get("rawInput").and_then(Value::as_object);
         let path = match kind {
-            // An address is what a request for one is about, as a path is what others are about.
+            // A request for an address is about the address, as others are about a path.
             PermissionKind::Url => input.and_then(|input| text(input, "url")).map(str::to_owned),
             _ => None,
         };
@@ -110,7 +111,7 @@ impl PermissionSubject {
     }
 }
 
-/// The first place that the call names.
+/// The first location that the call names.
 fn located(call: &JsonObject) -> Option<String> {
     let place = call.get("locations")?.as_array()?.first()?.as_object()?;
     text(place, "path").map(str::to_owned)
@@ -122,7 +123,7 @@ fn path_in(input: &JsonObject) -> Option<String> {
     NAMES.iter().find_map(|name| text(input, name)).map(str::to_owned)
 }
 
-/// The command that a call would run, so that nobody can take it for another.
+/// The command that a call would run, quoted so that it cannot be mistaken for another.
 fn command_in(input: &JsonObject) -> Option<String> {
     let command = ["command", "cmd"].iter().find_map(|name| match input.get(*name)? {
         Value::String(command) => Some(command.clone()),
@@ -139,7 +140,7 @@ fn command_in(input: &JsonObject) -> Option<String> {
     command.filter(|command| !command.is_empty()).or_else(|| commands().filter(|commands| !commands.is_empty()))
 }
 
-/// A word as a shell would read it back.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -56,7 +56,7 @@ fn notice(update: Value) -> String {
     }
 }
 
-// What an agent says and thinks.
+// Answers and thoughts.
 
 #[test]
 fn words_are_told_as_they_came() {
@@ -137,7 +137,7 @@ fn a_call_tells_only_what_was_said() {
     assert!(update.name.is_none() && update.kind.is_none() && update.title.is_none() && update.input.is_none());
     assert!(update.stage.is_none() && update.output.is_none() && update.structured.is_none());
     assert!(update.extra.is_none() && update.permission.is_none());
-    // Defaults of the protocol are not what was said.
+    // Defaults of the protocol were not said.
     let AgentEvent::Tool(update) = event(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "t"})) else {
         panic!()
     };
@@ -391,7 +391,7 @@ fn a_compaction_is_noticed_where_a_person_has_something_of_it() {
         update.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         update
     };
-    assert!(notice(update("in_progress", json!({}))).contains("summing up"));
+    assert!(notice(update("in_progress", json!({}))).contains("summarizing"));
     let summary = json!({"summary": [{"type": "text", "text": "we did x"}]});
     assert!(notice(update("completed", summary)).ends_with(":\nwe did x"));
     assert!(notice(update("completed", json!({}))).ends_with("room."));

@@ -5,24 +5,24 @@ use grove_core::Usage;
 
 use crate::agent::*;
 
-/// How a turn ended: what is to be said of it, and whether it failed.
+/// The end of a turn: the events to report, and whether it failed.
 pub(crate) fn turn_end(response: &acp::PromptResponse) -> (Vec<AgentEvent>, Result<(), AgentError>) {
     let mut events: Vec<_> = response.usage.as_ref().map(|usage| AgentEvent::Usage(spent(usage))).into_iter().collect();
     let notice = |text: &str| AgentEvent::Notice(text.to_owned());
     let failed = |text: &str| Err(AgentError::TurnFailed(text.to_owned()));
     let result = match response.stop_reason {
         acp::StopReason::MaxTokens => {
-            events.push(notice("The agent stopped here: the model may say no more at once. Ask it to go on."));
+            events.push(notice("The agent stopped: the reply reached the model's length limit. Ask it to continue."));
             Ok(())
         }
         acp::StopReason::MaxTurnRequests => {
             events.push(notice(
-                "The agent stopped here: it has asked the model as often as it may in a turn. Ask it to go on.",
+                "The agent stopped: this turn has reached the limit of requests to the model. Ask it to continue.",
             ));
             Ok(())
         }
-        acp::StopReason::Refusal => failed("the agent refused to go on with this; ask for it in other words"),
-        // A turn that was cancelled here is not waited for, so this was not ours.
+        acp::StopReason::Refusal => failed("the agent refused this request; rephrase it"),
+        // Nobody waits for a turn that was cancelled here, so the agent itself gave up.
         acp::StopReason::Cancelled => failed("the agent gave up the turn"),
         acp::StopReason::EndTurn => Ok(()),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! `session/update`: what happened, as the agent tells it.
+//! Reading `session/update`.
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
@@ -15,32 +15,32 @@ pub(crate) struct ParsedUpdate {
     pub(crate) said: UpdateContent,
 }
 
-/// What an update says.
+/// The content of an update.
 #[derive(Debug)]
 pub(crate) enum UpdateContent {
-    /// What happened. Nothing, where it says nothing that is kept.
+    /// The events to report; empty if the update holds nothing that is kept.
     Events(Vec<AgentEvent>),
-    /// The agent has switched to this mode. What that means depends on the modes that there are.
+    /// The agent has switched to this mode. Its meaning depends on the offered modes.
     Mode(acp::SessionModeId),
     /// All configuration options, as they are from now on.
     Options(Vec<acp::SessionConfigOption>),
 }
 
-/// Why an update is not understood. Nothing of it is kept: whoever has the frame may want to write it down.
+/// The reason why an update is not understood. Nothing of it is kept; the caller may log the frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateError {
-    #[error("the update is no JSON: {0}; an agent may write nothing else to its stdout")]
+    #[error("the update is not JSON: {0}; an agent may write nothing else to its stdout")]
     NotJson(String),
     /// A newer version of the protocol, or an extension of the agent's.
-    #[error("the agent sent an update of a kind that is not known here, {kind:?}; what it says is not shown")]
+    #[error("the agent sent an update of unknown kind {kind:?}; its content is not shown")]
     Unknown { kind: String },
-    #[error("the agent sent a malformed update of kind {kind:?}: {why}; what it says is not shown")]
+    #[error("the agent sent a malformed update of kind {kind:?}: {why}; its content is not shown")]
     Malformed { kind: String, why: String },
 }
 
-/// What the params of a `session/update` tell, as the host hears it: for those who read recorded conversations.
+/// The events of a `session/update`'s params, as the host gets them: for readers of recorded conversations.
 ///
-/// Changes of modes and configuration options tell nothing here: what they mean depends on what was offered before.
+/// Changes of modes and configuration options give no events here: their meaning depends on what was offered before.
 ///
 /// ```
 /// use grove_agents::{AgentEvent, acp::read_update};
@@ -58,7 +58,7 @@ pub fn read_update(params: &str) -> Result<Vec<AgentEvent>, UpdateError> {
     }
 }
 
-/// The params of a `session/update`.
+/// Reads the params of a `session/update`.
 pub(crate) fn update(mut params: Value) -> Result<ParsedUpdate, UpdateError> {
     let session = params.get("sessionId").and_then(Value::as_str).map(acp::SessionId::new);
     let Some(Value::Object(mut said)) = params.get_mut("update").map(Value::take) else {
@@ -76,7 +76,7 @@ fn read(kind: &str, said: JsonObject) -> Result<UpdateContent, UpdateError> {
     let events = match kind {
         "agent_message_chunk" => block::events(chunk(kind, said)?, AgentEvent::Text),
         "agent_thought_chunk" => block::events(chunk(kind, said)?, AgentEvent::Reasoning),
-        // The host has the person's words; these come when an old conversation is told again.
+        // The host has the user's message; these come when an old conversation is replayed.
         "user_message_chunk" => Vec::new(),
         "tool_call" | "tool_call_update" => {
             let call = call::read(said).ok_or_else(|| malformed(kind, call::NO_ID))?;
@@ -92,7 +92,7 @@ fn read(kind: &str, said: JsonObject) -> Result<UpdateContent, UpdateError> {
         "usage_update" => vec![AgentEvent::Usage(usage(kind, &said)?)],
         "notice" => vec![AgentEvent::Notice(notice(kind, &said)?)],
         "compaction_update" => compaction(typed(kind, said)?).into_iter().collect(),
-        // A summary in pieces is for the agent. That there is one, its update says.
+        // The pieces of a summary are for the agent. A separate update says that there is one.
         "compaction_summary_chunk" => Vec::new(),
         "current_mode_update" => {
             return Ok(UpdateContent::Mode(typed::<acp::CurrentModeUpdate>(kind, said)?.current_mode_id));
@@ -122,7 +122,7 @@ fn list<'a>(kind: &str, said: &'a JsonObject, name: &str) -> Result<&'a Vec<Valu
     list.ok_or_else(|| malformed(kind, format!("it has no list {name:?}")))
 }
 
-/// The steps of a plan. One whose priority or status has a new name is better shown than left out.
+/// The steps of a plan. A step whose priority or status has a new name is shown rather than left out.
 fn plan(kind: &str, said: &JsonObject) -> Result<Vec<PlanEntry>, UpdateError> {
     let entry = |entry: &Value| {
         let entry = entry.as_object()?;
@@ -199,16 +199,16 @@ fn notice(kind: &str, said: &JsonObject) -> Result<String, UpdateError> {
 
 fn compaction(update: acp::CompactionUpdate) -> Option<AgentEvent> {
     let said = match update.status {
-        acp::CompactionStatus::InProgress => "The agent is summing up the conversation to make room.".to_owned(),
+        acp::CompactionStatus::InProgress => "The agent is summarizing the conversation to free context.".to_owned(),
         acp::CompactionStatus::Completed => match block::words(update.summary.value().into_iter().flatten()) {
-            Some(summary) => format!("The agent has summed up the conversation to make room:\n{summary}"),
-            None => "The agent has summed up the conversation to make room.".to_owned(),
+            Some(summary) => format!("The agent has summarized the conversation to free context:\n{summary}"),
+            None => "The agent has summarized the conversation to free context.".to_owned(),
         },
         acp::CompactionStatus::Failed => match update.error.value() {
-            Some(error) => format!("The agent could not sum up the conversation: {error}"),
-            None => "The agent could not sum up the conversation.".to_owned(),
+            Some(error) => format!("The agent could not summarize the conversation: {error}"),
+            None => "The agent could not summarize the conversation.".to_owned(),
         },
-        // That nothing came of it needs no word.
+        // A compaction without a result needs no notice.
         _ => return None,
     };
     Some(AgentEvent::Notice(said))

@@ -1,4 +1,4 @@
-//! All agent processes of a host: where they are, how many there may be, and which may stop.
+//! All agent processes of a host: their folders, how many there may be, and which may stop.
 
 mod slots;
 mod sweep;
@@ -16,33 +16,33 @@ pub(crate) use self::slots::{ProcessSlot, ProcessSlots};
 pub(crate) use self::sweep::end_processes_in;
 use super::capture::{Capture, CaptureTap};
 
-/// What the processes of a host share.
+/// Options that all processes of a host share.
 #[derive(Clone, Debug)]
 pub struct ProcessPoolOptions {
-    /// Where the shims have their folders, one for each chat's agent.
+    /// The folder of the shims' folders, one for each chat's agent.
     pub folder: PathBuf,
-    /// How a shim is run.
+    /// The command that runs a shim.
     pub shim: ShimProgram,
     pub shim_limits: ShimLimits,
-    /// How many processes may run at a time. One more waits for a turn to end; before that, the one that was idle
-    /// longest is stopped.
+    /// The number of processes that may run at a time. One more stops the process that was idle longest, or waits for a
+    /// turn to end.
     pub processes: usize,
-    /// How long an agent without a turn is kept running.
+    /// The time that an agent without a turn is kept running.
     pub idle: Duration,
-    /// How long an agent may take for what needs no model: to start, to open a session, to stop a turn.
+    /// The time limit for steps that need no model: to start, to open a session, to stop a turn.
     pub patience: Duration,
-    /// Where every frame is written, secrets left out.
+    /// The file that every frame is written to, without secrets.
     pub capture: Option<PathBuf>,
-    /// Files that agents never see nor write, wherever they lie: Grove's own.
+    /// Grove's own files, which agents never read nor write, wherever they are.
     pub private: Vec<PathBuf>,
-    /// What editors have open.
+    /// The documents that editors have open.
     pub documents: Arc<dyn Documents>,
 }
 
-/// What editors that are connected have open and not saved.
+/// The unsaved documents of connected editors.
 #[async_trait]
 pub trait Documents: Send + Sync + std::fmt::Debug {
-    /// The text of a file as an editor that takes part in the session shows it, where one does.
+    /// The text of a file as an editor that takes part in the session shows it, if one does.
     async fn text(&self, session: &SessionId, path: &Path) -> Option<String>;
 }
 
@@ -66,7 +66,7 @@ pub struct ProcessPool {
 }
 
 impl ProcessPool {
-    /// Where the file of frames cannot be written, that is logged, and the agents work without it.
+    /// If the capture file cannot be opened, that is logged, and the agents work without it.
     pub fn new(options: ProcessPoolOptions) -> Arc<Self> {
         let capture = options.capture.as_ref().and_then(|path| {
             let failed = |error: &_| tracing::warn!(path = %path.display(), %error, "frames are not captured");
@@ -76,25 +76,25 @@ impl ProcessPool {
         Arc::new(Self { options, slots, capture })
     }
 
-    /// Ends the agents of an earlier host, but for those of these chats, whose turns go on. Their folders go as well.
+    /// Ends the agents of an earlier host and removes their folders, except for these chats, whose turns go on.
     pub async fn sweep(&self, keep: &[(SessionId, ChatId)]) {
         let kept = keep.iter().map(|(session, chat)| self.folder_of(session, chat)).collect();
         sweep::sweep(&self.options.folder, kept, self.options.shim_limits.grace).await;
     }
 
-    /// How many agent processes run.
+    /// The number of running agent processes.
     pub fn running(&self) -> usize {
         self.slots.taken()
     }
 
-    /// Waits until every frame so far is in the file of frames, where there is one.
+    /// Waits until every frame so far is in the capture file, if there is one.
     pub async fn captured(&self) {
         if let Some(capture) = &self.capture {
             capture.written().await;
         }
     }
 
-    /// The folder of a chat's agent. What it said on stderr lies there.
+    /// The folder of a chat's agent. Its stderr is stored there.
     pub fn folder_of(&self, session: &SessionId, chat: &ChatId) -> PathBuf {
         shim_folder(&self.options.folder, session, chat)
     }
@@ -117,10 +117,10 @@ impl ProcessPool {
     }
 }
 
-/// How many bytes of the hash name a folder: enough to tell chats apart, and short enough for a socket's path.
+/// The bytes of the hash that name a folder: enough to distinguish chats, and short enough for a socket's path.
 const NAME_BYTES: usize = 12;
 
-/// The folder of a chat's shim. Ids may hold anything, so it is named after what they hash to.
+/// The folder of a chat's shim. Ids may hold any character, so it is named by their hash.
 pub fn shim_folder(folder: &Path, session: &SessionId, chat: &ChatId) -> PathBuf {
     let mut hash = Sha256::new();
     // With their lengths, so that no other pair gives the same bytes.
@@ -131,7 +131,7 @@ pub fn shim_folder(folder: &Path, session: &SessionId, chat: &ChatId) -> PathBuf
     folder.join(hex::encode(&hash.finalize()[..NAME_BYTES]))
 }
 
-/// Whether a folder has a name that is given here.
+/// Tells whether a folder's name is one that [`shim_folder`] gives.
 fn is_shim_name(name: &str) -> bool {
     name.len() == 2 * NAME_BYTES && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -1,4 +1,4 @@
-//! How many processes there may be, and who has to go for another.
+//! The slots for processes: how many there may be, and which process stops for another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The places of a fleet.
+/// The slots of a pool.
 #[derive(Debug)]
 pub(crate) struct ProcessSlots {
     free: Arc<Semaphore>,
@@ -17,30 +17,30 @@ pub(crate) struct ProcessSlots {
 struct SlotTable {
     last: u64,
     taken: BTreeMap<u64, OccupiedSlot>,
-    /// Those who wait for a place.
+    /// The number of callers that wait for a slot.
     waiting: usize,
 }
 
 #[derive(Debug)]
 struct OccupiedSlot {
-    /// Since when it has had nothing to do, where it has not.
+    /// The start of its idle time, if it is idle.
     idle: Option<Instant>,
-    /// It was told to stop for somebody who waits.
+    /// It was asked to stop for a waiting caller.
     told: bool,
     stop: Arc<Notify>,
 }
 
-/// A place for one process. It is free again when this is dropped.
+/// A slot for one process. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct ProcessSlot {
     number: u64,
     stop: Arc<Notify>,
     slots: Arc<ProcessSlots>,
-    /// None, for a process that was there before anybody counted.
+    /// None for a process that ran before the pool existed.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Somebody who waits for a place. Dropped, it does not any more.
+/// A caller that waits for a slot, until it is dropped.
 struct SlotWaiter<'a>(&'a ProcessSlots);
 
 impl ProcessSlots {
@@ -53,22 +53,22 @@ impl ProcessSlots {
         self.table().taken.len()
     }
 
-    /// A place, where one is free.
+    /// Takes a slot if one is free.
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<ProcessSlot> {
         let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;
         Some(self.slot(Some(permit)))
     }
 
-    /// A place as soon as one is free. The process that was idle longest is told to stop for it.
+    /// Takes a slot as soon as one is free. The process that was idle longest is asked to stop for it.
     pub(crate) async fn take(self: &Arc<Self>) -> ProcessSlot {
         let waiter = SlotWaiter::new(self);
-        // It is never closed; a process without a permit would only not be counted.
+        // The semaphore is never closed; a process without a permit would only not be counted.
         let permit = Arc::clone(&self.free).acquire_owned().await.ok();
         drop(waiter);
         self.slot(permit)
     }
 
-    /// A place, where one is free or an idle process can make way. `None`: each of them has a turn.
+    /// Takes a slot if one is free or an idle process can stop. `None`: each of them has a turn.
     pub(crate) async fn take_from_idle(self: &Arc<Self>) -> Option<ProcessSlot> {
         if let Some(slot) = self.try_take() {
             return Some(slot);
@@ -83,7 +83,7 @@ impl ProcessSlots {
         }
     }
 
-    /// A place for a process that is there already: past the limit, if need be.
+    /// Takes a slot for a process that already runs, past the limit if need be.
     pub(crate) fn take_anyway(self: &Arc<Self>) -> ProcessSlot {
         let permit = Arc::clone(&self.free).try_acquire_owned().ok();
         self.slot(permit)
@@ -97,14 +97,14 @@ impl ProcessSlots {
         ProcessSlot { number, stop, slots: Arc::clone(self), _permit: permit }
     }
 
-    // Every change of the table is whole before anything can panic, so a poisoned one is still sound.
+    // Every change of the table is complete before anything can panic, so a poisoned one is still sound.
     fn table(&self) -> MutexGuard<'_, SlotTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl SlotTable {
-    /// Tells as many idle ones to stop as there are who wait, the longest idle first.
+    /// Asks as many idle processes to stop as there are waiting callers, the longest idle first.
     fn make_room(&mut self) {
         let told = self.taken.values().filter(|taken| taken.told).count();
         for _ in told..self.waiting {
@@ -132,7 +132,7 @@ impl Drop for SlotWaiter<'_> {
 }
 
 impl ProcessSlot {
-    /// Its process has nothing to do: it is the next to go when somebody waits.
+    /// Marks its process as idle: it is the next to stop when somebody waits.
     pub(crate) fn idle(&self) {
         let mut table = self.slots.table();
         if let Some(taken) = table.taken.get_mut(&self.number) {
@@ -141,12 +141,12 @@ impl ProcessSlot {
         table.make_room();
     }
 
-    /// Since when its process has had nothing to do.
+    /// The time since which its process is idle.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         self.slots.table().taken.get(&self.number).and_then(|taken| taken.idle)
     }
 
-    /// Its process has something to do. `false`: it was told to stop before, and has to.
+    /// Marks its process as busy. `false`: it was asked to stop earlier, and has to.
     pub(crate) fn busy(&self) -> bool {
         let mut table = self.slots.table();
         let Some(taken) = table.taken.get_mut(&self.number) else { return false };

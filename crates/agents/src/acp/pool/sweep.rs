@@ -1,4 +1,4 @@
-//! Ending the agents that an earlier host has left behind.
+//! Ending the agents that an earlier host left behind.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,12 +11,12 @@ use tokio::time::timeout;
 
 use super::is_shim_name;
 
-/// How many are ended at a time.
+/// The number of agents that are ended at a time.
 const AT_ONCE: usize = 16;
-/// How long a shim may take beside the grace of its agent.
+/// The time that a shim may take beside the grace period of its agent.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// Ends every shim in the folders below this one and removes what they leave, but for those that are kept.
+/// Ends every shim in the folders below this one and removes the folders, except for those in `kept`.
 pub(super) async fn sweep(folder: &Path, kept: HashSet<PathBuf>, grace: Duration) {
     let Ok(found) = fs::read_dir(folder) else { return };
     let mut ending = JoinSet::new();
@@ -32,11 +32,11 @@ pub(super) async fn sweep(folder: &Path, kept: HashSet<PathBuf>, grace: Duration
             match end_processes_in(&path, grace).await {
                 Ok(()) => {
                     if let Err(error) = fs::remove_dir_all(&path) {
-                        tracing::warn!(folder = %path.display(), %error, "an agent's folder cannot be removed");
+                        tracing::warn!(folder = %path.display(), %error, "cannot remove an agent's folder");
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(folder = %path.display(), %error, "an agent of an earlier host cannot be ended");
+                    tracing::warn!(folder = %path.display(), %error, "cannot end an agent of an earlier host");
                 }
             }
         });
@@ -44,7 +44,7 @@ pub(super) async fn sweep(folder: &Path, kept: HashSet<PathBuf>, grace: Duration
     while ending.join_next().await.is_some() {}
 }
 
-/// Ends the agent in a folder, where one runs, and waits until it and its shim are gone.
+/// Ends the agent in a folder, if one runs, and waits until it and its shim are gone.
 pub(crate) async fn end_processes_in(folder: &Path, grace: Duration) -> Result<(), ShimError> {
     let attached = match ShimStream::attach(folder, 1).await {
         Err(ShimError::Forgotten { oldest, .. }) => ShimStream::attach(folder, oldest).await,

@@ -12,35 +12,35 @@ use grove_work::{FileAccess, FileError, read};
 use super::{AgentServices, protected, refused};
 use crate::acp::random;
 
-/// How large a file may be that is read.
+/// The largest file that is read.
 const READ_BYTES: u64 = 10 << 20;
 
-/// How large a file may be whose earlier text is shown to a person who is asked.
+/// The largest file whose earlier text is shown to the person who is asked.
 const SHOWN_BYTES: u64 = 1 << 20;
 
-/// A write that was looked at and not done yet.
+/// A write that was checked and not done yet.
 #[derive(Debug)]
 pub(crate) struct PlannedWrite {
     pub(crate) path: PathBuf,
     target: PathBuf,
-    /// What exists of the target: itself, or the nearest folder above it.
+    /// The existing part of the target: itself, or the nearest folder above it.
     existing: PathBuf,
     pub(crate) content: String,
-    /// A person has to be asked first.
+    /// Set if a person has to be asked first.
     pub(crate) protected: Option<ProtectedWrite>,
 }
 
-/// Why a person is asked before a write.
+/// The reason why a person is asked before a write.
 #[derive(Debug)]
 pub(crate) struct ProtectedWrite {
-    /// Words that follow the path.
+    /// The words that follow the path.
     pub(crate) reason: &'static str,
-    /// The file's text before the write, where it has one that can be shown.
+    /// The file's text before the write, if it can be shown.
     pub(crate) before: Option<String>,
 }
 
 impl AgentServices {
-    /// The text of a file: as an editor shows it, else as it is stored.
+    /// Reads a text file: as an editor shows it, else as it is on disk.
     pub(crate) async fn read_text_file(
         &self,
         request: acp::ReadTextFileRequest,
@@ -49,7 +49,7 @@ impl AgentServices {
         if let Some(text) = self.own_text(path).await {
             return Ok(acp::ReadTextFileResponse::new(lines(text?, request.line, request.limit)));
         }
-        // A file that is not saved yet is none of the disk's.
+        // A file that is not saved yet is not on disk.
         match self.policy.allowed(path, FileAccess::Read).await {
             Ok(_) | Err(FileError::NotFound { .. }) => {}
             Err(error) => return Err(refused(&error)),
@@ -64,15 +64,15 @@ impl AgentServices {
             Some(text) => text,
             None => {
                 let content = read(&self.policy, path, READ_BYTES).await.map_err(|error| refused(&error))?;
-                let no_text = |_| ErrorObject::invalid_params(format!("{} is no text", path.display()));
+                let no_text = |_| ErrorObject::invalid_params(format!("{} is not a text file", path.display()));
                 content.into_text().map_err(no_text)?
             }
         };
         Ok(acp::ReadTextFileResponse::new(lines(text, request.line, request.limit)))
     }
 
-    /// The text of a file that the agent was told of because it is too large to be told. It lies where agents may not
-    /// look otherwise.
+    /// The text of a file that the agent was referred to because its content was too large. Agents may not read its
+    /// folder otherwise.
     async fn own_text(&self, path: &Path) -> Option<Result<String, ErrorObject>> {
         const MOST: usize = READ_BYTES as usize;
         Some(match self.spills.read(path, MOST + 1).await? {
@@ -80,19 +80,19 @@ impl AgentServices {
                 Err(refused(&FileError::TooLarge { path: path.to_owned(), limit: READ_BYTES }))
             }
             Ok(bytes) => String::from_utf8(bytes)
-                .map_err(|_| ErrorObject::invalid_params(format!("{} is no text", path.display()))),
+                .map_err(|_| ErrorObject::invalid_params(format!("{} is not a text file", path.display()))),
             Err(reason) => Err(ErrorObject::internal(format!("{} cannot be read: {reason}", path.display()))),
         })
     }
 
-    /// Finds out what a write would do, and changes nothing.
+    /// Checks a write without changing anything.
     pub(crate) async fn plan_write(&self, request: acp::WriteTextFileRequest) -> Result<PlannedWrite, ErrorObject> {
         let path = absolute(&request.path)?.to_owned();
         let (target, existing) = self.target(&path).await?;
         let (directories, asked, real) = (self.directories.clone(), path.clone(), target.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let protected = protected::reason(&directories, &asked, &real)?;
-            // A person who is asked sees what would change.
+            // The person who is asked sees the change.
             let before = fs::metadata(&real).ok().filter(|found| found.len() <= SHOWN_BYTES);
             let before = before.and_then(|_| fs::read_to_string(&real).ok());
             Some(ProtectedWrite { reason: protected, before })
@@ -111,7 +111,7 @@ impl AgentServices {
         Ok(acp::WriteTextFileResponse::new())
     }
 
-    /// Where a path that is to be written really leads, and what of it exists.
+    /// Resolves the path of a write: its real target, and the part of it that exists.
     async fn target(&self, path: &Path) -> Result<(PathBuf, PathBuf), ErrorObject> {
         let outside = || refused(&FileError::Outside { path: path.to_owned() });
         match self.policy.allowed(path, FileAccess::Read).await {
@@ -129,7 +129,7 @@ impl AgentServices {
             }
         };
         let rest = path.strip_prefix(above).map_err(|_| outside())?;
-        // What is not there yet cannot be gone back from.
+        // `..` cannot lead out of folders that do not exist yet.
         if !rest.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(outside());
         }
@@ -140,7 +140,7 @@ impl AgentServices {
         Ok((target, real))
     }
 
-    /// Creates the folders above a file that are missing.
+    /// Creates the missing folders above a file.
     async fn make_folders(&self, path: &Path, target: &Path, existing: &Path) -> Result<(), ErrorObject> {
         let outside = || refused(&FileError::Outside { path: path.to_owned() });
         let missing =
@@ -156,7 +156,7 @@ impl AgentServices {
                 move || fs::create_dir_all(folder)
             });
             made.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(missing)?;
-            // Somebody may have put a link in its place.
+            // A link may have been put in its place meanwhile.
             let found = self.policy.allowed(&folder, FileAccess::Read).await.map_err(|error| refused(&error))?;
             if found != folder {
                 return Err(outside());
@@ -165,7 +165,7 @@ impl AgentServices {
         Ok(())
     }
 
-    /// Whether something is Grove's own, also where it does not exist yet.
+    /// Tells whether a path is Grove's own, also if it does not exist yet.
     fn is_private(&self, path: &Path) -> bool {
         self.private.iter().any(|private| path.starts_with(private) || path.starts_with(resolved(private)))
     }
@@ -175,10 +175,10 @@ fn absolute(path: &Path) -> Result<&Path, ErrorObject> {
     if path.is_absolute() && !path.as_os_str().as_encoded_bytes().contains(&0) {
         return Ok(path);
     }
-    Err(ErrorObject::invalid_params(format!("{} is no absolute path", path.display())))
+    Err(ErrorObject::invalid_params(format!("{} is not an absolute path", path.display())))
 }
 
-/// The real path of something that may not exist.
+/// The real path of a file that may not exist.
 fn resolved(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
@@ -189,7 +189,7 @@ fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// So many lines from this one on, counted from 1.
+/// At most `most` lines from line `first` on, counted from 1.
 fn lines(text: String, first: Option<u32>, most: Option<u32>) -> String {
     if first.is_none_or(|first| first <= 1) && most.is_none() {
         return text;
@@ -199,7 +199,7 @@ fn lines(text: String, first: Option<u32>, most: Option<u32>) -> String {
     text.split_inclusive('\n').skip(skipped).take(most).collect()
 }
 
-/// Replaces a file as a whole, so that nobody sees half of it. Its permissions stay.
+/// Replaces a file atomically. Its permissions stay.
 fn replace(target: &Path, content: &[u8]) -> io::Result<()> {
     let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -222,7 +222,7 @@ fn replace(target: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn fill(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
-    // A new file gets what the user's mask leaves; one that is replaced is nobody's business until it has its own.
+    // A new file gets what the umask leaves; a replaced one stays private until it has its own permissions.
     let mode = if permissions.is_some() { 0o600 } else { 0o666 };
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(content)?;

@@ -1,4 +1,4 @@
-//! What an agent may ask of us: files and terminals, inside its working directories.
+//! Serving an agent's requests: files and terminals, inside its working directories.
 
 mod files;
 mod output_spill;
@@ -19,30 +19,30 @@ use self::output_spill::OutputSpill;
 use super::pool::Documents;
 use crate::spills::SpillStore;
 
-/// What the protocol says where there is no such file.
+/// The protocol's code for a missing file.
 const NOT_FOUND: i64 = -32002;
 
-/// What one agent's process may use.
+/// The services of one agent process.
 #[derive(Debug)]
 pub(crate) struct AgentServices {
     session: SessionId,
-    /// Where commands run that say nothing else.
+    /// The working directory of commands that name none.
     cwd: PathBuf,
     policy: Policy,
     directories: Vec<PathBuf>,
     private: Vec<PathBuf>,
     documents: Arc<dyn Documents>,
     terminals: Terminals,
-    /// What terminals have shown, by their ids.
+    /// The output of terminals, by their ids.
     output_spills: Mutex<HashMap<String, OutputSpill>>,
     /// The newest terminals of the turn, released or not: calls show them to the end.
     recent: Mutex<VecDeque<Terminal>>,
     spills: Arc<dyn SpillStore>,
-    /// What its terminals are called, so that those of an earlier host are not taken for them.
+    /// The prefix of its terminals' ids, which distinguishes them from those of an earlier host.
     tag: String,
 }
 
-/// Where an agent works, and what it never sees.
+/// The folders in which an agent works, and the files that it never sees.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceScope {
     pub(crate) session: SessionId,
@@ -64,14 +64,14 @@ impl AgentServices {
     }
 }
 
-/// Something that an agent asked for does not exist. Agents that are about to create a file know that by these words, so
-/// they are those of the protocol's own libraries.
+/// The error for a missing resource. Agents that are about to create a file recognize it by these words, which are
+/// those of the protocol's own libraries.
 fn not_found(name: &str) -> ErrorObject {
     let data = Some(serde_json::json!({ "uri": name }));
     ErrorObject { code: NOT_FOUND, message: format!("Resource not found: {name}"), data }
 }
 
-/// Why a file is not given, in words for an agent.
+/// The error for a refused file, in words for an agent.
 fn refused(error: &FileError) -> ErrorObject {
     match error {
         FileError::NotFound { path } => not_found(&path.display().to_string()),

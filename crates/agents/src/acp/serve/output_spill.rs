@@ -1,21 +1,21 @@
-//! All that a command shows, for when it is more than an agent is given.
+//! The full output of a command, for output that is larger than an agent is given.
 
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::spills::SpillWriter;
 
-/// How many chunks of output may wait to be kept before the command does.
+/// The number of chunks that may wait to be stored before the command has to.
 const CHUNKS: usize = 16;
 
-/// Where a command's output is kept, beside what its terminal has of it.
+/// The store of a command's output, beside the part that its terminal keeps.
 #[derive(Clone, Debug)]
 pub(super) struct OutputSpill {
     asked: mpsc::Sender<oneshot::Sender<Option<String>>>,
 }
 
 impl OutputSpill {
-    /// Begins to keep what comes through the channel. It goes on until nobody has the screen and nothing comes any more.
+    /// Starts storing the chunks of the channel, until the screen is dropped and the channel is empty.
     pub(super) fn begin(writer: Box<dyn SpillWriter>) -> (Self, mpsc::Sender<Vec<u8>>) {
         let (shown, chunks) = mpsc::channel(CHUNKS);
         let (asked, questions) = mpsc::channel(1);
@@ -23,7 +23,7 @@ impl OutputSpill {
         (Self { asked }, shown)
     }
 
-    /// What the agent is told in place of all that was shown before this call, where that is too much.
+    /// The notice that replaces the output shown before this call, if that is too large.
     pub(super) async fn notice(&self) -> Option<String> {
         let (answer, told) = oneshot::channel();
         self.asked.send(answer).await.ok()?;
@@ -46,7 +46,7 @@ async fn keep(
                     asked = false;
                     continue;
                 };
-                // What was shown before somebody asked belongs to the answer; what comes meanwhile does not delay it.
+                // Output from before the question belongs to the answer; output that comes meanwhile does not delay it.
                 for _ in 0..=chunks.len() {
                     match chunks.try_recv() {
                         Ok(chunk) => comes = take(&mut *writer, &mut lines, Some(chunk)).await,
@@ -54,14 +54,14 @@ async fn keep(
                         Err(TryRecvError::Disconnected | TryRecvError::Empty) => break,
                     }
                 }
-                // Whoever asked may have gone meanwhile.
+                // The caller may have gone meanwhile.
                 answer.send(writer.notice().await).ok();
             }
         }
     }
 }
 
-/// Takes a chunk, or the end. Gives whether more may come.
+/// Stores a chunk, or the end. Returns whether more may come.
 async fn take(writer: &mut dyn SpillWriter, lines: &mut CrLfFilter, chunk: Option<Vec<u8>>) -> bool {
     match chunk {
         Some(chunk) => writer.write(&lines.more(chunk)).await,
@@ -73,15 +73,15 @@ async fn take(writer: &mut dyn SpillWriter, lines: &mut CrLfFilter, chunk: Optio
     true
 }
 
-/// A terminal ends its lines as typewriters do, which says nothing here.
+/// Turns the CRLF line ends of a terminal into LF.
 #[derive(Debug, Default)]
 struct CrLfFilter {
-    /// The last byte was the beginning of such an end.
+    /// The last byte was a CR.
     half: bool,
 }
 
 impl CrLfFilter {
-    /// The bytes with plain ends of lines, but for a half one at their end.
+    /// The bytes with LF line ends, without a CR at their end.
     fn more(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         let mut plain = Vec::with_capacity(bytes.len() + 1);
         for byte in bytes {
@@ -96,7 +96,7 @@ impl CrLfFilter {
         plain
     }
 
-    /// What was held back, when nothing more comes.
+    /// The CR that was held back, when nothing more comes.
     fn rest(&mut self) -> &'static [u8] {
         if std::mem::take(&mut self.half) { b"\r" } else { b"" }
     }

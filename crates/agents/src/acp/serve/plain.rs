@@ -1,6 +1,6 @@
-//! What a terminal shows, as plain text.
+//! The text on a terminal, as plain text.
 
-/// The text without the sequences that steer a terminal. A line that is written over shows what was written last.
+/// The text without terminal control sequences. A line that is overwritten shows the last text.
 pub(super) fn screen(shown: &str) -> String {
     let mut plain = String::with_capacity(shown.len());
     let mut line = 0;
@@ -23,7 +23,7 @@ pub(super) fn screen(shown: &str) -> String {
     plain
 }
 
-/// Takes the rest of a sequence. One that is cut off takes what there is of it.
+/// Skips the rest of a sequence, also of one that is cut off.
 fn escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.next() {
         Some('[') => drop(chars.find(|c| ('@'..='~').contains(c))),

@@ -1,11 +1,12 @@
-//! Files in a workspace that decide what runs there: written only after a person was asked.
+//! Protected files: files in a workspace that decide what runs there. They are written only after a person approved it.
 //!
-//! A hook in `.git` or a command in an agent's settings runs later, outside of whatever the agent may do now.
+//! A hook in `.git` or a command in an agent's settings runs later, outside of the agent's present permissions.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Git's own data, and the configuration of Grove and of agents. Names are compared without case, as some file systems do.
+/// Git's own data, and the configuration of Grove and of agents. Names are compared without case, as on some file
+/// systems.
 const GIT: &str = ".git";
 const CONFIGURATION: [&str; 15] = [
     ".grove",
@@ -25,7 +26,7 @@ const CONFIGURATION: [&str; 15] = [
     ".qwen",
 ];
 
-/// Why a file is guarded, in words that follow its path.
+/// The reason why a file is protected, in words that follow its path.
 pub(super) fn reason(roots: &[PathBuf], asked: &Path, real: &Path) -> Option<&'static str> {
     [asked, real].into_iter().find_map(|path| named(below_root(roots, path))).or_else(|| {
         let top = root(roots, real);
@@ -38,7 +39,7 @@ pub(super) fn reason(roots: &[PathBuf], asked: &Path, real: &Path) -> Option<&'s
 const IS_GIT: &str = "belongs to Git's own data, whose hooks and settings run programs";
 const IS_CONFIGURATION: &str = "configures an agent or Grove, which may run programs";
 
-/// The part of a path below the working directory that it lies in: a workspace may itself lie in a guarded folder.
+/// The part of a path below its working directory: a workspace may itself be inside a protected folder.
 fn below_root<'a>(roots: &[PathBuf], path: &'a Path) -> &'a Path {
     let below = roots.iter().filter_map(|root| path.strip_prefix(root).ok());
     let real = roots.iter().filter_map(|root| path.strip_prefix(fs::canonicalize(root).ok()?).ok());
@@ -58,14 +59,14 @@ fn named(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// A name as file systems compare it that know no case, and leave out characters that nobody sees.
+/// A name as case-insensitive file systems compare it, without invisible characters.
 fn folded(name: &str) -> String {
     let is_unseen =
         |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     name.chars().filter(|c| !is_unseen(*c)).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a folder is a repository's data, whatever it is called: a bare repository, or one that `.git` names.
+/// Tells whether a folder is a repository's data, whatever its name: a bare repository, or one that `.git` refers to.
 fn is_git_folder(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).exists();
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))

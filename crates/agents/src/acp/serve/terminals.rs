@@ -1,4 +1,4 @@
-//! Commands that an agent runs on terminals of ours.
+//! Commands that an agent runs on terminals of the host.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::plain;
 use super::{AgentServices, not_found, refused};
 use crate::acp::session::TerminalText;
 
-/// How many terminals are known that may be released by now. Each has kept up to a MiB.
+/// The number of terminals that stay known after their release. Each keeps up to a MiB.
 const RECENT: usize = 16;
 
 impl AgentServices {
@@ -36,7 +36,7 @@ impl AgentServices {
         let (kept, shown) = OutputSpill::begin(self.spills.begin());
         self.output_spills().insert(terminal.id().to_owned(), kept);
         self.remember(terminal.clone());
-        // It ends with the terminal, which ends with us.
+        // The task ends with the terminal, which ends with the services.
         tokio::spawn(screen.with_listener(shown).run());
         Ok(acp::CreateTerminalResponse::new(format!("{}-{}", self.tag, terminal.id())))
     }
@@ -52,7 +52,7 @@ impl AgentServices {
         {
             return Ok(acp::TerminalOutputResponse::new(notice, true).exit_status(output.exit.map(status)));
         }
-        // A terminal ends its lines as typewriters do, which says nothing here.
+        // A terminal ends its lines with CRLF, which means nothing here.
         let text = output.text.replace("\r\n", "\n");
         Ok(acp::TerminalOutputResponse::new(text, output.truncated).exit_status(output.exit.map(status)))
     }
@@ -83,7 +83,7 @@ impl AgentServices {
         Ok(acp::ReleaseTerminalResponse::new())
     }
 
-    /// What a terminal of the running turn has shown, for people. One that was released is known for a while.
+    /// The output of a terminal of the running turn, for people. A released terminal stays known for a while.
     pub(crate) fn shown(&self, id: &str) -> Option<TerminalText> {
         let own = self.own(&acp::TerminalId::new(id)).ok()?.to_owned();
         let recent = || self.recent().iter().find(|terminal| terminal.id() == own).cloned();
@@ -102,19 +102,19 @@ impl AgentServices {
         recent.push_back(terminal);
     }
 
-    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards complete data.
     fn recent(&self) -> MutexGuard<'_, VecDeque<Terminal>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends all commands: what they were for is over.
+    /// Ends all commands.
     pub(crate) async fn release_terminals(&self) {
         self.output_spills().clear();
         self.recent().clear();
         self.terminals.release_all().await;
     }
 
-    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards complete data.
     fn output_spills(&self) -> MutexGuard<'_, HashMap<String, OutputSpill>> {
         self.output_spills.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,7 +123,7 @@ impl AgentServices {
         self.terminals.get(self.own(id)?).map_err(failed)
     }
 
-    /// The id as it is here.
+    /// The id without our prefix.
     fn own<'a>(&self, id: &'a acp::TerminalId) -> Result<&'a str, ErrorObject> {
         let own = id.0.strip_prefix(self.tag.as_str()).and_then(|rest| rest.strip_prefix('-'));
         own.ok_or_else(|| failed(TerminalError::Unknown(id.0.chars().take(80).collect())))
@@ -134,7 +134,7 @@ impl AgentServices {
     }
 }
 
-/// Some agents give a whole command line where a program is meant.
+/// Some agents give a whole command line in place of a program.
 fn command(command: String, args: Vec<String>) -> Program {
     const SHELL: [char; 14] = [' ', '\t', '\n', '|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '"'];
     let is_line = args.is_empty() && command.contains(SHELL) && !std::path::Path::new(&command).is_file();
@@ -247,7 +247,7 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(20)).await;
         timeout(Duration::from_secs(30), services.release_terminals()).await.unwrap();
         let exit = timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
-        // Where nobody waits any more, there is no such terminal.
+        // If nobody waits any more, the terminal is gone.
         assert!(exit.is_err() || exit.is_ok_and(|exit| exit.exit_status.exit_code.is_none()));
     }
 }

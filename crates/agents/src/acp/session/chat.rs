@@ -1,4 +1,4 @@
-//! What holds for all processes of one chat's agent.
+//! The data that all processes of one chat's agent share.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -17,17 +17,17 @@ use crate::acp::serve::ServiceScope;
 use crate::agent::*;
 use crate::spills::SpillStore;
 
-/// Where an agent works whose session names no folder, in the shim's.
+/// The working folder for a session without folders, inside the shim's folder.
 const DEFAULT_FOLDER: &str = "work";
-/// The chat of a process that does not stay.
+/// The chat id of a one-shot process.
 pub(crate) const ONE_SHOT_CHAT: &str = "brief";
 
-/// The session of such a process: no other has its name.
+/// The session id of a one-shot process, which is unique.
 pub(crate) fn one_shot_session(program: &AcpProgram) -> SessionId {
     format!("{}/{}", program.provider, random::tag()).into()
 }
 
-/// One chat, and whose agent it has.
+/// One chat and its agent.
 #[derive(Debug)]
 pub(crate) struct AcpChat {
     pub(super) program: Arc<AcpProgram>,
@@ -42,11 +42,11 @@ pub(crate) struct AcpChat {
     pub(super) spills: Arc<dyn SpillStore>,
 }
 
-/// What an agent is given that asks for files, terminals or answers of a person.
+/// The services that an agent gets: files, terminals, answers of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServicePolicy {
     Everything,
-    /// It is to answer, and to do nothing else.
+    /// It only answers, and gets no services.
     Nothing,
 }
 
@@ -72,15 +72,15 @@ impl AcpChat {
         })
     }
 
-    /// The same, but that nothing is done for the agent.
+    /// The same chat without services for the agent.
     pub(crate) fn without_services(self) -> Self {
         Self { service_policy: ServicePolicy::Nothing, ..self }
     }
 
-    /// A chat for a process that is asked one thing beside this one.
+    /// A chat for a one-shot process beside this one.
     pub(super) fn one_shot_chat(&self) -> Self {
         let session = one_shot_session(&self.program);
-        // Nobody listens: nothing is reported where no conversation is open.
+        // Nobody receives: without an open conversation nothing is reported.
         let (reports, _) = mpsc::channel(1);
         Self {
             program: Arc::clone(&self.program),
@@ -95,12 +95,12 @@ impl AcpChat {
         }
     }
 
-    /// Where the agent works.
+    /// The agent's working directory.
     pub(super) fn cwd(&self) -> PathBuf {
         self.directories.first().cloned().unwrap_or_else(|| self.folder.join(DEFAULT_FOLDER))
     }
 
-    /// Makes sure that there are folders to work in. A session that names none gets one.
+    /// Checks that the working folders exist. A session without folders gets one.
     pub(super) fn ensure_folders(&self) -> Result<(), AgentError> {
         if let Some(missing) = self.directories.iter().find(|folder| !folder.is_dir()) {
             let what = if missing.exists() { "is not a folder" } else { "does not exist" };
@@ -114,10 +114,10 @@ impl AcpChat {
         }
         let cwd = self.cwd();
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&cwd);
-        made.map_err(|error| AgentError::Start(format!("{} cannot be made: {error}", cwd.display())))
+        made.map_err(|error| AgentError::Start(format!("cannot create {}: {error}", cwd.display())))
     }
 
-    /// The other folders in which the agent works.
+    /// The agent's other working folders.
     pub(super) fn additional_folders(&self) -> &[PathBuf] {
         self.directories.get(1..).unwrap_or_default()
     }

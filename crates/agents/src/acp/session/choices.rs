@@ -1,4 +1,4 @@
-//! What can be chosen in a conversation and what is, in a form that can be stored.
+//! The settings of a conversation and their values, in a form that can be stored.
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::{Extra, ModelId};
@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::acp::settings::{AgentSettings, SettingRequest};
 use crate::agent::AgentEvent;
 
-/// The settings, with what the agent said that they came of.
+/// The settings, with the agent's messages that they came from.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choices {
     settings: AgentSettings,
     said: ReportedSettings,
 }
 
-/// What an agent said of its settings: together it gives them anew.
+/// The agent's messages about its settings, from which they can be rebuilt.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ReportedSettings {
@@ -30,12 +30,12 @@ pub(super) struct ReportedSettings {
 }
 
 impl Choices {
-    /// What the answer says that opened the conversation.
+    /// Reads the settings from the answer that opened the conversation.
     pub(super) fn of(opened: Value) -> Self {
         Self { settings: AgentSettings::of(&opened), said: ReportedSettings { opened, ..ReportedSettings::default() } }
     }
 
-    /// The settings as they were when this was stored.
+    /// Rebuilds the settings as they were when this was stored.
     pub(super) fn again(said: ReportedSettings) -> Self {
         let mut choices = Self::of(said.opened);
         if let Some(options) = said.options {
@@ -70,13 +70,13 @@ impl Choices {
         differs
     }
 
-    /// A change was made, and the agent's answer does not say how things stand now.
+    /// Notes a change if the agent's answer does not contain the new state.
     pub(super) fn made(&mut self, change: &SettingRequest) {
         self.settings.made(change);
         match change {
             SettingRequest::Mode(request) => self.said.mode = Some(request.mode_id.clone()),
             SettingRequest::Model(model) => self.said.model = Some(model.clone()),
-            // An agent that has options says them all in its answer.
+            // An agent that has options reports them all in its answer.
             SettingRequest::Option(_) => {}
         }
     }
@@ -88,7 +88,7 @@ impl Choices {
         }
     }
 
-    /// What is chosen.
+    /// The chosen values.
     pub(super) fn values(&self) -> Extra {
         match self.settings.event() {
             Some(AgentEvent::AgentSettings { values, .. }) => values,
@@ -97,7 +97,7 @@ impl Choices {
     }
 }
 
-/// Something that a person has chosen.
+/// A setting that a person has chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ChosenSetting {
     Setting(String, Value),
@@ -105,7 +105,7 @@ pub(super) enum ChosenSetting {
 }
 
 impl ChosenSetting {
-    /// How a person calls it.
+    /// Its name for a person.
     pub(super) fn told(&self) -> String {
         match self {
             ChosenSetting::Setting(name, Value::String(value)) => format!("setting {name} = {value}"),

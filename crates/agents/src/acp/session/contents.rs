@@ -1,8 +1,10 @@
 //! The content that the tool calls of a running turn have shown.
 //!
-//! Agents say content once and do not mention it again, neither when they ask for permission nor when the call ends. They
-//! show terminals by their ids, and only this side has the output. So the content of each call is kept here while its
-//! turn runs, and completes the updates that leave it out.
+//! Agents send content once and do not repeat it, neither when they ask for permission nor when the call ends. They
+//! refer
+//! to terminals by ids, and only this side has the output. So the content of each call is kept here while its turn
+//! runs,
+//! and completes the updates that leave it out.
 
 use std::collections::HashMap;
 
@@ -11,21 +13,21 @@ use grove_core::ToolCallId;
 use crate::acp::map;
 use crate::agent::{AccumulatedOutput, ToolOutputPart, ToolStage, ToolUpdate};
 
-/// How many calls of a turn are kept. The content of further ones is shown as it comes.
+/// The number of calls of a turn whose content is kept. That of further ones is shown as it comes.
 const MOST_CALLS: usize = 1_024;
-/// How much content of a turn is kept. What is larger is shown as it comes, and not completed later.
+/// The bytes of content kept per turn. Larger content is shown as it comes, and not completed later.
 const MOST_BYTES: usize = 16 << 20;
-/// How much of a running call's output is shown: its end.
+/// The bytes of a running call's output that are shown: its end.
 const LIVE_BYTES: usize = 16 << 10;
 
-/// The text that a terminal has shown so far, and whether its command has ended.
+/// A terminal's text so far, and whether its command has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TerminalText {
     pub(crate) text: String,
     pub(crate) ended: bool,
 }
 
-/// What the calls of a turn have shown.
+/// The content of a turn's calls.
 #[derive(Debug, Default)]
 pub(super) struct CallContents {
     calls: HashMap<ToolCallId, CallContent>,
@@ -40,11 +42,11 @@ struct CallContent {
     is_over: bool,
 }
 
-/// Where the text of a terminal comes from, by its id.
+/// Gives the text of a terminal by its id.
 pub(super) type TerminalTexts<'a> = &'a dyn Fn(&str) -> Option<TerminalText>;
 
 impl CallContents {
-    /// Completes an update by what its call has shown before. `true`: the call shows a terminal that is not watched yet.
+    /// Completes an update with the call's earlier content. `true`: the call shows a terminal that is not watched yet.
     pub(super) fn complete(&mut self, update: &mut ToolUpdate, terminal_texts: TerminalTexts<'_>) -> bool {
         if self.calls.len() >= MOST_CALLS && !self.calls.contains_key(&update.call) {
             return false;
@@ -78,7 +80,7 @@ impl CallContents {
         is_live && !std::mem::replace(&mut content.is_watched, true)
     }
 
-    /// What a running call shows now, and whether that is the last of it; `None` where the call is over.
+    /// The present content of a running call, and whether that is the last of it; `None` if the call is over.
     pub(super) fn live(
         &self,
         call: &ToolCallId,
@@ -92,7 +94,7 @@ impl CallContents {
         Some((gave, ended))
     }
 
-    /// A call is not watched any more: the next terminal that it shows is.
+    /// Stops watching a call: the next terminal that it shows is watched.
     pub(super) fn unwatched(&mut self, call: &ToolCallId) {
         if let Some(content) = self.calls.get_mut(call) {
             content.is_watched = false;
@@ -104,7 +106,7 @@ impl CallContents {
     }
 }
 
-/// The content with the text of its terminals behind it, and whether the commands of all of them have ended.
+/// The content followed by the text of its terminals, and whether all their commands have ended.
 fn with_terminals(
     mut gave: AccumulatedOutput,
     terminals: &[String],

@@ -1,10 +1,10 @@
-//! How an agent ended, in words for a person.
+//! The exit of an agent, in words for a person.
 
 use std::path::Path;
 
 use grove_shim::{AgentEnd, EndReason, stderr_tail};
 
-/// How much of what it said on stderr is told.
+/// The bytes of stderr that are shown.
 const BYTES: u64 = 2 << 10;
 const LINES: usize = 5;
 
@@ -13,9 +13,9 @@ pub(super) fn describe_exit(end: &AgentEnd) -> String {
     let how = match end.reason {
         EndReason::Exited | EndReason::Other => exit,
         EndReason::NotStarted => "it could not be started".to_owned(),
-        EndReason::LineTooLong => "it said a line that is longer than agents may, and was ended".to_owned(),
+        EndReason::LineTooLong => "it sent a line longer than the limit, and was ended".to_owned(),
         EndReason::Requested => format!("it was told to end ({exit})"),
-        EndReason::Abandoned => "no host came back for too long, and it was ended".to_owned(),
+        EndReason::Abandoned => "no host came back within the limit, and it was ended".to_owned(),
     };
     match &end.message {
         Some(message) => format!("{how}: {message}"),
@@ -23,7 +23,7 @@ pub(super) fn describe_exit(end: &AgentEnd) -> String {
     }
 }
 
-/// The same with the last lines that it said on stderr.
+/// Appends the last lines of stderr.
 pub(super) async fn with_stderr_tail(how: String, folder: &Path) -> String {
     let folder = folder.to_owned();
     let said = tokio::task::spawn_blocking(move || stderr_tail(&folder, BYTES).unwrap_or_default()).await;
@@ -31,6 +31,6 @@ pub(super) async fn with_stderr_tail(how: String, folder: &Path) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     match &lines[lines.len().saturating_sub(LINES)..] {
         [] => how,
-        last => format!("{how}. Its last words:\n{}", last.join("\n")),
+        last => format!("{how}. Its stderr ends with:\n{}", last.join("\n")),
     }
 }

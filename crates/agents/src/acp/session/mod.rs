@@ -1,13 +1,16 @@
-//! One chat's agent: started when it is needed, brought back when it died.
+//! One chat's agent: started when it is needed, restarted after it died.
 //!
-//! - [`AcpSession`]: what the host has. It only passes on what is wanted.
-//! - `worker`: the one task that starts, stops and prompts the agent's process, so that none of it depends on whether
-//!   somebody still waits for it.
-//! - `reader`, `requests`, `protected`: the task that hears the process, and what it asks a person before a write.
-//! - `process`: what both know of it. Cancelling goes there directly, since the others may be waiting.
-//! - `start`, `open`, `one_shot`: the ways to a process and to a conversation with it.
-//! - `chat`, `choices`, `contents`, `session_record`, `exit_message`: what holds for the chat, what is chosen, what its tool calls
-//!   have shown, what the next host has to know, and how an agent ended.
+//! - [`AcpSession`]: the host's handle. It only passes commands on.
+//! - `worker`: the single task that starts, stops and prompts the agent's process, so that none of it depends on
+//!   whether
+//!   a caller still waits.
+//! - `reader`, `requests`, `protected`: the task that reads from the process, and the question to a person before a
+//!   protected write.
+//! - `process`: the state that both share. Cancelling goes there directly, since the others may be waiting.
+//! - `start`, `open`, `one_shot`: starting or attaching to a process, and opening a conversation with it.
+//! - `chat`, `choices`, `contents`, `session_record`, `exit_message`: the chat's data, its settings, the content of its
+//!   tool
+//!   calls, the record for the next host, and the exit of an agent.
 
 mod chat;
 mod choices;
@@ -38,7 +41,7 @@ use self::process::AgentProcess;
 use self::worker::{SessionWorker, WorkerCommand};
 use crate::agent::*;
 
-/// How many orders may wait for the worker; whoever gives more waits.
+/// The number of commands that may wait for the worker; further senders wait.
 const COMMANDS: usize = 16;
 
 /// The agent of one chat.
@@ -50,19 +53,19 @@ pub(crate) struct AcpSession {
     closing: watch::Sender<bool>,
 }
 
-/// What is known without asking the worker.
+/// The state that is readable without asking the worker.
 #[derive(Debug)]
 pub(crate) struct AcpSessionState {
     chat: Arc<AcpChat>,
     process: Mutex<Option<Arc<AgentProcess>>>,
     /// The turn that was cancelled last.
     cancelled: watch::Sender<Option<TurnId>>,
-    /// What is not over is left to the next host.
+    /// Unfinished turns are left to the next host.
     detached: watch::Sender<bool>,
 }
 
 impl AcpSession {
-    /// Nothing is started yet. It must be called inside a runtime.
+    /// Starts nothing yet. Must be called inside a runtime.
     pub(crate) fn new(chat: Arc<AcpChat>, opening: OpenSession) -> Self {
         let (commands, ordered) = mpsc::channel(COMMANDS);
         let (closing, closes) = watch::channel(false);
@@ -77,14 +80,14 @@ impl AcpSession {
         Self { commands, shared, closing }
     }
 
-    /// Starts the agent, and waits until it is initialised. A start that is given up leaves nothing behind.
+    /// Starts the agent, and waits until it is initialised. Dropping the future leaves nothing behind.
     pub(crate) async fn start(&self, within: Duration) -> Result<(), AgentError> {
         self.order(|reply| WorkerCommand::Start(within, reply)).await
     }
 
     async fn order(&self, order: impl FnOnce(TurnReply) -> WorkerCommand) -> Result<(), AgentError> {
         let (reply, answer) = oneshot::channel();
-        // Where there is no worker any more, the reply goes with the order.
+        // Without a worker, the reply is dropped with the command.
         self.commands.send(order(reply)).await.ok();
         match answer.await {
             Ok(result) => result,
@@ -95,9 +98,9 @@ impl AcpSession {
     }
 }
 
-/// Where a turn's end is told.
+/// Gets a turn's end.
 type TurnReply = oneshot::Sender<Result<(), AgentError>>;
-/// Where it is told how the agent calls a copy.
+/// Gets the agent's id of a copy.
 type ForkReply = oneshot::Sender<Result<Option<String>, AgentError>>;
 
 #[async_trait]
@@ -113,12 +116,12 @@ impl AgentSession for AcpSession {
     async fn fork(&self) -> Result<Option<String>, AgentError> {
         let (done, forked) = oneshot::channel();
         self.commands.send(WorkerCommand::Fork(done)).await.ok();
-        // It was given up, or there is no worker any more.
+        // The copy was given up, or the worker has ended.
         forked.await.unwrap_or(Ok(None))
     }
 
     async fn configure(&self, values: Extra) {
-        // A session that is closed has nothing to configure.
+        // A closed session has nothing to configure.
         self.commands.send(WorkerCommand::Configure(values)).await.ok();
     }
 
@@ -137,7 +140,7 @@ impl AgentSession for AcpSession {
 
     async fn close(&self, why: CloseReason) {
         if why == CloseReason::Detached {
-            // Whatever does not end goes on with the next host.
+            // Unfinished work goes on with the next host.
             self.shared.detached.send_replace(true);
         }
         self.closing.send_replace(true);
@@ -149,7 +152,7 @@ impl AgentSession for AcpSession {
 }
 
 impl AcpSessionState {
-    // It is replaced as a whole, so a poisoned lock still guards whole data.
+    // It is replaced as a whole, so a poisoned lock still guards complete data.
     fn process(&self) -> Option<Arc<AgentProcess>> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -165,7 +168,7 @@ async fn remove(folder: &Path) {
     let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(path)).await;
     match removed {
         Ok(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
-            tracing::warn!(folder = %folder.display(), %error, "an agent's folder cannot be removed");
+            tracing::warn!(folder = %folder.display(), %error, "cannot remove an agent's folder");
         }
         Ok(_) | Err(_) => {}
     }

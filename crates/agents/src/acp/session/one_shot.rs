@@ -1,4 +1,4 @@
-//! A process that is asked one thing and ends.
+//! A process that serves one request and ends.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::agent::AgentError;
 pub(crate) struct OneShotProcess {
     chat: Arc<AcpChat>,
     process: Arc<AgentProcess>,
-    /// Until it is ended.
+    /// Set until it is ended.
     alive: Option<LiveProcess>,
 }
 
@@ -60,7 +60,7 @@ impl OneShotProcess {
         self.process.agent_connection.call(method, params, self.chat.pool.options().patience).await
     }
 
-    /// Makes a copy of a conversation that the agent has stored, and ends; `None` where the agent cannot.
+    /// Copies a conversation that the agent stores, and ends; `None` if the agent cannot.
     pub(crate) async fn fork(self, agent_session_id: &str) -> Result<Option<String>, AgentCallError> {
         let forked = match fork_request(&self.chat, &self.process, agent_session_id.to_owned().into()) {
             Some(request) => {
@@ -74,7 +74,7 @@ impl OneShotProcess {
         forked
     }
 
-    /// Ends the process. Nothing of it stays.
+    /// Ends the process and removes its folder.
     pub(crate) async fn end(mut self) {
         if let Some(alive) = self.alive.take() {
             alive.end().await;
@@ -84,7 +84,7 @@ impl OneShotProcess {
 }
 
 impl Drop for OneShotProcess {
-    /// Whoever asked has stopped waiting.
+    /// The caller has stopped waiting.
     fn drop(&mut self) {
         if let (Some(alive), Ok(runtime)) = (self.alive.take(), tokio::runtime::Handle::try_current()) {
             let chat = Arc::clone(&self.chat);

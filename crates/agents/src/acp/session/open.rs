@@ -1,4 +1,4 @@
-//! The first words with an agent: who is who, and which conversation is ours.
+//! The handshake with an agent: initialization, and opening our conversation.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::process::AgentProcess;
 use crate::acp::connection::{AgentCallError, CallPurpose};
 use crate::catalog;
 
-/// What an agent says that wants to be logged in first.
+/// The error code of an agent that requires a login first.
 pub(super) const AUTH_REQUIRED: i64 = -32000;
 
-/// An agent that has introduced itself.
+/// An agent after initialization.
 #[derive(Debug)]
 pub(super) struct InitializedAgent<'a> {
     chat: &'a AcpChat,
@@ -29,19 +29,19 @@ pub(super) struct InitializedAgent<'a> {
 #[derive(Debug)]
 pub(super) struct AgentConversation {
     pub(super) session: acp::SessionId,
-    /// What the agent said to it.
+    /// The agent's answer that opened it.
     pub(super) result: Value,
     pub(super) context_retention: ContextRetention,
 }
 
-/// Whether the agent knows what was said before.
+/// The agent's knowledge of the earlier conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContextRetention {
     Retained,
     Empty,
 }
 
-/// Why there is no conversation.
+/// The reason why there is no conversation.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConversationError {
     #[error(transparent)]
@@ -52,11 +52,11 @@ pub(super) enum ConversationError {
     Version { theirs: String },
     #[error("{0}")]
     Auth(String),
-    #[error("it opened a session and did not say which")]
+    #[error("it opened a session without giving its id")]
     MissingSessionId,
 }
 
-/// Introduces us to an agent.
+/// Initializes an agent.
 pub(super) async fn initialize_agent<'a>(
     chat: &'a AcpChat,
     process: &'a AgentProcess,
@@ -86,7 +86,7 @@ pub(super) async fn initialize_agent<'a>(
 }
 
 impl InitializedAgent<'_> {
-    /// Goes on with a conversation that the agent had before, or begins one.
+    /// Reopens a conversation that the agent had before, or begins one.
     pub(super) async fn open(&self, agent_session_id: Option<&str>) -> Result<AgentConversation, ConversationError> {
         if let Some(agent_session_id) = agent_session_id
             && let Some(opened) = self.reopen(agent_session_id.to_owned().into()).await?
@@ -100,7 +100,7 @@ impl InitializedAgent<'_> {
         Ok(AgentConversation { session, result, context_retention: ContextRetention::Empty })
     }
 
-    /// `None`: the agent cannot, or does not know the conversation any more.
+    /// `None`: the agent cannot, or has forgotten the conversation.
     async fn reopen(&self, session: acp::SessionId) -> Result<Option<AgentConversation>, ConversationError> {
         let able = self.process.capabilities();
         let opens = || CallPurpose::Opens(Some(session.clone()));
@@ -118,14 +118,14 @@ impl InitializedAgent<'_> {
             result = forgotten(self.opening(opens(), method, &request).await)?;
         }
         let Some(result) = result else { return Ok(None) };
-        // An agent that has it open says so as an error, which opens nothing.
+        // An agent that already has it open reports that as an error, which opens nothing.
         if self.process.session().is_none() {
             self.process.opened(session.clone());
         }
         Ok(Some(AgentConversation { session, result, context_retention: ContextRetention::Retained }))
     }
 
-    /// Calls a method; where the agent wants to be logged in first, that is done, once.
+    /// Calls a method; if the agent requires a login first, logs in once.
     pub(super) async fn opening<P: Serialize>(
         &self,
         purpose: CallPurpose,
@@ -160,7 +160,7 @@ impl InitializedAgent<'_> {
         ConversationError::Auth(self.ways(&format!("it could not be logged in ({error})")))
     }
 
-    /// What a person can do.
+    /// Instructions for the person to log in.
     fn ways(&self, problem: &str) -> String {
         let name = &self.chat.program.display_name;
         let log_in = match catalog::agent_entry(self.chat.program.provider.as_str()) {
@@ -189,7 +189,7 @@ impl InitializedAgent<'_> {
     }
 }
 
-/// The other folders of a chat, as far as the agent can work in several.
+/// The other folders of a chat, if the agent can work in several.
 fn additional_folders(chat: &AcpChat, able: &acp::AgentCapabilities) -> Vec<PathBuf> {
     match able.session_capabilities.additional_directories {
         Some(_) => chat.additional_folders().to_vec(),
@@ -197,7 +197,7 @@ fn additional_folders(chat: &AcpChat, able: &acp::AgentCapabilities) -> Vec<Path
     }
 }
 
-/// What makes a copy of a conversation; `None` where the agent cannot.
+/// The request that copies a conversation; `None` if the agent cannot.
 pub(super) fn fork_request(
     chat: &AcpChat,
     process: &AgentProcess,
@@ -208,8 +208,8 @@ pub(super) fn fork_request(
     Some(acp::ForkSessionRequest::new(session, chat.cwd()).additional_directories(additional_folders(chat, &able)))
 }
 
-/// What came of going on with a conversation: `None` where the agent refused. Only that it does not answer any more, or
-/// wants to be logged in, is a reason not to begin another.
+/// The result of reopening a conversation: `None` if the agent refused. Only an agent that no longer answers, or
+/// requires a login, is a reason not to begin another.
 fn forgotten(result: Result<Value, ConversationError>) -> Result<Option<Value>, ConversationError> {
     match result {
         Ok(result) => Ok(Some(result)),
@@ -217,14 +217,14 @@ fn forgotten(result: Result<Value, ConversationError>) -> Result<Option<Value>, 
             Ok(Some(Value::Null))
         }
         Err(ConversationError::Call(error @ AgentCallError::Refused { .. })) => {
-            tracing::debug!(%error, "an agent does not go on with a conversation");
+            tracing::debug!(%error, "an agent did not reopen a conversation");
             Ok(None)
         }
         Err(error) => Err(error),
     }
 }
 
-/// Whether an agent refuses to load a session because it has it open.
+/// Tells whether an agent refuses to load a session because it has it open.
 fn is_open(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     message.contains("already") && ["loaded", "open", "active"].iter().any(|word| message.contains(word))

@@ -1,4 +1,4 @@
-//! An agent's process: what everybody who has to do with it knows of it.
+//! An agent's process: the state that its reader, its worker and the session share.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,9 +16,9 @@ use crate::acp::connection::{AgentConnection, FrameTracker, settled};
 use crate::acp::serve::AgentServices;
 use crate::agent::*;
 
-/// How many of an agent's calls may wait for our answers at a time. One more is refused.
+/// The number of an agent's calls that may wait for our answers at a time. One more is refused.
 pub(super) const ASKED: usize = 256;
-/// How many lists of commands are kept until it is known which conversation is ours.
+/// The number of command lists that are kept until our conversation is known.
 const COMMANDS: usize = 8;
 
 /// An agent's process, from its start to its end.
@@ -28,11 +28,11 @@ pub(crate) struct AgentProcess {
     pub(super) services: Arc<AgentServices>,
     pub(super) folder: PathBuf,
     state: Mutex<ProcessState>,
-    /// What the calls of its turn have shown. It is never held together with the state.
+    /// The content of its turn's calls. Never locked together with the state.
     contents: Mutex<CallContents>,
-    /// Counts what happened to its turn or to itself.
+    /// Counts changes of its turn or of itself.
     changes: watch::Sender<u64>,
-    /// Up to where nobody will ask again.
+    /// The last frame that no host will read again.
     settled: watch::Sender<u64>,
 }
 
@@ -43,34 +43,34 @@ struct ProcessState {
     capabilities: acp::AgentCapabilities,
     choices: Choices,
     turn: Option<RunningTurn>,
-    /// How the last turn ended.
+    /// The outcome of the last turn.
     last: Option<(TurnId, TurnOutcome)>,
     /// The last turn was cancelled before it ended.
     last_was_cancelled: bool,
-    /// Up to where nobody will ask again, when all that was reported is stored.
+    /// The last frame that no host will read again once all reports are stored.
     reported: u64,
     ended: Option<String>,
 }
 
-/// The conversation that is ours.
+/// Our conversation.
 #[derive(Debug)]
 enum ConversationState {
-    /// There is none yet. Commands may be told before the answer that says which is ours.
+    /// There is none yet. Commands may come before the answer that names our conversation.
     Opening(Vec<(acp::SessionId, Vec<AgentEvent>)>),
     Open(acp::SessionId),
 }
 
-/// A turn at work.
+/// A running turn.
 #[derive(Debug)]
 pub(super) struct RunningTurn {
     sink: TurnSink,
-    /// Since when it is cancelled. Dropped, the turn is over.
+    /// The time since which it is cancelled. Dropped when the turn is over.
     cancelled: watch::Sender<Option<Instant>>,
     reply: oneshot::Sender<Result<(), AgentError>>,
     origin: TurnOrigin,
 }
 
-/// Whose turn it is.
+/// The host that began a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TurnOrigin {
     /// This host's.
@@ -79,14 +79,14 @@ pub(super) enum TurnOrigin {
     Earlier { agent_runs: bool },
 }
 
-/// What of a turn is needed to report for it.
+/// The parts of a turn that reporting needs.
 #[derive(Clone, Debug)]
 pub(super) struct TurnHandle {
     pub(super) sink: TurnSink,
     cancelled: watch::Receiver<Option<Instant>>,
 }
 
-/// What a process knows at its start.
+/// The initial state of a process.
 #[derive(Debug)]
 pub(super) struct ProcessStart {
     pub(super) frames: FrameTracker,
@@ -97,7 +97,7 @@ pub(super) struct ProcessStart {
 }
 
 impl ProcessStart {
-    /// Of a process that was just started.
+    /// The state of a process that was just started.
     pub(super) fn fresh(frames: FrameTracker) -> Self {
         let (capabilities, choices) = (acp::AgentCapabilities::default(), Choices::default());
         Self { frames, session: None, capabilities, choices, turn: None }
@@ -148,7 +148,7 @@ impl AgentProcess {
         }
     }
 
-    // Every change of the state is whole before anything can panic, so a poisoned one is still sound.
+    // Every change of the state is complete before anything can panic, so a poisoned one is still sound.
     fn state(&self) -> MutexGuard<'_, ProcessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -176,20 +176,20 @@ impl AgentProcess {
         self.state().frames.mark()
     }
 
-    /// A report with this mark was handed to the host. A report that was given up never is: nothing of it will be stored.
+    /// Notes that a report with this mark reached the host. A dropped report never does: nothing of it will be stored.
     pub(super) fn reported(&self, mark: &FrameCursor) {
         let mut state = self.state();
         state.reported = settled(mark).max(state.reported);
     }
 
-    /// Whether something was reported that may not be stored.
+    /// Tells whether a report may not be stored yet.
     pub(super) fn has_unstored(&self) -> bool {
         *self.settled.borrow() < self.state().reported
     }
 
-    /// A mark is stored: the shim may forget what lies before it.
+    /// Notes that a mark is stored: the shim may forget the frames before it.
     pub(crate) fn stored(&self, mark: &FrameCursor) {
-        // One of an earlier process says nothing of this one.
+        // The mark of an earlier process does not apply.
         if mark.process != self.with_frames(|frames| frames.process()) {
             return;
         }
@@ -210,12 +210,12 @@ impl AgentProcess {
         }
     }
 
-    /// Whether a call is about our conversation. One that is not open yet is not told from others.
+    /// Tells whether a call is about our conversation. While ours is not open yet, any call counts.
     pub(super) fn concerns(&self, session: &acp::SessionId) -> bool {
         self.session().is_none_or(|ours| ours == *session)
     }
 
-    /// The conversation is open: what was told of its commands before.
+    /// Notes that the conversation is open, and returns the commands that were reported for it before.
     pub(super) fn opened(&self, session: acp::SessionId) -> Vec<AgentEvent> {
         let conversation = &mut self.state().conversation;
         let before = std::mem::replace(conversation, ConversationState::Open(session.clone()));
@@ -230,7 +230,7 @@ impl AgentProcess {
     /// Keeps the commands of a conversation that may turn out to be ours.
     pub(super) fn keep_commands(&self, session: acp::SessionId, events: Vec<AgentEvent>) {
         if let ConversationState::Opening(told) = &mut self.state().conversation {
-            // The last ones are what holds.
+            // The last ones hold.
             told.retain(|(whose, _)| *whose != session);
             if told.len() < COMMANDS {
                 told.push((session, events));
@@ -250,15 +250,14 @@ impl AgentProcess {
         change(&mut self.state().choices)
     }
 
-    // What its calls have shown.
+    // The content of its calls.
 
-    /// Completes what is new of a tool call by what the call has shown before. `true`: the call shows a terminal that is
-    /// not watched yet.
+    /// Completes an update with the call's earlier content. `true`: the call shows a terminal that is not watched yet.
     pub(super) fn complete(&self, update: &mut ToolUpdate) -> bool {
         self.contents().complete(update, &|id| self.services.shown(id))
     }
 
-    /// What a running call shows now, and whether that is the last of it; `None` where the call is over.
+    /// The present content of a running call, and whether that is the last of it; `None` if the call is over.
     pub(super) fn live(&self, call: &ToolCallId) -> Option<(AccumulatedOutput, bool)> {
         self.contents().live(call, &|id| self.services.shown(id))
     }
@@ -267,15 +266,16 @@ impl AgentProcess {
         self.contents().unwatched(call);
     }
 
-    // Every change of it is whole before anything can panic, so a poisoned one is still sound.
+    // Every change of it is complete before anything can panic, so a poisoned one is still sound.
     fn contents(&self) -> MutexGuard<'_, CallContents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // Its turn.
 
-    /// Begins a turn, and says up to where the agent's words belong to what was before. With an agent that has ended
-    /// meanwhile the turn has as well: nobody hears it who could say so later.
+    /// Begins a turn, and returns the last frame that belongs to the time before it. If the agent has already ended,
+    /// the
+    /// turn ends as well: no reader is left that could report it later.
     pub(super) fn begin(&self, turn: RunningTurn) -> Option<u64> {
         let mut state = self.state();
         if let Some(how) = state.ended.clone() {
@@ -292,14 +292,14 @@ impl AgentProcess {
         Some(handled)
     }
 
-    /// The turn for which things are reported.
+    /// The turn that reports belong to.
     pub(super) fn turn(&self) -> Option<TurnHandle> {
         let state = self.state();
         let running = state.turn.as_ref().filter(|turn| turn.cancelled.borrow().is_none())?;
         Some(TurnHandle { sink: running.sink.clone(), cancelled: running.cancelled.subscribe() })
     }
 
-    /// Whether this turn is at work, cancelled or not.
+    /// Tells whether this turn is running, cancelled or not.
     pub(super) fn runs(&self, turn: &str) -> bool {
         self.state().turn.as_ref().is_some_and(|running| running.sink.turn().as_str() == turn)
     }
@@ -308,7 +308,7 @@ impl AgentProcess {
         self.state().turn.is_some()
     }
 
-    /// Since when a turn is cancelled that has not ended yet.
+    /// The time since which a turn is cancelled that has not ended yet.
     pub(super) fn cancelled_at(&self) -> Option<Instant> {
         self.state().turn.as_ref().and_then(|turn| *turn.cancelled.borrow())
     }
@@ -317,7 +317,7 @@ impl AgentProcess {
         self.state().turn.as_ref().map(|turn| turn.origin)
     }
 
-    /// The turn is over, and whoever waits for it learns how.
+    /// Ends the turn, and notifies its waiter.
     pub(super) fn finish(&self, result: Result<(), AgentError>) {
         let mut state = self.state();
         let Some(turn) = state.turn.take() else { return };
@@ -325,23 +325,23 @@ impl AgentProcess {
         state.last = Some((turn.sink.turn().clone(), ended));
         state.last_was_cancelled = turn.cancelled.borrow().is_some();
         drop(state);
-        // Where nobody waits any more, it was cancelled.
+        // If nobody waits any more, it was cancelled.
         turn.reply.send(result).ok();
         self.changed();
     }
 
-    /// How the last turn ended.
+    /// The outcome of the last turn.
     pub(super) fn last(&self) -> Option<(TurnId, TurnOutcome)> {
         self.state().last.clone()
     }
 
-    /// Whether the newest turn was cancelled, be it over or not.
+    /// Tells whether the newest turn was cancelled, over or not.
     pub(super) fn was_cancelled(&self) -> bool {
         let state = self.state();
         state.turn.as_ref().map_or(state.last_was_cancelled, |turn| turn.cancelled.borrow().is_some())
     }
 
-    /// Marks a turn as cancelled, and tells the agent. It may say so again: agents do not mind.
+    /// Marks a turn as cancelled, and notifies the agent. Repeated notifications do no harm.
     pub(super) async fn cancel(&self, turn: &TurnId, patience: Duration) {
         let session = {
             let state = self.state();
@@ -360,18 +360,18 @@ impl AgentProcess {
         let method = acp::AGENT_METHOD_NAMES.session_cancel;
         let cancels = acp::CancelNotification::new(session);
         if !matches!(timeout(patience, self.agent_connection.notify(method, &cancels)).await, Ok(Ok(()))) {
-            tracing::debug!("an agent cannot be told that its turn is cancelled");
+            tracing::debug!("cannot tell an agent that its turn is cancelled");
         }
     }
 
     // Its end.
 
-    /// How it ended, once it has.
+    /// The reason of its end, once it has ended.
     pub(super) fn ended(&self) -> Option<String> {
         self.state().ended.clone()
     }
 
-    /// Nobody needs what it says any more: its turn is cancelled, and nothing of it is stored.
+    /// Stops waiting for its reports to be stored: its turn is cancelled, and nothing of it is stored.
     pub(super) fn let_go(&self) {
         if let Some(turn) = &self.state().turn {
             turn.cancelled.send_modify(|since| {
@@ -381,7 +381,7 @@ impl AgentProcess {
         self.settled.send_replace(u64::MAX);
     }
 
-    /// It has ended: nothing more comes of it.
+    /// Notes that it has ended: nothing more comes from it.
     pub(super) fn end(&self, how: String, result: Result<(), AgentError>) {
         self.state().ended = Some(how);
         self.agent_connection.close();

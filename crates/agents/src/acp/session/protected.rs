@@ -1,4 +1,4 @@
-//! Asking a person before an agent writes a file that decides what runs in the workspace.
+//! Asking a person before an agent writes a protected file: one that decides what runs in the workspace.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::requests::answered;
 use crate::acp::serve::PlannedWrite;
 use crate::agent::*;
 
-/// How the tool call is called that stands for such a write.
+/// The name of the tool call that stands for such a write.
 const TOOL: &str = "write_text_file";
 
-/// A write that a person has allowed.
+/// A write that a person has approved.
 #[derive(Debug)]
 pub(super) struct ApprovedWrite {
     sink: TurnSink,
@@ -22,8 +22,8 @@ pub(super) struct ApprovedWrite {
     edit: ToolOutputPart,
 }
 
-/// Asks whether a planned write may happen; the error is for the agent. `waited` is where the answer comes from that an
-/// earlier host asked for.
+/// Asks whether a planned write may happen; the error is for the agent. `waited` receives the answer to a question that
+/// an earlier host asked.
 pub(super) async fn ask(
     planned: &PlannedWrite,
     asked: Option<(TurnHandle, RequestId)>,
@@ -31,7 +31,7 @@ pub(super) async fn ask(
     patience: Duration,
 ) -> Result<ApprovedWrite, ErrorObject> {
     let path = planned.path.display();
-    let reason = planned.protected.as_ref().map_or("is guarded", |protected| protected.reason);
+    let reason = planned.protected.as_ref().map_or("is protected", |protected| protected.reason);
     let refused = |why: &str| ErrorObject::invalid_params(format!("{path} was not written: it {reason}, and {why}"));
     let Some((turn, request)) = asked else { return Err(refused("nobody can be asked while no turn runs")) };
     let call = ToolCallId::from(format!("write/{request}"));
@@ -41,7 +41,7 @@ pub(super) async fn ask(
         Some(PendingAnswer::Question(_) | PendingAnswer::Result(..)) | None => {
             let (answer, verdict) = oneshot::channel();
             let update = question(planned, reason, request, call.clone(), answer);
-            // Where nobody listens, the host is going, and the next one asks.
+            // Without a receiver the host is ending, and the next one asks.
             sink.report(vec![AgentEvent::Tool(Box::new(update))], None).await.ok();
             verdict
         }
@@ -50,8 +50,8 @@ pub(super) async fn ask(
         Some(verdict) if verdict.decision == Decision::Approved => {
             Ok(ApprovedWrite { sink, call, edit: edit(planned) })
         }
-        Some(_) => Err(refused("the person did not allow it")),
-        None => Err(refused("nobody has allowed it")),
+        Some(_) => Err(refused("the person denied it")),
+        None => Err(refused("nobody has approved it")),
     }
 }
 
@@ -98,14 +98,14 @@ fn edit(planned: &PlannedWrite) -> ToolOutputPart {
 }
 
 impl ApprovedWrite {
-    /// Says what became of the write.
+    /// Reports the outcome of the write.
     pub(super) async fn done(self, error: Option<&ErrorObject>) {
         let (stage, output) = match error {
             None => (ToolStage::Completed, AccumulatedOutput { text: String::new(), pieces: vec![self.edit] }),
             Some(error) => (ToolStage::Failed, AccumulatedOutput { text: error.message.clone(), pieces: vec![] }),
         };
         let update = ToolUpdate { stage: Some(stage), output: Some(output), ..ToolUpdate::of(self.call) };
-        // Where nobody listens, the host is going.
+        // Without a receiver the host is ending.
         self.sink.report(vec![AgentEvent::Tool(Box::new(update))], None).await.ok();
     }
 }

@@ -1,7 +1,7 @@
-//! Hearing an agent: its lines in order, and what each of them means for the turn.
+//! The task that reads an agent's lines in order and handles each.
 //!
-//! Whatever waits for somebody else (a person, a file, a command) waits in a task of its own. What is reported is waited
-//! for here: an agent runs no faster than the host can store what it says.
+//! Work that waits for something else (a person, a file, a command) runs in its own task. Reports are awaited here: an
+//! agent runs no faster than the host can store its output.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -26,69 +26,69 @@ use crate::acp::map::{self, ParsedUpdate, UpdateContent};
 use crate::acp::pool::end_processes_in;
 use crate::agent::*;
 
-/// How long an agent's last words wait to be stored before the shim may forget them.
+/// The time that an agent's last frames wait to be stored before the shim may forget them.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// How often the output of a running terminal is shown.
+/// The interval at which the output of a running terminal is shown.
 const LIVE_EVERY: Duration = Duration::from_millis(250);
 
-/// What an earlier host has dealt with.
+/// The frames that an earlier host has handled.
 #[derive(Debug, Default)]
 pub(super) struct HandledFrames {
     /// All frames up to this one,
     pub(super) upto: u64,
-    /// but for these, which still want an answer: they are heard again, and not reported again.
+    /// except for these, which still need an answer: they are read again, and not reported again.
     pub(super) open: BTreeSet<u64>,
-    /// Where the answers come from.
+    /// The receivers of the answers.
     pub(super) waiting: HashMap<RequestId, PendingAnswer>,
 }
 
-/// Hears one process until its end.
+/// Reads from one process until its end.
 #[derive(Debug)]
 pub(super) struct ProcessReader {
     pub(super) chat: Arc<AcpChat>,
     pub(super) process: Arc<AgentProcess>,
     shim: ShimReader,
     pub(super) past: HandledFrames,
-    /// What waits for somebody else.
+    /// The tasks that wait for something else.
     pub(super) tasks: JoinSet<CallEffect>,
     /// The newest permission request of each call of the turn.
     pub(super) asking: HashMap<ToolCallId, watch::Receiver<PermissionState>>,
 }
 
-/// How it stands with a permission request.
+/// The state of a permission request.
 #[derive(Clone, Debug)]
 pub(super) enum PermissionState {
     Open,
-    /// What was answered; nothing, where the turn was cancelled.
+    /// It was answered; `None` if the turn was cancelled.
     Answered(Option<Verdict>),
 }
 
-/// What came of an agent's call.
+/// The effect of an agent's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallEffect {
-    /// Doing it again would do no harm.
+    /// Repeating it does no harm.
     None,
-    /// It is not to be done again by another host.
+    /// Another host must not repeat it.
     Once,
 }
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Debug)]
 pub(super) struct DecodedFrame {
     pub(super) frame: u64,
-    /// It was reported by an earlier host.
+    /// An earlier host has reported it.
     pub(super) again: bool,
     pub(super) events: Vec<AgentEvent>,
     /// The turn is over.
     ended: Option<Result<(), AgentError>>,
 }
 
-/// Why there is nothing more to hear.
+/// The reason why reading ends.
 #[derive(Debug)]
 enum ReaderExit {
     Agent(u64, AgentEnd),
     Shim(ShimError),
-    /// Nobody listens to us.
+    /// The host no longer receives reports.
     Host,
 }
 
@@ -103,7 +103,7 @@ impl ProcessReader {
         match over {
             ReaderExit::Agent(number, end) => self.agent_ended(number, &end, settled).await,
             ReaderExit::Shim(error) => self.shim_failed(error).await,
-            // What was not stored is not acknowledged: the next host hears it.
+            // Frames that are not stored are not acknowledged: the next host reads them.
             ReaderExit::Host => self.process.end("the host is gone".to_owned(), Err(AgentError::TurnOver)),
         }
     }
@@ -127,7 +127,7 @@ impl ProcessReader {
                 }
                 Ok(()) = settled.changed() => {
                     let upto = (*settled.borrow_and_update()).min(self.process.with_frames(|frames| frames.handled()));
-                    // Where it fails, so does the next read.
+                    // If it fails, so does the next read.
                     self.process.agent_connection.shim().acknowledge(upto).await.ok();
                 }
             }
@@ -167,7 +167,7 @@ impl ProcessReader {
             return;
         }
         let Ok(text) = str::from_utf8(line) else {
-            tracing::debug!(frame = heard.frame, bytes = line.len(), "a line of an agent is no text");
+            tracing::debug!(frame = heard.frame, bytes = line.len(), "skipped a line of an agent: invalid UTF-8");
             return;
         };
         self.process.agent_connection.heard(text);
@@ -180,7 +180,7 @@ impl ProcessReader {
             }
             // Some agents log to their stdout.
             Ok(Frame::Single(Err(jsonrpc::InvalidMessage { error, .. }))) | Err(error) => {
-                tracing::debug!(frame = heard.frame, %error, line = %beginning(text), "a line of an agent is passed over");
+                tracing::debug!(frame = heard.frame, %error, line = %beginning(text), "skipped a line of an agent");
             }
         }
     }
@@ -193,7 +193,7 @@ impl ProcessReader {
                 if method == acp::CLIENT_METHOD_NAMES.session_update {
                     self.update(params, heard);
                 } else {
-                    tracing::trace!(%method, "a notification of an agent is passed over");
+                    tracing::trace!(%method, "skipped a notification of an agent");
                 }
             }
             RpcMessage::Response { id, outcome } => self.response(&id, outcome, heard),
@@ -205,17 +205,18 @@ impl ProcessReader {
         let ParsedUpdate { session, said } = match map::update(params) {
             Ok(update) => update,
             Err(error) => {
-                tracing::debug!(frame = heard.frame, %error, "an update of an agent is passed over");
+                tracing::debug!(frame = heard.frame, %error, "skipped an update of an agent");
                 return;
             }
         };
         let ours = self.process.session();
         if ours.as_ref().is_some_and(|ours| *ours != session) {
-            tracing::trace!(%session, "an update of another session is passed over");
+            tracing::trace!(%session, "skipped an update of another session");
             return;
         }
         if ours.is_none() {
-            // What a conversation was before is ours to know, and how things stand its opening tells. Commands are news.
+            // The host knows the earlier conversation, and the answer that opened it contains the settings. Commands
+            // are news.
             if let UpdateContent::Events(events) = said
                 && events.iter().all(|event| matches!(event, AgentEvent::Commands(_)))
             {
@@ -241,7 +242,7 @@ impl ProcessReader {
         }
     }
 
-    /// Completes what is new of a tool call, and begins to watch a terminal that the call shows.
+    /// Completes an update of a tool call, and begins to watch a terminal that the call shows.
     pub(super) fn complete(&mut self, update: &mut ToolUpdate) {
         if !self.process.complete(update) {
             return;
@@ -277,7 +278,7 @@ impl ProcessReader {
             }
             return;
         }
-        // A host that came back hears answers to calls of the one before.
+        // A host that came back gets answers to calls of the previous one.
         let Some(call) = self.process.agent_connection.take(&id) else { return };
         if let (CallPurpose::Opens(session), Ok(result)) = (&call.purpose, &outcome)
             && let Some(session) = session.clone().or_else(|| session_in(result))
@@ -287,7 +288,7 @@ impl ProcessReader {
         call.answer(outcome);
     }
 
-    /// Reports what was heard, and up to where all is dealt with by it. What belongs to a turn that is over is left out.
+    /// Reports events with the mark of the handled frames. Events of a turn that is over are left out.
     async fn report(&self, mut events: Vec<AgentEvent>) -> Result<(), AgentError> {
         let mark = self.process.mark();
         match self.process.turn() {
@@ -314,7 +315,8 @@ impl ProcessReader {
         let how = with_stderr_tail(describe_exit(end), &self.process.folder).await;
         let cut_off = self.process.turn().is_some();
         if cut_off {
-            // What it said has to be stored before the shim forgets it. The end itself has to be heard again by a host
+            // The agent's output has to be stored before the shim forgets it. The end itself has to be read again by a
+            // host
             // that comes back before the turn's end is stored.
             self.process.with_frames(FrameTracker::nobody_waits);
             self.report(Vec::new()).await.ok();
@@ -335,12 +337,13 @@ impl ProcessReader {
 
     async fn shim_failed(mut self, error: ShimError) {
         let how = with_stderr_tail(error.to_string(), &self.process.folder).await;
-        // The agent may still be there, and nobody would ever hear it. Once its end is known, the next one may be started
+        // The agent may still run, and nobody would ever read from it. Once its end is known, the next one may be
+        // started
         // in the same folder, and would be ended in its place.
         if !matches!(error, ShimError::TakenOver) {
             let grace = self.chat.pool.options().shim_limits.grace;
             if let Err(error) = end_processes_in(&self.process.folder, grace).await {
-                tracing::warn!(%error, "an agent that is not heard any more cannot be ended");
+                tracing::warn!(%error, "cannot end an agent whose connection is lost");
             }
         }
         self.process.end(how.clone(), Err(AgentError::Died(how)));
@@ -349,7 +352,7 @@ impl ProcessReader {
     }
 }
 
-/// Reports what the terminals of a running call show, until the commands have ended or the call is over.
+/// Reports the output of a running call's terminals, until the commands have ended or the call is over.
 async fn watch_terminals(process: &AgentProcess, turn: &TurnHandle, call: &ToolCallId) {
     let mut last = AccumulatedOutput::default();
     loop {
@@ -368,13 +371,13 @@ async fn watch_terminals(process: &AgentProcess, turn: &TurnHandle, call: &ToolC
     }
 }
 
-/// How a turn ended, by the answer to its prompt.
+/// The end of a turn, by the answer to its prompt.
 fn answered(outcome: Result<&RawValue, ErrorObject>, name: &str) -> (Vec<AgentEvent>, Result<(), AgentError>) {
     let failed = |why: String| (Vec::new(), Err(AgentError::TurnFailed(why)));
     match outcome {
         Ok(result) => match serde_json::from_str::<acp::PromptResponse>(result.get()) {
             Ok(response) => map::turn_end(&response),
-            Err(error) => failed(format!("the agent ended the turn in its own way: {error}")),
+            Err(error) => failed(format!("the agent's answer to the prompt is invalid: {error}")),
         },
         Err(error) if error.code == AUTH_REQUIRED => failed(format!(
             "the agent wants to be logged in ({}): log in with {name} itself, then try again",
@@ -394,7 +397,7 @@ fn session_in(result: &RawValue) -> Option<acp::SessionId> {
     serde_json::from_str::<OpenedSessionResult>(result.get()).ok().map(|opened| opened.session_id)
 }
 
-/// So much of a line that a log shows what it was.
+/// The beginning of a line, for a log.
 fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(200)]
 }

@@ -1,4 +1,4 @@
-//! What an agent asks: leave, answers of a person, files, terminals.
+//! Handling an agent's requests: permissions, a person's answers, files, terminals.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl ProcessReader {
             let error = ErrorObject::new(code::INTERNAL, format!("{ASKED} calls wait for an answer: wait for one"));
             return self.refuse(&id, error).await;
         }
-        // Nothing is done here that takes long: the next line would wait for it.
+        // Nothing slow happens here: the next line would wait for it.
         let begun = match method.as_ref() {
             "session/request_permission" => self.permission(&id, params, heard),
             unserved if self.chat.service_policy == ServicePolicy::Nothing => {
@@ -102,13 +102,13 @@ impl ProcessReader {
         let call = update.call.clone();
         self.complete(&mut update);
         let event = AgentEvent::Tool(update);
-        // A call asks one thing at a time: what it asks meanwhile is asked when that is answered.
+        // A call asks one question at a time: another waits until the first is answered.
         let mut held = None;
         if heard.again {
             match (self.past.waiting.remove(&name), earlier) {
                 (Some(PendingAnswer::Permission(_, waited)), _) => verdict = waited,
                 (None, Some(earlier)) => held = Some((earlier, event)),
-                // What was denied is not waited for, whether the agent has heard of it or not.
+                // A denied call is not waited for, whether the agent has heard of it or not.
                 (Some(PendingAnswer::Question(_) | PendingAnswer::Result(..)) | None, _) => {
                     return self.nobody_answers(id, heard, &offered);
                 }
@@ -127,7 +127,7 @@ impl ProcessReader {
                 None => answered(verdict, turn, patience).await,
                 Some((earlier, event)) => match answer_of(earlier).await {
                     Some(allowed) if allowed.decision == Decision::Approved => {
-                        // Where nobody listens, the host is going, and the next one asks.
+                        // Without a receiver the host is ending, and the next one asks.
                         turn.sink.report(vec![event], None).await.ok();
                         answered(verdict, turn, patience).await
                     }
@@ -141,7 +141,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Writes a file, and asks a person first where it decides what runs in the workspace.
+    /// Writes a file, and asks a person first if it is protected.
     fn write(&mut self, id: &Id, params: &str, heard: &DecodedFrame) -> Result<(), ErrorObject> {
         let request: acp::WriteTextFileRequest = self.parse(params)?;
         let (services, turn) = (Arc::clone(&self.process.services), self.process.turn());
@@ -206,7 +206,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Does something for the agent beside all else.
+    /// Serves a request in its own task.
     fn serve<P, R, F>(
         &mut self,
         id: &Id,
@@ -225,7 +225,7 @@ impl ProcessReader {
         Ok(())
     }
 
-    /// Answers a call when its answer is there.
+    /// Answers a call once its answer is there.
     fn answer(
         &mut self,
         id: &Id,
@@ -237,7 +237,7 @@ impl ProcessReader {
         process.with_frames(|frames| frames.wants_answer(frame));
         self.tasks.spawn(async move {
             let outcome = outcome.await;
-            // Where it cannot be sent, the agent is gone.
+            // If it cannot be sent, the agent is gone.
             process.agent_connection.answer(&id, outcome).await.ok();
             process.with_frames(|frames| frames.answered(frame));
             effect
@@ -245,7 +245,7 @@ impl ProcessReader {
     }
 
     async fn refuse(&self, id: &Id, error: ErrorObject) {
-        // Where it cannot be sent, the agent is gone.
+        // If it cannot be sent, the agent is gone.
         self.process.agent_connection.answer(id, Err(error)).await.ok();
     }
 
@@ -263,12 +263,12 @@ impl ProcessReader {
     }
 }
 
-/// How a question is called in its turn. A host that comes back gives it the same name.
+/// The id of a question in its turn. A host that comes back gives it the same id.
 fn question(turn: &TurnHandle, id: &Id) -> RequestId {
     format!("{}/{}", turn.sink.turn(), id.as_json()).into()
 }
 
-/// What an earlier request of the same call was answered.
+/// The answer to an earlier request of the same call.
 async fn answer_of(mut asking: watch::Receiver<PermissionState>) -> Option<Verdict> {
     let answered = asking.wait_for(|asking| matches!(asking, PermissionState::Answered(_))).await;
     match answered.as_deref() {
@@ -277,13 +277,14 @@ async fn answer_of(mut asking: watch::Receiver<PermissionState>) -> Option<Verdi
     }
 }
 
-/// What was answered; nothing, where the turn is cancelled or nobody can answer.
+/// Waits for the answer; `None` if the turn is cancelled or nobody can answer.
 pub(super) async fn answered<T>(answer: oneshot::Receiver<T>, turn: TurnHandle, patience: Duration) -> Option<T> {
     let answered = async {
         match answer.await {
             Ok(answer) => Some(answer),
-            // Nobody asks any more: the question did not fit, or the host is about to end. Then it is for the next host
-            // to ask, and this one says nothing.
+            // The sender was dropped: the question did not fit, or the host is about to end. Then the next host asks,
+            // and this
+            // one stays silent.
             Err(_) => {
                 tokio::time::sleep(patience).await;
                 None

@@ -1,4 +1,4 @@
-//! What another host has to know of a conversation to go on with it: a small file in the shim's folder.
+//! The record of a conversation that another host needs to continue it: a small file in the shim's folder.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -14,14 +14,14 @@ use crate::agent::FrameCursor;
 
 const FILE: &str = "session.json";
 const BESIDE: &str = "session.json.new";
-/// A file that is larger was not written here.
+/// A larger file was not written here.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// A conversation with an agent's process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SessionRecord {
-    /// Which process it is, as in a [`FrameCursor`](crate::FrameCursor).
+    /// The id of the process, as in a [`FrameCursor`](crate::FrameCursor).
     pub(super) process: u64,
     pub(super) session: acp::SessionId,
     pub(super) capabilities: acp::AgentCapabilities,
@@ -34,11 +34,11 @@ pub(super) struct SessionRecord {
 #[serde(rename_all = "camelCase")]
 pub(super) struct PromptRecord {
     pub(super) turn: TurnId,
-    /// Up to where the agent's words belong to what was before.
+    /// The last frame from before the prompt.
     pub(super) frame: u64,
     /// The number of the prompt's line: it was sent if the shim has taken it.
     pub(super) line: u64,
-    /// How it ended, where the agent was ended behind it: the host may have stopped before that was stored.
+    /// Its outcome, if the agent was ended after it: the host may have stopped before that was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ended: Option<TurnOutcome>,
 }
@@ -55,7 +55,7 @@ impl SessionRecord {
         folder.join(FILE)
     }
 
-    /// What lies in a shim's folder, where it can be read.
+    /// Reads the record in a shim's folder, if there is a readable one.
     pub(super) async fn read(folder: &Path) -> Option<Self> {
         let path = Self::path(folder);
         let read = tokio::task::spawn_blocking(move || {
@@ -84,14 +84,14 @@ impl SessionRecord {
         let folder = folder.to_owned();
         let written = tokio::task::spawn_blocking(move || {
             let beside = folder.join(BESIDE);
-            // It tells what can be set, which may name what nobody else should know.
+            // The settings in it may be confidential.
             let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
             file.write_all(&serde_json::to_vec(&self)?)?;
-            // It need not outlive the system: the agent's process does not.
+            // It need not survive a reboot: the agent's process does not.
             fs::rename(&beside, Self::path(&folder))
         });
         if let Err(error) = written.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
-            tracing::warn!(%error, "an agent's turn cannot be gone on with if the host ends now");
+            tracing::warn!(%error, "cannot write an agent's session record: its turn will not survive the end of the host");
         }
     }
 }

@@ -21,13 +21,13 @@ use crate::acp::random;
 use crate::acp::serve::AgentServices;
 use crate::agent::*;
 
-/// How long whoever hears an agent may take beside the agent's grace.
+/// The time that the reader may take beside the agent's grace period.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// How often a folder is tried in which another shim has not quite ended.
+/// The number of tries to start in a folder whose shim has not quite ended.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// An agent's process at work, and who hears it.
+/// A running agent process and its reader.
 #[derive(Debug)]
 pub(super) struct LiveProcess {
     pub(super) process: Arc<AgentProcess>,
@@ -36,16 +36,16 @@ pub(super) struct LiveProcess {
     grace: Duration,
 }
 
-/// Where an earlier host's turn stands.
+/// The state of an earlier host's turn.
 #[derive(Debug)]
 pub(super) enum AttachOutcome {
-    /// It goes on.
+    /// It is still running.
     RunningTurn(Box<OngoingTurn>),
-    /// The agent never heard of it: it can be given it.
+    /// The agent never received it, so it can be sent.
     NeverSent,
 }
 
-/// An agent that works on a turn of an earlier host's.
+/// An agent that works on a turn of an earlier host.
 #[derive(Debug)]
 pub(super) struct OngoingTurn {
     stream: ShimStream,
@@ -53,7 +53,7 @@ pub(super) struct OngoingTurn {
     past: HandledFrames,
 }
 
-/// Starts the agent's program. Nothing was said to it yet.
+/// Starts the agent's program. Nothing is sent to it yet.
 pub(super) async fn launch(chat: &Arc<AcpChat>, slot: ProcessSlot) -> Result<LiveProcess, AgentError> {
     let command = chat.program.find()?;
     chat.ensure_folders()?;
@@ -66,7 +66,7 @@ pub(super) async fn launch(chat: &Arc<AcpChat>, slot: ProcessSlot) -> Result<Liv
         match ShimStream::start(&pool.shim, &options).await {
             Ok(stream) => break stream,
             Err(ShimError::InUse { .. }) if tries < TRIES => {
-                // One of an earlier host, or one that is about to end.
+                // A shim of an earlier host, or one that is about to end.
                 end_processes_in(chat.folder(), pool.shim_limits.grace).await.ok();
                 tokio::time::sleep(PAUSE).await;
                 tries += 1;
@@ -79,7 +79,7 @@ pub(super) async fn launch(chat: &Arc<AcpChat>, slot: ProcessSlot) -> Result<Liv
     Ok(LiveProcess::new(chat, stream, slot, beginning, HandledFrames::default()))
 }
 
-/// Attaches to the agent that works on a turn of an earlier host's.
+/// Attaches to the agent that works on a turn of an earlier host.
 pub(super) async fn attach(
     chat: &AcpChat,
     session_record: SessionRecord,
@@ -94,7 +94,7 @@ pub(super) async fn attach(
     let open: BTreeSet<u64> = mark.open.into_iter().filter(|frame| *frame > began).collect();
     let first = open.first().copied().unwrap_or(mark.frame.saturating_add(1));
     let stream = match ShimStream::attach(chat.folder(), first).await {
-        // What was acknowledged was stored.
+        // Acknowledged frames are stored.
         Err(ShimError::Forgotten { oldest, .. }) => ShimStream::attach(chat.folder(), oldest).await?,
         other => other?,
     };
@@ -112,7 +112,7 @@ impl OngoingTurn {
         TurnOrigin::Earlier { agent_runs: self.stream.agent().is_some_and(is_there) }
     }
 
-    /// Goes on with the turn.
+    /// Continues the turn.
     pub(super) fn on(self, chat: &Arc<AcpChat>, turn: RunningTurn) -> LiveProcess {
         let Self { stream, session_record, past } = self;
         let beginning = ProcessStart {
@@ -126,7 +126,7 @@ impl OngoingTurn {
     }
 }
 
-/// Whether a process is there. Its number may be somebody else's by now, which costs the right word for an end.
+/// Tells whether a process exists. Its number may be reused by now, which only costs the right reason of an end.
 fn is_there(id: u32) -> bool {
     let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
     id.is_some_and(|id| rustix::process::test_kill_process(id).is_ok())
@@ -154,7 +154,7 @@ impl LiveProcess {
     /// Ends the agent with all that it started.
     pub(super) async fn end(self) {
         let Self { process, slot, mut reader, grace } = self;
-        // Whatever waits to be stored is not waited for.
+        // Reports that are not stored yet are not waited for.
         process.let_go();
         let ended = async {
             process.agent_connection.shim().end(grace).await.ok();
@@ -175,7 +175,7 @@ impl LiveProcess {
 }
 
 impl SessionRecord {
-    /// What was kept of an earlier process says nothing of the next.
+    /// Removes the record of an earlier process, which does not apply to the next.
     fn forget(folder: &Path) {
         std::fs::remove_file(Self::path(folder)).ok();
     }

@@ -1,5 +1,5 @@
-//! The task that starts, stops and prompts one chat's agent; `start` is how its process begins, `configure` what it
-//! does with settings, `fork` how it makes copies.
+//! The task that starts, stops and prompts one chat's agent. `start` starts its process, `configure` applies settings,
+//! `fork` makes copies.
 
 mod configure;
 mod fork;
@@ -28,12 +28,12 @@ use crate::acp::content;
 use crate::acp::pool::end_processes_in;
 use crate::agent::*;
 
-/// How much of a conversation is retold to an agent that has forgotten it.
+/// The bytes of a conversation that are retold to an agent that has forgotten it.
 const RECAP_BYTES: usize = 64 << 10;
-/// How long an agent may take to close a session that nobody needs any more.
+/// The time that an agent may take to close a session that is no longer needed.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// What is wanted of the worker.
+/// A command to the worker.
 #[derive(Debug)]
 pub(super) enum WorkerCommand {
     /// Start the process before the first turn, within this time.
@@ -53,21 +53,21 @@ pub(super) struct SessionWorker {
     /// Changes, or is closed, when the session is.
     closing: watch::Receiver<bool>,
     alive: Option<LiveProcess>,
-    /// How the agent calls the conversation.
+    /// The agent's id of the conversation.
     agent_session_id: Option<String>,
-    /// What was chosen, by a person or by the agent itself.
+    /// The settings that a person or the agent itself has chosen.
     chosen: Extra,
-    /// What this process did not take: it is not asked again.
+    /// The settings that this process refused: they are not requested again.
     refused: Vec<ChosenSetting>,
-    /// Whether this process knows what was said before it was started.
+    /// This process's knowledge of the conversation before its start.
     context_retention: ContextRetention,
-    /// Its own conversation could not be brought back, which nobody was told yet.
+    /// The agent's own conversation could not be reopened, and nobody was told yet.
     lost_conversation: bool,
-    /// Copies that are made beside the process: there is none.
+    /// Copies made by other processes, while there is no process here.
     copies: JoinSet<()>,
 }
 
-/// Why a process is looked at.
+/// The reason to look at a process.
 enum WakeReason {
     WorkerCommand(Option<WorkerCommand>),
     Stop,
@@ -132,7 +132,7 @@ impl SessionWorker {
         let Some(alive) = &self.alive else { return WakeReason::WorkerCommand(self.commands.recv().await) };
         let options = self.chat.pool.options();
         let mut changes = alive.process.changes();
-        // From here on no change is missed; what happened since the last look is looked at first.
+        // From here on no change is missed; earlier changes are looked at first.
         let idle = !alive.process.has_turn();
         if alive.process.ended().is_some() || idle && alive.slot.idle_since().is_none() {
             return WakeReason::Look;
@@ -149,12 +149,12 @@ impl SessionWorker {
         }
     }
 
-    /// Notes what became of the process since the last look.
+    /// Notes changes of the process since the last look.
     fn look(&mut self) {
         let Some(alive) = &self.alive else { return };
         if alive.process.ended().is_some() {
             self.remember();
-            // Whoever hears it sees to the rest.
+            // The reader does the rest.
             self.alive = None;
         } else if !alive.process.has_turn() {
             alive.slot.idle();
@@ -185,23 +185,23 @@ impl SessionWorker {
             Some(Ok(retold)) => self.send(prompt, retold, turn, reply).await,
             Some(Err(error)) => {
                 self.drop_unopened().await;
-                // Whoever waited may have gone.
+                // The caller may have stopped waiting.
                 reply.send(Err(error)).ok();
             }
             None => self.drop_unopened().await,
         }
     }
 
-    /// Sees to it that the turn can be given to a process, and gives what that has to be told first.
+    /// Prepares a process for the turn, and returns the recap that it has to be sent first.
     async fn begin(&mut self, turn: &TurnSink, prompt: &Prompt) -> Result<Option<String>, AgentError> {
         self.prepare(Some(turn), prompt.model.as_ref()).await?;
         match self.context_retention {
             ContextRetention::Retained => Ok(None),
             ContextRetention::Empty => {
                 let story = prompt.memory.retell(content::room(RECAP_BYTES)).await?;
-                // A conversation in which nothing was said is no loss.
+                // Losing an empty conversation is no loss.
                 if std::mem::take(&mut self.lost_conversation) && story.is_some() {
-                    let told = "The agent could not go on with its own session: it was told the conversation so far.";
+                    let told = "The agent could not resume its own session: the conversation was retold to it.";
                     self.report(Some(turn), vec![AgentEvent::Notice(told.to_owned())]).await;
                 }
                 Ok(story.map(|story| content::recap(&story)))
@@ -209,7 +209,7 @@ impl SessionWorker {
         }
     }
 
-    /// Sees to it that there is a process with our conversation and our settings.
+    /// Ensures that there is a process with our conversation and our settings.
     async fn prepare(&mut self, turn: Option<&TurnSink>, model: Option<&ModelId>) -> Result<(), AgentError> {
         self.settle().await?;
         let mut chosen_settings = Vec::new();
@@ -224,7 +224,7 @@ impl SessionWorker {
         Ok(())
     }
 
-    /// Waits for a turn that was cancelled, and lets go of a process that cannot be used any more.
+    /// Waits for a turn that was cancelled, and drops a process that cannot be used any more.
     async fn settle(&mut self) -> Result<(), AgentError> {
         self.look();
         let Some(alive) = &self.alive else { return Ok(()) };
@@ -267,7 +267,7 @@ impl SessionWorker {
         }
         let id = turn.turn().clone();
         let Some(frame) = process.begin(RunningTurn::new(turn, reply, TurnOrigin::Own)) else { return };
-        // From here on whoever cancels it finds it; who did so before has only said so.
+        // From here on a cancellation finds the turn; an earlier one was only noted.
         if self.was_cancelled(&id) {
             return process.finish(Err(AgentError::TurnOver));
         }
@@ -281,11 +281,11 @@ impl SessionWorker {
         };
         match process.agent_connection.prompt(id.as_str(), &request, session_record).await {
             Ok(()) => self.context_retention = ContextRetention::Retained,
-            // Whoever hears the agent knows better why, and says so.
+            // The reader knows the reason better, and reports it.
             Err(AgentCallError::Shim(error)) if !is_about_the_line(&error) => {}
             Err(error) => process.finish(Err(AgentError::TurnFailed(error.to_string()))),
         }
-        // It may have been cancelled before the agent heard of it.
+        // It may have been cancelled before the agent received it.
         if process.cancelled_at().is_some() {
             process.cancel(&id, self.chat.pool.options().patience).await;
         }
@@ -295,11 +295,11 @@ impl SessionWorker {
         self.shared.cancelled.borrow().as_ref() == Some(turn)
     }
 
-    /// Goes on with a turn of an earlier host's.
+    /// Continues a turn of an earlier host.
     async fn resume(&mut self, prompt: Prompt, from: Resumption, turn: TurnSink, reply: TurnReply) {
         self.abort_forks();
         if self.alive.is_some() {
-            reply.send(Err(AgentError::TurnFailed("the agent has begun another turn".to_owned()))).ok();
+            reply.send(Err(AgentError::TurnFailed("the agent already runs another turn".to_owned()))).ok();
             return;
         }
         let grace = self.chat.pool.options().shim_limits.grace;
@@ -307,9 +307,9 @@ impl SessionWorker {
             .await
             .filter(|session_record| session_record.turn.turn == *turn.turn());
         let Some(session_record) = session_record else {
-            // The agent never heard of it.
+            // The agent never received it.
             if let Err(error) = end_processes_in(self.chat.folder(), grace).await {
-                tracing::warn!(%error, "an agent of an earlier host cannot be ended");
+                tracing::warn!(%error, "cannot end an agent of an earlier host");
             }
             return self.prompt(prompt, turn, reply).await;
         };
@@ -325,7 +325,7 @@ impl SessionWorker {
                 let running = RunningTurn::new(turn, reply, going.origin());
                 let alive = going.on(&self.chat, running);
                 alive.process.with_choices(|choices| {
-                    // What was chosen since the prompt was told to the earlier host.
+                    // Settings chosen since the prompt were sent to the earlier host.
                     for chosen_setting in self.all_chosen_settings() {
                         if let Some(change) = choices.change(&session, &chosen_setting) {
                             choices.made(&change);
@@ -336,16 +336,16 @@ impl SessionWorker {
                 let process = Arc::clone(&alive.process);
                 self.shared.set_process(Some(Arc::clone(&process)));
                 self.alive = Some(alive);
-                // Whoever cancelled it before found no process to tell.
+                // An earlier cancellation found no process to notify.
                 if self.was_cancelled(&id) {
                     process.cancel(&id, self.chat.pool.options().patience).await;
                 }
             }
             Ok(AttachOutcome::NeverSent) => self.prompt(prompt, turn, reply).await,
             Err(error) => {
-                // An agent that cannot be heard would work on for nobody.
+                // An agent that cannot be reached would work on for nobody.
                 if let Err(error) = end_processes_in(self.chat.folder(), grace).await {
-                    tracing::warn!(%error, "an agent of an earlier host cannot be ended");
+                    tracing::warn!(%error, "cannot end an agent of an earlier host");
                 }
                 let result = match ended {
                     Some(TurnOutcome::Well) => Ok(()),
@@ -361,9 +361,9 @@ impl SessionWorker {
     }
 
     async fn report(&self, turn: Option<&TurnSink>, events: Vec<AgentEvent>) {
-        // What holds for the session is not to go with a turn that may be over by now.
+        // Events of the session must not be dropped with a turn that may be over by now.
         let (of_session, of_turn): (Vec<_>, Vec<_>) = events.into_iter().partition(AgentEvent::is_of_session);
-        // Where nobody listens, the host is going.
+        // Without a receiver the host is ending.
         if !of_session.is_empty() {
             self.chat.reports.report(of_session, None).await.ok();
         }
@@ -374,7 +374,7 @@ impl SessionWorker {
 
     // The process's end.
 
-    /// Ends the process, which has nothing to do. Another is started when it is needed.
+    /// Ends the idle process. Another is started when it is needed.
     async fn stop(&mut self) {
         self.remember();
         if let Some(alive) = self.alive.take() {
@@ -382,14 +382,14 @@ impl SessionWorker {
         }
     }
 
-    /// Ends a process that has no conversation: nobody can use it.
+    /// Ends a process without a conversation: nobody can use it.
     async fn drop_unopened(&mut self) {
         if self.alive.as_ref().is_some_and(|alive| alive.process.session().is_none()) {
             self.stop().await;
         }
     }
 
-    /// What the agent itself has chosen holds for its next process, too.
+    /// Keeps the settings that the agent itself has chosen, for its next process.
     fn remember(&mut self) {
         if let Some(alive) = &self.alive {
             self.chosen.extend(alive.process.with_choices(|choices| choices.values()));
@@ -405,8 +405,9 @@ impl SessionWorker {
             }
             return;
         };
-        // The next host goes on with a turn that runs, and hears again the end of one that is not stored. A cancelled
-        // turn has neither: its agent would only be left behind.
+        // The next host continues a running turn, and reads again the end of one that is not stored. A cancelled turn
+        // has
+        // neither: its agent would only be left behind.
         let is_left = !alive.process.was_cancelled() && (alive.process.has_turn() || alive.process.has_unstored());
         match why {
             CloseReason::Detached if is_left => alive.detach(),
@@ -424,7 +425,7 @@ impl SessionWorker {
         self.shared.set_process(None);
     }
 
-    /// Notes how the last turn ended: the host may not get to store it.
+    /// Records the outcome of the last turn: the host may end before storing it.
     async fn keep_end(&self, process: &AgentProcess) {
         let Some((turn, ended)) = process.last() else { return };
         if let Some(mut session_record) =
@@ -445,18 +446,18 @@ impl SessionWorker {
             let request = acp::CloseSessionRequest::new(session.clone());
             let closed =
                 process.agent_connection.call_for(CallPurpose::Any, names.session_close, &request, patience).await;
-            closed.inspect_err(|error| tracing::debug!(%error, "an agent does not close its session")).ok();
+            closed.inspect_err(|error| tracing::debug!(%error, "an agent did not close its session")).ok();
         }
         if able.delete.is_some() {
             let request = acp::DeleteSessionRequest::new(session);
             let deleted =
                 process.agent_connection.call_for(CallPurpose::Any, names.session_delete, &request, patience).await;
-            deleted.inspect_err(|error| tracing::debug!(%error, "an agent does not delete its session")).ok();
+            deleted.inspect_err(|error| tracing::debug!(%error, "an agent did not delete its session")).ok();
         }
     }
 }
 
-/// Whether what was to be written is the reason, and not the connection.
+/// Tells whether the line caused the error, and not the connection.
 fn is_about_the_line(error: &ShimError) -> bool {
     matches!(error, ShimError::LineTooLong { .. } | ShimError::LineBreak)
 }

@@ -1,4 +1,4 @@
-//! Making an agent use what was chosen.
+//! Applying the chosen settings to an agent.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::acp::connection::{AgentCallError, CallPurpose};
 use crate::acp::settings::SettingRequest;
 use crate::agent::*;
 
-/// The older way to choose a model, which the types do not have any more.
+/// The older method to choose a model, which the types no longer have.
 const SET_MODEL: &str = "session/set_model";
 
 impl SessionWorker {
@@ -39,7 +39,7 @@ impl SessionWorker {
         match configured {
             Some(Ok(())) => {}
             Some(Err(error)) => {
-                tracing::warn!(session = %self.chat.session, %error, "settings wait for the agent's start");
+                tracing::warn!(session = %self.chat.session, %error, "cannot apply settings now: they are applied at the agent's next start");
                 self.drop_unopened().await;
             }
             None => self.drop_unopened().await,
@@ -50,7 +50,7 @@ impl SessionWorker {
         self.chosen.iter().map(|(name, value)| ChosenSetting::Setting(name.clone(), value.clone())).collect()
     }
 
-    /// Makes the agent use what is chosen. What it refuses is said, and fails nothing.
+    /// Applies the chosen settings. A refusal is reported, and is not an error.
     pub(super) async fn apply(&mut self, chosen_settings: Vec<ChosenSetting>, turn: Option<&TurnSink>) {
         let Some(alive) = &self.alive else { return };
         let process = Arc::clone(&alive.process);
@@ -66,14 +66,13 @@ impl SessionWorker {
                 continue;
             };
             if let Err(error) = self.change(&process, &change).await {
-                events
-                    .push(AgentEvent::Notice(format!("The agent did not take the {}: {error}", chosen_setting.told())));
+                events.push(AgentEvent::Notice(format!("The agent refused the {}: {error}", chosen_setting.told())));
                 self.refused.push(chosen_setting);
                 told = true;
             }
         }
         process.with_choices(|choices| {
-            // What was refused is shown as it is.
+            // A refused setting is shown with its present value.
             if told || *choices.settings() != before {
                 self.chat.profile.models(choices.settings());
                 events.extend(choices.settings().event());

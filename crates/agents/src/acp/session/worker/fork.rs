@@ -13,13 +13,13 @@ use crate::acp::connection::{AgentCallError, CallPurpose};
 use crate::agent::*;
 
 impl SessionWorker {
-    /// Asks for a copy: the process where there is one, else another that is started for it.
+    /// Requests a copy: from the process if there is one, else from another that is started for it.
     pub(super) async fn fork(&mut self, copied: ForkReply) {
         self.look();
         let Some(agent_session_id) = self.agent_session_id.clone() else { return none(copied) };
         let Some(alive) = &self.alive else { return self.fork_in_new_process(agent_session_id, copied) };
         let process = Arc::clone(&alive.process);
-        // An agent that was not told yet what was said before has nothing to copy.
+        // An agent that does not know the earlier conversation yet has nothing to copy.
         if process.has_turn() || self.context_retention == ContextRetention::Empty {
             return none(copied);
         }
@@ -31,10 +31,10 @@ impl SessionWorker {
             let forked = tokio::time::timeout(patience, fork(&process, &request, sent)).await;
             let method = acp::AGENT_METHOD_NAMES.session_fork;
             let forked = forked.unwrap_or(Err(AgentCallError::Slow { method, patience }));
-            // Whoever asked may not wait any more.
+            // The caller may have stopped waiting.
             copied.send(forked.map(Some).map_err(|error| failed(&name, &error))).ok();
         });
-        // A prompt comes behind it, and is not in the copy.
+        // A prompt that follows is not in the copy.
         is_sent.await.ok();
     }
 
@@ -51,7 +51,7 @@ impl SessionWorker {
         });
     }
 
-    /// A turn begins: what copies the conversation in another process could take it for a part of it.
+    /// A turn begins: a copy made by another process could include it.
     pub(super) fn abort_forks(&mut self) {
         self.copies.abort_all();
     }
@@ -65,7 +65,7 @@ fn failed(name: &str, error: &AgentCallError) -> AgentError {
     AgentError::TurnFailed(format!("{name} did not copy the conversation: {error}"))
 }
 
-/// Has a process copy its conversation, and says when that cannot take in more of it.
+/// Makes a process copy its conversation, and signals when later messages can no longer get into the copy.
 async fn fork(
     process: &AgentProcess,
     request: &acp::ForkSessionRequest,
@@ -78,11 +78,11 @@ async fn fork(
     let answer = call.answered().await?;
     let answer: acp::ForkSessionResponse =
         serde_json::from_str(answer.get()).map_err(|error| AgentCallError::Nonsense { method, error })?;
-    // The copy is opened by a process of its own.
+    // The copy is opened by its own process.
     if process.capabilities().session_capabilities.close.is_some() {
         let request = acp::CloseSessionRequest::new(answer.session_id.clone());
         let closed = process.agent_connection.call_for(CallPurpose::Any, names.session_close, &request, CLOSING).await;
-        closed.inspect_err(|error| tracing::debug!(%error, "an agent does not close a copy")).ok();
+        closed.inspect_err(|error| tracing::debug!(%error, "an agent did not close a copy")).ok();
     }
     Ok(answer.session_id.0.to_string())
 }

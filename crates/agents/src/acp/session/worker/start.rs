@@ -17,8 +17,9 @@ use crate::acp::pool::ProcessSlot;
 use crate::agent::*;
 
 impl SessionWorker {
-    /// Starts the agent before its first turn, so that a session that cannot work is known to be one from its creation on.
-    /// Where every place is taken by a turn, the agent starts with its first turn.
+    /// Starts the agent before its first turn, so that a session that cannot work fails at its creation. If every slot
+    /// has
+    /// a running turn, the agent starts with its first turn.
     pub(super) async fn start_now(&mut self, within: Duration, mut reply: TurnReply) {
         let mut closing = self.closing.clone();
         let started = {
@@ -49,7 +50,7 @@ impl SessionWorker {
                 self.drop_unopened().await;
                 reply.send(Err(error)).ok();
             }
-            // Nobody wants the chat any more, or the host ends.
+            // The chat is not needed any more, or the host is ending.
             None => {
                 self.drop_unopened().await;
                 super::super::remove(self.chat.folder()).await;
@@ -67,7 +68,7 @@ impl SessionWorker {
             Err(_) => return Ok(StartOutcome::Late),
         }
         let chosen_settings = self.all_chosen_settings();
-        // An agent that is slow to take its settings is there all the same, and is told again with its first turn.
+        // An agent that is slow to apply its settings is usable all the same, and gets them again with its first turn.
         timeout_at(deadline, self.apply(chosen_settings, None)).await.ok();
         Ok(StartOutcome::Yes)
     }
@@ -84,7 +85,7 @@ impl SessionWorker {
             Ok(opened) => opened,
             Err(error) => return Err(AgentError::Start(self.why(&process, error).await)),
         };
-        // Whoever prompts it next may be somebody else: a start that is given up behind this leaves it running.
+        // The next prompt may come from another caller: a start that is given up after this leaves it running.
         self.context_retention = opened.context_retention;
         let mut events = Vec::new();
         let session = opened.session.0.to_string();
@@ -112,16 +113,17 @@ impl SessionWorker {
         }
         if let Some(turn) = turn {
             let most = self.chat.pool.options().processes;
-            let waits = format!("{most} agents are running, as many as may: this turn begins when one of them stops.");
+            let waits =
+                format!("{most} agents are running, which is the limit: this turn begins when one of them stops.");
             self.report(Some(turn), vec![AgentEvent::Notice(waits)]).await;
         }
         slots.take().await
     }
 
-    /// Why an agent did not start, as well as it can be known.
+    /// The reason why an agent did not start, as precise as possible.
     async fn why(&self, process: &AgentProcess, error: ConversationError) -> String {
         if let ConversationError::Call(AgentCallError::Ended | AgentCallError::Shim(_)) = error {
-            // Whoever hears it is about to know more.
+            // The reader is about to know more.
             let mut changes = process.changes();
             let known = async { while process.ended().is_none() && changes.changed().await.is_ok() {} };
             timeout(CLOSING, known).await.ok();
@@ -133,7 +135,7 @@ impl SessionWorker {
     }
 }
 
-/// Whether an agent is initialised.
+/// The outcome of an agent's initialization.
 enum StartOutcome {
     Yes,
     /// It took too long.
