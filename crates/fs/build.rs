@@ -1,4 +1,4 @@
-//! Lets tests know whether the recordings outside the repository are there.
+//! Tells tests whether the recordings outside the repository are available.
 
 fn main() {
     grove_fixtures::emit_cfg();

@@ -31,8 +31,7 @@ pub struct AgentEntry {
     /// Environment variables that it gets by default.
     pub env: &'static [(&'static str, &'static str)],
     /// The user's variables that it gets beside those that every program does: for signing in, and for the location of
-    /// its
-    /// own settings. A `*` at the end stands for anything.
+    /// its own settings. A `*` at the end stands for anything.
     pub pass: &'static [&'static str],
     /// The ways to sign in without asking anybody, the best first.
     pub auth: &'static [SignIn],

@@ -6,9 +6,8 @@
 //! - [`AgentSession`]: the agent of one chat. Its required core is small: run a turn, cancel a turn, close. Optional
 //!   abilities have default implementations for agents without them.
 //! - [`TurnSink`]: the channel to which a running turn reports events ([`AgentEvent`]) and asks the person. It is
-//!   bounded,
-//!   so an agent runs no faster than the host can store its output. An agent whose process outlives the host marks its
-//!   reports ([`FrameCursor`]), so that the next host knows which frames are handled.
+//!   bounded, so an agent runs no faster than the host can store its output. An agent whose process outlives the host
+//!   marks its reports ([`FrameCursor`]), so that the next host knows which frames are handled.
 //! - [`SpillStore`]: the store for output that is too large for an agent. The caller of [`Agent::open`] supplies it.
 //! - [`catalog`]: the agents that are known by name, and whether they are installed.
 //! - [`acp`]: any program that speaks the Agent Client Protocol, behind a shim that outlives the host.

@@ -13,8 +13,7 @@ pub trait SpillStore: Debug + Send + Sync + 'static {
     fn begin(&self) -> Box<dyn SpillWriter>;
 
     /// The first bytes of a file, at most so many, if the agent was referred to it: spilled output, or a user's paste.
-    /// `None`
-    /// for any other file; the error says why it cannot be read.
+    /// `None` for any other file; the error says why it cannot be read.
     async fn read(&self, path: &Path, most: usize) -> Option<Result<Vec<u8>, String>>;
 }
 

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What keeps a session.
+/// The kind of store that holds a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// A folder on this machine.
     Local,
     /// The memory of this process.
     Memory,
-    /// A provider at the other end of a connection.
+    /// A storage client at the other end of a connection.
     Rpc,
 }
 

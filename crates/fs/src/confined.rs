@@ -1,4 +1,4 @@
-//! A folder of a store in which others than Grove choose the names and put files.
+//! A folder of a store in which others than Grove choose the names and write files.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::{Backend, Conventions, DirEntry, FileLines, Removal, Result, SessionF
 
 /// A view of a store below one of its folders, from which nothing leads out.
 ///
-/// Every name is looked at by [`RelativeName`] first, so that a bad one gives the same error on every backend. No
-/// symbolic link is followed, neither in the folder nor on the way to it from the store's root: an agent that can write
-/// into the folder cannot make Grove read or write elsewhere. Names in the folder that would be refused are not listed,
-/// for nothing could be done with them.
+/// [`RelativeName`] checks every name first, so that a bad one gives the same error on every backend. No symbolic link
+/// is followed, neither in the folder nor on the way to it from the store's root: an agent that can write into the
+/// folder cannot make Grove read or write elsewhere. Names that would be refused are not listed, since they could not
+/// be used.
 #[derive(Clone, Debug)]
 pub struct Confined {
     store: Arc<dyn SessionFs>,
@@ -20,19 +20,19 @@ pub struct Confined {
 }
 
 impl Confined {
-    /// The view of `store` below `folder`, which is Grove's to name and need not be there yet.
+    /// The view of `store` below `folder`, which Grove names and which need not exist yet.
     pub fn new(store: &dyn SessionFs, folder: &str) -> Result<Self> {
         crate::path::file_parts(folder)?;
         Ok(Self { store: store.without_links(), folder: folder.to_owned() })
     }
 
-    /// Where a name lies in the store.
+    /// The path of a name in the store.
     fn below(&self, name: &str) -> Result<String> {
         let name = RelativeName::parse(name)?;
         Ok(format!("{}/{name}", self.folder))
     }
 
-    /// The same where the folder itself may be meant.
+    /// The same, but the empty name is the folder itself.
     fn here(&self, name: &str) -> Result<String> {
         if name.is_empty() { Ok(self.folder.clone()) } else { self.below(name) }
     }

@@ -1,8 +1,8 @@
-//! How paths are spelled where a store lies.
+//! The path conventions of a store's machine.
 //!
-//! Inside Grove a path is relative and its parts are separated by `/`, whatever the store. These are the rules for the
-//! other spelling, the one that the store's own machine understands: what a person or an agent is shown, and what goes
-//! to a provider.
+//! Inside Grove a path is relative and its parts are separated by `/`, whatever the store. These rules are for the
+//! other spelling, which the store's own machine understands: it is shown to people and agents, and sent to a storage
+//! client.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,12 @@ pub enum Conventions {
 }
 
 impl Conventions {
-    /// Those of this machine.
+    /// The conventions of this machine.
     pub const fn native() -> Self {
         if cfg!(windows) { Conventions::Windows } else { Conventions::Posix }
     }
 
-    /// What stands between two parts.
+    /// The separator between two parts.
     pub const fn separator(self) -> char {
         match self {
             Conventions::Posix => '/',
@@ -28,7 +28,7 @@ impl Conventions {
         }
     }
 
-    /// Whether a character ends a part. Windows takes `/` as well.
+    /// Tells whether a character ends a part. Windows accepts `/` as well.
     pub const fn is_separator(self, character: char) -> bool {
         match self {
             Conventions::Posix => character == '/',
@@ -36,8 +36,8 @@ impl Conventions {
         }
     }
 
-    /// Whether a path says by itself where it leads. On Windows that takes a drive with a separator behind it, or a
-    /// server: `\folder` and `C:folder` depend on where somebody is.
+    /// Tells whether a path is absolute. On Windows that takes a drive with a separator behind it, or a server:
+    /// `\folder` and `C:folder` depend on the current directory.
     pub fn is_absolute(self, path: &str) -> bool {
         match self {
             Conventions::Posix => path.starts_with('/'),
@@ -45,8 +45,9 @@ impl Conventions {
         }
     }
 
-    /// Parts one below the other. What is given later is always below what was given before, also where it begins with
-    /// a separator. Nothing is resolved: `..` stays `..`. Empty parts are left out.
+    /// Joins parts one below the other. A later part is always below the earlier ones, even if it begins with a
+    /// separator.
+    /// Nothing is resolved: `..` stays `..`. Empty parts are left out.
     pub fn join(self, parts: &[&str]) -> String {
         let mut joined = String::new();
         for part in parts.iter().filter(|part| !part.is_empty()) {
@@ -69,8 +70,8 @@ impl Conventions {
         joined
     }
 
-    /// The parts of an absolute path, from the root of all paths on. A drive is its letter in upper case; a server
-    /// stands below `UNC`, which no drive is called. `None` for a path that is not absolute. Empty parts are left out.
+    /// The parts of an absolute path, from the root of all paths on. A drive is its letter in upper case; a server is
+    /// below `UNC`, which is not a drive's name. `None` for a path that is not absolute. Empty parts are left out.
     pub fn parts(self, path: &str) -> Option<Vec<String>> {
         let (mut parts, rest) = match self {
             Conventions::Posix => (Vec::new(), path.strip_prefix('/')?),
@@ -81,7 +82,7 @@ impl Conventions {
         Some(parts)
     }
 
-    /// What a Windows path begins with, as parts, and the rest of it.
+    /// The root of a Windows path, as parts, and the rest of the path.
     fn root_of(self, path: &str) -> Option<(Vec<String>, &str)> {
         let mut characters = path.chars();
         let (first, second) = (characters.next()?, characters.next()?);

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of stores.
 
 use std::fmt;
 use std::io;
@@ -8,12 +8,12 @@ use rustix::io::Errno;
 
 use crate::names::BadName;
 
-/// Why a store did not do what it was asked.
+/// The reason why a store refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FsError {
     #[error("{path}: no such file or folder (ENOENT)")]
     NotFound { path: String },
-    #[error("{path}: there is something of that name already")]
+    #[error("{path}: it exists already")]
     AlreadyExists { path: String },
     #[error("{path}: a part of it is not a folder")]
     NotADirectory { path: String },
@@ -25,33 +25,31 @@ pub enum FsError {
     NoSpace { path: String },
     #[error("{path}: permission denied")]
     PermissionDenied { path: String },
-    #[error("{} is no path in a session's storage: {reason}", EscapedName(path))]
+    #[error("{} is not a valid path in a session's storage: {reason}", EscapedName(path))]
     BadPath { path: String, reason: BadPath },
     #[error("{} cannot be the name of a session's file: {reason}", EscapedName(path))]
     BadName { path: String, reason: BadName },
-    #[error("{path}: a symbolic link stands in its way, and is not followed here: put the file itself there")]
+    #[error("{path}: a symbolic link is on the way, and is not followed: put the file itself there")]
     Link { path: String },
-    #[error("{path}: it is not text (UTF-8), and this store can only take text")]
+    #[error("{path}: it is not text (UTF-8), and this store only accepts text")]
     NotText { path: String },
-    #[error("{path}: it is larger than {limit} bytes, the most that can be taken at once")]
+    #[error("{path}: it is larger than the limit of {limit} bytes")]
     TooLarge { path: String, limit: u64 },
     #[error("{path}: line {line} is longer than {limit} bytes")]
     LongLine { path: String, line: u64, limit: usize },
-    #[error("{path}: the provider did not answer within {limit:?}: whether it did what it was asked is not known")]
+    #[error("{path}: the storage client did not answer within {limit:?}: it may or may not have done it")]
     TimedOut { path: String, limit: Duration },
-    #[error("{path}: the provider is not connected: connect it again, then try again")]
+    #[error("{path}: the storage client is not connected: connect it, then try again")]
     Disconnected { path: String },
-    #[error("{path}: the provider's answer cannot be understood: {reason}")]
+    #[error("{path}: the storage client's answer is invalid: {reason}")]
     BadAnswer { path: String, reason: String },
-    #[error(
-        "{path}: the sessions of a provider share no files, so nothing goes from one to another by its name: copy it"
-    )]
+    #[error("{path}: the sessions of a storage client share no files, so a file cannot be moved between them: copy it")]
     AcrossSessions { path: String },
     #[error("{path}: {reason}")]
     Other { path: String, reason: String },
 }
 
-/// What is wrong with a path.
+/// The fault of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPath {
     Absolute,
@@ -60,12 +58,12 @@ pub enum BadPath {
     /// `a//b`, or a `/` at the end.
     EmptyPart,
     Nul,
-    /// A part that no file system would take.
+    /// A part that no file system accepts.
     LongPart,
     LongPath,
-    /// A separator where one part is meant: a `\` in a store where it separates parts, a `/` in a session's id.
+    /// A separator inside a single part: a `\` in a store where it separates parts, a `/` in a session's id.
     Separator,
-    /// The root, where a file is meant.
+    /// The root in place of a file.
     Root,
 }
 
@@ -85,7 +83,7 @@ impl fmt::Display for BadPath {
 }
 
 impl FsError {
-    /// The path that the call was about.
+    /// The path of the call.
     pub fn path(&self) -> &str {
         match self {
             FsError::NotFound { path }
@@ -109,7 +107,7 @@ impl FsError {
         }
     }
 
-    /// The same about another path: a view of a store speaks of its own paths.
+    /// The same error about another path: a view of a store uses its own paths.
     #[must_use]
     pub fn at(mut self, other: &str) -> Self {
         match &mut self {
@@ -135,7 +133,7 @@ impl FsError {
         self
     }
 
-    /// The code under which others know this error. What none of them fits is `UNKNOWN`.
+    /// The error code on the wire. Errors without a code of their own are `UNKNOWN`.
     pub fn code(&self) -> &'static str {
         match self {
             FsError::NotFound { .. } => "ENOENT",
@@ -157,7 +155,7 @@ impl FsError {
         }
     }
 
-    /// What the operating system said, about a path.
+    /// An error of the operating system about a path.
     pub fn from_io(error: &io::Error, path: &str) -> Self {
         let path = path.to_owned();
         match error.kind() {
@@ -174,7 +172,7 @@ impl FsError {
     }
 }
 
-/// A name from outside in a message: what would steer a terminal is escaped, and it is no longer than a line.
+/// A name from outside in a message: terminal control characters are escaped, and it is cut at a line's length.
 struct EscapedName<'a>(&'a str);
 
 impl fmt::Display for EscapedName<'_> {

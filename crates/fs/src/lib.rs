@@ -1,42 +1,44 @@
-//! Storage of a session behind one small filesystem interface.
+//! The storage of a session behind one small filesystem interface.
 //!
 //! # What this crate owns
 //!
-//! - [`SessionFs`]: what Grove asks of a store. Whoever keeps a session (a log, its side files) does it through this
-//!   trait, so that a local folder, memory and a client's own storage are the same to everything above.
-//! - [`LocalFs`]: a folder on this machine. Files are made with mode 0600 and folders with 0700, and a file is replaced
-//!   whole or not at all.
-//! - [`MemoryFs`]: the same in memory, for tests and for sessions that nobody wants to keep. A clone is another handle
-//!   on the same files.
-//! - [`RpcFs`]: a session at a provider at the other end of a connection ([`rpc`]), over a small trait for calls;
-//!   [`ClientStore`]: all of them.
-//! - [`StorageClient`]: the other end of it ([`storage_client`]), which serves any store to a host.
-//! - [`Confined`]: a folder of a store in which others choose the names ([`names`]) and put files. Nothing leads out of it.
-//! - [`Backend`]: what kinds of store there are. Which store a session lies in is its host's to say.
-//! - [`FsError`]: what can go wrong, with the path it went wrong at and the code under which others know it.
+//! - [`SessionFs`]: the interface of a store. Everything that is stored of a session (a log, its side files) goes
+//!   through this trait, so that a local folder, memory and a client's own storage are the same to the code above.
+//! - [`LocalFs`]: a folder on this machine. Files are created with mode 0600 and folders with 0700, and a file is
+//!   replaced atomically.
+//! - [`MemoryFs`]: the same in memory, for tests and for sessions that are not kept. A clone is another handle on the
+//!   same files.
+//! - [`RpcFs`]: a session at a storage client at the other end of a connection ([`rpc`]), over a small trait for calls;
+//!   [`ClientStore`]: all sessions of a storage client.
+//! - [`StorageClient`]: the client's side ([`storage_client`]), which serves any store to a host.
+//! - [`Confined`]: a folder of a store in which others choose the names ([`names`]) and write files. Nothing leads out
+//!   of it.
+//! - [`Backend`]: the kinds of store. The host decides which store holds a session.
+//! - [`FsError`]: the errors, each with its path and its code on the wire.
 //!
-//! On any store stands what a session has beside its log:
+//! These build on any store:
 //!
-//! - [`workspace`]: manifest, plan, checkpoints, files, research; and a database with the todo list, where the store is a
-//!   folder on this machine or a provider that has one.
+//! - [`workspace`]: manifest, plan, checkpoints, files, research; and a database with the todo list, if the store is a
+//!   folder on this machine or a storage client that has one.
 //! - [`spill`] and [`temp_files`]: output that is too large to be shown goes to a temporary file, and a notice takes
 //!   its place.
 //! - [`copy`]: a session's state from one place to another, for forks and for moving a session to another store. It can
-//!   be cut off anywhere and run again; [`copy::compare`] tells whether two sessions are the same.
+//!   be interrupted anywhere and run again; [`copy::compare`] tells whether two sessions are the same.
 //!
 //! # Paths
 //!
 //! A path is a name inside the store's root, its parts separated by `/`: `session-state/s1/events.jsonl`. The empty
 //! path is the root itself. A path that could lead out of the root (absolute, with `.` or `..` as a part) or that no
 //! file can have (with NUL, with an empty part, too long) is refused as [`FsError::BadPath`] before the store is asked.
-//! How a path is spelled where the store lies is [`SessionFs::location`]'s to say, by its [`Conventions`].
+//! [`SessionFs::location`] gives the spelling of a path on the store's machine, by its [`Conventions`].
 //!
 //! # What it never does
 //!
-//! It knows of what a log means where the path of a checkpoint stands ([`copy::ForkLogRewriter`]) and nothing else: whoever
-//! copies one brings the hook that does. It holds no lock across an await but the ones of [`Locks`], and never writes
-//! outside its root and the folder for temporary files. A store does follow symbolic links that somebody put into its
-//! root: the root is Grove's own folder. Where others write too, [`Confined`] follows none, and neither does a copy.
+//! Of the meaning of a log it only knows the place of a checkpoint's path ([`copy::ForkLogRewriter`]): the caller of a
+//! copy supplies the hook that knows more. It holds no lock across an await except for those of [`Locks`], and never
+//! writes outside its root and the folder for temporary files. A store does follow symbolic links in its root, since
+//! the root is Grove's own folder. [`Confined`], for folders in which others write too, follows none, and neither does
+//! a copy.
 //!
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! A file line by line, in bounded memory.
+//! Reading a file line by line, in bounded memory.
 
 use std::fmt::Debug;
 
@@ -18,24 +18,24 @@ pub trait Chunks: Debug + Send {
 pub struct FileLine {
     /// Without the line feed.
     pub bytes: Vec<u8>,
-    /// Whether a line feed followed: the last line of a file may lack it.
+    /// Set if a line feed followed: the last line of a file may lack it.
     pub ended: bool,
 }
 
-/// The lines of a file. No more is held than one line, of bounded length, and one chunk.
+/// The lines of a file. It holds no more than one line, of bounded length, and one chunk.
 #[derive(Debug)]
 pub struct FileLines {
     path: String,
     source: Box<dyn Chunks>,
     longest: usize,
-    /// What was read and not given yet, from `start` on.
+    /// The bytes that were read and not returned yet, from `start` on.
     chunk: Vec<u8>,
     start: usize,
-    /// How many lines were given or passed over.
+    /// The number of lines returned or skipped.
     count: u64,
     /// The beginning of the next line. It outlives a call that is dropped half way.
     line: Vec<u8>,
-    /// Whether the next line is too long already, and only its end is looked for.
+    /// Set while the rest of a line that is too long is skipped.
     too_long: bool,
 }
 
@@ -53,15 +53,15 @@ impl FileLines {
         }
     }
 
-    /// The same under another path, for a view of a store.
+    /// The same lines under another path, for a view of a store.
     #[must_use]
     pub(crate) fn named(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
     }
 
-    /// The next line; `None` at the end. A line that is too long is an error of its own and passed over: one can go on
-    /// behind it.
+    /// The next line; `None` at the end. A line that is too long gives an error and is skipped; the next call continues
+    /// after it.
     pub async fn next(&mut self) -> Result<Option<FileLine>> {
         loop {
             let rest = &self.chunk[self.start..];
@@ -101,7 +101,7 @@ impl FileLines {
     }
 }
 
-/// A file that is at hand whole.
+/// A file that is completely in memory.
 #[derive(Debug)]
 pub(crate) struct WholeFile(Option<Vec<u8>>);
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-/// A lock for each [`lock_key`](crate::SessionFs::lock_key). Whoever changes a file in several steps holds its lock
-/// meanwhile. A clone is another handle on the same locks.
+/// A lock for each [`lock_key`](crate::SessionFs::lock_key), held while a file is changed in several steps. A clone is
+/// another handle on the same locks.
 #[derive(Clone, Debug, Default)]
 pub struct Locks {
     held: Arc<Mutex<HashMap<String, Arc<AsyncMutex<()>>>>>,
@@ -15,25 +15,25 @@ pub struct Locks {
 /// A lock that is held until this is dropped.
 #[derive(Debug)]
 pub struct LockGuard {
-    // Dropped before `forget` looks whether anybody else wants it.
+    // Dropped before `forget` checks for other users.
     guard: Option<OwnedMutexGuard<()>>,
     forget: LockCleanup,
 }
 
 impl Locks {
-    /// Waits for a key's lock, behind those who asked for it before. Dropping the future gives the place up.
+    /// Waits for a key's lock, in order of the calls. Dropping the future gives up the place.
     pub async fn hold(&self, key: &str) -> LockGuard {
         let lock = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(held.entry(key.to_owned()).or_default())
         };
-        // It must forget the key also where the wait is dropped.
+        // It must forget the key even if the wait is dropped.
         let forget = LockCleanup { locks: self.clone(), key: key.to_owned() };
         let guard = lock.lock_owned().await;
         LockGuard { guard: Some(guard), forget }
     }
 
-    /// How many keys are held or waited for.
+    /// The number of keys that are held or waited for.
     pub fn len(&self) -> usize {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -56,7 +56,7 @@ impl Drop for LockGuard {
     }
 }
 
-/// Takes a key out of the map when nobody holds it or waits for it, so that the map only has what is in use.
+/// Removes a key from the map when nobody holds it or waits for it, so that the map only has keys in use.
 #[derive(Debug)]
 struct LockCleanup {
     locks: Locks,

@@ -21,9 +21,9 @@ pub struct MemoryFs {
 #[derive(Debug)]
 struct MemoryStore {
     nodes: Mutex<Nodes>,
-    /// Tells this store from the others of this process.
+    /// Distinguishes this store from the others of this process.
     number: u64,
-    /// Whether these are the files of one session, and where it works.
+    /// Set if these are the files of one session: its working directory.
     session: Option<InitialCwd>,
     temp: OnceLock<MemoryFs>,
 }
@@ -38,7 +38,7 @@ impl Default for MemoryStore {
     }
 }
 
-/// Everything but the root, by its whole path.
+/// Everything except for the root, by its full path.
 type Nodes = BTreeMap<String, Node>;
 
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Node {
 }
 
 impl MemoryFs {
-    /// The files of one session, which works in `initial_cwd` where it is not told otherwise.
+    /// The files of one session. Its default working directory is `initial_cwd`.
     pub fn of_session(initial_cwd: Option<String>) -> Self {
         Self { shared: Arc::new(MemoryStore { session: Some(initial_cwd), ..MemoryStore::default() }) }
     }
@@ -96,7 +96,7 @@ impl SessionFs for MemoryFs {
     }
 
     fn lock_key(&self, path: &str) -> Result<String> {
-        // All stores in memory begin at the same place, and are not the same.
+        // All stores in memory have the same root, and are not the same.
         Ok(format!("memory-{}:{}", self.shared.number, self.location(path)?))
     }
 
@@ -113,7 +113,7 @@ impl SessionFs for MemoryFs {
     }
 
     fn without_links(&self) -> Arc<dyn SessionFs> {
-        // There are none.
+        // There are no links.
         Arc::new(self.clone())
     }
 
@@ -238,7 +238,7 @@ impl SessionFs for MemoryFs {
             return Err(error("a folder cannot be moved into itself"));
         }
         if from.strip_prefix(to).is_some_and(|rest| rest.starts_with('/')) {
-            // As the operating system says it: the target has the source in it.
+            // As the operating system reports it: the target contains the source.
             return Err(FsError::NotEmpty { path: from.to_owned() });
         }
         match (kind, nodes.get(to).map(Node::kind)) {
@@ -259,7 +259,7 @@ impl SessionFs for MemoryFs {
     }
 }
 
-/// What lies at a path. Where a file stands in its way, that is what is wrong.
+/// The node at a path. A file in the middle of the path is the error that is reported.
 fn node<'a>(nodes: &'a Nodes, path: &str) -> Result<&'a Node> {
     if let Some(node) = nodes.get(path) {
         return Ok(node);
@@ -279,14 +279,14 @@ fn file<'a>(nodes: &'a Nodes, path: &str) -> Result<&'a [u8]> {
     }
 }
 
-/// The whole paths of everything in a folder.
+/// The full paths of everything in a folder.
 fn inside(nodes: &Nodes, path: &str) -> Vec<String> {
     let prefix = format!("{path}/");
     let from = nodes.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
     from.map(|(name, _)| name).take_while(|name| name.starts_with(&prefix)).cloned().collect()
 }
 
-/// Makes the folders that lead to `path`, whose parts are given.
+/// Creates the folders that lead to `path`, whose parts are given.
 fn make_folders(nodes: &mut Nodes, path: &str, parts: &[&str]) -> Result<()> {
     let mut name = String::new();
     for part in parts {
@@ -297,7 +297,7 @@ fn make_folders(nodes: &mut Nodes, path: &str, parts: &[&str]) -> Result<()> {
         match nodes.get(&name).map(Node::kind) {
             None => drop(nodes.insert(name.clone(), Node::new(NodeContent::Folder))),
             Some(FileKind::Folder) => {}
-            // As the operating system says it: at the end of the path, or on the way.
+            // As the operating system reports it: at the end of the path, or on the way.
             Some(_) if name == path => return Err(FsError::AlreadyExists { path: path.to_owned() }),
             Some(_) => return Err(FsError::NotADirectory { path: path.to_owned() }),
         }

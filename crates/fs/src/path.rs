@@ -1,9 +1,9 @@
-//! Which paths are asked of a store at all.
+//! Checking paths before a store is asked.
 
 use crate::names::MAX_PART;
 use crate::{BadPath, FsError, Result};
 
-/// The longest path, in bytes: what operating systems commonly take.
+/// The longest path, in bytes: the common limit of operating systems.
 pub(crate) const MAX_PATH: usize = 4096;
 
 /// The parts of a path; none for the root.
@@ -43,7 +43,7 @@ pub(crate) fn file_parts(path: &str) -> Result<Vec<&str>> {
     Ok(parts)
 }
 
-/// Whether a name in a folder can be a part of a path.
+/// Tells whether a name in a folder can be a part of a path.
 pub(crate) fn is_part(name: &str) -> bool {
     !name.contains('/') && file_parts(name).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What Grove asks of a store.
+//! The interface of a store.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,63 +12,62 @@ use crate::{Backend, Conventions, FileLines, FsError, Result};
 /// A store of files. Every method may be called from several tasks at once.
 #[async_trait]
 pub trait SessionFs: Debug + Send + Sync {
-    /// What kind of store it is.
+    /// The kind of store.
     fn backend(&self) -> Backend;
 
-    /// How paths are spelled where the store lies.
+    /// The path conventions of the store's machine.
     fn conventions(&self) -> Conventions {
         Conventions::native()
     }
 
-    /// A path in the store's own spelling, as one would use it where the store lies. The empty path is the root.
+    /// A path in the store's own spelling, usable on the store's machine. The empty path is the root.
     fn location(&self, path: &str) -> Result<String>;
 
-    /// Under which key a path is locked. Two keys are equal exactly where two paths name the same file of the same
-    /// store, whichever handles they were asked of.
+    /// The key under which a path is locked. Two keys are equal exactly if two paths name the same file of the same
+    /// store, whichever handles gave them.
     fn lock_key(&self, path: &str) -> Result<String> {
         self.location(path)
     }
 
-    /// Paths in the store's own spelling, one below the other.
+    /// Joins paths in the store's own spelling.
     fn join(&self, parts: &[&str]) -> String {
         self.conventions().join(parts)
     }
 
-    /// The folder of the session that this store keeps, in the store's own spelling: the root. `None` where it keeps
-    /// something else, the sessions of a host for instance, or where nothing of the session is to be kept. Then there
-    /// is no workspace.
+    /// The folder of the session in this store, in the store's own spelling: the root. `None` if the store holds
+    /// something else, the sessions of a host for instance, or if nothing of the session is kept. Then there is no
+    /// workspace.
     fn session_state_path(&self) -> Option<String> {
         None
     }
 
-    /// Where a session works that was not told where, in the store's own spelling.
+    /// The default working directory of a session, in the store's own spelling.
     fn initial_cwd(&self) -> Option<String> {
         None
     }
 
-    /// The folder for temporary files, as a store of its own. It is made with the first file in it.
+    /// The folder for temporary files, as its own store. It is created with the first file in it.
     fn tmpdir(&self) -> Result<Arc<dyn SessionFs>>;
 
-    /// Folders for temporary files that earlier handles on this store had, and that are still there: their process was
-    /// killed, or something was to be kept. The store must be in use by nobody else. Where such folders cannot be told
-    /// from others there are none.
+    /// Folders for temporary files that earlier handles on this store left: their process was killed, or files were
+    /// kept on purpose. Nobody else may use the store. Empty if such folders cannot be recognized.
     async fn leftover_tmpdirs(&self) -> Result<Vec<Arc<dyn SessionFs>>> {
         Ok(Vec::new())
     }
 
-    /// One session by itself, where a store that keeps several keeps each apart from the others: its paths begin in the
-    /// session's folder, and its temporary files are its own. `None` where all sessions share one root.
+    /// One session as its own store, if this store separates its sessions: paths begin in the session's folder, and
+    /// temporary files are its own. `None` if all sessions share one root.
     fn session_store(&self, _session: &str) -> Option<Arc<dyn SessionFs>> {
         None
     }
 
-    /// The database of the session in `folder`, where the store has room for one. Asking does not make it.
+    /// The database of the session in `folder`, if the store supports one. Asking does not create it.
     fn database(&self, _folder: &str) -> Option<Arc<dyn Database>> {
         None
     }
 
-    /// The same store, which follows no symbolic link on its way from the root: it says [`FsError::Link`] instead. For
-    /// folders in which others than Grove write; see [`Confined`](crate::Confined).
+    /// The same store without following symbolic links on the way from the root: it returns [`FsError::Link`] instead.
+    /// For folders in which others than Grove write; see [`Confined`](crate::Confined).
     fn without_links(&self) -> Arc<dyn SessionFs>;
 
     /// All bytes of a file.
@@ -80,15 +79,15 @@ pub trait SessionFs: Debug + Send + Sync {
         String::from_utf8(bytes).map_err(|_| FsError::NotText { path: path.to_owned() })
     }
 
-    /// The bytes of a file from `offset`, at most `length` of them: fewer where the file ends before, none past its end.
+    /// The bytes of a file from `offset`, at most `length`: fewer if the file ends before, none past its end.
     async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
 
-    /// The lines of a file, one after the other, without holding more of it than a line and a chunk where the store
+    /// The lines of a file, one after the other, without holding more of it than a line and a chunk if the store
     /// allows it. A line may have `longest` bytes.
     async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines>;
 
-    /// Makes a file hold exactly these bytes. Whoever reads it sees the old bytes or the new ones, also after a power
-    /// cut: when this returns, they are on the disk. Folders that lead to it are made.
+    /// Replaces the content of a file. A reader sees the old bytes or the new ones, also after a power cut: when this
+    /// returns, they are on the disk. Folders that lead to it are created.
     async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()>;
 
     /// The same with text.
@@ -96,9 +95,9 @@ pub trait SessionFs: Debug + Send + Sync {
         self.write_file(path, text.as_bytes()).await
     }
 
-    /// Adds bytes to the end of a file, which is made, with its folders, where it is missing. Appends to one file happen
-    /// one after the other, in the order in which they were begun. What a failed call left behind is for the caller to
-    /// cut off ([`SessionFs::truncate`]).
+    /// Adds bytes to the end of a file, which is created, with its folders, if it is missing. Appends to one file
+    /// happen one after the other, in the order in which they were begun. The caller cuts off what a failed call left
+    /// behind ([`SessionFs::truncate`]).
     async fn append_file(&self, path: &str, bytes: &[u8]) -> Result<()>;
 
     /// The same with text.
@@ -106,14 +105,14 @@ pub trait SessionFs: Debug + Send + Sync {
         self.append_file(path, text.as_bytes()).await
     }
 
-    /// Returns when everything that was appended to the file is on the disk. What was begun before is waited for, also
-    /// where its caller was told that it took too long.
+    /// Returns when everything that was appended to the file is on the disk. Earlier appends are waited for, even if
+    /// their callers timed out.
     async fn sync(&self, path: &str) -> Result<()>;
 
-    /// Cuts a file at `length` bytes. A file that is shorter stays as it is.
+    /// Truncates a file to `length` bytes. A shorter file stays as it is.
     async fn truncate(&self, path: &str, length: u64) -> Result<()>;
 
-    /// Whether there is anything at this path.
+    /// Tells whether anything exists at this path.
     async fn exists(&self, path: &str) -> Result<bool> {
         match self.stat(path).await {
             Ok(_) => Ok(true),
@@ -124,7 +123,7 @@ pub trait SessionFs: Debug + Send + Sync {
 
     async fn stat(&self, path: &str) -> Result<Stat>;
 
-    /// Makes a folder and those that lead to it. A folder that is there already is fine.
+    /// Creates a folder and those that lead to it. An existing folder is fine.
     async fn mkdir(&self, path: &str) -> Result<()>;
 
     /// The names in a folder, sorted.
@@ -132,24 +131,24 @@ pub trait SessionFs: Debug + Send + Sync {
         Ok(self.readdir_with_types(path).await?.into_iter().map(|entry| entry.name).collect())
     }
 
-    /// The names in a folder and what each is, sorted by name. Names that are not text are left out.
+    /// The names in a folder and the kind of each, sorted by name. Names that are not UTF-8 are left out.
     async fn readdir_with_types(&self, path: &str) -> Result<Vec<DirEntry>>;
 
     /// Removes a file, or a folder.
     async fn rm(&self, path: &str, what: Removal) -> Result<()>;
 
-    /// Gives a file or folder another name. A file that has that name already is replaced; its folders must be there.
+    /// Renames a file or folder. An existing file of the new name is replaced; its folders must exist.
     async fn rename(&self, from: &str, to: &str) -> Result<()>;
 }
 
-/// What is known of a file without reading it.
+/// The metadata of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub kind: FileKind,
     /// In bytes; 0 for a folder.
     pub size: u64,
     pub modified: SystemTime,
-    /// When it was made; where a store does not know that, when it was last modified.
+    /// The creation time; if the store does not know it, the time of the last change.
     pub created: SystemTime,
 }
 
@@ -168,7 +167,7 @@ pub struct DirEntry {
     pub kind: FileKind,
 }
 
-/// How much [`SessionFs::rm`] takes away.
+/// The extent of [`SessionFs::rm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
     /// A file, or an empty folder.

@@ -1,23 +1,23 @@
 //! Output that is too large to be shown: it goes to a temporary file, and a notice takes its place.
 //!
-//! What a tool, a pseudo-terminal or a process says is put into a [`Spill`] as it comes. Up to the limit it stays in
-//! memory and comes back as it was; beyond it the exact bytes are in a file, and whoever asked gets a [`SpillNotice`]: how
-//! it begins, how large it is, where it lies, and what to search it with.
+//! The output of a tool, a pseudo-terminal or a process is put into a [`Spill`] as it comes. Up to the limit it stays
+//! in memory and is returned as it was; beyond it the exact bytes are in a file, and the caller gets a [`SpillNotice`]:
+//! the beginning, the size, the file, and a tool to search it with.
 
 use std::fmt;
 
 use crate::temp_files::{TempFile, TempFiles};
 use crate::{FsError, Result};
 
-/// How much is kept where.
+/// The limits of a spill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpillLimits {
     /// Output with more bytes than this goes to a file.
     pub inline: usize,
-    /// How many bytes of its beginning a notice shows, at most as many as stay in memory.
+    /// The bytes of the beginning that a notice shows, at most as many as stay in memory.
     pub beginning: usize,
-    /// A file has no more bytes than this, and no half of a character at its end. What comes after is counted and
-    /// dropped, and the notice says so.
+    /// The largest file, in bytes, without half a character at its end. Later output is counted and dropped, and the
+    /// notice says so.
     pub file: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct Spill {
     files: TempFiles,
     limits: SpillLimits,
     size: u64,
-    /// What is in memory: all of it, or, once there is a file, what was not written to it yet.
+    /// The bytes in memory: all of them, or, once there is a file, those not written to it yet.
     held: Vec<u8>,
     place: SpillTarget,
 }
@@ -45,41 +45,41 @@ enum SpillTarget {
         file: TempFile,
         beginning: String,
         written: u64,
-        /// How many more bytes it takes; none once something did not fit.
+        /// The bytes that still fit; none once something did not fit.
         room: u64,
     },
-    /// It could not be written. What comes is counted and dropped.
+    /// It could not be written. Later output is counted and dropped.
     Nowhere {
         beginning: String,
         error: FsError,
     },
 }
 
-/// What became of the output.
+/// The outcome of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpillOutcome {
     Whole(Vec<u8>),
     Spilled(SpillNotice),
 }
 
-/// What agent and model see of output that is too large. [`fmt::Display`] gives the text for them.
+/// The notice for agent and model in place of output that is too large. [`fmt::Display`] gives its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpillNotice {
-    /// Of all that came, in bytes.
+    /// The size of the whole output, in bytes.
     pub size: u64,
-    /// Cut between two characters; bytes that are no text are shown as replacement characters.
+    /// Cut between two characters; bytes that are not text are shown as replacement characters.
     pub beginning: String,
     pub stored: SpillLocation,
     /// The tool with which to search or read the file.
     pub tool: String,
 }
 
-/// Where the bytes are.
+/// The location of the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpillLocation {
     /// All of them.
     Whole(TempFile),
-    /// The first of them: there were more than a file may have.
+    /// The first of them: the output was larger than a file may be.
     Beginning { file: TempFile, bytes: u64 },
     /// They are lost, for this reason.
     Nowhere(FsError),
@@ -90,14 +90,14 @@ impl Spill {
         Self { files, limits, size: 0, held: Vec::new(), place: SpillTarget::Memory }
     }
 
-    /// Output that is there as a whole already.
+    /// Spills output that is already complete.
     pub async fn whole(files: TempFiles, limits: SpillLimits, bytes: &[u8], tool: &str) -> SpillOutcome {
         let mut spill = Self::new(files, limits);
         spill.write(bytes).await;
         spill.finish(tool).await
     }
 
-    /// Takes more output. This does not fail: a tool that has done its work has done it, also where the disk is full.
+    /// Takes more output. This does not fail: the tool has done its work, even if the disk is full.
     pub async fn write(&mut self, mut bytes: &[u8]) {
         self.size = self.size.saturating_add(bytes.len() as u64);
         // In pieces, so that no more than twice the limit is ever held.
@@ -110,7 +110,7 @@ impl Spill {
             }
             self.held.extend_from_slice(now);
             if self.held.len() > self.limits.inline {
-                // Stores that take text alone take no half of a character.
+                // Stores of text alone accept no half characters.
                 self.flush(whole_characters(&self.held)).await;
             }
         }
@@ -124,13 +124,13 @@ impl Spill {
         }
     }
 
-    /// The notice as it is now, while more may come; `None` as long as everything is in memory. What came is in the file,
-    /// but for a character of which only the beginning has come.
+    /// The notice so far, while more may come; `None` as long as everything is in memory. All output is in the file,
+    /// except for an incomplete character at its end.
     pub async fn notice(&mut self, tool: &str) -> Option<SpillNotice> {
         self.notice_behind(whole_characters(&self.held), tool).await
     }
 
-    /// The notice when so many of the bytes that are held are written.
+    /// The notice after this many of the held bytes are written.
     async fn notice_behind(&mut self, length: usize, tool: &str) -> Option<SpillNotice> {
         if length > 0 && !matches!(self.place, SpillTarget::Memory) {
             self.flush(length).await;
@@ -149,7 +149,7 @@ impl Spill {
         Some(SpillNotice { size: self.size, beginning: beginning.clone(), stored, tool: tool.to_owned() })
     }
 
-    /// Writes the first bytes of what is held to the file, which is made where it is missing.
+    /// Writes the first held bytes to the file, which is created if it is missing.
     async fn flush(&mut self, length: usize) {
         if let Err(error) = self.try_flush(length).await {
             let beginning = match &mut self.place {
@@ -163,7 +163,7 @@ impl Spill {
         self.held.drain(..length);
     }
 
-    /// As much of what is held as a notice shows. More than the limit is held when it is asked for, however it came.
+    /// The part of the held bytes that a notice shows. When it is called, more than the limit is held.
     fn beginning(&self) -> String {
         beginning(&self.held, self.limits.beginning.min(self.limits.inline))
     }
@@ -176,7 +176,7 @@ impl Spill {
         }
         if let SpillTarget::File { file, written, room, .. } = &mut self.place {
             let fitting = match usize::try_from(*room) {
-                // The bound may lie inside a character. Nothing may follow what was left out.
+                // The limit may be inside a character. Nothing may follow output that was dropped.
                 Ok(most) if most < length => {
                     *room = 0;
                     &self.held[..whole_characters(&self.held[..most])]
@@ -218,7 +218,7 @@ impl fmt::Display for SpillNotice {
     }
 }
 
-/// How many bytes there are without the beginning of a character at their end.
+/// The number of bytes without an incomplete character at their end.
 pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
     let end = bytes.len();
     for (back, byte) in bytes.iter().rev().take(3).enumerate() {
@@ -241,7 +241,7 @@ fn beginning(bytes: &[u8], most: usize) -> String {
     let mut chunks = cut.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {
         text.push_str(chunk.valid());
-        // What is broken at the very end may be so because we cut it there.
+        // An invalid end may come from our own cut.
         let may_be_cut = chunks.peek().is_none() && cut.len() < bytes.len();
         if !chunk.invalid().is_empty() && !may_be_cut {
             text.push(char::REPLACEMENT_CHARACTER);

@@ -1,9 +1,9 @@
-//! The provider's side: any store, served to a host.
+//! The storage client's side: any store, served to a host.
 //!
-//! [`StorageClient::answer`] goes from a method and its params to a result. It knows no connection: whoever has one hands the
-//! host's calls in and the answers out, and a test may do without.
+//! [`StorageClient::answer`] turns a method and its params into a result. It is independent of connections: the caller
+//! passes the host's calls in and the answers out, and a test needs no connection.
 //!
-//! A host names files by absolute paths of the provider's own. They begin at the root of the session's store here:
+//! A host names files by absolute paths in the client's spelling. They begin at the root of the session's store here:
 //! `/state/plan.md` is `state/plan.md` of the store, and `C:\state\plan.md` is `C/state/plan.md`.
 
 use std::collections::HashMap;
@@ -27,25 +27,25 @@ use crate::rpc::{CallError, StorageCapabilities, cell, value};
 use crate::workspace::database::{Cell, Database, DatabaseError, QueryRows, Statement, StatementKind};
 use crate::{Conventions, DirEntry, FileKind, FsError, Removal, Result, SessionFs, Stat};
 
-/// The largest file that is given out whole, in bytes.
+/// The largest file that is sent whole, in bytes.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// JSON-RPC's codes for what is wrong with a call itself.
+/// JSON-RPC's codes for an invalid call.
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL_ERROR: i64 = -32603;
 
-/// What a call gives, or why it fails.
+/// The result of a call, or its error.
 type CallResult<T> = std::result::Result<T, CallError>;
 
-/// A session that nobody would keep.
+/// The error for a session without a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("session {session} has no storage handler: give one with it, since this client keeps its sessions itself")]
 pub struct NoHandler {
     pub session: String,
 }
 
-/// Stores by the session that each keeps.
+/// Serves a store for each session.
 #[derive(Debug)]
 pub struct StorageClient {
     conventions: Conventions,
@@ -54,31 +54,31 @@ pub struct StorageClient {
 }
 
 impl StorageClient {
-    /// A provider that has no session yet. It spells paths by `conventions` and does what `capabilities` say.
+    /// A storage client without sessions. It spells paths by `conventions` and has the abilities `capabilities`.
     pub fn new(conventions: Conventions, capabilities: StorageCapabilities) -> Self {
         Self { conventions, capabilities, sessions: Mutex::default() }
     }
 
-    /// Keeps a session in a store from now on. The wire knows no links: a host that must not be led out of a folder by
-    /// them gets a store [`without_links`](SessionFs::without_links).
+    /// Serves a session from a store from now on. The wire has no links: for a host that must not be led out of a
+    /// folder by them, use a store [`without_links`](SessionFs::without_links).
     pub fn add(&self, session: impl Into<String>, store: Arc<dyn SessionFs>) {
         self.sessions().insert(session.into(), store);
     }
 
-    /// The same for a session that is about to be created or resumed at the host. Without a store for it the host must
-    /// not be asked: it would have nowhere to put it.
+    /// The same for a session that is about to be created or resumed at the host. Without a store the host must not be
+    /// asked: it could not store the session.
     pub fn begin(&self, session: &str, store: Option<Arc<dyn SessionFs>>) -> std::result::Result<(), NoHandler> {
         let store = store.ok_or_else(|| NoHandler { session: session.to_owned() })?;
         self.add(session, store);
         Ok(())
     }
 
-    /// Serves a session no longer. Calls that have begun go on.
+    /// Stops serving a session. Calls that have begun go on.
     pub fn remove(&self, session: &str) {
         self.sessions().remove(session);
     }
 
-    /// What a call gives. One that cannot be understood, or is about a session that is not kept here, fails alone.
+    /// Answers a call. An invalid call, or one about an unknown session, fails alone.
     pub async fn answer(&self, method: &str, params: Value) -> CallResult<Value> {
         let known = SessionFsMethod::named(method).filter(|method| method.is_offered(self.capabilities));
         match known {
@@ -164,7 +164,7 @@ impl StorageClient {
             SessionFsMethod::SqliteQuery => {
                 let params: QueryParams = parsed(params)?;
                 let database = self.database(&params.session_id)?;
-                // What is wrong with a statement is the caller's: it is refused.
+                // A faulty statement is the caller's fault: it is refused.
                 let rows = database.query(statement(params.statement)?).await.map_err(|error| not_done(&error))?;
                 written(&query_result(rows)?)
             }
@@ -193,7 +193,7 @@ impl StorageClient {
         }
     }
 
-    /// The database of a session, where its store has one.
+    /// The database of a session, if its store has one.
     fn database(&self, session: &str) -> CallResult<Arc<dyn Database>> {
         let database = self.store(session)?.database("");
         database.ok_or_else(|| not_done(&DatabaseError::Unsupported))
@@ -214,12 +214,12 @@ impl StorageClient {
         self.find(&params.session_id, &params.path)
     }
 
-    /// The store of a session, and a path in it. A bad path is an answer; a session that is not here is none.
+    /// The store of a session, and a path in it. A bad path is an answer; an unknown session is an error.
     fn find(&self, session: &str, path: &str) -> CallResult<(Arc<dyn SessionFs>, Result<String>)> {
         Ok((self.store(session)?, self.path(path)))
     }
 
-    /// Where a host's path lies in a store.
+    /// A host's path as a path in the store.
     fn path(&self, given: &str) -> Result<String> {
         let Some(path) = self.conventions.parts(given) else {
             return Err(FsError::Other { path: given.to_owned(), reason: "the path must be absolute".to_owned() });
@@ -267,7 +267,7 @@ fn written<T: Serialize>(result: &T) -> CallResult<Value> {
     serde_json::to_value(result).map_err(|error| refused(INTERNAL_ERROR, error.to_string()))
 }
 
-/// The result of what has none: nothing, or what went wrong.
+/// The answer of a call without a result: nothing, or the error.
 fn done(result: Result<()>) -> CallResult<Value> {
     match result {
         Ok(()) => Ok(Value::Null),
@@ -280,7 +280,7 @@ fn read(result: Result<String>) -> CallResult<Value> {
     written(&ReadResult { content, error })
 }
 
-/// A value, or an empty one beside what went wrong.
+/// A value, or an empty one beside the error.
 fn split<T: Default>(result: Result<T>) -> (T, Option<WireError>) {
     match result {
         Ok(value) => (value, None),
@@ -302,7 +302,7 @@ async fn read_text(store: &Arc<dyn SessionFs>, path: &str) -> Result<String> {
 }
 
 async fn read_bytes(store: &Arc<dyn SessionFs>, path: &str) -> Result<Vec<u8>> {
-    // Looked at first, so that nobody makes us hold a file that could not be sent.
+    // Checked first, so that nobody makes us load a file that could not be sent.
     if store.stat(path).await?.size > MAX_FILE {
         return Err(FsError::TooLarge { path: path.to_owned(), limit: MAX_FILE });
     }
@@ -317,7 +317,7 @@ async fn write_bytes(store: &Arc<dyn SessionFs>, path: &str, content: &str) -> R
         .await
 }
 
-/// Makes a folder in one that is there.
+/// Creates a folder in an existing one.
 async fn mkdir_one(store: &Arc<dyn SessionFs>, path: &str) -> Result<()> {
     if store.exists(path).await? {
         return Err(FsError::AlreadyExists { path: path.to_owned() });
@@ -346,13 +346,13 @@ fn stat_result(stat: Result<Stat>) -> StatResult {
     }
 }
 
-/// For times that a date cannot say.
+/// For times that a date cannot represent.
 const EPOCH: &str = "1970-01-01T00:00:00.000Z";
 
 fn wire_entry(entry: DirEntry) -> WireEntry {
     let kind = match entry.kind {
         FileKind::Folder => WireKind::Directory,
-        // The wire has no third kind; what is no folder cannot be entered.
+        // The wire has no third kind; only folders can be entered.
         FileKind::File | FileKind::Other => WireKind::File,
     };
     WireEntry { name: entry.name, kind }

@@ -1,4 +1,4 @@
-//! Temporary files of a session: registered when they are made, removed at its end.
+//! Temporary files of a session: registered when they are created, removed at its end.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::workspace::inside;
 use crate::{FsError, Removal, SessionFs};
 
-/// No more of them at once. A session that has them all gets no other until some are removed.
+/// The most temporary files of a session. It gets no more until some are removed.
 const MOST_FILES: usize = 10_000;
 
 /// The temporary files of one session. A clone is another handle on the same ones.
@@ -21,36 +21,36 @@ pub struct TempFiles {
 struct TempFilesState {
     /// The folder for temporary files.
     store: Arc<dyn SessionFs>,
-    /// Theirs in it; empty where they lie in it directly.
+    /// Their folder in it; empty if they are in it directly.
     folder: String,
     fate: TempFilePolicy,
     names: Mutex<BTreeSet<String>>,
 }
 
-/// What becomes of temporary files at the end.
+/// The treatment of temporary files at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TempFilePolicy {
     Removed,
-    /// For whoever wants to look at them afterwards.
+    /// They stay, for later inspection.
     Kept,
 }
 
-/// A temporary file that was registered, and need not be there yet.
+/// A temporary file that was registered, and need not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TempFile {
     /// Its path in the store's folder for temporary files ([`SessionFs::tmpdir`]).
     pub path: String,
-    /// As the backend spells it: what whoever is told of the file has to use.
+    /// The path in the backend's spelling, for agents and people.
     pub shown: String,
 }
 
 impl TempFiles {
-    /// None yet, for the session that `store` keeps.
+    /// The temporary files of the session in `store`, none yet.
     pub fn new(store: &dyn SessionFs, fate: TempFilePolicy) -> Result<Self, FsError> {
         Self::in_folder(store, String::new(), fate)
     }
 
-    /// None yet, in a folder of their own: for one of the sessions that `store` keeps.
+    /// The temporary files of one of several sessions in `store`, in their own folder, none yet.
     pub fn in_folder(store: &dyn SessionFs, folder: String, fate: TempFilePolicy) -> Result<Self, FsError> {
         let store = store.tmpdir()?;
         Ok(Self { inner: Arc::new(TempFilesState { store, folder, fate, names: Mutex::default() }) })
@@ -60,7 +60,7 @@ impl TempFiles {
         &*self.inner.store
     }
 
-    /// Registers a new file. Its name is one that nobody can guess, since folders for temporary files are shared.
+    /// Registers a new file. Its name cannot be guessed, since folders for temporary files are shared.
     pub fn register(&self, extension: &str) -> Result<TempFile, FsError> {
         let failed = |reason: String| FsError::Other { path: "the folder for temporary files".to_owned(), reason };
         let mut random = [0; 16];
@@ -77,8 +77,8 @@ impl TempFiles {
         Ok(TempFile { path: name, shown })
     }
 
-    /// Removes what was registered, or leaves it and forgets it where it is to be kept. What cannot be removed stays
-    /// registered, so that another call tries again, and is told; the rest goes all the same.
+    /// Removes the registered files, or only forgets them if they are kept. A file that cannot be removed is reported
+    /// and stays registered, so that another call tries again; the others are removed all the same.
     pub async fn remove(&self) -> Vec<FsError> {
         let names = std::mem::take(&mut *self.names());
         if self.inner.fate == TempFilePolicy::Kept {
@@ -96,7 +96,7 @@ impl TempFiles {
             }
         }
         if some && !self.inner.folder.is_empty() {
-            // It was never made, or something is left in it: both are fine.
+            // It was never created, or is not empty: both are fine.
             self.inner.store.rm(&self.inner.folder, Removal::One).await.ok();
         }
         failed

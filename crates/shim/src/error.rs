@@ -1,11 +1,11 @@
-//! What can go wrong with a shim, on either side.
+//! The errors of a shim, on either side.
 
 use std::io;
 use std::path::PathBuf;
 
 use grove_work::ProcessError;
 
-/// Why there is no shim, or nothing more from it.
+/// The reason why there is no shim, or nothing more from it.
 #[derive(Debug, thiserror::Error)]
 pub enum ShimError {
     #[error("no shim is running in {}: its agent has ended; start another", .folder.display())]
@@ -14,7 +14,7 @@ pub enum ShimError {
     TakenOver,
     #[error("the connection to the shim broke: attach to it again")]
     Broken,
-    #[error("the agent does not read what it is told, and {waiting} bytes wait for it: cancel its turn, or end it")]
+    #[error("the agent does not read its stdin, and {waiting} bytes wait for it: cancel its turn, or end it")]
     StdinFull { waiting: usize },
     #[error("lines from {from} on were asked for, and those before {oldest} were acknowledged: attach from {oldest}")]
     Forgotten { from: u64, oldest: u64 },
@@ -22,19 +22,19 @@ pub enum ShimError {
     Version { theirs: u32, ours: u32 },
     #[error("the shim closed the connection: {0}")]
     ConnectionClosed(String),
-    #[error("what arrived makes no sense: {0}")]
+    #[error("received an invalid message: {0}")]
     Nonsense(String),
     #[error("a line that is sent to an agent cannot hold a line break: encode it")]
     LineBreak,
-    #[error("a line of {length} bytes is longer than the {limit} that an agent is sent at once")]
+    #[error("a line of {length} bytes is longer than the limit of {limit}")]
     LineTooLong { length: usize, limit: usize },
     #[error("the agent could not be started: {0}")]
     NotStarted(String),
     #[error("the shim could not be started: {0}")]
     Start(String),
-    #[error("these are no options of a shim ({0}): a host starts it, nobody else")]
+    #[error("invalid options of a shim ({0}): only a host starts it")]
     Options(String),
-    #[error("{} cannot be used by a shim: {error}", .path.display())]
+    #[error("a shim cannot use {}: {error}", .path.display())]
     Folder { path: PathBuf, error: io::Error },
     #[error("{} can be entered by others: it must be a folder of this user's with mode 0700", .path.display())]
     NotPrivate { path: PathBuf },
@@ -49,7 +49,7 @@ pub enum ShimError {
 }
 
 impl ShimError {
-    /// Of a connection that there was.
+    /// The error of an established connection.
     pub(crate) fn broken(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe

@@ -1,9 +1,9 @@
-//! The folder of a shim: who may enter it, and what lies in it.
+//! The folder of a shim: its permissions, and its files.
 //!
-//! - `socket`: where the shim listens.
+//! - `socket`: the shim's listening socket.
 //! - `lock`: locked for as long as the shim runs.
-//! - `stderr.log`, `stderr.old.log`: what the agent said on stderr, the newest of it.
-//! - `shim.log`: why the shim itself failed, if it did.
+//! - `stderr.log`, `stderr.old.log`: the newest part of the agent's stderr.
+//! - `shim.log`: the error of the shim itself, if it failed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -22,14 +22,14 @@ pub(crate) const OLD_LOG: &str = "stderr.old.log";
 const SOCKET: &str = "socket";
 const LOCK: &str = "lock";
 
-/// The longest path that every system takes for a socket, with some room.
+/// The longest socket path that every system accepts, with some room.
 const ADDRESS_BYTES: usize = 100;
 
-/// Where a socket is, in a form that the system takes.
+/// The address of a socket, in a form that the system accepts.
 #[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) path: PathBuf,
-    /// The path leads through this one.
+    /// The path leads through this open folder.
     _folder: Option<File>,
 }
 
@@ -45,7 +45,7 @@ impl Address {
     }
 }
 
-/// Makes the folder, where it is missing, and sees that nobody else can enter it.
+/// Creates the folder if it is missing, and ensures that nobody else can enter it.
 pub(crate) fn make_private(folder: &Path) -> Result<(), ShimError> {
     let failed = |error| ShimError::Folder { path: folder.to_owned(), error };
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
@@ -54,7 +54,7 @@ pub(crate) fn make_private(folder: &Path) -> Result<(), ShimError> {
     if ours { Ok(()) } else { Err(ShimError::NotPrivate { path: folder.to_owned() }) }
 }
 
-/// The lock of the shim that runs here: it ends with the process.
+/// Takes the lock of the shim that runs here. It ends with the process.
 pub(crate) fn lock(folder: &Path) -> Result<File, ShimError> {
     let failed = |error| ShimError::Folder { path: folder.to_owned(), error };
     let file = create(&folder.join(LOCK)).map_err(failed)?;
@@ -70,7 +70,7 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// A file to write and read that has no name, and so ends with whoever has it open.
+/// Creates a file without a name, which disappears with its last handle.
 pub(crate) fn unnamed_file(folder: &Path) -> io::Result<File> {
     let path = folder.join("spool");
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
@@ -78,7 +78,7 @@ pub(crate) fn unnamed_file(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether the other end of a connection runs as our user.
+/// Tells whether the other end of a connection runs as our user.
 pub(crate) fn is_ours(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
 }

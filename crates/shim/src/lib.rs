@@ -2,25 +2,25 @@
 //!
 //! # What this crate owns
 //!
-//! - [`run`]: the shim itself, which `grove agent-shim` runs with the [`ShimOptions`] that a host gives it. It starts the
-//!   agent in a process group of its own, numbers and stores the agent's lines, and gives them to whichever host is
-//!   connected; lines go to the agent exactly once. It ends with its agent's group, never before it.
-//! - [`ShimStream`]: the host's side. [`start`](ShimStream::start) a shim, or [`attach`](ShimStream::attach) to one that
-//!   is running; [`ShimReader`] and [`ShimWriter`] are its halves.
-//! - [`stderr_tail`], [`stderr_files`]: what the agent said on stderr.
-//! - [`ShimError`]: what went wrong, on either side.
+//! - [`run`]: the shim itself, which `grove agent-shim` runs with the [`ShimOptions`] that a host gives it. It starts
+//!   the agent in its own process group, numbers and stores the agent's lines, and sends them to the connected host;
+//!   lines reach the agent exactly once. It ends with its agent's group, never before it.
+//! - [`ShimStream`]: the host's side. [`start`](ShimStream::start) a shim, or [`attach`](ShimStream::attach) to a
+//!   running one; [`ShimReader`] and [`ShimWriter`] are its halves.
+//! - [`stderr_tail`], [`stderr_files`]: the agent's stderr.
+//! - [`ShimError`]: the errors of either side.
 //!
 //! # What it never does
 //!
-//! It does not look into lines: what agents and hosts say to one another is theirs. It needs nothing of the host's
-//! data, so that a shim of an older version goes on working beside a newer host.
+//! It does not parse lines: their meaning is the agent's and the host's business. It needs nothing of the host's data,
+//! so that a shim of an older version goes on working beside a newer host.
 //!
 //! # Numbers
 //!
 //! The agent's lines are numbered from 1, and its end has the last number. A host acknowledges a number when it will
-//! never ask for it again; a host that comes back asks for the first number that it has not dealt with. Lines to the
-//! agent are numbered from 1 as well. The shim says up to which number it has *taken* them: those reach the agent, and
-//! those behind it were never seen and are to be written again.
+//! never request it again; a host that comes back requests the first number that it has not handled. Lines to the agent
+//! are numbered from 1 as well. The shim reports the number up to which it has *taken* them: those reach the agent, and
+//! later ones were never received and have to be written again.
 
 mod error;
 mod folder;

@@ -1,4 +1,4 @@
-//! What the agent says on stderr: two files, of which the older one goes.
+//! The log of the agent's stderr: two files, of which the older one is dropped.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::folder::{self, LOG, OLD_LOG};
 
-/// The writer's end. Where the disk fails, the agent's complaints are lost, and its turn is not.
+/// The writer's end. If the disk fails, the agent's stderr is lost, and its turn is not.
 #[derive(Debug)]
 pub(crate) struct StderrLog {
     folder: PathBuf,
-    /// Of one file, so that both together stay within the bound.
+    /// The limit of one file, so that both together stay within theirs.
     file_bytes: u64,
     file: Option<File>,
     written: u64,
@@ -44,20 +44,20 @@ impl StderrLog {
             self.file = folder::create(&path).ok();
             self.written = 0;
         } else {
-            // Better nothing than without bound.
+            // No log is better than an unbounded one.
             self.file = None;
         }
     }
 }
 
-/// Where what the agent of a shim's folder said on stderr lies: the newest of it, and what came before. Either may be
-/// missing. The first takes the second's place when it has grown large.
+/// The files of the agent's stderr in a shim's folder: the newest part, and the part before. Either may be missing. The
+/// first replaces the second when it has grown large.
 pub fn stderr_files(folder: &Path) -> [PathBuf; 2] {
     [folder.join(LOG), folder.join(OLD_LOG)]
 }
 
-/// The end of what the agent of a shim's folder said on stderr, at most so many bytes, in whole lines where it is cut.
-/// It can be read while the shim runs and afterwards.
+/// The end of the agent's stderr in a shim's folder, at most so many bytes, in complete lines if it is cut. It can be
+/// read while the shim runs and afterwards.
 pub fn stderr_tail(folder: &Path, most_bytes: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     let mut cut = false;

@@ -1,4 +1,4 @@
-//! The shim as a program of its own.
+//! The shim as a separate program.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What a shim is started with.
+//! The options of a shim.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ShimError;
 
-/// What a shim is started with. It is handed over on the shim's stdin, since an agent's environment may hold secrets,
-/// which neither the list of processes nor a file should show.
+/// The options of a shim. They are passed on the shim's stdin, since an agent's environment may hold secrets, which
+/// neither the list of processes nor a file should show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimOptions {
-    /// Where the socket and the logs lie. It is the shim's own, and only its user may enter it (mode 0700).
+    /// The folder of the socket and the logs. It is the shim's own, and only its user may enter it (mode 0700).
     pub folder: PathBuf,
     /// The agent.
     pub agent: Program,
@@ -21,24 +21,23 @@ pub struct ShimOptions {
     pub limits: ShimLimits,
 }
 
-/// The bounds of a shim. What happens beyond each is said beside it.
+/// The limits of a shim, each with the consequence of exceeding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShimLimits {
-    /// Bytes of one line, in either direction. An agent that says a longer one is ended; a longer write is refused.
+    /// Bytes of one line, in either direction. An agent that sends a longer one is ended; a longer write is refused.
     pub line_bytes: usize,
-    /// Bytes of lines that were not acknowledged. The agent's stdout is not read any further, so that it waits.
+    /// Bytes of lines that are not acknowledged. Beyond it the agent's stdout is not read, so that the agent waits.
     pub spool_bytes: u64,
-    /// Bytes of lines that the agent has not taken from its stdin. The connection of the host that writes more is
-    /// closed.
+    /// Bytes of lines that the agent has not read from its stdin. A host that writes more is disconnected.
     pub stdin_bytes: usize,
-    /// Bytes of what the agent said on stderr. The newest are kept.
+    /// Bytes of the agent's stderr. The newest are kept.
     pub log_bytes: u64,
-    /// How long an agent runs on without a host. Then it is ended, and sooner where the folder is gone.
+    /// The time that an agent runs on without a host. Then it is ended, and sooner if the folder is gone.
     pub alone: Duration,
-    /// How long the last words of an agent that has ended wait for a host. Then the shim ends with them.
+    /// The time that the last lines of an agent that has ended wait for a host. Then the shim ends with them.
     pub linger: Duration,
-    /// How long an agent may take to end when its stdin closes, and again when it gets SIGTERM. Then it is killed.
+    /// The time that an agent may take to end when its stdin closes, and again when it gets SIGTERM. Then it is killed.
     pub grace: Duration,
 }
 
@@ -57,7 +56,7 @@ impl Default for ShimLimits {
 }
 
 impl ShimOptions {
-    /// What a host hands over.
+    /// Reads the options that a host passes.
     pub fn from_stdin() -> Result<Self, ShimError> {
         let mut json = Vec::new();
         std::io::stdin().lock().read_to_end(&mut json).map_err(ShimError::Io)?;

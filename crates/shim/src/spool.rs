@@ -1,7 +1,7 @@
-//! The agent's lines that no host has acknowledged, in files without names.
+//! The spool: the agent's lines that no host has acknowledged, in files without names.
 //!
-//! Each line is stored as the frame in which it is sent, so that sending is copying. Lines lie in segments; one whose
-//! lines are all acknowledged goes.
+//! Each line is stored as the frame in which it is sent, so that sending is copying. Lines are stored in segments; a
+//! segment whose lines are all acknowledged is dropped.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::wire::{self, HEAD_BYTES};
 
 const SEGMENT_BYTES: (u64, u64) = (4 << 10, 4 << 20);
 const CHUNK_BYTES: usize = 64 << 10;
-/// A buffer that had to hold more than this is not kept.
+/// The largest buffer that is kept for reuse.
 const KEPT_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -40,18 +40,18 @@ struct SpoolSegment {
     file: File,
 }
 
-/// How far somebody has read.
+/// A reader's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpoolCursor {
-    /// The line to be read next.
+    /// The number of the next line to read.
     pub(crate) number: u64,
-    /// Where it lies: in the segment that begins with this line, and at which byte.
+    /// Its place: the segment that begins with this line, and the offset in it.
     segment: u64,
     offset: u64,
 }
 
 impl Spool {
-    /// `most_bytes` is the bound that the caller keeps; segments are small beside it.
+    /// `most_bytes` is the limit that the caller enforces; segments are small beside it.
     pub(crate) fn new(folder: &Path, most_bytes: u64) -> Self {
         let (least, most) = SEGMENT_BYTES;
         Self {
@@ -65,13 +65,13 @@ impl Spool {
         }
     }
 
-    /// Takes a line. It is there to be read after [`write`](Self::write).
+    /// Queues a line. It is readable after [`write`](Self::write).
     pub(crate) fn push(&mut self, line: &[u8]) {
         wire::put_line(&mut self.unwritten, self.next + self.unwritten_lines, line);
         self.unwritten_lines += 1;
     }
 
-    /// Writes what was taken. What fails can be tried again.
+    /// Writes the queued lines. A failed write can be tried again.
     pub(crate) fn write(&mut self) -> io::Result<()> {
         if self.unwritten_lines == 0 {
             return Ok(());
@@ -94,12 +94,12 @@ impl Spool {
         Ok(())
     }
 
-    /// Whether something waits to be written.
+    /// Tells whether lines wait to be written.
     pub(crate) fn is_behind(&self) -> bool {
         self.unwritten_lines > 0
     }
 
-    /// The number of the next line that will be there to be read.
+    /// The number of the next line that becomes readable.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
@@ -113,7 +113,7 @@ impl Spool {
         self.segments.iter().map(|segment| segment.bytes).sum::<u64>() + self.unwritten.len() as u64
     }
 
-    /// Lets go of all lines up to this one.
+    /// Drops all lines up to this one.
     pub(crate) fn acknowledge(&mut self, number: u64) {
         self.acknowledged = self.acknowledged.max(number.min(self.next - 1));
         while self.segments.front().is_some_and(|segment| segment.first + segment.lines - 1 <= self.acknowledged) {
@@ -121,7 +121,7 @@ impl Spool {
         }
     }
 
-    /// The place of a line. One that was acknowledged is not there any longer: reading goes on behind it.
+    /// The position of a line. Acknowledged lines are gone: reading continues after them.
     pub(crate) fn cursor(&self, number: u64) -> io::Result<SpoolCursor> {
         let number = number.clamp(self.oldest(), self.next.max(self.oldest()));
         let Some(segment) = self.segment_of(number) else {
@@ -136,7 +136,7 @@ impl Spool {
         Ok(SpoolCursor { number, segment: segment.first, offset })
     }
 
-    /// Copies frames of lines to `out`, until there are none or `out` holds `enough`, and moves the place behind them.
+    /// Copies frames of lines to `out`, until there are none or `out` holds `enough`, and advances the position.
     pub(crate) fn read(&self, cursor: &mut SpoolCursor, out: &mut BytesMut, enough: usize) -> io::Result<()> {
         while out.len() < enough && cursor.number < self.next {
             let Some(segment) = self.segment_of(cursor.number).filter(|segment| segment.first == cursor.segment) else {
@@ -170,7 +170,7 @@ impl Spool {
     }
 }
 
-/// How many whole frames there are, and how many bytes they have.
+/// The number of complete frames, and their bytes.
 fn whole_frames(bytes: &[u8]) -> (u64, usize) {
     let (mut frames, mut end) = (0, 0);
     while bytes.len() - end >= HEAD_BYTES
@@ -224,7 +224,7 @@ mod tests {
             }
             if number.is_multiple_of(50) && cursor.number > 20 {
                 spool.acknowledge(cursor.number - 20);
-                // From anywhere in what is left, also in the middle of a segment.
+                // From any remaining line, also in the middle of a segment.
                 for from in [spool.oldest(), cursor.number - 10, cursor.number, spool.next()] {
                     let (mut other, mut out) = (spool.cursor(from).unwrap(), BytesMut::new());
                     spool.read(&mut other, &mut out, usize::MAX).unwrap();

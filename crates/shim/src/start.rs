@@ -16,19 +16,19 @@ use tokio::time::{Instant, sleep};
 use crate::folder::{self, SHIM_LOG};
 use crate::{ShimError, ShimOptions, ShimStream};
 
-/// How long a shim may take until it listens.
+/// The time that a shim may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often to look whether it does.
+/// The interval at which that is checked.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The program that runs a shim: it calls [`run`](crate::run) with what it is given on stdin.
+/// The program that runs a shim: it calls [`run`](crate::run) with the options on its stdin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShimProgram {
     pub program: PathBuf,
     pub args: Vec<OsString>,
 }
 
-/// A shim that is not ours yet. Dropped, it is asked to end, since nobody would know of it.
+/// A shim that is not ours yet. Dropping it asks the shim to end, since nobody would know of it.
 #[derive(Debug)]
 struct StartingShim(Option<Child>);
 
@@ -36,7 +36,7 @@ pub(crate) async fn start(program: &ShimProgram, options: &ShimOptions) -> Resul
     let options = &absolute(options)?;
     let folder = &options.folder;
     folder::make_private(folder)?;
-    // A shim that is there must not be taken for the one that is started here.
+    // An existing shim must not be mistaken for the one that is started here.
     drop(folder::lock(folder)?);
     let log = folder.join(SHIM_LOG);
     let failed = |error| ShimError::Folder { path: log.clone(), error };
@@ -52,7 +52,7 @@ pub(crate) async fn start(program: &ShimProgram, options: &ShimOptions) -> Resul
     let stdin = child.stdin.take();
     let mut starting = StartingShim(Some(child));
     if let Some(mut stdin) = stdin {
-        // A shim that ends at once says more than a broken pipe.
+        // A shim that ends at once gives a better error than a broken pipe.
         stdin.write_all(&json).await.ok();
     }
 
@@ -61,7 +61,7 @@ pub(crate) async fn start(program: &ShimProgram, options: &ShimOptions) -> Resul
         if starting.has_ended()? {
             let said = fs::read_to_string(&log).unwrap_or_default();
             return Err(ShimError::Start(match said.trim() {
-                "" => format!("{} ended at once and said nothing", program.program.display()),
+                "" => format!("{} ended at once without an error message", program.program.display()),
                 said => said.to_owned(),
             }));
         }
@@ -76,14 +76,14 @@ pub(crate) async fn start(program: &ShimProgram, options: &ShimOptions) -> Resul
             }
             Err(ShimError::Gone { .. }) if Instant::now() < deadline => sleep(PAUSE).await,
             Err(ShimError::Gone { .. }) => {
-                return Err(ShimError::Start(format!("it does not listen after {} s", PATIENCE.as_secs())));
+                return Err(ShimError::Start(format!("it did not listen within {} s", PATIENCE.as_secs())));
             }
             Err(error) => return Err(error),
         }
     }
 }
 
-/// The shim works in its own folder, where a relative path leads elsewhere.
+/// Makes paths absolute: the shim works in its own folder, where a relative path leads elsewhere.
 fn absolute(options: &ShimOptions) -> Result<ShimOptions, ShimError> {
     let mut options = options.clone();
     for path in [&mut options.folder, &mut options.agent.cwd] {

@@ -19,10 +19,10 @@ use crate::wire::{
 };
 use crate::{ShimError, ShimOptions};
 
-/// How long a shim may take to say how things stand.
+/// The time that a shim may take for the handshake.
 const GREETING: Duration = Duration::from_secs(10);
 
-/// What an agent says, in order.
+/// A message from an agent, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromAgent {
     /// A line, without its end.
@@ -38,7 +38,7 @@ pub struct ShimStream {
     writer: ShimWriter,
 }
 
-/// The half that hears the agent.
+/// The half that reads from the agent.
 #[derive(Debug)]
 pub struct ShimReader {
     shared: Arc<ShimConnection>,
@@ -47,7 +47,7 @@ pub struct ShimReader {
     next: u64,
 }
 
-/// The half that speaks to the agent. Clones are the same.
+/// The half that writes to the agent. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ShimWriter {
     shared: Arc<ShimConnection>,
@@ -61,11 +61,11 @@ struct ShimConnection {
     /// The newest write that the shim has taken.
     taken: AtomicU64,
     out: Mutex<OutBuffer>,
-    /// Why the shim closed the connection, where it did: nobody hears what is said from then on.
+    /// The reason why the shim closed the connection, if it did: nobody receives later writes.
     closed: OnceLock<ConnectionClosed>,
 }
 
-/// What is on its way to the shim. It is kept here, so that a call that is given up never leaves half a frame.
+/// Data on its way to the shim. It is kept here, so that a dropped call never leaves half a frame.
 #[derive(Debug)]
 struct OutBuffer {
     next: u64,
@@ -79,7 +79,7 @@ impl ShimStream {
         if stream.writer.shared.agent.is_some() {
             return Ok(stream);
         }
-        // It never ran: the shim is told that we know, and ends.
+        // The agent never ran: the shim is told that we know, and ends.
         match stream.read().await? {
             FromAgent::Ended { number, end } => {
                 stream.acknowledge(number).await.ok();
@@ -90,7 +90,7 @@ impl ShimStream {
     }
 
     /// Attaches to the shim that runs in a folder. It gives the agent's lines from this number on; a host that was
-    /// attached before is closed.
+    /// attached before is disconnected.
     pub async fn attach(folder: &Path, from: u64) -> Result<Self, ShimError> {
         let stream = connect(folder).await?;
         timeout(GREETING, introduce(stream, from.max(1)))
@@ -98,12 +98,12 @@ impl ShimStream {
             .map_err(|_| ShimError::ConnectionClosed("it does not answer; its process may be stopped".to_owned()))?
     }
 
-    /// The process of the agent, and of its group.
+    /// The process id of the agent, and of its group.
     pub fn agent(&self) -> Option<u32> {
         self.writer.shared.agent
     }
 
-    /// The process of the shim, where the system tells.
+    /// The process id of the shim, if the system knows it.
     pub fn shim(&self) -> Option<u32> {
         let peer = self.writer.shared.stream.peer_cred().ok()?;
         peer.pid().and_then(|id| u32::try_from(id).ok())
@@ -129,8 +129,8 @@ impl ShimStream {
         self.writer.acknowledge(number).await
     }
 
-    /// Ends the agent, and waits until nothing of its group is left and the shim knows that we know. What it says until
-    /// then is lost: whoever wants to hear it uses [`ShimWriter::end`] and reads on.
+    /// Ends the agent, and waits until nothing of its group is left and the shim knows that we know. Its output until
+    /// then is lost: to receive it, use [`ShimWriter::end`] and read on.
     pub async fn end(mut self, grace: Duration) -> Result<AgentEnd, ShimError> {
         self.writer.end(grace).await?;
         loop {
@@ -152,7 +152,7 @@ impl ShimStream {
 async fn connect(folder: &Path) -> Result<UnixStream, ShimError> {
     let gone = || ShimError::Gone { folder: folder.to_owned() };
     let failed = |error: io::Error| match error.kind() {
-        // A socket that nobody listens on any longer stays behind when a shim is killed.
+        // The socket of a killed shim stays behind without a listener.
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => gone(),
         _ => ShimError::Folder { path: folder.to_owned(), error },
     };
@@ -161,7 +161,7 @@ async fn connect(folder: &Path) -> Result<UnixStream, ShimError> {
     if is_ours(&stream) { Ok(stream) } else { Err(ShimError::OtherUser) }
 }
 
-/// Says hello, and hears how things stand.
+/// Performs the handshake.
 async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimError> {
     let shared = ShimConnection {
         stream,
@@ -176,7 +176,7 @@ async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimErro
         FromShim::Greeting(greeting) if greeting.protocol == PROTOCOL => greeting,
         other => return Err(ShimError::Nonsense(format!("{other:?} as first words"))),
     };
-    // An older shim is spoken to as it was made.
+    // An older shim is addressed in its own version.
     let version = greeting.version.min(VERSION);
     if version == 0 {
         return Err(ShimError::Version { theirs: greeting.version, ours: VERSION });
@@ -205,7 +205,7 @@ async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimErro
 }
 
 impl ShimReader {
-    /// The next thing that the agent says. A call that is dropped loses nothing.
+    /// The agent's next message. Dropping the call loses nothing.
     pub async fn read(&mut self) -> Result<FromAgent, ShimError> {
         if let Some(closed) = self.shared.closed.get() {
             return Err(closed.clone().into());
@@ -243,9 +243,9 @@ impl ShimReader {
 }
 
 impl ShimWriter {
-    /// Sends the agent a line, and gives its number. It reaches the agent exactly once if the shim has
-    /// [`taken`](Self::taken) it; if the connection breaks before, whoever attaches next has to write it again, and
-    /// gets the same number for it. A call that is dropped is sent nevertheless, with the next one.
+    /// Sends the agent a line, and returns its number. It reaches the agent exactly once if the shim has
+    /// [`taken`](Self::taken) it. If the connection breaks before, the next host has to write it again, and gets the
+    /// same number for it. A dropped call is sent nevertheless, with the next one.
     pub async fn write(&self, line: &[u8]) -> Result<u64, ShimError> {
         if line.len() > self.shared.line_bytes {
             return Err(ShimError::LineTooLong { length: line.len(), limit: self.shared.line_bytes });
@@ -264,26 +264,26 @@ impl ShimWriter {
         Ok(number)
     }
 
-    /// The newest write that reached the shim, as far as the reader has heard. On attaching it is exact.
+    /// The newest write that reached the shim, as far as the reader knows. On attaching it is exact.
     pub fn taken(&self) -> u64 {
         self.shared.taken.load(Ordering::Relaxed)
     }
 
-    /// Lets the shim forget all lines up to this one: they will not be asked for again. With the number of its end the
+    /// Lets the shim drop all lines up to this one: they will not be requested again. With the number of its end the
     /// shim ends.
     pub async fn acknowledge(&self, number: u64) -> Result<(), ShimError> {
         self.shared.say(&FromHost::Acknowledge(number)).await
     }
 
-    /// Tells the shim to end the agent: its stdin closes, it has `grace`, gets SIGTERM, has it again, and is killed with
-    /// all of its group. The reader hears the end.
+    /// Tells the shim to end the agent: its stdin closes, it has `grace`, gets SIGTERM, has it again, and is killed
+    /// with all of its group. The reader gets the end.
     pub async fn end(&self, grace: Duration) -> Result<(), ShimError> {
         self.shared.say(&FromHost::End { grace }).await
     }
 }
 
 impl ShimConnection {
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards complete data.
     fn out(&self) -> MutexGuard<'_, OutBuffer> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -300,7 +300,7 @@ impl ShimConnection {
         Ok(())
     }
 
-    /// Sends what can be sent without waiting, and says whether that was all.
+    /// Sends as much as possible without waiting, and returns whether that was all.
     fn send(&self) -> Result<bool, ShimError> {
         if let Some(closed) = self.closed.get() {
             return Err(closed.clone().into());
@@ -318,7 +318,7 @@ impl ShimConnection {
         Ok(true)
     }
 
-    /// The next words that are known. A call that is dropped loses nothing.
+    /// The next message of a known kind. Dropping the call loses nothing.
     async fn hear(&self, frames: &mut FrameBuffer) -> Result<FromShim, ShimError> {
         let mut can_send = true;
         loop {
@@ -327,13 +327,13 @@ impl ShimConnection {
                     return Ok(words);
                 }
             }
-            // What a call that was given up left behind is sent here.
+            // Data left behind by a dropped call is sent here.
             let idle = !can_send || self.out().bytes.is_empty();
             let interest = if idle { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
             let ready = self.stream.ready(interest).await.map_err(ShimError::broken)?;
             if ready.is_writable() {
-                // Where it fails, what the shim said before is still to be read. A connection that is broken can be
-                // written to at any time: asking again would not wait, and on a single thread never hear the end.
+                // If it fails, earlier messages of the shim are still to be read. A broken connection is always
+                // writable: asking again would not wait, and on a single thread never read the end.
                 can_send = self.send().is_ok();
             }
             if ready.is_readable() {

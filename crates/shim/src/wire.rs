@@ -1,8 +1,8 @@
-//! The words between a shim and a host.
+//! The messages between a shim and a host.
 //!
 //! A frame is its length (4 bytes, big endian, of what follows), its kind (1 byte) and its body. Numbers in a body have
-//! 8 bytes, big endian; what may grow is JSON. A kind that is not known is skipped, and so is an unknown field: what
-//! is added in this way needs no new version.
+//! 8 bytes, big endian; extensible data is JSON. Unknown kinds and unknown fields are skipped: additions of this sort
+//! need no new version.
 //!
 //! ```text
 //! shim  G {protocol, version}          at once: the newest version that it speaks
@@ -26,59 +26,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::ShimError;
 
-/// The version that this program speaks. A host goes on speaking all older ones: a shim may have been started before an
+/// The version that this program speaks. A host still speaks all older ones: a shim may have been started before an
 /// upgrade.
 pub(crate) const VERSION: u32 = 1;
 pub(crate) const PROTOCOL: &str = "grove-shim";
 
-/// What a frame has before its body, and before its body's number.
+/// The bytes of a frame before its body, and before its body's number.
 pub(crate) const HEAD_BYTES: usize = 5;
 const NUMBER_BYTES: usize = 8;
-/// What a frame without a line may have at most.
+/// The largest frame without a line.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
-/// So much is read at once.
+/// The bytes that are read at once.
 const PIECE_BYTES: usize = 32 << 10;
-/// A buffer that had to hold more than this is not kept.
+/// The largest buffer that is kept for reuse.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// The shim's first words.
+/// The shim's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Greeting {
     pub(crate) protocol: String,
     pub(crate) version: u32,
 }
 
-/// The host's first words.
+/// The host's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: u32,
     pub(crate) from: u64,
 }
 
-/// How things stand when a host comes.
+/// The state of the shim when a host connects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Welcome {
-    /// The agent's process, where it could be started.
+    /// The agent's process id, if it could be started.
     #[serde(default)]
     pub(crate) agent: Option<u32>,
-    /// The newest write that was taken; 0 where none was.
+    /// The newest write that was taken; 0 if none was.
     pub(crate) taken: u64,
-    /// The oldest line that is still there, or the next one.
+    /// The oldest line that is still stored, or the next one.
     pub(crate) oldest: u64,
     /// The number of the next line.
     pub(crate) next: u64,
     pub(crate) line_bytes: usize,
 }
 
-/// How and why an agent ended.
+/// The end of an agent, and its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentEnd {
     pub reason: EndReason,
-    /// How its process ended; there is none where it could not be started.
+    /// The exit of its process; `None` if it could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// What a person may want to know beside it.
+    /// Further information for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -86,27 +86,27 @@ pub struct AgentEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
-    /// By itself, whether it wanted to or crashed.
+    /// By itself, on purpose or by a crash.
     Exited,
     NotStarted,
-    /// It said a line that was longer than the bound.
+    /// It sent a line that was longer than the limit.
     LineTooLong,
-    /// A host said so, or somebody sent the shim SIGTERM.
+    /// A host requested it, or the shim got SIGTERM.
     #[serde(rename = "told")]
     Requested,
     /// No host came for too long.
     Abandoned,
-    /// What a newer shim may say.
+    /// A reason of a newer shim.
     #[serde(other)]
     Other,
 }
 
-/// Why a shim closes a connection.
+/// The reason why a shim closes a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ConnectionClosed {
     pub(crate) code: CloseCode,
     pub(crate) message: String,
-    /// How much waits for the agent's stdin.
+    /// The bytes that wait for the agent's stdin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) waiting: Option<usize>,
 }
@@ -158,7 +158,7 @@ impl FromShim {
         }
     }
 
-    /// Nothing for a kind that is not known.
+    /// `None` for an unknown kind.
     pub(crate) fn decode(kind: u8, mut body: Bytes) -> Result<Option<Self>, ShimError> {
         Ok(Some(match kind {
             b'G' => FromShim::Greeting(json(&body)?),
@@ -185,7 +185,7 @@ impl FromHost {
         }
     }
 
-    /// Nothing for a kind that is not known.
+    /// `None` for an unknown kind.
     pub(crate) fn decode(kind: u8, mut body: Bytes) -> Result<Option<Self>, ShimError> {
         Ok(Some(match kind {
             b'H' => FromHost::Hello(json(&body)?),
@@ -206,7 +206,7 @@ pub(crate) fn put_write(out: &mut BytesMut, number: u64, line: &[u8]) {
     put(out, b'w', Some(number), line);
 }
 
-/// What a frame with so long a line may have at most.
+/// The largest frame with a line of this length.
 pub(crate) fn frame_limit(line_bytes: usize) -> usize {
     line_bytes.saturating_add(NUMBER_BYTES + 1).max(SMALL_BYTES).min(u32::MAX as usize)
 }
@@ -214,7 +214,7 @@ pub(crate) fn frame_limit(line_bytes: usize) -> usize {
 fn put(out: &mut BytesMut, kind: u8, number: Option<u64>, body: &[u8]) {
     let length = 1 + number.map_or(0, |_| NUMBER_BYTES) + body.len();
     out.reserve(4 + length);
-    // Nothing longer is ever put: lines are bounded far below.
+    // Nothing longer is ever written: lines are limited far below.
     out.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     out.put_u8(kind);
     if let Some(number) = number {
@@ -236,7 +236,7 @@ fn number(body: &mut Bytes) -> Result<u64, ShimError> {
     body.try_get_u64().map_err(|_| ShimError::Nonsense("a number is missing".to_owned()))
 }
 
-/// Frames as they arrive, in whatever pieces.
+/// Frames as they arrive, in arbitrary pieces.
 #[derive(Debug)]
 pub(crate) struct FrameBuffer {
     pub(crate) buffer: BytesMut,
@@ -257,7 +257,7 @@ impl FrameBuffer {
         self.buffer.reserve(PIECE_BYTES);
     }
 
-    /// The next whole frame: its kind and its body.
+    /// The next complete frame: its kind and its body.
     pub(crate) fn next(&mut self) -> Result<Option<(u8, Bytes)>, ShimError> {
         let Some(length) = length(&self.buffer) else { return Ok(None) };
         if length == 0 || length > self.limit {
@@ -277,7 +277,7 @@ impl FrameBuffer {
     }
 }
 
-/// The length that a frame says it has.
+/// The length that a frame declares.
 pub(crate) fn length(frame: &[u8]) -> Option<usize> {
     frame.first_chunk::<4>().map(|length| u32::from_be_bytes(*length) as usize)
 }

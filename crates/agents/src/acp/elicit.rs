@@ -1,8 +1,7 @@
 //! An agent's questions to a person (elicitations).
 //!
 //! They are read as JSON and not through the protocol's types: those lose the order of the questions, and the names
-//! that
-//! older agents give to the choices.
+//! that older agents give to the choices.
 
 use std::collections::BTreeMap;
 

@@ -12,8 +12,7 @@
 //! Processes and connections:
 //! - `connection`: JSON-RPC over the lines of a shim, and which frames are handled.
 //! - `session`: the agent of one chat ([`AgentSession`](crate::AgentSession)): started when it is needed, restarted
-//!   after
-//!   it died.
+//!   after it died.
 //! - `serve`: files and terminals for agents.
 //! - `pool`: all agent processes of a host: their number, their folders, and which may stop.
 //! - `capture`: every frame in a file, for debugging.
@@ -21,12 +20,9 @@
 //! # When the host ends
 //!
 //! The agent's process belongs to a shim and works on. Each report names the last frame of the agent that is handled
-//! with
-//! it ([`FrameCursor`](crate::FrameCursor)), and a small file in the shim's folder records the prompt that was sent.
-//! The
-//! next host attaches to the shim, skips what is stored, and goes on. Commands on the agent's terminals end with the
-//! host;
-//! the agent is told that they are gone.
+//! with it ([`FrameCursor`](crate::FrameCursor)), and a small file in the shim's folder records the prompt that was
+//! sent. The next host attaches to the shim, skips what is stored, and goes on. Commands on the agent's terminals end
+//! with the host; the agent is told that they are gone.
 
 mod agent;
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! An agent's modes, models and configuration options as settings of a session.
 //!
 //! Agents report their settings in three ways: configuration options, the older list of modes, and the even older list
-//! of
-//! models. Some use several for the same setting. Here they are one set of named settings: an option wins over an older
-//! list of the same, which is kept up to date behind it.
+//! of models. Some use several for the same setting. Here they are one set of named settings: an option wins over an
+//! older list of the same, which is kept up to date behind it.
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
@@ -68,8 +67,7 @@ enum SettingValue {
 
 impl AgentSettings {
     /// The settings in an answer to `session/new`, `load`, `resume` or `fork`. It reads the result as it came, since
-    /// the
-    /// types no longer have the older list of models. Unknown members are skipped.
+    /// the types no longer have the older list of models. Unknown members are skipped.
     pub(crate) fn of(result: &Value) -> Self {
         let options = result.get("configOptions").and_then(Value::as_array).into_iter().flatten();
         let options = options.filter_map(|option| serde_json::from_value(option.clone()).ok());

@@ -1,6 +1,5 @@
 //! Summaries without a model: one line for each message of the user. Instructions that are a script are run instead,
-//! and
-//! the text that it says is the summary. So tests can have summaries that take long, fail or never end.
+//! and the text that it says is the summary. So tests can have summaries that take long, fail or never end.
 
 use async_trait::async_trait;
 

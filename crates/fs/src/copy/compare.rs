@@ -1,4 +1,4 @@
-//! Whether two sessions are the same, byte for byte.
+//! Comparing two sessions byte for byte.
 
 use super::list::{self, CopyItem, CopyMethod};
 use super::stream::{self, PIECE};
@@ -26,10 +26,10 @@ pub enum Difference {
     Bytes { path: String, offset: u64 },
 }
 
-/// Compares all that a moved session takes with it. A database is compared by its pages, since its header counts how
-/// often it was written.
+/// Compares everything that belongs to a moved session. Databases are compared by their pages, since the header counts
+/// the writes.
 pub async fn compare(first: &SessionFolder<'_>, second: &SessionFolder<'_>) -> Result<Comparison, CopyError> {
-    // As a copy sees them.
+    // Without links, like a copy.
     let stores = (first.store.without_links(), second.store.without_links());
     let (first, second) =
         (&SessionFolder { store: &*stores.0, ..*first }, &SessionFolder { store: &*stores.1, ..*second });
@@ -76,7 +76,7 @@ fn only_in_second(item: &CopyItem) -> Comparison {
     Comparison::Different(Difference::OnlyInSecond { path: item.path.clone() })
 }
 
-/// The length of two files that are the same, or the first byte that is not.
+/// The length of two equal files, or the offset of the first different byte.
 async fn bytes_of(
     first: &dyn SessionFs,
     first_path: &str,
@@ -110,7 +110,7 @@ async fn databases(first: &SessionFolder<'_>, second: &SessionFolder<'_>) -> Res
     }
     match (snapshot(first).await, snapshot(second).await) {
         (Ok(one), Ok(other)) => bytes_of(one.store(), DATABASE, other.store(), DATABASE).await,
-        // Where it is no database, it is a file.
+        // If it is not a database, it is compared as a file.
         (Err(error), _) | (_, Err(error)) => as_files.ok_or(error),
     }
 }

@@ -1,4 +1,5 @@
-//! What a session's folder holds, file by file, so that two who are far apart can tell whether they have the same.
+//! The inventory of a session's folder, file by file: two distant hosts compare it to tell whether their copies are
+//! equal.
 
 use sha2::{Digest, Sha256};
 
@@ -8,36 +9,37 @@ use super::{CopyError, CopyPurpose, SessionFolder};
 use crate::workspace::{INDEX, MANIFEST, inside};
 use crate::{FsError, SessionFs};
 
-/// What a host writes anew whenever it likes. It goes along, but says nothing about whether a session is the same.
+/// The file that a host rewrites at any time. It is copied, but does not count when sessions are compared.
 const SESSION_FILE: &str = "session.json";
 
 /// A file of a session's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InventoryFile {
-    /// Below the session's folder.
+    /// The path below the session's folder.
     pub path: String,
     pub size: u64,
     /// In hexadecimal.
     pub sha256: String,
 }
 
-/// All of them, in the order in which a copy is made.
+/// All files, in the order in which a copy is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory {
     pub files: Vec<InventoryFile>,
-    /// What is neither a file nor a folder, and cannot go along.
+    /// Paths that are neither files nor folders, and cannot be copied.
     pub not_files: Vec<String>,
 }
 
 impl Inventory {
-    /// One word for all that was said and is kept: two sessions with the same are the same, byte for byte. What a host
-    /// makes of it for itself, `session.json`, the manifest and the list of checkpoints, is left out.
+    /// A hash of the session's own content: two sessions with the same stamp are equal, byte for byte. Files that a
+    /// host derives, `session.json`, the manifest and the list of checkpoints, are left out.
     pub fn stamp(&self) -> String {
         self.hashed(is_content)
     }
 
-    /// One word for all that goes to another host, `session.json` as it is handed over among it: what arrives under
-    /// another one is not what was sent. The manifest and the list of checkpoints are made again from the rest.
+    /// A hash of everything that goes to another host, including `session.json` as it is handed over: a copy that
+    /// arrives with another seal is not what was sent. The manifest and the list of checkpoints are rebuilt from the
+    /// rest.
     pub fn seal(&self) -> String {
         self.hashed(|path| is_content(path) || path == SESSION_FILE)
     }
@@ -47,7 +49,7 @@ impl Inventory {
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let mut hash = Sha256::new();
         for file in files {
-            // No path has a line's end or a zero byte in it.
+            // No path contains a line end or a NUL.
             hash.update(file.path.as_bytes());
             hash.update([0]);
             hash.update(file.sha256.as_bytes());
@@ -56,7 +58,7 @@ impl Inventory {
         hex(&hash.finalize())
     }
 
-    /// The same with other bytes in the place of `session.json`, where there is one.
+    /// The inventory with these bytes as `session.json`, if there is one.
     pub fn with_session_file(mut self, bytes: &[u8]) -> Self {
         for file in self.files.iter_mut().filter(|file| file.path == SESSION_FILE) {
             file.size = bytes.len() as u64;
@@ -70,9 +72,10 @@ fn is_content(path: &str) -> bool {
     ![SESSION_FILE, MANIFEST, INDEX].contains(&path)
 }
 
-/// Reads everything that a moved session takes with it, but what is made anew of its logs. Nobody may write to it meanwhile.
+/// Reads everything that belongs to a moved session, except for files that are rebuilt from its logs.
+/// Nobody may write to it meanwhile.
 pub async fn inventory(session_folder: &SessionFolder<'_>) -> Result<Inventory, CopyError> {
-    // As a copy sees it.
+    // Without links, like a copy.
     let store = session_folder.store.without_links();
     let session_folder = &SessionFolder { store: &*store, ..*session_folder };
     let CopyList { items, others } = list::everything(session_folder, &CopyPurpose::Move).await?;
@@ -88,7 +91,7 @@ pub async fn inventory(session_folder: &SessionFolder<'_>) -> Result<Inventory, 
     Ok(Inventory { files, not_files: others })
 }
 
-/// How long a file is and what it hashes to. One that was taken away since is none.
+/// The length and hash of a file; `None` if it was deleted meanwhile.
 async fn hashed(store: &dyn SessionFs, path: &str) -> Result<Option<(u64, String)>, FsError> {
     let (mut hash, mut size) = (Sha256::new(), 0_u64);
     loop {

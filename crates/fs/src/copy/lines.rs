@@ -1,15 +1,15 @@
-//! Logs, line by line through a hook.
+//! Copying logs line by line through a hook.
 
 use super::stream::{PIECE, PartialFile};
 use super::{CopyError, FolderCopy};
 use crate::workspace::inside;
 use crate::{Backend, FsError};
 
-/// Of a longer line the hook sees this much of the beginning.
+/// The bytes of a longer line that the hook sees: its beginning.
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
-/// Looks at each line of each log, and says what becomes of it. It sees a log from its first line on, in order; whether
-/// it sees a log at all depends on what an earlier run has finished, so nothing may follow from one log for another.
+/// Decides for each line of each log what the copy gets. It sees a log from its first line on, in order. A log that an
+/// earlier run has finished is not shown again, so nothing may follow from one log for another.
 pub trait LogRewriter: Send {
     /// `log` is the path of the log below the session's folder.
     fn line(&mut self, log: &str, line: LogLine<'_>) -> LineAction;
@@ -25,22 +25,22 @@ pub struct LogLine<'a> {
     pub extent: LineExtent,
 }
 
-/// How much of a line there is to see.
+/// The visible part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineExtent {
     Whole,
-    /// All of it, but the line feed is missing: it is the last one, and may be cut off.
+    /// All of it, but the line feed is missing: it is the last line, and may be cut off.
     Unended,
     /// The first [`LONGEST_LINE`] bytes.
     Beginning,
 }
 
-/// What becomes of a line.
+/// The action for a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineAction {
-    /// It goes with the copy, byte for byte, also where only its beginning was seen.
+    /// Copy it byte for byte, even if only its beginning was seen.
     Keep,
-    /// These bytes, without a line feed, stand for all of it.
+    /// Write these bytes, without a line feed, in place of the whole line.
     Replace(Vec<u8>),
     Drop,
 }
@@ -59,7 +59,7 @@ impl LogRewriter for KeepAllLines {
 enum CurrentLine {
     /// It is collected until it ends or is too long.
     Collected(Vec<u8>),
-    /// The hook has decided already: the rest is copied, or not.
+    /// The hook has already decided: the rest is copied, or not.
     Rest(RestAction),
 }
 
@@ -87,9 +87,9 @@ pub(super) async fn copy(
     let source = inside(copying.from.folder, log);
     let partial_file = PartialFile::begin(&copying.to, &inside(copying.to.folder, log)).await?;
     let mut copy = LogCopy { log, hook, partial_file, number: 0, current: CurrentLine::Collected(Vec::new()) };
-    // What is appended while we read is not ours: the copy would never end.
+    // Bytes appended during the copy are left out: otherwise it might never end.
     let end = match copying.from.store.stat(&source).await {
-        // A provider's sizes need not be bytes. Its file ends where nothing more can be read.
+        // The sizes of a storage client need not be bytes. Its file ends where nothing more can be read.
         Ok(_) if copying.from.store.backend() == Backend::Rpc => end,
         Ok(stat) => end.min(stat.size),
         Err(FsError::NotFound { .. }) => return Ok(()),
@@ -118,7 +118,7 @@ impl LogCopy<'_, '_> {
         self.part(bytes).await
     }
 
-    /// More of the current line.
+    /// Takes more of the current line.
     async fn part(&mut self, bytes: &[u8]) -> Result<(), CopyError> {
         let line = match &mut self.current {
             CurrentLine::Rest(RestAction::Copied) => return self.partial_file.push(bytes).await,
@@ -160,7 +160,7 @@ impl LogCopy<'_, '_> {
                     self.partial_file.push(kept).await?;
                     self.partial_file.push(b"\n").await?;
                 }
-                // The memory serves the next line, unless this one was unusually long.
+                // The buffer is reused for the next line, unless this one was unusually long.
                 if line.capacity() <= PIECE {
                     line.clear();
                     self.current = CurrentLine::Collected(line);

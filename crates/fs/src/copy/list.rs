@@ -1,21 +1,21 @@
-//! What of a session's folder is copied, and how each file is treated.
+//! The list of files that a copy contains, and the treatment of each.
 
 use super::{CopyError, CopyPurpose, ForkScope, SessionFolder, progress};
 use crate::workspace::{CHECKPOINTS, DATABASE, INDEX, MANIFEST, PLAN, PLAN_HISTORY, inside};
 use crate::{FileKind, FsError};
 
-/// A session with more files is not copied.
+/// The most files of a session that is copied.
 const MOST_FILES: usize = 100_000;
-/// Nor one with more folders inside one another: a provider may have a link that leads back.
+/// The deepest nesting of folders: a storage client may have a link that leads back.
 const DEEPEST: usize = 32;
 
 pub(super) const LOG: &str = "events.jsonl";
 const CHATS: &str = "chats";
 
-/// Something to be made in the copy.
+/// An item of the copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CopyItem {
-    /// Below the session's folder.
+    /// The path below the session's folder.
     pub path: String,
     pub copy_method: CopyMethod,
 }
@@ -23,27 +23,27 @@ pub(super) struct CopyItem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CopyMethod {
     Bytes,
-    /// Line by line, through the hook.
+    /// Copied line by line, through the hook.
     Log,
     Manifest,
     CheckpointIndex,
     Database,
-    /// It is not copied, but made of this.
+    /// Written from this text instead of copied.
     Text(String),
-    /// A folder with nothing in it.
+    /// An empty folder.
     Folder,
 }
 
-/// What is in a session's folder.
+/// The content of a session's folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CopyList {
-    /// What says that there is a session, its log and its manifest, comes last.
+    /// The files that prove that there is a session, its log and its manifest, come last.
     pub items: Vec<CopyItem>,
-    /// The paths of what is neither a file nor a folder.
+    /// The paths that are neither files nor folders.
     pub others: Vec<String>,
 }
 
-/// Everything that the copy has, and what stays behind because it cannot be copied.
+/// Lists everything that the copy contains, and the paths that cannot be copied.
 pub(super) async fn everything(from: &SessionFolder<'_>, purpose: &CopyPurpose) -> Result<CopyList, CopyError> {
     let CopyList { mut items, mut others } = CopyList::default();
     let mut folders = vec![(String::new(), 0)];
@@ -54,7 +54,7 @@ pub(super) async fn everything(from: &SessionFolder<'_>, purpose: &CopyPurpose) 
             Err(FsError::NotFound { .. } | FsError::NotADirectory { .. }) if folder.is_empty() => {
                 return Err(CopyError::NothingThere { folder: from.folder.to_owned() });
             }
-            // It was taken away since.
+            // It was deleted meanwhile.
             Err(FsError::NotFound { .. } | FsError::NotADirectory { .. }) => continue,
             Err(error) => return Err(error.into()),
         };
@@ -82,7 +82,7 @@ pub(super) async fn everything(from: &SessionFolder<'_>, purpose: &CopyPurpose) 
     Ok(CopyList { items, others })
 }
 
-/// Items are copied from the least to the greatest.
+/// The order of copying, lowest first.
 pub(super) fn order(item: &CopyItem) -> (u8, &str) {
     let rank = match item.path.as_str() {
         MANIFEST => 2,
@@ -104,7 +104,7 @@ fn belongs(path: &str, from: &SessionFolder<'_>, purpose: &CopyPurpose) -> bool 
         CopyPurpose::Move => {
             let lock = first == ".workspace-fork.lock" || first.starts_with("inuse.");
             let temporary = first == "temp" || (first.starts_with('.') && first.ends_with(".tmp"));
-            // A snapshot has what these hold.
+            // A snapshot contains their data.
             let beside_database = matches!(first.strip_prefix(DATABASE), Some("-journal" | "-wal" | "-shm"));
             let of_database = from.database.is_some() && beside_database;
             !(lock || temporary || of_database || progress::is_ours(first))
@@ -112,7 +112,7 @@ fn belongs(path: &str, from: &SessionFolder<'_>, purpose: &CopyPurpose) -> bool 
     }
 }
 
-/// What is made anew of a log, or was cut off it.
+/// Tells whether a file is derived from a log, or was cut off from one.
 pub(super) fn is_side_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name == "events.idx" || name.ends_with(".torn")

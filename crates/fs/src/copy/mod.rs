@@ -1,15 +1,15 @@
 //! Copying a session's state from one place to another, in one store or between two.
 //!
-//! A copy is made file by file, streaming, and can be run again after it was cut off: what is finished is noted in a
-//! file beside it, and only the rest is done ([`is_unfinished`] tells). When all of it is finished, and whoever wanted
-//! it has written that down, [`settle`] takes the note away.
+//! A copy is made file by file, streaming, and can be run again after an interruption: finished files are recorded in a
+//! file beside it, and only the rest is done ([`is_unfinished`] tells). When the copy is complete, and its owner has
+//! recorded that, [`settle`] deletes the record.
 //!
 //! Agents write into a session's folder, so no symbolic link in the source is followed: one that leads elsewhere would
-//! put somebody's files into the copy. It stays behind, and is told.
+//! put other files into the copy. Links are left out and reported.
 //!
-//! [`CopyPurpose::Move`] copies everything as it is, so that [`compare`] finds no difference. [`CopyPurpose::Fork`] copies what
-//! a fork begins with: logs go through a hook line by line, the manifest gets a new identity, and with a boundary what
-//! came after it stays behind.
+//! [`CopyPurpose::Move`] copies everything as it is, so that [`compare`] finds no difference. [`CopyPurpose::Fork`]
+//! copies the beginning of a fork: logs go through a hook line by line, the manifest gets a new identity, and with a
+//! boundary later content is left out.
 
 mod compare;
 mod inventory;
@@ -48,12 +48,12 @@ use crate::{FsError, SessionFs, Stat};
 pub struct SessionFolder<'a> {
     pub store: &'a dyn SessionFs,
     pub folder: &'a str,
-    /// Its database, where it is a file on this machine that others may have open. Without it `session.db` is a file
-    /// like any other.
+    /// Its database, if it is a file on this machine that others may have open. Without it `session.db` is copied like
+    /// any other file.
     pub database: Option<&'a LocalDatabase>,
 }
 
-/// A session's state, on its way from one place to another.
+/// A copy of a session's state.
 #[derive(Clone, Debug)]
 pub struct FolderCopy<'a> {
     pub from: SessionFolder<'a>,
@@ -63,7 +63,7 @@ pub struct FolderCopy<'a> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyPurpose {
-    /// The same session in another place: everything but locks and temporary files, byte for byte.
+    /// The same session in another place: everything except for locks and temporary files, byte for byte.
     Move,
     /// Another session that begins as this one is, or was.
     Fork(Fork),
@@ -72,61 +72,61 @@ pub enum CopyPurpose {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
     pub id: String,
-    /// As a person gave it; without one it is its source's, with " (fork)" behind it.
+    /// The name that a person gave; without one it is the source's name followed by " (fork)".
     pub name: Option<String>,
     pub at: Timestamp,
     pub parts: ForkScope,
-    /// How many bytes of a log belong to the fork, by the log's path below the session's folder. A log that is not
-    /// named here goes with all that it has. So a fork that is finished later has no more than one finished at once.
+    /// The bytes of each log that belong to the fork, by the log's path below the session's folder. A log that is not
+    /// listed is copied completely. So a fork that is finished later has no more than one finished at once.
     pub logs: BTreeMap<String, u64>,
-    /// Where the fork ends, if that is before the present.
+    /// The end of the fork, if that is before the present.
     pub boundary: Option<Boundary>,
 }
 
-/// How much of a session a fork's copy is about.
+/// The part of a session that a fork copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForkScope {
-    /// All that a fork begins with, into a folder in which nothing is yet.
+    /// Everything, into an empty folder.
     All,
-    /// What stands beside the conversation: manifest, plan, checkpoints, files, research, database. Logs and bodies are
-    /// copied by whoever knows them, into the same folder, which may have some of them already.
+    /// The files beside the conversation: manifest, plan, checkpoints, files, research, database. The caller copies
+    /// logs and bodies itself, into the same folder, which may have some of them already.
     Artifacts,
 }
 
-/// The moment of which a fork is. The hook decides which lines of the logs belong to it.
+/// The moment that a fork starts from. The hook decides which lines of the logs belong to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
-    /// Checkpoints with higher numbers stay behind.
+    /// Checkpoints with higher numbers are left out.
     pub last_checkpoint: u32,
-    /// Files that came later stay behind. A store that replaces a file as a whole makes a new one; one that was there
-    /// and has grown since goes with all that it has, and is told.
+    /// Files created later are left out. A store that replaces a file as a whole creates a new one; a file that existed
+    /// and has grown since is copied completely, and reported.
     pub at: SystemTime,
     pub plan: PlanAtTime,
 }
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyReport {
-    /// How many files this run made.
+    /// The number of files that this run wrote.
     pub files: u64,
-    /// Files that stayed behind because they came after the boundary.
+    /// Files left out because they were created after the boundary.
     pub left_out: Vec<String>,
-    /// What is as of now though the fork is of an earlier moment.
+    /// Files in their present state although the fork is of an earlier moment.
     pub as_of_now: Vec<String>,
-    /// What is neither a file nor a folder, a symbolic link for instance: it stays behind.
+    /// Paths that are neither files nor folders, symbolic links for instance: they are left out.
     pub not_files: Vec<String>,
 }
 
-/// Why a copy could not be made, or compared.
+/// The reason why a copy or a comparison failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyError {
-    #[error("there is no session at {folder}: nothing was copied")]
+    #[error("no session at {folder}: nothing was copied")]
     NothingThere { folder: String },
-    #[error("there is something at {folder} already that is no unfinished copy: choose another place, or remove it")]
+    #[error("{folder} exists already and is not an unfinished copy: choose another place, or remove it")]
     Occupied { folder: String },
     #[error("{folder} has more than {limit} files: remove some, then copy it again")]
     TooMany { folder: String, limit: usize },
-    #[error("{path} has more than {limit} folders inside one another: is there a link that leads back?")]
+    #[error("{path} has folders nested more than {limit} deep: is there a link that leads back?")]
     TooDeep { path: String, limit: usize },
     #[error("{path} was written again and again while it was copied: copy it when nobody writes it")]
     Changing { path: String },
@@ -136,12 +136,12 @@ pub enum CopyError {
     Workspace { path: String, error: WorkspaceError },
     #[error("copying {path}: {error}")]
     Database { path: String, error: DatabaseError },
-    #[error("copying: {0}; run it again when that is mended, and it goes on where it was")]
+    #[error("the copy failed: {0}; fix that and run it again to continue")]
     Fs(#[from] FsError),
 }
 
 impl FolderCopy<'_> {
-    /// Makes the copy, or finishes one that was cut off. Each line of a fork's logs goes through `lines`.
+    /// Makes the copy, or finishes an interrupted one. Each line of a fork's logs goes through `lines`.
     pub async fn run(&self, lines: &mut dyn LogRewriter) -> Result<CopyReport, CopyError> {
         let source = self.from.store.without_links();
         let from = SessionFolder { store: &*source, ..self.from };
@@ -166,7 +166,7 @@ impl FolderCopy<'_> {
         Ok(copied)
     }
 
-    /// Whether others write into the new folder as well.
+    /// Tells whether others write into the new folder as well.
     fn is_beside(&self) -> bool {
         matches!(&self.purpose, CopyPurpose::Fork(Fork { parts: ForkScope::Artifacts, .. }))
     }
@@ -178,7 +178,7 @@ impl FolderCopy<'_> {
         }
     }
 
-    /// Takes out what came after the boundary, and says what of the rest may be newer than it.
+    /// Removes items from after the boundary, and reports the rest that may be newer than it.
     async fn leave_out_later(
         &self,
         items: Vec<CopyItem>,
@@ -198,7 +198,7 @@ impl FolderCopy<'_> {
                         as_of_now = self.modified(&item).await?.is_some_and(|modified| modified > boundary.at);
                         false
                     }
-                    // What it was is put in below, whether there is one now or not.
+                    // The plan of that moment is added below, whether there is one now or not.
                     PlanAtTime::None | PlanAtTime::Was(_) => true,
                 },
                 Some((CHECKPOINTS, file)) => number_of(file).is_some_and(|number| number > boundary.last_checkpoint),
@@ -208,7 +208,7 @@ impl FolderCopy<'_> {
                             as_of_now = stat.modified > boundary.at;
                             came_at(&stat) > boundary.at
                         }
-                        // It was taken away since.
+                        // It was deleted meanwhile.
                         Err(FsError::NotFound { .. }) => false,
                         Err(error) => return Err(error.into()),
                     }
@@ -231,7 +231,7 @@ impl FolderCopy<'_> {
         Ok(kept)
     }
 
-    /// What of the plan's history a fork of the boundary has, where there is any.
+    /// The part of the plan's history that a fork at the boundary has, if there is any.
     async fn history(&self, boundary: &Boundary) -> Result<Option<CopyItem>, CopyError> {
         let since = boundary.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let at = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -241,7 +241,7 @@ impl FolderCopy<'_> {
         Ok(Some(item).filter(|_| !text.is_empty()))
     }
 
-    /// When a file was last written; `None` where it was taken away since.
+    /// The time of a file's last change; `None` if it was deleted meanwhile.
     async fn modified(&self, item: &CopyItem) -> Result<Option<SystemTime>, CopyError> {
         match self.from.store.stat(&inside(self.from.folder, &item.path)).await {
             Ok(stat) => Ok(Some(stat.modified)),
@@ -283,7 +283,7 @@ impl FolderCopy<'_> {
         Ok(self.to.store.write_file(target, forked.to_string().as_bytes()).await?)
     }
 
-    /// The index of checkpoints as the copy has it.
+    /// The index of checkpoints for the copy.
     async fn index(&self) -> Result<CheckpointIndex, CopyError> {
         let failed = |error| CopyError::Workspace { path: inside(self.from.folder, INDEX), error };
         let mut index = self.workspace().map_err(failed)?.index().await.map_err(failed)?;
@@ -307,7 +307,7 @@ impl FolderCopy<'_> {
     }
 }
 
-/// When a file came. One that was put back from elsewhere with its times is older than the store says.
+/// The creation time of a file. A file restored from elsewhere with its times is older than the store says.
 fn came_at(stat: &Stat) -> SystemTime {
     stat.created.min(stat.modified)
 }

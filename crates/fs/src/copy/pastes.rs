@@ -1,30 +1,30 @@
-//! The paths of pasted files, in a copy of what names them.
+//! Rewriting the paths of pasted files in a copy.
 //!
-//! A message names a file that was pasted with its whole path. In a fork that path leads to the fork's own copy. Only
-//! the path itself is replaced, and only where exactly such a path stands: the folder of the session before, and in it
-//! the name that a paste has.
+//! A message names a pasted file with its absolute path. In a fork that path must lead to the fork's own copy. Only the
+//! path itself is replaced, and only where exactly such a path occurs: the folder of the earlier session, followed by
+//! the name of a paste.
 
 use memchr::memmem;
 
-/// A time in milliseconds has no more digits.
+/// The most digits of a time in milliseconds.
 const LONGEST_TIME: usize = 20;
-/// As `workspace/paste.rs` gives them.
+/// The limit that `workspace/paste.rs` applies.
 const LONGEST_EXTENSION: usize = 16;
 
-/// Where pasted files lay before and where they lie now.
+/// Replaces the old location of pasted files by the new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastePathRewriter {
-    /// What such a path begins with, before and after, as it stands in JSON.
+    /// The prefixes of such paths, old and new, as written in JSON.
     spellings: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Bytes of a larger whole, on their way through [`PastePathRewriter`]. The end of what has come is kept until it is known
-/// what comes behind it.
+/// Bytes of a larger text on their way through [`PastePathRewriter`]. It holds back the end until the following bytes
+/// are known.
 #[derive(Clone, Debug)]
 pub struct PastePathStream<'a> {
     moved: &'a PastePathRewriter,
     held: Vec<u8>,
-    /// Where the first byte of what is held stands in the whole.
+    /// The offset of the first held byte in the whole.
     offset: u64,
     /// The byte before it.
     before: Option<u8>,
@@ -32,14 +32,13 @@ pub struct PastePathStream<'a> {
 
 struct PastePath<'a> {
     start: usize,
-    /// Where the new beginning of the path is put in place of the old one.
+    /// The offset where the new prefix replaces the old one.
     end: usize,
     new: &'a [u8],
 }
 
 impl PastePathRewriter {
-    /// Pairs of what the paths begin with, up to and with
-    /// [`PASTE`](crate::workspace::PASTE), in every way in which they are spelled.
+    /// Pairs of old and new prefixes, up to and including [`PASTE`](crate::workspace::PASTE), in every spelling.
     pub fn new<'a>(spellings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let json = |text: &str| {
             let quoted = serde_json::Value::from(text).to_string().into_bytes();
@@ -57,18 +56,18 @@ impl PastePathRewriter {
         Some(rewritten)
     }
 
-    /// For bytes that come one after the other. The first of them stands at `offset` in the whole.
+    /// Begins a stream whose first byte is at `offset` in the whole.
     pub fn begin(&self, offset: u64) -> PastePathStream<'_> {
         PastePathStream { moved: self, held: Vec::new(), offset, before: None }
     }
 
-    /// How many bytes behind the beginning of a path tell whether it is one.
+    /// The bytes after a prefix that decide whether it is a path.
     fn longest(&self) -> usize {
         let spelled = self.spellings.iter().map(|(old, _)| old.len()).max().unwrap_or(0);
         spelled + LONGEST_TIME + 1 + LONGEST_EXTENSION + 2
     }
 
-    /// The first path at or behind a place.
+    /// The first path at or after an offset.
     fn next_in(&self, bytes: &[u8], from: usize, before: Option<u8>) -> Option<PastePath<'_>> {
         let found = self.spellings.iter().filter_map(|(old, new)| {
             let starts = memmem::find_iter(bytes.get(from..)?, old).map(|at| from + at);
@@ -84,8 +83,8 @@ impl PastePathRewriter {
 }
 
 impl PastePathStream<'_> {
-    /// Takes the next bytes, and gives what is known to be final. `is_meant` says for the place of a path in the whole
-    /// whether it is to be replaced. Gives whether anything has another length now.
+    /// Takes the next bytes, and appends the final ones to `out`. `is_meant` says for the offset of a path in the whole
+    /// whether to replace it. Returns whether any length changed.
     pub fn pass(&mut self, bytes: &[u8], is_last: bool, is_meant: impl Fn(u64) -> bool, out: &mut Vec<u8>) -> bool {
         self.held.extend_from_slice(bytes);
         let kept = if is_last { 0 } else { self.moved.longest() };
@@ -112,7 +111,7 @@ impl PastePathStream<'_> {
     }
 }
 
-/// Whether what follows the beginning of a path is the rest of a paste's name, and nothing that goes on behind it.
+/// Tells whether the rest after a prefix is exactly a paste's name, without further characters.
 fn is_paste(rest: &[u8]) -> bool {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let Some((b'.', rest)) = rest.get(digits..).and_then(<[u8]>::split_first) else { return false };
@@ -120,7 +119,7 @@ fn is_paste(rest: &[u8]) -> bool {
     let goes_on = match rest.get(extension..) {
         // A dot may end a sentence.
         Some([b'.', after, ..]) => goes_on(*after),
-        // The end of a line or a quotation mark, as JSON has them.
+        // The end of a line or a quotation mark, as JSON writes them.
         Some([b'\\', after, ..]) => !b"nrt\"".contains(after),
         Some([after, ..]) => *after != b'.' && goes_on(*after),
         Some([]) | None => false,
@@ -128,8 +127,8 @@ fn is_paste(rest: &[u8]) -> bool {
     (1..=LONGEST_TIME).contains(&digits) && (1..=LONGEST_EXTENSION).contains(&extension) && !goes_on
 }
 
-/// Whether a byte beside a path makes it another one. A backslash separates, and may as well belong to JSON: what cannot
-/// be told stays as it is.
+/// Tells whether a byte beside a path makes it another path. A backslash may be a separator or belong to JSON: in
+/// doubt the path stays as it is.
 fn goes_on(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"/\\._-~%".contains(&byte)
 }

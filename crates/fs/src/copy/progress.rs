@@ -1,6 +1,6 @@
-//! What of a copy is finished, in a file beside it.
+//! The record of a copy's progress, in a file beside it.
 //!
-//! Each line is JSON: first what is copied, then the paths that are finished, at last `true`.
+//! Each line is JSON: first a description of the copy, then the finished paths, at last `true`.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use crate::workspace::inside;
 use crate::{FileKind, FsError, Removal, SessionFs};
 
 const NAME: &str = ".copying";
-/// Where a large file grows before it gets its name.
+/// The name of a large file until it is complete.
 const PART: &str = ".copying.part";
-/// A note that is larger is none of ours.
+/// The largest record; a larger file is not ours.
 const LARGEST: usize = 256 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -22,20 +22,20 @@ pub(super) struct CopyProgress {
     finished: bool,
 }
 
-/// What a note says.
+/// The content of a record.
 struct StoredProgress {
     what: Value,
     progress: CopyProgress,
-    /// Where its last whole line ends. Behind it stands what was cut off while it was written.
+    /// The end of its last complete line. A line cut off by an interrupted write may follow.
     end: u64,
 }
 
-/// Whether there is a copy at this place that was cut off.
+/// Tells whether there is an interrupted copy at this place.
 pub async fn is_unfinished(store: &dyn SessionFs, folder: &str) -> Result<bool, CopyError> {
     Ok(read(store, folder).await?.is_some_and(|read| !read.progress.finished))
 }
 
-/// Takes away the note of a finished copy: from now on it is a session like any other.
+/// Deletes the record of a finished copy: from now on it is a session like any other.
 pub async fn settle(store: &dyn SessionFs, folder: &str) -> Result<(), CopyError> {
     match read(store, folder).await? {
         None => Ok(()),
@@ -44,8 +44,7 @@ pub async fn settle(store: &dyn SessionFs, folder: &str) -> Result<(), CopyError
     }
 }
 
-/// Whether there is a copy at this place that was to become the same session as its source, finished or not, and of
-/// which nobody has [settled](settle) that it is.
+/// Tells whether there is a moved copy at this place, finished or not, that is not [settled](settle) yet.
 pub async fn is_move(store: &dyn SessionFs, folder: &str) -> Result<bool, CopyError> {
     Ok(read(store, folder).await?.is_some_and(|read| read.what.get("move").is_some()))
 }
@@ -59,7 +58,7 @@ pub(super) fn part(to: &SessionFolder<'_>) -> String {
 }
 
 impl CopyProgress {
-    /// The note of this copy: a new one, or the one that an earlier run left.
+    /// The record of this copy: a new one, or that of an earlier run.
     pub(super) async fn begin(copying: &FolderCopy<'_>) -> Result<Self, CopyError> {
         let (from, to) = (&copying.from, &copying.to);
         match from.store.stat(from.folder).await {
@@ -77,9 +76,9 @@ impl CopyProgress {
                 return Ok(read.progress);
             }
             Some(read) if read.progress.finished && !copying.is_beside() => return Err(occupied()),
-            // The folder is the new session's own, with whatever is there already.
+            // The folder belongs to the new session, with everything that is in it.
             Some(_) | None if copying.is_beside() => {}
-            // Half a copy of something else that nobody wants any more.
+            // An unfinished copy of something else that is no longer needed.
             Some(_) => clear(to).await?,
             None => match to.store.readdir(to.folder).await {
                 Err(FsError::NotFound { .. }) => {}
@@ -92,7 +91,7 @@ impl CopyProgress {
         Ok(Self { done: BTreeSet::new(), finished: false })
     }
 
-    /// Whether nothing is left to do for a path. Once all is finished, what is new in the source is no part of it.
+    /// Tells whether a path is finished. Once all is finished, new files in the source are not part of the copy.
     pub(super) fn has(&self, path: &str) -> bool {
         self.finished || self.done.contains(path)
     }
@@ -113,7 +112,7 @@ impl CopyProgress {
     }
 }
 
-/// Takes away all but the note. Until that is done, the note is of nothing: whoever is cut off here clears again.
+/// Deletes everything except for the record, which is empty until then: an interrupted run clears again.
 async fn clear(to: &SessionFolder<'_>) -> Result<(), CopyError> {
     to.store.write_file(&inside(to.folder, NAME), line(&Value::Null).as_bytes()).await?;
     for name in to.store.readdir(to.folder).await? {
@@ -149,7 +148,7 @@ async fn read(store: &dyn SessionFs, folder: &str) -> Result<Option<StoredProgre
     Ok(Some(StoredProgress { what, progress, end: end as u64 }))
 }
 
-/// What tells this copy from others. It is compared with what another version of the host may have written.
+/// Identifies this copy. It is compared with a record that another version of the host may have written.
 fn describe(copying: &FolderCopy<'_>) -> Value {
     let from = copying.from.folder;
     match &copying.purpose {

@@ -1,4 +1,4 @@
-//! The hook of a fork: a new header, and the paths of checkpoints below the new folder.
+//! The hook of a fork: a new header, and checkpoint paths below the new folder.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,25 +6,26 @@ use serde_json::value::RawValue;
 use super::list::LOG;
 use super::{LineAction, LogLine, LogRewriter};
 
-/// Gives the main log a new first line, and makes the paths of checkpoints lead to the copy. Everything else stays byte
-/// for byte: only the path itself is replaced in its line, and lines that name none are not even parsed.
+/// Gives the main log a new first line, and makes checkpoint paths lead to the copy. Everything else stays byte for
+/// byte:
+/// only the path itself is replaced in its line, and lines without a path are not even parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForkLogRewriter {
-    /// Without the line feed.
+    /// The header, without the line feed.
     pub header: Option<Vec<u8>>,
     pub moved: Option<PathRewrite>,
 }
 
-/// The session's folder before and after, each as its backend spells it, without a separator at the end.
+/// The session's folder before and after, each in its backend's spelling, without a separator at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRewrite {
     pub from: String,
     pub to: String,
-    /// What separates folders in the new spelling.
+    /// The separator of the new spelling.
     pub separator: char,
 }
 
-/// Where an entry may have the path of a checkpoint: `details` is ours, `data` the Copilot CLI's.
+/// The members that may hold the path of a checkpoint: `details` is ours, `data` the Copilot CLI's.
 #[derive(Deserialize)]
 struct LogEntryFields<'a> {
     #[serde(borrow)]

@@ -1,26 +1,26 @@
-//! Files, from one store to another, a piece at a time.
+//! Copying files from one store to another, a piece at a time.
 
 use super::{CopyError, SessionFolder, progress};
 use crate::spill::whole_characters;
 use crate::{Backend, FsError, Removal, SessionFs};
 
-/// How much of a file is in memory at once.
+/// The bytes of a file that are in memory at once.
 pub(super) const PIECE: usize = 1024 * 1024;
-/// How often a file is read anew because somebody wrote it meanwhile.
+/// The number of attempts to read a file that changes meanwhile.
 const TRIES: usize = 3;
 
-/// A file that is being made. It gets its name when it is whole.
+/// A file that is being written. It gets its name when it is complete.
 #[derive(Debug)]
 pub(super) struct PartialFile<'a> {
     to: &'a SessionFolder<'a>,
-    /// The name that it gets.
+    /// Its final name.
     target: String,
     held: Vec<u8>,
-    /// Whether some of it was written.
+    /// Set once some of it was written.
     begun: bool,
 }
 
-/// Copies a file as it is. One that is gone is no part of the copy.
+/// Copies a file as it is. A file that is gone is not part of the copy.
 pub(super) async fn copy(
     from: &dyn SessionFs,
     source: &str,
@@ -46,9 +46,9 @@ pub(super) async fn copy(
                 Err(error) => return Err(error.into()),
             }
         };
-        // Pieces of two versions would be a file that never was.
+        // Pieces of two versions would make a file that never existed.
         let after = from.stat(source).await;
-        // A provider's sizes need not be bytes.
+        // The sizes of a storage client need not be bytes.
         let read = if from.backend() == Backend::Rpc { before.size } else { offset };
         if !lost && after.is_ok_and(|after| (after.size, after.modified) == (read, before.modified)) {
             return partial_file.finish().await;
@@ -68,7 +68,7 @@ impl<'a> PartialFile<'a> {
 
     pub(super) async fn push(&mut self, bytes: &[u8]) -> Result<(), CopyError> {
         if self.held.len() + bytes.len() > PIECE {
-            // Stores that take text alone take no half of a character.
+            // Stores of text alone accept no half characters.
             self.flush(whole_characters(&self.held)).await?;
         }
         self.held.extend_from_slice(bytes);
@@ -91,7 +91,7 @@ impl<'a> PartialFile<'a> {
     async fn flush(&mut self, length: usize) -> Result<(), CopyError> {
         if length > 0 {
             let appended = self.to.store.append_file(&progress::part(self.to), &self.held[..length]).await;
-            // Whoever reads of it knows the file, and not the name under which it grows.
+            // Callers know the file's name, and not the temporary one.
             appended.map_err(|error| error.at(&self.target))?;
             self.held.drain(..length);
             self.begun = true;

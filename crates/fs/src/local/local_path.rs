@@ -1,4 +1,4 @@
-//! The way to a file: from the root to its folder, folder by folder where links are not followed.
+//! Resolving a path from the root to its folder, folder by folder if links are not followed.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -12,10 +12,10 @@ use rustix::io::Errno;
 
 use crate::{FileKind, Stat};
 
-/// What is done about symbolic links below the root.
+/// The treatment of symbolic links below the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SymlinkPolicy {
-    /// The folder is Grove's own: who put a link there meant it.
+    /// The folder is Grove's own: links in it are intended.
     Follow,
     /// Others write there too.
     Refuse,
@@ -37,7 +37,7 @@ impl SymlinkPolicy {
     }
 }
 
-/// What is done about folders that are not there.
+/// The treatment of missing folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MissingFolders {
     Fail,
@@ -64,12 +64,12 @@ impl<'a> LocalPath<'a> {
         self.name
     }
 
-    /// The folder that it lies in.
+    /// Opens the folder that contains it.
     pub(super) fn folder(&self, missing: MissingFolders) -> io::Result<OwnedFd> {
         open_folder(self.root, self.folders, self.links, missing)
     }
 
-    /// Opens the file that lies here. What is no file is refused; opening it never waits.
+    /// Opens the file at this path. Anything but a file is refused; opening never blocks.
     pub(super) fn open_file(&self, flags: OFlags) -> io::Result<File> {
         let folder = self.folder(MissingFolders::Fail)?;
         let flags = flags | self.links.open_flags() | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -80,7 +80,7 @@ impl<'a> LocalPath<'a> {
         } else if kind.is_dir() {
             Err(Errno::ISDIR.into())
         } else {
-            Err(io::Error::other("it is no file: a pipe, a socket or a device"))
+            Err(io::Error::other("it is not a file, but a pipe, a socket or a device"))
         }
     }
 
@@ -88,7 +88,7 @@ impl<'a> LocalPath<'a> {
         self.stat_in(&self.folder(MissingFolders::Fail)?)
     }
 
-    /// What lies here, in its folder.
+    /// The stat of this path, in its folder.
     pub(super) fn stat_in(&self, folder: impl AsFd) -> io::Result<Stat> {
         let stat = rustix::fs::statat(&folder, self.name, self.links.at_flags())?;
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -101,7 +101,7 @@ impl<'a> LocalPath<'a> {
         Ok(Stat { kind: super::kind_of(kind), size, modified, created })
     }
 
-    /// Makes a folder here, and those that lead to it.
+    /// Creates a folder here, and those that lead to it.
     pub(super) fn make_folder(&self) -> io::Result<()> {
         let above = self.folder(MissingFolders::Make)?;
         match rustix::fs::mkdirat(&above, self.name, Mode::RWXU) {
@@ -122,10 +122,10 @@ pub(super) fn open_folder(
     missing: MissingFolders,
 ) -> io::Result<OwnedFd> {
     if links == SymlinkPolicy::Follow {
-        // Most often it is there, and one step leads to it.
+        // Mostly it exists, and one step is enough.
         match rustix::fs::openat(CWD, root.join(path), FOLDER | OFlags::CLOEXEC, Mode::empty()) {
             Err(Errno::NOENT) if missing == MissingFolders::Make => {}
-            // The way is too long for one step.
+            // The path is too long for one step.
             Err(Errno::NAMETOOLONG) => {}
             opened => return Ok(opened?),
         }
@@ -143,7 +143,7 @@ pub(super) fn open_folder(
         let opened = match open() {
             Err(Errno::NOENT) if missing == MissingFolders::Make => {
                 match rustix::fs::mkdirat(&folder, part, Mode::RWXU) {
-                    // Somebody else was quicker.
+                    // Another task created it first.
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -152,7 +152,7 @@ pub(super) fn open_folder(
             opened => opened,
         };
         folder = match opened {
-            // A link that is not followed is no folder to the system; to us it is a link.
+            // The system reports a link that is not followed as "not a directory"; here it is a link.
             Err(Errno::NOTDIR) if links == SymlinkPolicy::Refuse && is_link(&folder, part) => {
                 return Err(Errno::LOOP.into());
             }
@@ -169,19 +169,19 @@ fn is_link(folder: &OwnedFd, name: &str) -> bool {
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }
 
-/// Makes the root and what leads to it. These are followed wherever they lead: they are the person's choice.
+/// Creates the root and the folders that lead to it. Links in these are followed: they are the person's choice.
 pub(super) fn make_root(root: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(root)
 }
 
-/// What is known of the root.
+/// The stat of the root.
 pub(super) fn stat_of(metadata: &std::fs::Metadata) -> Stat {
     let kind = if metadata.is_dir() { FileKind::Folder } else { FileKind::Other };
     let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     Stat { kind, size: 0, modified, created: metadata.created().unwrap_or(modified) }
 }
 
-/// The system's own types differ from one to the other.
+/// The system's own types differ between platforms.
 fn time(seconds: impl TryInto<i64>, nanoseconds: impl TryInto<u64>) -> SystemTime {
     let (seconds, nanoseconds): (i64, u64) = (seconds.try_into().unwrap_or(0), nanoseconds.try_into().unwrap_or(0));
     let whole = std::time::Duration::from_secs(seconds.unsigned_abs());
@@ -190,7 +190,7 @@ fn time(seconds: impl TryInto<i64>, nanoseconds: impl TryInto<u64>) -> SystemTim
     second.and_then(|second| second.checked_add(std::time::Duration::from_nanos(nanoseconds))).unwrap_or(start)
 }
 
-/// When a file was made, where the system says it.
+/// The creation time of a file, if the system knows it.
 #[cfg(target_os = "linux")]
 fn created(folder: impl AsFd, name: &str, links: SymlinkPolicy) -> Option<SystemTime> {
     use rustix::fs::StatxFlags;

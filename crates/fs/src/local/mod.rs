@@ -23,10 +23,10 @@ use crate::path::{file_parts, is_part, parts};
 use crate::workspace::database::{Database, LocalDatabase};
 use crate::{Backend, DirEntry, FileKind, FileLines, FsError, Removal, Result, SessionFs, Stat};
 
-/// Files in a folder on this machine. It is made, as other folders are, when something is first written.
+/// Files in a folder on this machine. The folder is created, as other folders are, with the first write.
 ///
-/// Every call runs on tokio's threads for blocking work. What is no file (a pipe, a device) is never opened as one, so
-/// no call waits for somebody who never comes.
+/// Every call runs on tokio's threads for blocking work. Anything that is not a file (a pipe, a device) is never opened
+/// as one, so no call blocks forever.
 #[derive(Clone, Debug)]
 pub struct LocalFs {
     shared: Arc<LocalStore>,
@@ -38,14 +38,14 @@ struct LocalStore {
     root: RootFolder,
     of_session: SessionRoot,
     initial_cwd: Option<PathBuf>,
-    /// Chosen when somebody first wants it, and the same for all handles.
+    /// Chosen on first use, and shared by all handles.
     temp: OnceLock<Arc<TempFolder>>,
 }
 
 #[derive(Debug)]
 enum RootFolder {
     Folder(PathBuf),
-    /// The folder is there as long as somebody uses it.
+    /// The folder exists as long as it is in use.
     Temp(Arc<TempFolder>),
 }
 
@@ -58,7 +58,7 @@ impl RootFolder {
     }
 }
 
-/// Whether the root is the folder of one session.
+/// Tells whether the root is the folder of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SessionRoot {
     Yes,
@@ -71,7 +71,7 @@ impl LocalFs {
         Self::with(RootFolder::Folder(root.into()), SessionRoot::No, None)
     }
 
-    /// The files of one session, whose folder is `folder`. It works in `initial_cwd` where it is not told otherwise.
+    /// The files of the session in `folder`. Its default working directory is `initial_cwd`.
     pub fn of_session(folder: impl Into<PathBuf>, initial_cwd: Option<PathBuf>) -> Self {
         Self::with(RootFolder::Folder(folder.into()), SessionRoot::Yes, initial_cwd)
     }
@@ -81,7 +81,7 @@ impl LocalFs {
         Self { shared: Arc::new(shared), links: SymlinkPolicy::Follow }
     }
 
-    /// Where a path lies on this machine.
+    /// The location of a path on this machine.
     pub fn path(&self, path: &str) -> Result<PathBuf> {
         let mut full = self.root().to_path_buf();
         full.extend(parts(path)?);
@@ -92,7 +92,7 @@ impl LocalFs {
         self.shared.root.path()
     }
 
-    /// Runs blocking work about a file or folder below the root.
+    /// Runs blocking work on a file or folder below the root.
     async fn at<T: Send + 'static>(
         &self,
         path: &str,
@@ -108,7 +108,7 @@ fn shared(store: LocalFs) -> Arc<dyn SessionFs> {
     Arc::new(store)
 }
 
-/// Runs blocking work about a path, and names the path in what goes wrong.
+/// Runs blocking work on a path, and adds the path to errors.
 async fn blocking<T: Send + 'static>(path: &str, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result.map_err(|error| FsError::from_io(&error, path)),
@@ -123,7 +123,7 @@ impl SessionFs for LocalFs {
     }
 
     fn location(&self, path: &str) -> Result<String> {
-        // A root that is no text can be used, but not spelled for anybody.
+        // A root that is not UTF-8 can be used, but has no spelling.
         let full = self.path(path)?;
         full.into_os_string().into_string().map_err(|_| FsError::NotText { path: path.to_owned() })
     }
@@ -138,7 +138,7 @@ impl SessionFs for LocalFs {
 
     fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
         let temp = match (&self.shared.root, self.shared.temp.get()) {
-            // A temporary folder has no other below it.
+            // A temporary folder has no temporary folder of its own.
             (RootFolder::Temp(temp), _) | (RootFolder::Folder(_), Some(temp)) => temp,
             (RootFolder::Folder(_), None) => {
                 let new = Arc::new(TempFolder::choose(self.root()).map_err(|error| FsError::from_io(&error, ""))?);
@@ -180,11 +180,11 @@ impl SessionFs for LocalFs {
     async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
         self.at(path, move |local_path| {
             let mut file = local_path.open_file(OFlags::RDONLY)?;
-            // Nobody should be able to ask for more memory than the file has bytes.
+            // Nobody can request more memory than the file has bytes.
             let rest = file.metadata()?.len().saturating_sub(offset);
             let length = rest.min(length as u64);
             if length == 0 {
-                // No file can be sought to any place at all.
+                // Some offsets are too large to seek to.
                 return Ok(Vec::new());
             }
             let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
@@ -261,7 +261,7 @@ impl SessionFs for LocalFs {
                 if !is_part(name) {
                     continue;
                 }
-                // What is gone since, or leads nowhere, is not there.
+                // Entries that are gone meanwhile, or links that lead nowhere, do not exist.
                 let Ok(stat) = rustix::fs::statat(&folder, entry.file_name(), store.links.at_flags()) else { continue };
                 entries.push(DirEntry { name: name.to_owned(), kind: kind_of(FileType::from_raw_mode(stat.st_mode)) });
             }
@@ -274,7 +274,7 @@ impl SessionFs for LocalFs {
     async fn rm(&self, path: &str, what: Removal) -> Result<()> {
         self.at(path, move |local_path| {
             let folder = local_path.folder(MissingFolders::Fail)?;
-            // A link is removed itself, never what it leads to.
+            // A link itself is removed, never its target.
             let stat = rustix::fs::statat(&folder, local_path.name(), AtFlags::SYMLINK_NOFOLLOW)?;
             match (FileType::from_raw_mode(stat.st_mode), what) {
                 (FileType::Directory, Removal::One) => {
@@ -293,7 +293,7 @@ impl SessionFs for LocalFs {
         self.at(from, move |source| {
             let target = LocalPath::new(store.root(), &to, store.links);
             let old = source.folder(MissingFolders::Fail)?;
-            // Of two things that are wrong, what is missing is told, as everywhere.
+            // If two things are wrong, the missing source is reported, as on every backend.
             rustix::fs::statat(&old, source.name(), AtFlags::SYMLINK_NOFOLLOW)?;
             let new = target.folder(MissingFolders::Fail)?;
             rustix::fs::renameat(&old, source.name(), &new, target.name())?;
@@ -304,9 +304,9 @@ impl SessionFs for LocalFs {
     }
 }
 
-/// Replaces a file by way of a temporary one beside it.
+/// Replaces a file by a temporary one beside it.
 fn replace(local_path: &LocalPath<'_>, bytes: &[u8]) -> io::Result<()> {
-    /// No two writes of this process share a temporary file, whatever they write.
+    /// Two writes of this process never share a temporary file.
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let folder = local_path.folder(MissingFolders::Make)?;
     match local_path.stat_in(&folder) {
@@ -314,10 +314,10 @@ fn replace(local_path: &LocalPath<'_>, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(_) | Err(_) => {}
     }
-    // Not made of the file's own name, which may be as long as a name can be.
+    // Not derived from the file's own name, which may be as long as a name can be.
     let temporary = format!(".grove-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let written: io::Result<()> = (|| {
-        // What a process of the same number left behind is overwritten; a link of that name is not followed.
+        // A file that a process with the same id left behind is overwritten; a link of that name is not followed.
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(&folder, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(bytes)?;
@@ -325,11 +325,11 @@ fn replace(local_path: &LocalPath<'_>, bytes: &[u8]) -> io::Result<()> {
         Ok(rustix::fs::renameat(&folder, &temporary, &folder, local_path.name())?)
     })();
     if written.is_err() {
-        // The write's own error is the one to tell.
+        // The write's own error is the one to report.
         rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty()).ok();
     }
     written?;
-    // A name is on the disk when its folder is.
+    // A name is on the disk when its folder is synced.
     Ok(rustix::fs::fsync(&folder)?)
 }
 
@@ -346,7 +346,7 @@ fn kind_of(kind: FileType) -> FileKind {
 struct OpenFile {
     path: String,
     file: Arc<File>,
-    /// Where the next chunk begins. Kept here and not by the system, so that a call that is dropped skips nothing.
+    /// The offset of the next chunk. Kept here and not by the system, so that a dropped call skips nothing.
     at: u64,
 }
 

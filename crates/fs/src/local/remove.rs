@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// How deep folders may lie in one another: each level has an open folder meanwhile.
+/// The deepest nesting of folders: each level holds an open folder.
 const DEEPEST: usize = 128;
 
-/// Removes a folder that lies in another one.
+/// Removes a folder inside another one.
 pub(super) fn everything(above: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    // Folders that are open, the innermost last, each with its name and what is left to remove in it.
+    // The open folders, the innermost last, each with its name and the entries left to remove.
     let mut open = vec![RemovalLevel::open(above, name.as_bytes())?];
     while let Some(level) = open.last_mut() {
         let Some(entry) = level.left.pop() else {
@@ -28,7 +28,7 @@ pub(super) fn everything(above: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         };
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             match rustix::fs::unlinkat(&level.folder, entry.as_slice(), AtFlags::empty()) {
-                // Somebody else was quicker.
+                // Another task removed it first.
                 Ok(()) | Err(Errno::NOENT) => continue,
                 Err(error) => return Err(error.into()),
             }
@@ -36,7 +36,7 @@ pub(super) fn everything(above: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         let inner = RemovalLevel::open(level.folder.as_fd(), &entry)?;
         if open.len() >= DEEPEST {
             return Err(io::Error::other(format!(
-                "its folders lie more than {DEEPEST} deep: remove the inner ones first"
+                "its folders are nested more than {DEEPEST} deep: remove the inner ones first"
             )));
         }
         open.push(inner);

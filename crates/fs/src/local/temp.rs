@@ -1,4 +1,4 @@
-//! The folder for temporary files, in the system's.
+//! The folder for temporary files, inside the system's.
 
 use std::fs;
 use std::io;
@@ -7,27 +7,27 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// How many bytes of a hash tell two stores apart.
+/// The bytes of a hash that distinguish two stores.
 const OWNER_BYTES: usize = 8;
-/// How many random bytes a name has.
+/// The random bytes of a name.
 const RANDOM_BYTES: usize = 16;
 
-/// A folder of its own below the system's folder for temporary files. It is made when something is written into it, and
-/// removed when the last handle is gone, if nothing is left in it: what was kept on purpose stays.
+/// A folder below the system's folder for temporary files. It is created with the first write, and removed with the
+/// last handle if it is empty: files that were kept on purpose stay.
 #[derive(Debug)]
 pub(super) struct TempFolder(PathBuf);
 
 impl TempFolder {
-    /// Chooses one for the store at `root`, of which its name tells. The system's folder is everybody's, so nobody may
-    /// guess the rest of the name and be there first.
+    /// Chooses a folder for the store at `root`, which is part of its name. The system's folder is shared, so nobody
+    /// may be able to guess the rest of the name and create it first.
     pub(super) fn choose(root: &Path) -> io::Result<Self> {
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(format!("no random numbers: {error}")))?;
         Ok(Self(std::env::temp_dir().join(format!("{}{}", prefix(root)?, hex::encode(random)))))
     }
 
-    /// Those that were chosen for the store at `root` before, and are still there. What somebody else made under such a
-    /// name is not ours.
+    /// The folders chosen earlier for the store at `root` that still exist. A folder that another user created under
+    /// such a name is not ours.
     pub(super) fn left(root: &Path) -> io::Result<Vec<Self>> {
         let prefix = prefix(root)?;
         let mut left = Vec::new();
@@ -37,7 +37,7 @@ impl TempFolder {
             if random.and_then(|random| hex::decode(random).ok()).is_none_or(|random| random.len() != RANDOM_BYTES) {
                 continue;
             }
-            // Others remove theirs at the same time.
+            // Other processes remove theirs at the same time.
             let Ok(found) = fs::symlink_metadata(entry.path()) else { continue };
             if found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() {
                 left.push(Self(entry.path()));
@@ -51,7 +51,7 @@ impl TempFolder {
     }
 }
 
-/// What the names of all folders of one store begin with.
+/// The prefix of all folder names of one store.
 fn prefix(root: &Path) -> io::Result<String> {
     let hash = Sha256::digest(std::path::absolute(root)?.as_os_str().as_encoded_bytes());
     Ok(format!("grove-{}-", hex::encode(&hash[..OWNER_BYTES])))
@@ -59,7 +59,7 @@ fn prefix(root: &Path) -> io::Result<String> {
 
 impl Drop for TempFolder {
     fn drop(&mut self) {
-        // It was never made, or something is in it: both are fine.
+        // It was never created, or is not empty: both are fine.
         fs::remove_dir(&self.0).ok();
     }
 }

@@ -1,18 +1,17 @@
-//! Names that people, agents and clients give: of files below `files/` and `research/`.
+//! Names from people, agents and clients: of files below `files/` and `research/`.
 //!
-//! A name is relative, its parts separated by `/`. One that could lead out of its folder, that some backend could not
-//! have, or that looks like another, is refused: always with the same [`BadName`] whatever the backend, so that a
+//! A name is relative, its parts separated by `/`. A name that could lead out of its folder, that some backend cannot
+//! store, or that looks like another, is refused: always with the same [`BadName`] whatever the backend, so that a
 //! session can move from any backend to any other.
 //!
-//! What was decided:
+//! The rules:
 //!
-//! - Only `/` separates. A `\` is refused and not turned around: it is a separator on one machine and a letter on
-//!   another.
-//! - A name must be in Unicode's normal form C. Others are refused and not changed, so that what somebody wrote is what
-//!   is listed, and two names that only differ by their form cannot both be there.
-//! - Case is left alone: `A.md` and `a.md` are two names.
-//! - Characters that are no dots and slashes but look like them, or become them when text is normalised, are refused, as
-//!   are those that cannot be seen: joiners and variation selectors too, which only matter to prose and emoji.
+//! - Only `/` separates. A `\` is refused and not converted: it is a separator on one machine and a letter on another.
+//! - A name must be in Unicode's normal form C. Others are refused and not changed, so that a listed name is exactly
+//!   the written one, and two names that only differ by their form cannot both exist.
+//! - Case matters: `A.md` and `a.md` are two names.
+//! - Characters that look like dots and slashes, or become them when text is normalised, are refused, as are invisible
+//!   ones: joiners and variation selectors too, which only matter to prose and emoji.
 
 mod unicode;
 pub(crate) mod windows;
@@ -23,18 +22,18 @@ use unicode_normalization::is_nfc;
 
 use crate::{FsError, Result};
 
-/// The longest part of a name, in bytes: what file systems commonly have.
+/// The longest part of a name, in bytes: the common limit of file systems.
 pub const MAX_PART: usize = 255;
 
-/// The longest name, in bytes. There must be room for a session's folder before it.
+/// The longest name, in bytes. It leaves room for the path of a session's folder.
 pub const MAX_NAME: usize = 1024;
 
-/// A name that was looked at: it stays in its folder, on every backend.
+/// A checked name: it stays in its folder, on every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelativeName(String);
 
 impl RelativeName {
-    /// Looks at a name, and says what is wrong with it.
+    /// Checks a name, and returns its fault.
     pub fn parse(name: &str) -> Result<Self> {
         match fault(name) {
             None => Ok(Self(name.to_owned())),
@@ -57,7 +56,7 @@ impl fmt::Display for RelativeName {
     }
 }
 
-/// What is wrong with a name. Where several things are, the first of this list is told.
+/// The fault of a name. Of several faults the first of this list is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum BadName {
     #[error("it is empty: give it a name")]
@@ -98,7 +97,7 @@ pub enum BadName {
     Reserved,
 }
 
-/// The first thing that is wrong with a name.
+/// The first fault of a name.
 fn fault(name: &str) -> Option<BadName> {
     if name.is_empty() {
         return Some(BadName::Empty);
@@ -106,7 +105,7 @@ fn fault(name: &str) -> Option<BadName> {
     if name.len() > MAX_NAME {
         return Some(BadName::LongName);
     }
-    // Of several characters, the one that stands first in the list is told, wherever it stands in the name.
+    // Of several characters, the one whose fault is first in the list is reported, wherever it is in the name.
     if let Some(fault) = name.chars().filter_map(unicode::fault).min() {
         return Some(fault);
     }
@@ -116,7 +115,7 @@ fn fault(name: &str) -> Option<BadName> {
     lead_fault(name).or_else(|| name.split('/').filter_map(part_fault).min())
 }
 
-/// What is wrong with a name's beginning, or with its separators.
+/// The fault of a name's beginning, or of its separators.
 fn lead_fault(name: &str) -> Option<BadName> {
     let mut characters = name.chars();
     let is_separator = |character: Option<char>| matches!(character, Some('/' | '\\'));

@@ -1,14 +1,14 @@
-//! Which characters a name may not have.
+//! Characters that a name may not have.
 
 use unicode_normalization::char::decompose_compatible;
 
 use super::BadName;
 
-/// What is wrong with a character, wherever it stands.
+/// The fault of a character, wherever it is.
 pub(super) fn fault(character: char) -> Option<BadName> {
     match character {
         '\0' => Some(BadName::Nul),
-        // Line and paragraph separators end a line where names are listed.
+        // Line and paragraph separators break lines in lists of names.
         '\u{2028}' | '\u{2029}' => Some(BadName::Control),
         _ if character.is_control() => Some(BadName::Control),
         _ if character.is_ascii() => None,
@@ -24,7 +24,7 @@ fn turns_direction(character: char) -> bool {
 }
 
 fn is_invisible(character: char) -> bool {
-    // The last two of every plane are no characters, and nothing shows them.
+    // The last two of every plane are not characters, and have no glyph.
     (u32::from(character) & 0xfffe) == 0xfffe
         || matches!(
             character,
@@ -50,11 +50,11 @@ fn is_invisible(character: char) -> bool {
         )
 }
 
-/// Whether a program that normalises text, or a person who reads it, takes this for a dot or a slash.
+/// Tells whether a program that normalises text, or a reader, takes this for a dot or a slash.
 fn looks_like_a_separator(character: char) -> bool {
     let mut becomes_one = false;
     decompose_compatible(character, |part| becomes_one |= matches!(part, '.' | '/' | '\\'));
-    // Slashes that no normalisation makes plain ones of.
+    // Slashes that no normalisation changes to plain ones.
     becomes_one
         || matches!(
             character,

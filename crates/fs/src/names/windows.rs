@@ -1,8 +1,8 @@
-//! Which parts of a path Windows cannot have.
+//! Parts of a path that Windows does not allow.
 
 use super::BadName;
 
-/// What is wrong with a part, for Windows.
+/// The fault of a part on Windows.
 pub(crate) fn fault(part: &str) -> Option<BadName> {
     if part.contains(['<', '>', ':', '"', '|', '?', '*']) {
         return Some(BadName::Forbidden);
@@ -13,7 +13,7 @@ pub(crate) fn fault(part: &str) -> Option<BadName> {
     is_reserved(part).then_some(BadName::Reserved)
 }
 
-/// Whether a part is a device there, whatever its case and its extension.
+/// Tells whether a part is a device on Windows, whatever its case and its extension.
 fn is_reserved(part: &str) -> bool {
     let stem = part.split('.').next().unwrap_or(part).trim_end();
     if ["con", "prn", "aux", "nul", "conin$", "conout$"].iter().any(|name| stem.eq_ignore_ascii_case(name)) {

@@ -1,8 +1,8 @@
-//! What changes something at the provider.
+//! Changes at the storage client.
 //!
-//! Each change runs in a task of its own, which holds the file's lock until the provider has answered, or the call's time is
-//! over. So a caller that is told that it took too long, or that was dropped, leaves no call behind that the next one could
-//! overtake. What a provider did not answer in time is watched: see [`unconfirmed`](super::unconfirmed).
+//! Each change runs in its own task, which holds the file's lock until the client has answered, or the call's time is
+//! over. So a caller that timed out, or was dropped, leaves no call behind that the next one could overtake. A change
+//! without an answer in time is watched: see [`unconfirmed`](super::unconfirmed).
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use super::{RpcFs, failed, wire};
 use crate::path::file_parts;
 use crate::{FileKind, FsError, LockGuard, Removal, Result, SessionFs, Stat};
 
-/// How long until a provider that did not answer is asked again about a late append.
+/// The time until a client that did not answer is asked again about a late append.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl RpcFs {
-    /// Makes a file hold these bytes.
+    /// Replaces the content of a file.
     pub(super) async fn replace(&self, path: &str, bytes: Vec<u8>) -> Result<()> {
         self.file_location(path)?;
         let (fs, at) = (self.clone(), path.to_owned());
@@ -95,7 +95,7 @@ impl RpcFs {
         self.change(path, async move {
             let recursive = match what {
                 Removal::Everything => true,
-                // On the wire only a recursive removal takes folders.
+                // On the wire only a recursive removal deletes folders.
                 Removal::One => match fs.look(&at).await {
                     Ok(stat) if stat.kind == FileKind::Folder => {
                         let params = fs.params(&location);
@@ -130,7 +130,7 @@ impl RpcFs {
         Ok(self.remote().unconfirmed.is_guarded(&self.lock_key(path)?))
     }
 
-    /// The bytes of a file that count, by somebody who holds its lock.
+    /// The bytes of a file that count. The caller holds its lock.
     pub(super) async fn fetch_counting(&self, path: &str) -> Result<Vec<u8>> {
         let mut content = self.fetch(path).await?;
         let found = self.remote().unconfirmed.read(&self.lock_key(path)?, &content);
@@ -147,7 +147,7 @@ impl RpcFs {
         }
     }
 
-    /// Appends to a file, and watches what becomes of the append where the provider does not answer.
+    /// Appends to a file, and watches the append if the client does not answer.
     async fn send_append(&self, path: &str, location: String, content: String) -> Result<()> {
         let bytes = content.clone().into_bytes();
         let params = self.write_params(&location, content);
@@ -166,7 +166,8 @@ impl RpcFs {
         }
     }
 
-    /// Appends to a file to which an earlier append may still come: what counts of it is replaced, with more behind it.
+    /// Appends to a file that an earlier append may still reach: replaces the file's valid content, with more at its
+    /// end.
     async fn append_guarded(&self, path: &str, location: String, content: String) -> Result<()> {
         let key = self.lock_key(path)?;
         let mut whole = match self.fetch_or_empty(path).await {
@@ -185,7 +186,7 @@ impl RpcFs {
             ReadBack::Whole => {}
             ReadBack::Late { counts, .. } => whole.truncate(counts),
             ReadBack::Changed => {
-                let reason = "somebody else has changed it meanwhile: read it again".to_owned();
+                let reason = "it was changed by others meanwhile: read it again".to_owned();
                 return Err(FsError::Other { path: path.to_owned(), reason });
             }
         }
@@ -193,7 +194,7 @@ impl RpcFs {
         self.put(path, whole).await
     }
 
-    /// Waits for the late answer of an append in a task of its own, and sees to it that the append is there once.
+    /// Waits for the late answer of an append in its own task, and ensures that the append is there once.
     fn watch(&self, path: &str, content: Vec<u8>, sent: SentCall) -> Result<()> {
         let (fs, path, key) = (self.clone(), path.to_owned(), self.lock_key(path)?);
         let number = self.remote().appends.fetch_add(1, Ordering::Relaxed);
@@ -208,9 +209,9 @@ impl RpcFs {
                 () = &mut late => None,
             };
             match answer.map(|answer| answered(answer, &path).and_then(|value| done(value, &path))) {
-                // The provider says that it did not do it.
+                // The client reports that it did not do it.
                 Some(Err(FsError::Other { .. } | FsError::NotFound { .. })) => {}
-                // It did it, or will not any more: what does not count is cut off.
+                // It did it, or no longer will: bytes that do not count are cut off.
                 Some(Ok(())) => fs.cut_late(&path, &key, number, late).await,
                 Some(Err(_)) => {
                     late.await;
@@ -223,8 +224,8 @@ impl RpcFs {
         Ok(())
     }
 
-    /// Cuts off an append that arrived behind what was read or written since. A provider that does not answer is asked again
-    /// until `late`.
+    /// Cuts off an append that arrived after later reads or writes. A client that does not answer is asked again until
+    /// `late`.
     async fn cut_late(&self, path: &str, key: &str, number: u64, late: impl Future<Output = ()>) {
         let mut late = std::pin::pin!(late);
         loop {
@@ -254,7 +255,7 @@ impl RpcFs {
     pub(super) async fn rename_to(&self, from: &str, to: &str) -> Result<()> {
         let (source, target) = (self.file_location(from)?, self.file_location(to)?);
         let (fs, at, to) = (self.clone(), from.to_owned(), to.to_owned());
-        // Both files are held, always in the same order, so that no two renames wait for each other.
+        // Both files are locked, always in the same order, so that no two renames wait for each other.
         let (first, second) = (self.lock_key(from)?, self.lock_key(&to)?);
         let (first, second) = if first <= second { (first, second) } else { (second, first) };
         let one = self.held(from, &first).await?;
@@ -301,13 +302,13 @@ impl RpcFs {
         self.in_time(path, async { Ok(self.remote().locks.hold(key).await) }).await
     }
 
-    /// Runs a change to its end, whoever still waits for it.
+    /// Runs a change to its end, even if the caller stops waiting.
     async fn run<T, W>(&self, path: &str, work: W) -> Result<T>
     where
         T: Send + 'static,
         W: Future<Output = Result<T>> + Send + 'static,
     {
-        // Taken before the task is made: what nobody waits for any more is bounded as well.
+        // Taken before the task starts: changes that nobody waits for are bounded as well.
         let turn = self.in_time(path, self.remote().turn(path)).await?;
         let task = tokio::spawn(async move {
             let done = work.await;
@@ -323,7 +324,7 @@ impl RpcFs {
         .await
     }
 
-    /// Writes a file beside the one that is meant, and gives it its name.
+    /// Writes a temporary file beside the target, and renames it.
     async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<()> {
         let limit = self.remote().limits.file;
         if bytes.len() as u64 > limit {
@@ -363,7 +364,8 @@ impl RpcFs {
         }
         let renamed = self.act(SessionFsMethod::Rename, &self.rename_params(&beside, &location), path).await;
         if let Err(error) = renamed {
-            // The rename's own error is the one to tell. One without an answer must find nothing when it comes late.
+            // The rename's own error is the one to report. A rename without an answer must find nothing if it comes
+            // late.
             let is_gone = self.remove_temporary(&beside, path).await.is_ok();
             if !is_gone && matches!(error, FsError::TimedOut { .. } | FsError::Disconnected { .. }) {
                 self.remote().unconfirmed.add_temporary(&key, beside);
@@ -392,7 +394,7 @@ impl RpcFs {
         let beside = self.join(&[&self.location("")?, &name]);
         self.act(SessionFsMethod::WriteFile, &self.write_params(&beside, text.to_owned()), path).await?;
         let stat = self.look(&name).await;
-        // A file that stays behind does no harm.
+        // A leftover file does no harm.
         self.remove_temporary(&beside, path).await.ok();
         stat
     }
@@ -404,7 +406,7 @@ impl RpcFs {
         self.act(SessionFsMethod::Mkdir, &params, path).await
     }
 
-    /// A call that has no result: nothing where it was done, else what went wrong.
+    /// Makes a call that has no result.
     async fn act<P: Serialize>(&self, method: SessionFsMethod, params: &P, path: &str) -> Result<()> {
         done(self.call::<_, Value>(method, params, path).await?, path)
     }
@@ -416,7 +418,7 @@ impl RpcFs {
         }
     }
 
-    /// Why something did not get a name.
+    /// The reason why a rename failed.
     async fn why_not_renamed(&self, error: FsError, to: &str) -> FsError {
         let path = error.path().to_owned();
         let Ok(source) = self.look(&path).await else { return self.why_not_there(error).await };
@@ -456,12 +458,12 @@ fn done(answer: Value, path: &str) -> Result<()> {
                 .map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?;
             Err(failed(error, path))
         }
-        // Some answer with an empty object, some with nothing.
+        // Some clients answer with an empty object, some with nothing.
         _ => Ok(()),
     }
 }
 
-/// A name that nobody else has, for a file that gets another one at once.
+/// A unique name for a file that is renamed at once.
 fn temporary_name(path: &str) -> Result<String> {
     file_parts(path)?;
     let mut random = [0; 16];

@@ -1,4 +1,4 @@
-//! What a provider says of itself when it offers to keep sessions.
+//! The configuration that a storage client sends when it offers to store sessions.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::Conventions;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StorageClientConfig {
-    /// Where a session works that was not told where.
+    /// The default working directory of a session.
     pub initial_cwd: String,
     /// The folder of a session, in the names of that session.
     pub session_state_path: String,
@@ -17,11 +17,11 @@ pub struct StorageClientConfig {
     pub capabilities: StorageCapabilities,
 }
 
-/// What a provider can do beside text files.
+/// The abilities of a storage client beside text files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StorageCapabilities {
-    /// Files of any bytes.
+    /// Binary files.
     pub binary: bool,
     /// A database for each session.
     pub sqlite: bool,
@@ -29,17 +29,17 @@ pub struct StorageCapabilities {
     pub ranges: bool,
 }
 
-/// Why a provider is not taken.
+/// The reason why a storage client is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageClientConfigError {
-    #[error("initialCwd must be absolute by the provider's conventions ({conventions:?}), and {path:?} is not")]
+    #[error("initialCwd must be absolute by the client's conventions ({conventions:?}), and {path:?} is not")]
     InitialCwd { path: String, conventions: Conventions },
-    #[error("sessionStatePath must be absolute by the provider's conventions ({conventions:?}), and {path:?} is not")]
+    #[error("sessionStatePath must be absolute by the client's conventions ({conventions:?}), and {path:?} is not")]
     SessionStatePath { path: String, conventions: Conventions },
 }
 
 impl StorageClientConfig {
-    /// Whether sessions can be kept there.
+    /// Checks that sessions can be stored there.
     pub fn check(&self) -> Result<(), StorageClientConfigError> {
         let conventions = self.conventions;
         let relative = |path: &String| (!conventions.is_absolute(path)).then(|| path.clone());

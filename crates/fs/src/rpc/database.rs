@@ -1,4 +1,4 @@
-//! The database of a session at a provider that has one (`capabilities.sqlite`).
+//! The database of a session at a storage client that has one (`capabilities.sqlite`).
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -12,10 +12,10 @@ use crate::FsError;
 use crate::workspace::DATABASE;
 use crate::workspace::database::{Cell, Database, DatabaseError, QueryRows, Statement, StatementKind};
 
-/// What a statement may give.
+/// The most rows that a statement may return.
 const MOST_ROWS: usize = 100_000;
 
-/// The tables of one session. `session.db` is the provider's: it is never touched by its path.
+/// The tables of one session. The client owns `session.db`: it is never accessed by its path.
 #[derive(Clone, Debug)]
 pub(super) struct RpcDatabase {
     fs: RpcFs,
@@ -37,7 +37,7 @@ impl RpcDatabase {
     ) -> Result<R, DatabaseError> {
         match self.fs.reading(DATABASE, self.fs.call(method, params, DATABASE)).await {
             Ok(result) => Ok(result),
-            // What is wrong with a statement comes as a refusal.
+            // The client refuses a faulty statement.
             Err(FsError::Other { reason, .. }) => Err(DatabaseError::Sql { reason }),
             Err(error) => Err(error.into()),
         }
@@ -85,7 +85,7 @@ fn sent(statement: Statement) -> Result<WireStatement, DatabaseError> {
 
 fn rows(given: QueryResult) -> Result<QueryRows, DatabaseError> {
     if let Some(error) = given.error {
-        let reason = error.message.unwrap_or_else(|| "the provider did not say why".to_owned());
+        let reason = error.message.unwrap_or_else(|| "the storage client gave no reason".to_owned());
         return Err(DatabaseError::Sql { reason });
     }
     if given.rows.len() > MOST_ROWS {
@@ -99,7 +99,7 @@ fn rows(given: QueryResult) -> Result<QueryRows, DatabaseError> {
     Ok(QueryRows { columns, rows, changed: rows_affected, last_row: last_insert_rowid })
 }
 
-/// A cell as JSON has it. The wire has no form for bytes.
+/// A cell as JSON. The wire has no form for bytes.
 pub(crate) fn value(cell: Cell) -> Result<Value, DatabaseError> {
     Ok(match cell {
         Cell::Null => Value::Null,
@@ -115,7 +115,7 @@ pub(crate) fn value(cell: Cell) -> Result<Value, DatabaseError> {
     })
 }
 
-/// A cell from JSON. SQLite has numbers for truth.
+/// A cell from JSON. SQLite has numbers for booleans.
 pub(crate) fn cell(value: Value) -> Result<Cell, DatabaseError> {
     Ok(match value {
         Value::Null => Cell::Null,

@@ -1,16 +1,16 @@
-//! Files that were read in ranges of a provider that gives them whole.
+//! A cache of whole files, for ranges from a client that only sends whole files.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::Stat;
 
-/// The files that were last read, over all sessions of a provider. Past the bound those longest unused are forgotten.
+/// The files that were last read, over all sessions of a storage client. Past the limit the longest unused are dropped.
 #[derive(Debug)]
 pub(super) struct FileCache {
-    /// The one used last is last.
+    /// The last one is the most recently used.
     files: Mutex<VecDeque<CachedFile>>,
-    /// In bytes.
+    /// The limit in bytes.
     most: u64,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct FileCache {
 pub(super) struct CachedFile {
     /// The file's lock key.
     pub(super) key: String,
-    /// What the provider said of the file when it was read.
+    /// The client's stat of the file when it was read.
     pub(super) stat: Stat,
     pub(super) bytes: Arc<[u8]>,
 }
@@ -28,7 +28,7 @@ impl FileCache {
         Self { files: Mutex::default(), most }
     }
 
-    /// What is remembered of a file of which the provider says this.
+    /// The cached bytes of a file whose stat is still the same.
     pub(super) fn get(&self, key: &str, stat: &Stat) -> Option<Arc<[u8]>> {
         let mut files = self.files();
         let at = files.iter().position(|known| known.key == key && known.stat == *stat)?;
@@ -50,7 +50,7 @@ impl FileCache {
         }
     }
 
-    /// Forgets whatever begins with this key.
+    /// Drops every file whose key has this prefix.
     pub(super) fn forget(&self, key: &str) {
         self.files().retain(|known| !known.key.starts_with(key));
     }

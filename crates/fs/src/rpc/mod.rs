@@ -1,21 +1,21 @@
-//! The storage of a session at a provider: a program at the other end of a connection.
+//! The storage of a session at a storage client: a program at the other end of a connection.
 //!
-//! The wire has whole files, two error codes, and nothing else: no truncation, no promise that a file is replaced whole,
-//! and ranges only of a provider that offers them. What the trait asks is built from that:
+//! The wire has whole files, two error codes, and nothing else: no truncation, no atomic replacement, and ranges only
+//! from clients that offer them. The rest of the trait is built from that:
 //!
 //! - A file is replaced by writing another one beside it and renaming it.
-//! - Where there are no ranges, one is cut out of the whole file, which is remembered while the provider says that it has
-//!   not changed.
-//! - Truncating, and appending what is no text, reads the file and replaces it.
-//! - Where a call failed and the provider did not say why, it is asked what lies there, so that the error is the same as
-//!   on every backend.
+//! - Without ranges, one is cut out of the whole file, which is cached while the client reports it as unchanged.
+//! - Truncating, and appending bytes that are not text, reads the file and replaces it.
+//! - If a call failed without a reason, the client is asked what is at the path, so that the error is the same as on
+//!   every backend.
 //!
-//! Whoever changes a file holds its lock until the provider has answered, also when the caller was told that it took too
-//! long, or went away: a change can never overtake another one of the same file. A call that is not answered within
-//! [`Limits::call`] has failed, and the lock is free. Whether the provider did what it was asked is not known then; `unconfirmed`
-//! sees to it that an append is never there twice.
+//! A change holds the file's lock until the client has answered, even if the caller timed out or went away: a change
+//! can never overtake another one of the same file. A call that is not answered within [`Limits::call`] has failed, and
+//! the lock is free. Whether the client did it is unknown then; `unconfirmed` ensures that an append is never there
+//! twice.
 //!
-//! [`RpcFs`] is one session. [`ClientStore`] is all sessions of a provider, each below its id, over one [`Remote`];
+//! [`RpcFs`] is one session. [`ClientStore`] is all sessions of a storage client, each below its id, over one
+//! [`Remote`];
 //! [`ReconnectingCalls`] lets that outlive a connection.
 
 mod change;
@@ -55,13 +55,13 @@ use crate::path::{file_parts, is_part, parts};
 use crate::workspace::database::Database;
 use crate::{Backend, BadPath, Conventions, DirEntry, FileKind, FileLines, FsError, Removal, Result, SessionFs, Stat};
 
-/// The files of one session at a provider. A clone is another handle on the same session.
+/// The files of one session at a storage client. A clone is another handle on the same session.
 ///
 /// It needs a tokio runtime with time.
 #[derive(Clone, Debug)]
 pub struct RpcFs {
     shared: Arc<RpcSession>,
-    /// Where its paths begin, in the provider's spelling.
+    /// The root of its paths, in the client's spelling.
     root: Arc<str>,
 }
 
@@ -72,11 +72,11 @@ struct RpcSession {
     config: Arc<StorageClientConfig>,
 }
 
-/// How much of a file is asked for at once where it is read line by line.
+/// The bytes that are requested at once when a file is read line by line.
 const CHUNK: usize = 1 << 20;
 
 impl RpcFs {
-    /// The files of a session at a provider.
+    /// The files of a session at a storage client.
     pub fn new(
         remote: Arc<Remote>,
         session: impl Into<String>,
@@ -86,13 +86,13 @@ impl RpcFs {
         Ok(Self::checked(remote, session.into(), Arc::new(config)))
     }
 
-    /// The same with a configuration that was looked at.
+    /// The same with a configuration that was checked.
     fn checked(remote: Arc<Remote>, session: String, config: Arc<StorageClientConfig>) -> Self {
         let root = config.session_state_path.as_str().into();
         Self { shared: Arc::new(RpcSession { remote, session, config }), root }
     }
 
-    /// What the provider can do beside text files.
+    /// The abilities of the client beside text files.
     pub fn capabilities(&self) -> StorageCapabilities {
         self.shared.config.capabilities
     }
@@ -124,7 +124,7 @@ impl RpcFs {
         self.remote().call(method, params, path).await
     }
 
-    /// Reads something, when it is its turn, and drops it when it took too long.
+    /// Runs a read when it is its turn, and drops it when it takes too long.
     async fn reading<T: Send>(&self, path: &str, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
         // A read is a large future, and it is nested deeply: on the heap it costs no caller's stack.
         let work = Box::pin(work);
@@ -135,7 +135,7 @@ impl RpcFs {
         .await
     }
 
-    /// Gives something its time.
+    /// Applies the time limit.
     async fn in_time<T>(&self, path: &str, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
         let limit = self.remote().limits.time;
         match tokio::time::timeout(limit, work).await {
@@ -144,7 +144,7 @@ impl RpcFs {
         }
     }
 
-    /// What the provider says of a path.
+    /// The client's stat of a path.
     async fn look(&self, path: &str) -> Result<Stat> {
         let found: StatResult = self.call(SessionFsMethod::Stat, &self.params(&self.location(path)?), path).await?;
         if let Some(error) = found.error {
@@ -163,25 +163,24 @@ impl RpcFs {
         Ok(Stat { kind, size, modified: time(&found.mtime)?, created: time(&found.birthtime)? })
     }
 
-    /// Why a call about a file failed of which the provider only said that it did. Where it cannot be found out, that is
-    /// what is told.
+    /// The reason why a call about a file failed, if the client gave none. If it cannot be found out, the error stays.
     async fn why(&self, error: FsError) -> FsError {
         let FsError::Other { path, .. } = &error else { return error };
         match self.look(path).await {
             Ok(stat) if stat.kind == FileKind::Folder => FsError::IsADirectory { path: path.clone() },
-            // It is there, and something else is wrong with it.
+            // It exists, and something else is wrong with it.
             Ok(_) => error,
             Err(_) => self.why_not_there(error).await,
         }
     }
 
-    /// The same about a path where nothing was found: a file may stand in its way.
+    /// The same for a path at which nothing was found: a file may be in the middle of it.
     async fn why_not_there(&self, error: FsError) -> FsError {
         let FsError::Other { path, .. } = &error else { return error };
         if self.is_blocked(path).await { FsError::NotADirectory { path: path.clone() } } else { error }
     }
 
-    /// Whether something that is no folder stands in the way to a path.
+    /// Tells whether a part of the path exists and is not a folder.
     async fn is_blocked(&self, path: &str) -> bool {
         for (end, _) in path.match_indices('/') {
             match self.look(&path[..end]).await {
@@ -193,7 +192,7 @@ impl RpcFs {
         false
     }
 
-    /// All bytes of a file, in no time limit of its own.
+    /// All bytes of a file, without a time limit of its own.
     async fn fetch(&self, path: &str) -> Result<Vec<u8>> {
         self.file_location(path)?;
         match self.look(path).await {
@@ -202,13 +201,13 @@ impl RpcFs {
         }
     }
 
-    /// The same of a file of which the provider says this.
+    /// The same for a file with this stat.
     async fn fetch_looked(&self, path: &str, stat: Stat) -> Result<Vec<u8>> {
         let params = self.params(&self.file_location(path)?);
         let limit = self.remote().limits.file;
         match stat.kind {
             FileKind::Folder => return Err(FsError::IsADirectory { path: path.to_owned() }),
-            // The wire takes files whole: better to refuse one than to choke on it.
+            // The wire has whole files only: too large a file is refused.
             FileKind::File | FileKind::Other if stat.size > limit => {
                 return Err(FsError::TooLarge { path: path.to_owned(), limit });
             }
@@ -223,7 +222,7 @@ impl RpcFs {
             let decoded = STANDARD.decode(read.content);
             decoded.map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?
         } else if may_be_lossy(&read.content, stat.size) && self.has_byte_sizes(path).await? {
-            // The provider made text of what is none. Nobody may take that for the file, and write it back.
+            // The client decoded bytes that are not text. Nobody may take that for the file, and write it back.
             return Err(FsError::NotText { path: path.to_owned() });
         } else {
             read.content.into_bytes()
@@ -234,8 +233,8 @@ impl RpcFs {
         Ok(bytes)
     }
 
-    /// Finds out whether the provider counts sizes in bytes, and not in characters or not at all, by writing a file for which
-    /// these numbers differ.
+    /// Finds out whether the client counts sizes in bytes, and not in characters or not at all, by writing a file for
+    /// which these numbers differ.
     async fn has_byte_sizes(&self, path: &str) -> Result<bool> {
         if let Some(known) = self.remote().has_byte_sizes.get() {
             return Ok(*known);
@@ -244,7 +243,7 @@ impl RpcFs {
         Ok(*self.remote().has_byte_sizes.get_or_init(|| stat.size == "\u{e9}".len() as u64))
     }
 
-    /// All bytes of a file, as remembered where the provider says that it has not changed.
+    /// All bytes of a file, from the cache if the client reports it as unchanged.
     async fn fetch_cached(&self, path: &str) -> Result<Arc<[u8]>> {
         self.file_location(path)?;
         let stat = match self.look(path).await {
@@ -256,15 +255,15 @@ impl RpcFs {
             return Ok(bytes);
         }
         let bytes: Arc<[u8]> = self.fetch_looked(path, stat).await?.into();
-        // A file that changed while it was read is not what was looked at. Not every provider's sizes are bytes, so where
-        // they differ it is looked at again.
+        // A file that changed during the read does not match its stat. Not every client's sizes are bytes, so if the
+        // sizes differ, the stat is read again.
         if bytes.len() as u64 == stat.size || self.look(path).await? == stat {
             self.remote().file_cache.put(CachedFile { key, stat, bytes: Arc::clone(&bytes) });
         }
         Ok(bytes)
     }
 
-    /// The bytes of a file to which an append may still come, where it is such a file.
+    /// The bytes of a file that an append may still reach; `None` for other files.
     async fn fetch_guarded(&self, path: &str) -> Result<Option<Vec<u8>>> {
         let key = self.lock_key(path)?;
         if !self.remote().unconfirmed.is_guarded(&key) {
@@ -280,7 +279,7 @@ impl RpcFs {
         }
     }
 
-    /// Some bytes of a file, of a provider that has ranges.
+    /// Some bytes of a file, from a client that has ranges.
     async fn fetch_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
         let location = self.file_location(path)?;
         let length = (length as u64).min(self.remote().limits.file);
@@ -292,17 +291,17 @@ impl RpcFs {
         let bytes = STANDARD.decode(read.content);
         let bytes = bytes.map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?;
         match bytes.len() as u64 > length {
-            true => Err(FsError::BadAnswer { path: path.to_owned(), reason: "it has more than was asked".to_owned() }),
+            true => Err(FsError::BadAnswer { path: path.to_owned(), reason: "it has more than requested".to_owned() }),
             false => Ok(bytes),
         }
     }
 
-    /// Forgets what was remembered of a file, or of everything in a folder.
+    /// Drops the cache of a file, or of everything in a folder.
     fn forget(&self, location: &str) {
         self.remote().file_cache.forget(&self.key_of(location));
     }
 
-    /// Sessions of one provider have the same paths, and are not the same files.
+    /// The sessions of one client have the same paths, and are not the same files.
     fn key_of(&self, location: &str) -> String {
         format!("{}:{location}", self.shared.session)
     }
@@ -325,7 +324,7 @@ impl Chunks for RangeChunks {
     }
 }
 
-/// Recognizes a text that a provider may have made of a file that has this many bytes and is no text: each of its replacement
+/// Recognizes a text that a client may have decoded from a file of this size that is not text: each of its replacement
 /// characters, three bytes long, then stands for one to three bytes.
 fn may_be_lossy(content: &str, size: u64) -> bool {
     let length = content.len() as u64;
@@ -333,14 +332,14 @@ fn may_be_lossy(content: &str, size: u64) -> bool {
     replaced > 0 && (length.saturating_sub(2 * replaced)..length).contains(&size)
 }
 
-/// What a provider said went wrong.
+/// The error that a client reported.
 fn failed(error: wire::WireError, path: &str) -> FsError {
     let path = path.to_owned();
     match error.code {
         WireCode::NotFound => FsError::NotFound { path },
         WireCode::Unknown => {
-            let reason = error.message.unwrap_or_else(|| "the provider did not say why".to_owned());
-            FsError::Other { path, reason: format!("the provider could not do it: {reason}") }
+            let reason = error.message.unwrap_or_else(|| "the storage client gave no reason".to_owned());
+            FsError::Other { path, reason: format!("the storage client failed: {reason}") }
         }
     }
 }
@@ -391,7 +390,7 @@ impl SessionFs for RpcFs {
     }
 
     fn without_links(&self) -> Arc<dyn SessionFs> {
-        // The wire knows no links. What a path leads to there is the provider's to say.
+        // The wire has no links. The client resolves its paths.
         Arc::new(self.clone())
     }
 
@@ -420,7 +419,7 @@ impl SessionFs for RpcFs {
     async fn read_lines(&self, path: &str, longest: usize) -> Result<FileLines> {
         self.file_location(path)?;
         if self.capabilities().ranges && !self.remote().unconfirmed.is_guarded(&self.lock_key(path)?) {
-            // A file that is not there is told at once.
+            // A missing file is reported at once.
             self.reading(path, self.fetch_range(path, 0, 0)).await?;
             return Ok(FileLines::new(
                 path,
@@ -440,8 +439,8 @@ impl SessionFs for RpcFs {
     }
 
     async fn sync(&self, path: &str) -> Result<()> {
-        // What the provider answered is where it wants it. What it has not answered yet is waited for, and then only that
-        // the file is there can be asked.
+        // The client has stored what it has answered. Pending changes are waited for, and then only the file's
+        // existence can be checked.
         file_parts(path)?;
         drop(self.held(path, &self.lock_key(path)?).await?);
         match self.stat(path).await?.kind {
@@ -480,7 +479,7 @@ impl SessionFs for RpcFs {
             let found: ReaddirWithTypesResult = self.call(SessionFsMethod::ReaddirWithTypes, &params, path).await?;
             let Some(error) = found.error else { return Ok(found.entries) };
             match self.why(failed(error, path)).await {
-                // It is there and could not be listed: no folder.
+                // It exists and could not be listed: it is not a folder.
                 error @ FsError::Other { .. } => match self.look(path).await {
                     Ok(stat) if stat.kind != FileKind::Folder => Err(FsError::NotADirectory { path: path.to_owned() }),
                     Ok(_) | Err(_) => Err(error),
@@ -493,7 +492,7 @@ impl SessionFs for RpcFs {
         if found.len() > limit {
             return Err(FsError::TooLarge { path: path.to_owned(), limit: limit as u64 });
         }
-        // A provider is not trusted to keep names in their folder.
+        // A client is not trusted to keep names in their folder.
         let mut entries: Vec<DirEntry> = (found.into_iter().filter(|entry| is_part(&entry.name)))
             .map(|entry| {
                 let kind = match entry.kind {

@@ -1,4 +1,4 @@
-//! A provider's calls, over whichever connection it has at the moment.
+//! A storage client's calls, over its current connection.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use super::{CallError, RemoteCalls};
 
-/// Calls that go to the connection of the moment. While there is none they fail at once, and so does what waits for an
-/// answer when a connection goes: whether that was done is not known, and nothing is sent again by itself.
+/// Calls over the current connection. Without one they fail at once, and so do pending calls when a connection is lost:
+/// whether those were done is unknown, and nothing is sent again automatically.
 #[derive(Debug)]
 pub struct ReconnectingCalls {
     line: watch::Sender<Option<Arc<dyn RemoteCalls>>>,
@@ -22,12 +22,12 @@ impl Default for ReconnectingCalls {
 }
 
 impl ReconnectingCalls {
-    /// Sends calls there from now on. What was asked over another connection has no answer any more.
+    /// Sends calls over this connection from now on. Calls pending on another connection fail.
     pub fn connect(&self, calls: Arc<dyn RemoteCalls>) {
         self.line.send_replace(Some(calls));
     }
 
-    /// The connection is gone.
+    /// Notes that the connection is lost.
     pub fn disconnect(&self) {
         self.line.send_replace(None);
     }
@@ -44,7 +44,7 @@ impl RemoteCalls for ReconnectingCalls {
         let calls = line.borrow_and_update().clone();
         let Some(calls) = calls else { return Err(CallError::Disconnected) };
         tokio::select! {
-            // An answer that is there counts.
+            // An answer that has arrived counts.
             biased;
             answer = calls.call(method, params) => answer,
             _ = line.changed() => Err(CallError::Disconnected),

@@ -1,4 +1,4 @@
-//! The connection to a provider, as all its sessions share it.
+//! The connection to a storage client, shared by all its sessions.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -20,37 +20,38 @@ use crate::{FsError, Locks, Result};
 /// Calls to the other end of a connection.
 #[async_trait]
 pub trait RemoteCalls: Debug + Send + Sync {
-    /// Sends a request and waits for its answer: the result, `null` where there was none. Dropping the future forgets
-    /// the answer.
+    /// Sends a request and waits for its answer: the result, or `null` without one. Dropping the future drops the
+    /// answer.
     async fn call(&self, method: &str, params: Value) -> std::result::Result<Value, CallError>;
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The other side answered with an error.
     #[error("{message} ({code})")]
     Refused { code: i64, message: String },
     /// There is no connection, or it was lost before the answer came.
-    #[error("the provider is not connected")]
+    #[error("the storage client is not connected")]
     Disconnected,
 }
 
-/// How much is asked of a provider at once, and how long it may take.
+/// The limits of calls to a storage client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long a caller waits for its turn, and then for what it asked. Then it is told.
+    /// The time that a caller waits for its turn, and then for its result. Then it gets an error.
     pub time: Duration,
-    /// How long one call may go without an answer. Then it has failed, and whether the provider did it is not known.
+    /// The time that one call may go without an answer. Then it has failed, and whether the client did it is unknown.
     pub call: Duration,
-    /// How long an append without an answer may still arrive. Until then its file is read back before each change.
+    /// The time for which an append without an answer may still arrive. Until then its file is read back before each
+    /// change.
     pub late: Duration,
-    /// How many calls may wait for an answer, over all sessions. Past it callers wait for their turn, first come, first
-    /// served.
+    /// The number of calls that may wait for an answer, over all sessions. Further callers wait for their turn, first
+    /// come, first served.
     pub in_flight: usize,
-    /// The largest file that is read or rewritten, in bytes: the wire takes files whole.
+    /// The largest file that is read or rewritten, in bytes: the wire has whole files only.
     pub file: u64,
-    /// The most names that a folder may have.
+    /// The most names in a folder.
     pub entries: usize,
 }
 
@@ -67,7 +68,7 @@ impl Default for Limits {
     }
 }
 
-/// A provider at the other end of a connection.
+/// A storage client at the other end of a connection.
 #[derive(Debug)]
 pub struct Remote {
     calls: Arc<dyn RemoteCalls>,
@@ -77,13 +78,13 @@ pub struct Remote {
     pub(super) locks: Locks,
     pub(super) file_cache: FileCache,
     pub(super) unconfirmed: UnconfirmedAppends,
-    /// Set once it was found out: the provider counts sizes in bytes.
+    /// Set once known: the client counts sizes in bytes.
     pub(super) has_byte_sizes: OnceLock<bool>,
     /// Numbers appends without an answer.
     pub(super) appends: AtomicU64,
 }
 
-/// A call that was sent. Dropping it forgets the answer.
+/// A call that was sent. Dropping it drops the answer.
 pub(super) type SentCall = Pin<Box<dyn Future<Output = std::result::Result<Value, CallError>> + Send>>;
 
 impl Remote {
@@ -101,13 +102,13 @@ impl Remote {
         }
     }
 
-    /// Waits for a turn. Who has it may make calls, one after the other, until it is dropped.
+    /// Waits for a turn. Its holder may make calls, one after the other, until it is dropped.
     pub(super) async fn turn(&self, path: &str) -> Result<OwnedSemaphorePermit> {
         let turn = Arc::clone(&self.turns).acquire_owned().await;
         turn.map_err(|_| FsError::Disconnected { path: path.to_owned() })
     }
 
-    /// One call, by somebody who has a turn.
+    /// Makes one call. The caller holds a turn.
     pub(super) async fn call<P: Serialize, R: DeserializeOwned>(
         &self,
         method: SessionFsMethod,
@@ -121,7 +122,7 @@ impl Remote {
         }
     }
 
-    /// Sends a call, and lets the caller say how long it is waited for.
+    /// Sends a call without a time limit.
     pub(super) fn send<P: Serialize>(&self, method: SessionFsMethod, params: &P, path: &str) -> Result<SentCall> {
         let bad = |error: serde_json::Error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() };
         let params = serde_json::to_value(params).map_err(bad)?;
@@ -139,7 +140,7 @@ pub(super) fn answered<R: DeserializeOwned>(answer: std::result::Result<Value, C
         }
         Err(CallError::Disconnected) => Err(FsError::Disconnected { path }),
         Err(CallError::Refused { message, .. }) => {
-            Err(FsError::Other { path, reason: format!("the provider refused: {message}") })
+            Err(FsError::Other { path, reason: format!("the storage client refused: {message}") })
         }
     }
 }

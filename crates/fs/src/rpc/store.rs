@@ -1,8 +1,7 @@
-//! All sessions of a provider as one store: the first part of a path is the session's id.
+//! All sessions of a storage client as one store: the first part of a path is the session's id.
 //!
-//! `s1/plan.md` is `plan.md` in the folder of session `s1`, wherever the provider has that. So whatever keeps sessions in
-//! folders that are named after them keeps them at a provider in the same words, and no path of this machine is ever
-//! among them.
+//! `s1/plan.md` is `plan.md` in the folder of session `s1`, wherever the client stores it. So code that keeps sessions
+//! in folders named by their ids works with a storage client unchanged, and sends it no path of this machine.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,11 +13,11 @@ use crate::path::file_parts;
 use crate::workspace::database::Database;
 use crate::{Backend, BadPath, Conventions, DirEntry, FileKind, FileLines, FsError, Removal, Result, SessionFs, Stat};
 
-/// The sessions of a provider. A clone is another handle on the same ones.
+/// The sessions of a storage client. A clone is another handle on the same ones.
 ///
-/// A provider answers for the sessions that it knows by their ids, and cannot say which those are: the root is a folder in
-/// which nothing is listed. What is one session's cannot become another's by a new name
-/// ([`FsError::AcrossSessions`]). Temporary files belong to a session ([`SessionFs::session_store`]).
+/// A client answers for the sessions that it knows by their ids, and cannot list them: the root is a folder without
+/// entries. A file cannot be renamed from one session to another ([`FsError::AcrossSessions`]). Temporary files belong
+/// to a session ([`SessionFs::session_store`]).
 #[derive(Clone, Debug)]
 pub struct ClientStore {
     remote: Arc<Remote>,
@@ -34,7 +33,7 @@ impl ClientStore {
         Ok(Self { remote, config: Arc::new(config) })
     }
 
-    /// What the provider can do beside text files.
+    /// The abilities of the client beside text files.
     pub fn capabilities(&self) -> StorageCapabilities {
         self.config.capabilities
     }
@@ -44,14 +43,14 @@ impl ClientStore {
         RpcFs::checked(Arc::clone(&self.remote), id.to_owned(), Arc::clone(&self.config))
     }
 
-    /// The session that a path leads into, and the rest of the path: empty for the session's folder.
+    /// The session of a path, and the rest of the path: empty for the session's folder.
     fn split<'a>(&self, path: &'a str) -> Result<(RpcFs, &'a str)> {
         file_parts(path)?;
         let (id, rest) = path.split_once('/').unwrap_or((path, ""));
         Ok((self.session(id), rest))
     }
 
-    /// The same where a file is meant.
+    /// The same for a path that must be a file.
     fn file<'a>(&self, path: &'a str) -> Result<(RpcFs, &'a str)> {
         let (fs, rest) = self.split(path)?;
         match rest.is_empty() {
@@ -61,7 +60,7 @@ impl ClientStore {
     }
 }
 
-/// The root: it is always there, and nobody can say since when.
+/// The stat of the root: it always exists, and has no times.
 const ROOT: Stat =
     Stat { kind: FileKind::Folder, size: 0, modified: SystemTime::UNIX_EPOCH, created: SystemTime::UNIX_EPOCH };
 
@@ -87,7 +86,7 @@ impl SessionFs for ClientStore {
     fn lock_key(&self, path: &str) -> Result<String> {
         let (fs, rest) = self.split(path)?;
         let key = fs.lock_key(rest).map_err(|error| error.at(path))?;
-        // Two providers may know a session of the same id: what tells them apart is the way to them.
+        // Two clients may have a session of the same id: the connection distinguishes them.
         Ok(format!("provider-{:p}:{key}", Arc::as_ptr(&self.remote)))
     }
 
@@ -96,7 +95,7 @@ impl SessionFs for ClientStore {
     }
 
     fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
-        // Nobody but a session could answer for it.
+        // Only a session has temporary files.
         Err(FsError::BadPath { path: String::new(), reason: BadPath::Root })
     }
 
@@ -186,7 +185,7 @@ impl SessionFs for ClientStore {
         if !rest.is_empty() {
             return fs.rm(rest, what).await.map_err(|error| error.at(path));
         }
-        // The session's folder itself is the provider's. All that Grove put there goes.
+        // The client owns the session's folder itself. Everything that Grove put there is deleted.
         let inside = fs.readdir_with_types("").await.map_err(|error| error.at(path))?;
         if what == Removal::One && !inside.is_empty() {
             return Err(FsError::NotEmpty { path: path.to_owned() });

@@ -1,44 +1,45 @@
-//! Changes of which it is not known whether the provider made them, or still will.
+//! Unconfirmed changes: the storage client may have made them, or still will.
 //!
-//! An append whose call was not answered in time, or whose connection was lost, was reported as failed. The provider may have
-//! done it all the same, or may do it later. Sending it again blindly could write it twice, so until its fate is known the
-//! file is *guarded*: it is read back before it is changed, and replaced as a whole instead of appended to. An append that
-//! arrives behind what was read or written since is cut off again.
+//! An append whose call was not answered in time, or whose connection was lost, was reported as failed. The client may
+//! have done it all the same, or may do it later. Sending it again blindly could write it twice, so until its fate is
+//! known the file is *guarded*: it is read back before it is changed, and replaced as a whole instead of appended to.
+//! An append that arrives after later reads or writes is cut off again.
 //!
-//! For each file one such append is remembered at most, since a guarded file is never appended to. A file that is larger than
-//! what is read as a whole ([`Limits::file`](super::Limits::file)) is not guarded.
+//! At most one such append is tracked per file, since a guarded file is never appended to. A file that is too large to
+//! be read as a whole ([`Limits::file`](super::Limits::file)) is not guarded.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-/// How many files may be guarded. Beyond it, an append without an answer is a failed one and nothing else.
+/// The most guarded files. Beyond it, an append without an answer simply fails.
 const MOST_FILES: usize = 256;
-/// How many states of a file are told apart: the newest ones count.
+/// The most states of a file that are distinguished: the newest ones count.
 const MOST_STATES: usize = 8;
 
-/// The guarded files of a provider, by their lock keys. Whoever asks about one holds its lock.
+/// The guarded files of a storage client, by their lock keys. The caller holds the file's lock.
 #[derive(Debug, Default)]
 pub(super) struct UnconfirmedAppends(Mutex<HashMap<String, UnconfirmedFile>>);
 
 #[derive(Debug, Default)]
 struct UnconfirmedFile {
     append: Option<UnconfirmedAppend>,
-    /// Files whose rename to this one was not answered. They have to be gone before the file is changed again.
+    /// Files whose rename to this one was not answered. They have to be deleted before the file is changed again.
     temporary: Vec<String>,
 }
 
-/// An append of which it is not known whether it was made.
+/// An append that may or may not have been made.
 #[derive(Debug)]
 struct UnconfirmedAppend {
     number: u64,
     content: Vec<u8>,
-    /// What the file may be without the append: as it was read since, or as it was replaced. None before it was read.
+    /// The possible contents of the file without the append: as read since, or as replaced. Empty before the first
+    /// read.
     states: Vec<ContentDigest>,
 }
 
-/// What a file holds, as far as it must be recognized.
+/// A digest of a file's content, to recognize it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ContentDigest {
     length: usize,
@@ -55,19 +56,19 @@ impl ContentDigest {
     }
 }
 
-/// What a file that was read back holds.
+/// The meaning of a file's content that was read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadBack {
     /// All of it counts.
     Whole,
-    /// The first bytes count. What follows them is the append, or its beginning.
+    /// The first bytes count. The append, or its beginning, follows them.
     Late { counts: usize, is_all: bool },
-    /// Somebody else has changed the file since it was read.
+    /// Others have changed the file since it was read.
     Changed,
 }
 
 impl UnconfirmedAppends {
-    /// An append of this content got no answer. Gives its number, unless too many files are guarded.
+    /// Adds an append without an answer. `false` if too many files are guarded.
     pub(super) fn add(&self, key: &str, content: Vec<u8>, number: u64) -> bool {
         let mut guards = self.guards();
         if guards.len() >= MOST_FILES && !guards.contains_key(key) {
@@ -82,13 +83,13 @@ impl UnconfirmedAppends {
         self.guards().get(key).is_some_and(|guard| guard.append.is_some())
     }
 
-    /// Whether this append is still one of those.
+    /// Tells whether this append is still unconfirmed.
     pub(super) fn has(&self, key: &str, number: u64) -> bool {
         let guards = self.guards();
         guards.get(key).and_then(|guard| guard.append.as_ref()).is_some_and(|append| append.number == number)
     }
 
-    /// The fate of an append is known.
+    /// Notes that the fate of an append is known.
     pub(super) fn settle(&self, key: &str, number: u64) {
         let mut guards = self.guards();
         if let Some(guard) = guards.get_mut(key) {
@@ -99,12 +100,12 @@ impl UnconfirmedAppends {
         }
     }
 
-    /// The file is gone, or has another name: nothing is expected of it any more.
+    /// Notes that the file is deleted or renamed: nothing is expected for it any more.
     pub(super) fn forget(&self, key: &str) {
         self.guards().remove(key);
     }
 
-    /// A guarded file was read. What is found is what the caller knows of it from now on.
+    /// Notes that a guarded file was read. From now on the caller knows this content.
     pub(super) fn read(&self, key: &str, content: &[u8]) -> ReadBack {
         let mut guards = self.guards();
         let Some(append) = guards.get_mut(key).and_then(|guard| guard.append.as_mut()) else { return ReadBack::Whole };
@@ -119,7 +120,7 @@ impl UnconfirmedAppends {
             }
             return ReadBack::Whole;
         }
-        // The longest first: a state may end with what was appended again.
+        // The longest first: a state may end with the same bytes as the append.
         append.states.sort_by_key(|state| std::cmp::Reverse(state.length));
         let known = append
             .states
@@ -137,7 +138,7 @@ impl UnconfirmedAppends {
         }
     }
 
-    /// A guarded file is about to be replaced by this, or was.
+    /// Notes that a guarded file is about to be replaced by this, or was.
     pub(super) fn replaced(&self, key: &str, content: &[u8], is_sure: bool) {
         let mut guards = self.guards();
         let Some(append) = guards.get_mut(key).and_then(|guard| guard.append.as_mut()) else { return };
@@ -151,7 +152,7 @@ impl UnconfirmedAppends {
         append.states.push(new);
     }
 
-    /// A file whose rename to this one got no answer, and which could not be removed.
+    /// Adds a file whose rename to this one got no answer, and which could not be deleted.
     pub(super) fn add_temporary(&self, key: &str, location: String) {
         let mut guards = self.guards();
         if guards.len() < MOST_FILES || guards.contains_key(key) {
@@ -159,7 +160,7 @@ impl UnconfirmedAppends {
         }
     }
 
-    /// The files that have to be gone before this one is changed.
+    /// The files that have to be deleted before this one is changed.
     pub(super) fn temporary(&self, key: &str) -> Vec<String> {
         self.guards().get(key).map(|guard| guard.temporary.clone()).unwrap_or_default()
     }

@@ -1,13 +1,13 @@
-//! The calls between a host and a provider, as they look on the wire.
+//! The calls between a host and a storage client on the wire.
 //!
-//! Both sides use these types: the backend that calls, and the provider that answers.
+//! Both sides use these types: the backend that calls, and the client that answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::StorageCapabilities;
 
-/// What a host asks of a provider. The names on the wire have `sessionFs.` before them.
+/// The methods that a host calls on a storage client. The names on the wire have the prefix `sessionFs.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionFsMethod {
     ReadFile,
@@ -69,7 +69,7 @@ impl SessionFsMethod {
         }
     }
 
-    /// Whether a provider that can do this has the method at all.
+    /// Tells whether a client with these abilities has the method.
     pub fn is_offered(self, capabilities: StorageCapabilities) -> bool {
         match self {
             SessionFsMethod::ReadFileBytes | SessionFsMethod::WriteFileBytes => capabilities.binary,
@@ -103,7 +103,7 @@ pub struct PathParams {
     pub path: String,
 }
 
-/// The params of `readFileRange`. Its result is that of `readFileBytes`: fewer bytes where the file ends before.
+/// The params of `readFileRange`. Its result is that of `readFileBytes`, with fewer bytes if the file ends before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RangeParams {
@@ -195,7 +195,7 @@ pub struct RenameParams {
     pub dest: String,
 }
 
-/// What went wrong, beside a result or in its place.
+/// An error, beside a result or in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireError {
     pub code: WireCode,
@@ -203,7 +203,7 @@ pub struct WireError {
     pub message: Option<String>,
 }
 
-/// There are only two codes. One that a newer provider invents means no more to us than `UNKNOWN`.
+/// The error codes: there are only two. An unknown code of a newer client counts as `UNKNOWN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WireCode {
     #[serde(rename = "ENOENT")]
@@ -295,7 +295,7 @@ pub struct TransactionError {
     pub message: String,
 }
 
-/// How a transaction failed. What a newer provider calls otherwise is no more to us than that it did.
+/// The class of a transaction's failure. An unknown class of a newer client only says that it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ErrorClass {

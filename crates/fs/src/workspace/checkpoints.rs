@@ -1,7 +1,7 @@
 //! `checkpoints/`: a summary for each compaction, and the index that lists them.
 //!
-//! A checkpoint that is taken out of the index keeps its file: the log still names it, and whoever goes back to that
-//! branch finds it. So numbers are never given twice.
+//! A checkpoint that is removed from the index keeps its file: the log still names it, and its branch can be visited
+//! again. So numbers are never reused.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::{CHECKPOINTS, Field, INDEX, LARGEST_TEXT, Value, Workspace, WorkspaceError};
 use crate::{FileKind, FsError};
 
-/// Longer titles are cut in the index, longer slugs in the names of files.
+/// Longer titles are cut in the index, longer slugs in file names.
 const LONGEST_TITLE: usize = 200;
 const LONGEST_SLUG: usize = 60;
 
@@ -23,11 +23,11 @@ const HEAD: &str = "# Checkpoint History\n\n\
 pub struct Checkpoint {
     pub number: u32,
     pub title: String,
-    /// Its name in `checkpoints/`.
+    /// Its file name in `checkpoints/`.
     pub file: String,
 }
 
-/// `checkpoints/index.md`: rows, and whatever else somebody wrote there, in its order.
+/// `checkpoints/index.md`: rows, and any other lines, in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointIndex {
     lines: Vec<IndexLine>,
@@ -61,7 +61,7 @@ impl CheckpointIndex {
         })
     }
 
-    /// Puts a row behind the last one, or at the end where there is none.
+    /// Adds a row after the last one, or at the end if there is none.
     fn add(&mut self, checkpoint: Checkpoint) {
         let raw = raw(&checkpoint);
         let last = self.lines.iter().rposition(|line| matches!(line, IndexLine::Row { .. }));
@@ -75,7 +75,7 @@ impl CheckpointIndex {
         self.lines.insert(at, IndexLine::Row { raw, checkpoint });
     }
 
-    /// Lists a checkpoint in its place among the numbers; `false` where it is listed already.
+    /// Inserts a checkpoint in the order of numbers; `false` if it is listed already.
     fn put(&mut self, checkpoint: Checkpoint) -> bool {
         let number = checkpoint.number;
         if self.checkpoints().any(|listed| listed.number == number) {
@@ -92,14 +92,14 @@ impl CheckpointIndex {
         true
     }
 
-    /// Takes a row out; `false` where it is not listed.
+    /// Removes a row; `false` if it is not listed.
     fn remove(&mut self, number: u32) -> bool {
         let before = self.lines.len();
         self.lines.retain(|line| !matches!(line, IndexLine::Row { checkpoint, .. } if checkpoint.number == number));
         self.lines.len() < before
     }
 
-    /// Takes out the rows with higher numbers, and gives them.
+    /// Removes the rows with higher numbers, and returns them.
     pub fn remove_after(&mut self, number: u32) -> Vec<Checkpoint> {
         let mut removed = Vec::new();
         self.lines.retain(|line| match line {
@@ -127,7 +127,7 @@ impl Workspace<'_> {
         Ok(self.index().await?.checkpoints().cloned().collect())
     }
 
-    /// The summary of a checkpoint, also of one that was taken out of the index.
+    /// The summary of a checkpoint, also of one that was removed from the index.
     pub async fn checkpoint(&self, number: u32) -> Result<String, WorkspaceError> {
         let files = self.checkpoint_files().await?;
         let (_, file) = files.into_iter().find(|(n, _)| *n == number).ok_or(WorkspaceError::NoCheckpoint { number })?;
@@ -153,15 +153,15 @@ impl Workspace<'_> {
         if summary.len() > LARGEST_TEXT {
             return Err(WorkspaceError::TooLarge { path: self.path(&path), limit: LARGEST_TEXT });
         }
-        // The index comes second: it never names a file that is not there.
+        // The index is written second: it never names a missing file.
         self.write(&path, summary.as_bytes()).await?;
         index.add(checkpoint.clone());
         self.set_index(&index, at).await?;
         Ok(checkpoint)
     }
 
-    /// Takes the checkpoints with higher numbers out of the index, as a truncation wants it, and gives them. Their
-    /// files stay, since the log keeps the entries that name them.
+    /// Removes the checkpoints with higher numbers from the index, for a truncation, and returns them. Their files
+    /// stay, since the log keeps the entries that name them.
     pub async fn remove_checkpoints_after(
         &self,
         number: u32,
@@ -175,8 +175,8 @@ impl Workspace<'_> {
         Ok(removed)
     }
 
-    /// Has the index list `listed` and none of `unlisted`, whatever else is in it, as a move to another branch wants it.
-    /// Gives how many it lists then.
+    /// Makes the index list `listed` and none of `unlisted`, for a move to another branch. Other rows stay. Returns the
+    /// number of listed checkpoints.
     pub async fn relist_checkpoints(
         &self,
         listed: Vec<Checkpoint>,
@@ -202,7 +202,7 @@ impl Workspace<'_> {
         Ok(text.map_or_else(CheckpointIndex::default, |text| CheckpointIndex::parse(&text)))
     }
 
-    /// Writes the index, and how many it lists into the manifest, where there is one.
+    /// Writes the index, and the number of listed checkpoints into the manifest, if there is one.
     async fn set_index(&self, index: &CheckpointIndex, at: Timestamp) -> Result<(), WorkspaceError> {
         self.write(INDEX, index.to_string().as_bytes()).await?;
         if let Some(mut manifest) = self.manifest().await? {
@@ -213,7 +213,7 @@ impl Workspace<'_> {
         Ok(())
     }
 
-    /// The summaries that are there, by their numbers.
+    /// The existing summaries, by their numbers.
     async fn checkpoint_files(&self) -> Result<Vec<(u32, String)>, WorkspaceError> {
         let entries = match self.store.readdir_with_types(&self.path(CHECKPOINTS)).await {
             Ok(entries) => entries,
@@ -240,13 +240,13 @@ pub(crate) fn number_of(file: &str) -> Option<u32> {
 fn row(line: &str) -> Option<Checkpoint> {
     let inner = line.trim_end().strip_prefix('|')?.strip_suffix('|')?;
     let (number, rest) = inner.split_once('|')?;
-    // A title may have a bar in it, the name of a file has none.
+    // A title may contain a bar, a file name does not.
     let (title, file) = rest.rsplit_once('|')?;
     let title = title.trim().to_owned();
     Some(Checkpoint { number: number.trim().parse().ok()?, title, file: file.trim().to_owned() })
 }
 
-/// A title that fits into a row. The Copilot CLI cuts rows at every bar, and knows no way to write one.
+/// A title that fits into a row. The Copilot CLI splits rows at every bar, and has no escape for it.
 fn one_line(title: &str) -> String {
     let title = title.replace('|', "/");
     let words: Vec<&str> =

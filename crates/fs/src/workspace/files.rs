@@ -1,4 +1,4 @@
-//! `files/` and `research/`: what a session keeps for those who take part in it.
+//! `files/` and `research/`: files for the participants of a session.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use super::{Workspace, WorkspaceError, inside, removed};
 use crate::{Confined, FileKind, FsError, Removal, SessionFs};
 
-/// No more files are listed at once.
+/// The most files that are listed at once.
 const MOST_LISTED: usize = 10_000;
-/// Folders inside folders that are looked into. A provider may have a link that leads back.
+/// The deepest nesting of folders that is listed. A storage client may have a link that leads back.
 const DEEPEST: usize = 32;
 
 /// One of the two folders that hold a session's files.
@@ -18,25 +18,25 @@ pub enum FilesFolder {
     Research,
 }
 
-/// What is on a shelf.
+/// The content of one of these folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FolderListing {
     /// Sorted by name.
     pub files: Vec<FileInfo>,
-    /// Whether there are more than could be listed: too many, too deep, or with names that are too long to ask for.
+    /// Set if not all files could be listed: too many, nested too deep, or with names that are too long to request.
     pub more: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileInfo {
-    /// Below the shelf's folder, its parts separated by `/`.
+    /// Its name below the folder, its parts separated by `/`.
     pub name: String,
     pub size: u64,
     pub modified: SystemTime,
 }
 
 impl FilesFolder {
-    /// How its folder is called in the session's.
+    /// Its name in the session's folder.
     pub fn folder(self) -> &'static str {
         match self {
             FilesFolder::Files => "files",
@@ -46,7 +46,7 @@ impl FilesFolder {
 }
 
 impl Workspace<'_> {
-    /// Every file of a shelf, also in folders below it. Links are no files.
+    /// Lists every file of a folder, also in folders below it. Links are not files.
     pub async fn files(&self, shelf: FilesFolder) -> Result<FolderListing, WorkspaceError> {
         let view = self.shelf(shelf)?;
         let mut listing = FolderListing::default();
@@ -93,29 +93,29 @@ impl Workspace<'_> {
         Ok(self.shelf(shelf)?.read_range(name, offset, length).await?)
     }
 
-    /// Makes a file hold exactly these bytes.
+    /// Replaces the content of a file.
     pub async fn write_file(&self, shelf: FilesFolder, name: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
         Ok(self.shelf(shelf)?.write_file(name, bytes).await?)
     }
 
-    /// Takes a file, or an empty folder, away; `false` where it was not there.
+    /// Deletes a file, or an empty folder; `false` if it did not exist.
     pub async fn remove_file(&self, shelf: FilesFolder, name: &str) -> Result<bool, WorkspaceError> {
         removed(self.shelf(shelf)?.rm(name, Removal::One).await)
     }
 
-    /// The view of a shelf, from which no name and no link leads out.
+    /// The view of a folder, from which no name and no link leads out.
     pub(super) fn shelf(&self, shelf: FilesFolder) -> Result<Confined, WorkspaceError> {
         Ok(Confined::new(self.store, &self.path(shelf.folder()))?)
     }
 }
 
 impl FolderListing {
-    /// Goes on without something that cannot be looked at.
+    /// Skips an entry that cannot be read.
     fn pass_over(&mut self, error: FsError) -> Result<(), WorkspaceError> {
         match error {
-            // It was taken away since it was listed, or a link was put in its place.
+            // It was deleted since it was listed, or replaced by a link.
             FsError::NotFound { .. } | FsError::NotADirectory { .. } | FsError::Link { .. } => Ok(()),
-            // Each part of its name is good, and all of them are too long.
+            // Each part of its name is valid, but all together are too long.
             FsError::BadName { .. } => {
                 self.more = true;
                 Ok(())

@@ -1,11 +1,11 @@
-//! What a session has beside its log: a manifest, a plan, checkpoints, files, research, a database.
+//! The workspace: the files of a session beside its log (manifest, plan, checkpoints, files, research, database).
 //!
 //! A [`Workspace`] is a view of one session's folder in any store. It keeps nothing in memory, so two of them on one
 //! folder see the same. Changes that read before they write (the manifest, the index of checkpoints) expect one writer,
-//! as a session has with its task.
+//! such as the session's task.
 //!
-//! In `files/` and `research/` others choose the names and put files, so Grove goes there through a
-//! [`Confined`](crate::Confined) view alone.
+//! In `files/` and `research/` others choose the names and write files, so Grove accesses them only through a
+//! [`Confined`](crate::Confined) view.
 
 mod checkpoints;
 pub mod database;
@@ -33,19 +33,19 @@ pub(crate) const CHECKPOINTS: &str = "checkpoints";
 pub(crate) const INDEX: &str = "checkpoints/index.md";
 pub(crate) const DATABASE: &str = "session.db";
 
-/// A manifest is a few lines. One that is larger is not read.
+/// The largest manifest that is read. A normal one has a few lines.
 const LARGEST_MANIFEST: usize = 1024 * 1024;
-/// Plans, summaries and their index are texts that people read. Larger ones are not read as a whole.
+/// The largest plan, summary or index that is read as a whole. These are texts for people.
 const LARGEST_TEXT: usize = 16 * 1024 * 1024;
 
-/// What lies in a session's folder beside its log.
+/// A view of a session's folder, without its log.
 #[derive(Clone, Copy, Debug)]
 pub struct Workspace<'a> {
     store: &'a dyn SessionFs,
     folder: &'a str,
 }
 
-/// Why a workspace did not give or take something.
+/// The reason why a workspace operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkspaceError {
     #[error(
@@ -57,9 +57,9 @@ pub enum WorkspaceError {
     Manifest { path: String, error: ManifestError },
     #[error("{path} has more than {limit} bytes: read a part of it, or make it smaller")]
     TooLarge { path: String, limit: usize },
-    #[error("{path} is not UTF-8 text: write it anew, or read it as bytes")]
+    #[error("{path} is not UTF-8 text: write it again, or read it as bytes")]
     NotText { path: String },
-    #[error("there is no checkpoint {number}: list the checkpoints to see which there are")]
+    #[error("no checkpoint {number}: list the checkpoints to see their numbers")]
     NoCheckpoint { number: u32 },
     #[error("{path} has the highest number that a checkpoint can have: give that one a lower number, then try again")]
     NoNumberLeft { path: String },
@@ -68,30 +68,30 @@ pub enum WorkspaceError {
 }
 
 impl<'a> Workspace<'a> {
-    /// The workspace in `folder`, the session's folder in the store; without one there is none.
+    /// The workspace in `folder`, the session's folder in the store. `None` gives an error: there is no workspace.
     pub fn of(store: &'a dyn SessionFs, folder: Option<&'a str>) -> Result<Self, WorkspaceError> {
         let folder = folder.ok_or(WorkspaceError::NoWorkspace)?;
         Ok(Self { store, folder })
     }
 
-    /// Makes what every workspace has: its manifest, its folders and an index without checkpoints. What is there
-    /// already stays as it is.
+    /// Creates the parts that every workspace has: its manifest, its folders and an empty index of checkpoints.
+    /// Existing ones stay as they are.
     pub async fn create(&self, manifest: &Manifest) -> Result<(), WorkspaceError> {
-        // The folder of the checkpoints comes with their index: at a provider each folder is a call.
+        // The folder of the checkpoints comes with their index: at a storage client each folder is a call.
         for folder in [FilesFolder::Files.folder(), FilesFolder::Research.folder()] {
             self.store.mkdir(&self.path(folder)).await?;
         }
         if !self.store.exists(&self.path(INDEX)).await? {
             self.write(INDEX, CheckpointIndex::default().to_string().as_bytes()).await?;
         }
-        // It comes last: where it is, the rest is.
+        // Written last: if it exists, so does the rest.
         if !self.store.exists(&self.path(MANIFEST)).await? {
             self.set_manifest(manifest).await?;
         }
         Ok(())
     }
 
-    /// `workspace.yaml`; `None` where the session has none.
+    /// `workspace.yaml`; `None` if the session has none.
     pub async fn manifest(&self) -> Result<Option<Manifest>, WorkspaceError> {
         let Some(text) = self.read_text(MANIFEST, LARGEST_MANIFEST).await? else { return Ok(None) };
         let parsed = Manifest::parse(&text);
@@ -102,7 +102,7 @@ impl<'a> Workspace<'a> {
         self.write(MANIFEST, manifest.to_string().as_bytes()).await
     }
 
-    /// Where a name in the session's folder lies in the store.
+    /// The path in the store of a name in the session's folder.
     pub(crate) fn path(&self, name: &str) -> String {
         inside(self.folder, name)
     }
@@ -122,13 +122,13 @@ impl<'a> Workspace<'a> {
         Ok(self.store.write_file(&self.path(name), bytes).await?)
     }
 
-    /// Removes something; `false` where it was not there.
+    /// Deletes a file; `false` if it did not exist.
     async fn remove(&self, name: &str) -> Result<bool, WorkspaceError> {
         removed(self.store.rm(&self.path(name), Removal::One).await)
     }
 }
 
-/// Whether something was removed that may not have been there.
+/// Tells whether a file that may not have existed was deleted.
 fn removed(done: crate::Result<()>) -> Result<bool, WorkspaceError> {
     match done {
         Ok(()) => Ok(true),

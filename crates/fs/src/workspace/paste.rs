@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use super::{FilesFolder, Workspace, WorkspaceError};
 use crate::SessionFs;
 
-/// What the name of such a file begins with. Behind it come a time in milliseconds, a dot and an extension.
+/// The prefix of such a file's name. A time in milliseconds, a dot and an extension follow.
 pub const PASTE: &str = "paste-";
-/// What has more bytes than this goes to a file.
+/// The most bytes that stay in a message. Larger pastes go to a file.
 pub const PASTE_LIMIT: usize = 64 * 1024;
 
-/// Where something pasted is.
+/// The location of a paste.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PasteLocation {
     /// In the message itself: it is small.
@@ -29,7 +29,7 @@ pub struct StoredPaste {
     pub size: usize,
 }
 
-/// What stands in the message instead of the bytes. Whoever knows how the backend spells paths puts it in full.
+/// The text in the message in place of the bytes. Code that knows the backend's spelling uses the full path instead.
 impl fmt::Display for StoredPaste {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[pasted: {} bytes, in the session's file {}/{}]", self.size, FilesFolder::Files.folder(), self.name)
@@ -37,7 +37,7 @@ impl fmt::Display for StoredPaste {
 }
 
 impl Workspace<'_> {
-    /// Puts pasted bytes into a file of the session, if there are more than `limit` of them. `extension` is a wish.
+    /// Stores pasted bytes in a file of the session, if there are more than `limit`. `extension` is a suggestion.
     pub async fn paste(
         &self,
         bytes: &[u8],
@@ -52,7 +52,7 @@ impl Workspace<'_> {
         let files = self.shelf(FilesFolder::Files)?;
         loop {
             let name = format!("{PASTE}{}.{extension}", next_millisecond(at));
-            // It may be there from before the host was started, or before the clock was put back.
+            // It may exist from before the host's start, or before the clock was set back.
             if !files.exists(&name).await? {
                 files.write_file(&name, bytes).await?;
                 return Ok(PasteLocation::Stored(StoredPaste { name, size: bytes.len() }));
@@ -61,7 +61,7 @@ impl Workspace<'_> {
     }
 }
 
-/// The time in milliseconds, or the first one after it that was not given yet: two things may be pasted within one.
+/// The time in milliseconds, or the first one after it that is unused: two pastes may come within one.
 fn next_millisecond(at: Timestamp) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let now = u64::try_from(at.as_millisecond()).unwrap_or(0);
@@ -71,7 +71,7 @@ fn next_millisecond(at: Timestamp) -> u64 {
     }
 }
 
-/// The extension that was wished for, if it is a plain one.
+/// The suggested extension, if it is a plain one.
 fn usable(extension: &str) -> &str {
     let extension = extension.strip_prefix('.').unwrap_or(extension);
     let plain = (1..=16).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -6,12 +6,12 @@ use super::{LARGEST_TEXT, PLAN, Workspace, WorkspaceError};
 use crate::FsError;
 
 impl Workspace<'_> {
-    /// The plan; `None` where there is none.
+    /// The plan; `None` if there is none.
     pub async fn plan(&self) -> Result<Option<String>, WorkspaceError> {
         self.read_text(PLAN, LARGEST_TEXT).await
     }
 
-    /// When the plan was last written; `None` where there is none.
+    /// The time of the plan's last change; `None` if there is none.
     pub async fn plan_written(&self) -> Result<Option<SystemTime>, WorkspaceError> {
         match self.store.stat(&self.path(PLAN)).await {
             Ok(stat) => Ok(Some(stat.modified)),
@@ -27,7 +27,7 @@ impl Workspace<'_> {
         self.write(PLAN, text.as_bytes()).await
     }
 
-    /// Takes the plan away; `false` where there was none.
+    /// Deletes the plan; `false` if there was none.
     pub async fn delete_plan(&self) -> Result<bool, WorkspaceError> {
         self.remove(PLAN).await
     }

@@ -1,12 +1,12 @@
-//! What the plan was before: `plan-history.jsonl`.
+//! Earlier versions of the plan: `plan-history.jsonl`.
 //!
-//! A fork of an earlier moment begins with the plan of that moment. So whoever writes the plan, and whoever begins or ends
-//! a turn, has it noted here when it is another than before. Agents and people may write `plan.md` themselves: what they
-//! wrote is found by the next look, with the time of the file.
+//! A fork of an earlier moment begins with the plan of that moment. So every write of the plan, and every begin and end
+//! of a turn, records the plan here if it changed. Agents and people may write `plan.md` themselves: the next check
+//! finds their version, with the time of the file.
 //!
-//! Each line is a version: `{"at":<milliseconds>,"plan":<text>}`, with `null` from when there was none; one that is too
-//! large to be kept has its size as `bytes` in place of its text. A line that was cut off is left out. A session that
-//! never had a plan has no such file.
+//! Each line is a version: `{"at":<milliseconds>,"plan":<text>}`, with `null` from when there was none; a version that
+//! is too large has its size as `bytes` in place of its text. A line that was cut off is left out. A session that never
+//! had a plan has no such file.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,55 +15,55 @@ use serde_json::{Value, json};
 use super::{LARGEST_TEXT, PLAN, PLAN_HISTORY, Workspace, WorkspaceError};
 use crate::{FileKind, FsError};
 
-/// A plan with more bytes is noted without its text: a fork of its time has the plan of now.
+/// The largest plan whose text is recorded. A fork from the time of a larger one gets the present plan.
 const LONGEST_PLAN: usize = 256 * 1024;
-/// How large the history may be. Past it the oldest versions go, until half of it is left.
+/// The largest history. Past it the oldest versions are dropped, until half of it is left.
 const LARGEST_HISTORY: usize = 4 * 1024 * 1024;
 
-/// What the plan was at some moment.
+/// The plan at some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanAtTime {
-    /// Nobody knows: a fork has it as it is now, and tells where it was written since.
+    /// Unknown: a fork gets the present plan, and reports it if it was written since.
     Unknown,
     None,
     Was(String),
 }
 
-/// What is known of a plan's versions, for whoever looks at it again and again. It belongs to one session.
+/// The known state of a plan's versions, for repeated checks. It belongs to one session.
 #[derive(Clone, Debug, Default)]
 pub struct PlanTracker(Option<TrackedPlan>);
 
 #[derive(Clone, Debug)]
 struct TrackedPlan {
-    /// When the file was last written and how large it was, where there was one.
+    /// The time of the file's last change and its size, if it existed.
     file: Option<(SystemTime, u64)>,
-    /// The newest version that is noted.
+    /// The newest recorded version.
     newest: Option<PlanVersion>,
-    /// How many bytes the history has; `None` where its last line is cut off.
+    /// The size of the history in bytes; `None` if its last line is cut off.
     size: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PlanVersion {
-    /// From when on it was this, in milliseconds since 1970.
+    /// The start of this version, in milliseconds since 1970.
     at: u64,
     plan: PlanAtTime,
-    /// Its size, where its text is not kept.
+    /// Its size, if its text is not kept.
     bytes: u64,
 }
 
-/// A look at the plan.
+/// The occasion of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanCheck {
-    /// Somebody may have written it since the last one: the time of the file counts.
+    /// It may have been written since the last check: the file's time counts.
     Perhaps,
-    /// It was just written: now counts.
+    /// It was just written: the present time counts.
     Written,
 }
 
 impl PlanTracker {
-    /// Notes the plan where it is another than what was noted last. Gives whether it was. `now` is in milliseconds since
-    /// 1970.
+    /// Records the plan if it differs from the newest recorded version. Returns whether it did. `now` is in
+    /// milliseconds since 1970.
     pub async fn note(&mut self, workspace: &Workspace<'_>, look: PlanCheck, now: u64) -> Result<bool, WorkspaceError> {
         let file = workspace.plan_file().await?;
         let mut known = match self.0.take() {
@@ -96,7 +96,7 @@ impl PlanTracker {
             lines.push_str(&PlanVersion { at: 0, plan: PlanAtTime::None, bytes: 0 }.line());
         }
         lines.push_str(&version.line());
-        // What fails half-way is looked at anew next time.
+        // After a failure half way, the next check starts over.
         known.size = Some(workspace.append_history(known.size, &lines).await?);
         known.newest = Some(version);
         self.0 = Some(known);
@@ -105,14 +105,14 @@ impl PlanTracker {
 }
 
 impl Workspace<'_> {
-    /// What the plan was at a moment, in milliseconds since 1970.
+    /// The plan at a moment, in milliseconds since 1970.
     pub async fn plan_at(&self, at: u64) -> Result<PlanAtTime, WorkspaceError> {
         let mut versions = parsed(&self.history().await?);
         let file = self.plan_file().await?;
         let now = self.plan_then(file).await?;
         let last = versions.last();
         if last.map_or(now.plan != PlanAtTime::None, |last| !last.is(&now)) {
-            // Nobody has looked since. One that was taken away was there until then.
+            // There was no check since. A plan that was deleted existed until then.
             let since = file.map_or(u64::MAX, |(modified, _)| millis(modified));
             let since = since.max(last.map_or(0, |last| last.at));
             versions.push(PlanVersion { at: since, ..now });
@@ -124,7 +124,7 @@ impl Workspace<'_> {
         Ok(then.map_or(PlanAtTime::Unknown, |version| version.plan))
     }
 
-    /// The history up to a moment, as a fork of that moment has it.
+    /// The history up to a moment, for a fork of that moment.
     pub(crate) async fn history_until(&self, at: u64) -> Result<String, WorkspaceError> {
         let versions = parsed(&self.history().await?).into_iter();
         Ok(versions.take_while(|version| version.at <= at).map(|version| version.line()).collect())
@@ -134,12 +134,12 @@ impl Workspace<'_> {
         let history = self.history().await?;
         let newest = parsed(&history).pop();
         let is_whole = history.is_empty() || history.ends_with('\n');
-        // Whether there was a plan before the first look is not known where there is one now.
+        // If there is a plan now, whether there was one before the first check is unknown.
         let file = self.plan_file().await?;
         Ok(TrackedPlan { file, newest, size: is_whole.then_some(history.len()) })
     }
 
-    /// The whole file. What is larger than ours ever are, no text or no file is none of ours, and it begins anew.
+    /// The whole file. One that is too large, not text or not a file is not ours, and the history starts over.
     async fn history(&self) -> Result<String, WorkspaceError> {
         match self.read_text(PLAN_HISTORY, LARGEST_HISTORY).await {
             Ok(text) => Ok(text.unwrap_or_default()),
@@ -149,7 +149,7 @@ impl Workspace<'_> {
         }
     }
 
-    /// Adds lines to the history, which has this size. Gives its size afterwards.
+    /// Adds lines to the history, which has this size. Returns its new size.
     async fn append_history(&self, size: Option<usize>, lines: &str) -> Result<usize, WorkspaceError> {
         match size {
             Some(size) if size > 0 && size + lines.len() <= LARGEST_HISTORY => {
@@ -174,7 +174,7 @@ impl Workspace<'_> {
         }
     }
 
-    /// When the plan was written and how large it is; `None` where there is none, or something that is no file.
+    /// The time of the plan's last change and its size; `None` if there is none, or if it is not a file.
     async fn plan_file(&self) -> Result<Option<(SystemTime, u64)>, WorkspaceError> {
         match self.store.stat(&self.path(PLAN)).await {
             Ok(stat) if stat.kind == FileKind::File => Ok(Some((stat.modified, stat.size))),
@@ -183,7 +183,7 @@ impl Workspace<'_> {
         }
     }
 
-    /// The plan as it is, in a version without a time.
+    /// The present plan, as a version without a time.
     async fn plan_then(&self, file: Option<(SystemTime, u64)>) -> Result<PlanVersion, WorkspaceError> {
         let Some((_, size)) = file else { return Ok(PlanVersion { at: 0, plan: PlanAtTime::None, bytes: 0 }) };
         let unkept = PlanVersion { at: 0, plan: PlanAtTime::Unknown, bytes: size };
@@ -202,7 +202,7 @@ impl Workspace<'_> {
 }
 
 impl PlanVersion {
-    /// Whether this is the same plan.
+    /// Tells whether this is the same plan.
     fn is(&self, other: &Self) -> bool {
         self.plan == other.plan && self.bytes == other.bytes
     }
@@ -229,7 +229,7 @@ impl PlanVersion {
     }
 }
 
-/// The versions of a history, in their order. What cannot be read is left out.
+/// The versions of a history, in their order. Unreadable lines are left out.
 fn parsed(history: &str) -> Vec<PlanVersion> {
     history.split('\n').filter_map(PlanVersion::parse).collect()
 }
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(workspace.plan_at(5).await.unwrap(), PlanAtTime::None);
         set(&mut watch, &workspace, Some("one"), 10).await;
         set(&mut watch, &workspace, Some("one"), 15).await;
-        // Another host goes on.
+        // Another host continues.
         let mut watch = PlanTracker::default();
         set(&mut watch, &workspace, Some("two"), 20).await;
         set(&mut watch, &workspace, None, 30).await;
@@ -287,7 +287,7 @@ mod tests {
         let store = MemoryFs::default();
         let workspace = Workspace::of(&store, FOLDER).unwrap();
         let mut watch = PlanTracker::default();
-        // There is one before anybody looked: what was before it nobody knows.
+        // There is one before the first check: the earlier state is unknown.
         store.write_text("s/plan.md", "theirs").await.unwrap();
         let written = millis(store.stat("s/plan.md").await.unwrap().modified);
         assert_eq!(workspace.plan_at(written - 1).await.unwrap(), PlanAtTime::Unknown);
@@ -295,14 +295,14 @@ mod tests {
         assert!(!watch.note(&workspace, PlanCheck::Perhaps, u64::MAX).await.unwrap());
         assert_eq!(workspace.plan_at(written - 1).await.unwrap(), PlanAtTime::Unknown);
         assert_eq!(workspace.plan_at(written).await.unwrap(), was("theirs"));
-        // Written since, and nobody has looked.
+        // Written since, without a check.
         std::thread::sleep(std::time::Duration::from_millis(5));
         store.write_text("s/plan.md", "later").await.unwrap();
         assert_eq!(workspace.plan_at(written + 1).await.unwrap(), was("theirs"));
         assert_eq!(workspace.plan_at(u64::MAX - 1).await.unwrap(), was("later"));
         store.rm("s/plan.md", crate::Removal::One).await.unwrap();
         assert_eq!(workspace.plan_at(written + 1).await.unwrap(), was("theirs"));
-        // One that a session without any got between two looks was not there before.
+        // A plan that appeared between two checks of a session without one did not exist before.
         let other = Workspace::of(&store, Some("t")).unwrap();
         let mut watch = PlanTracker::default();
         watch.note(&other, PlanCheck::Perhaps, 1).await.unwrap();

@@ -25,9 +25,9 @@ const TABLES: &str = "
 
 /// The prefix of the ids of a plan's entries.
 const PLAN: &str = "plan-";
-/// How many entries of a plan are kept.
+/// The most entries of a plan that are kept.
 const MAX_PLAN: usize = 1_000;
-/// How many characters of an entry's title are kept.
+/// The characters of an entry's title that are kept.
 const MAX_TITLE: usize = 4_096;
 
 /// The todo list of a session.
@@ -42,7 +42,7 @@ pub struct Todo {
     pub title: String,
     pub description: Option<String>,
     pub status: TodoStatus,
-    /// The ids of those that come first, sorted.
+    /// The ids of its dependencies, sorted.
     pub depends_on: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Todos<'a> {
         Self { database }
     }
 
-    /// Everything on the list, in the order in which it was put there. Looking makes no database.
+    /// Everything on the list, in insertion order. Reading creates no database.
     pub async fn list(&self) -> Result<Vec<Todo>, DatabaseError> {
         if !self.database.exists().await? {
             return Ok(Vec::new());
@@ -96,7 +96,7 @@ impl<'a> Todos<'a> {
         Ok(list)
     }
 
-    /// Puts something on the list, or changes what has its id.
+    /// Adds an entry to the list, or replaces the one with its id.
     pub async fn put(&self, todo: &Todo) -> Result<(), DatabaseError> {
         let mut statements = vec![
             Statement::exec(TABLES),
@@ -119,10 +119,10 @@ impl<'a> Todos<'a> {
         self.database.transaction(statements).await.map(|_| ())
     }
 
-    /// Writes an agent's plan in the place of the one that it told before. What others put on the list stays.
+    /// Replaces the agent's previous plan by this one. Entries of others stay.
     ///
-    /// A plan has no ids of its own, so each entry is known by its place. Past 1,000 entries are left out, and a title
-    /// is cut at 4,096 characters.
+    /// A plan has no ids of its own, so each entry is identified by its position. Entries past 1,000 are left out, and
+    /// a title is cut at 4,096 characters.
     pub async fn set_plan<'t>(
         &self,
         entries: impl IntoIterator<Item = (&'t str, TodoStatus)>,
@@ -155,7 +155,7 @@ impl<'a> Todos<'a> {
         self.database.transaction(statements).await.map(|_| ())
     }
 
-    /// Takes something off the list, also from what waits for it; `false` where it was not there.
+    /// Removes an entry, also as a dependency; `false` if it did not exist.
     pub async fn remove(&self, id: &str) -> Result<bool, DatabaseError> {
         if !self.database.exists().await? {
             return Ok(false);

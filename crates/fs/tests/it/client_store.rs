@@ -1,4 +1,4 @@
-//! All sessions of a provider as one store, its connections, ranges and databases.
+//! All sessions of a storage client as one store, its connections, ranges and databases.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Files, InProcess, config};
 
-/// A provider of two sessions, and every call that it got.
+/// A storage client with two sessions, and every call that it got.
 #[derive(Debug)]
 struct Recorder {
     storage_client: Arc<StorageClient>,
@@ -78,7 +78,7 @@ async fn what_a_provider_cannot_do_over_sessions_is_an_empty_list_or_an_error_of
     assert_eq!(store.write_file("s1", b"").await.unwrap_err(), FsError::IsADirectory { path: "s1".into() });
     store.tmpdir().unwrap_err();
     store.rm("", Removal::Everything).await.unwrap_err();
-    // A session's folder is emptied; another one's stays.
+    // A session's folder is emptied; another session's stays.
     store.write_file("s2/a", b"two").await.unwrap();
     store.rm("s1", Removal::Everything).await.unwrap();
     assert!(!store.exists("s1/a").await.unwrap());
@@ -99,10 +99,10 @@ async fn temporary_files_are_their_session_s_own() {
     let key = store.lock_key("s2/a").unwrap();
     assert!(key.ends_with(":s2:/state/a") && key == store.clone().lock_key("s2/a").unwrap(), "{key}");
     let (other, ..) = self::store(StorageCapabilities::default());
-    assert_ne!(other.lock_key("s2/a").unwrap(), key, "another provider's session of the same id");
+    assert_ne!(other.lock_key("s2/a").unwrap(), key, "another client's session of the same id");
 }
 
-/// Calls that wait until they are let go.
+/// Calls that wait until they are released.
 #[derive(Debug, Default)]
 struct Slow(Notify);
 
@@ -148,7 +148,7 @@ async fn a_log_is_read_in_ranges_where_the_provider_offers_them() {
     assert_eq!(calls[0], ("sessionFs.readFileRange".into(), wanted));
     let mut lines = store.read_lines("s1/log", 4 << 20).await.unwrap();
     assert_eq!(lines.next().await.unwrap().unwrap().bytes.len(), 3 << 20);
-    // One that offers none is not asked.
+    // A client that offers no ranges is not asked for them.
     let (plain, recorder, files) = self::store(StorageCapabilities::default());
     files[0].write_file("state/log", b"text").await.unwrap();
     assert_eq!(plain.read_range("s1/log", 1, 2).await.unwrap(), b"ex");
@@ -190,7 +190,7 @@ async fn todos_go_through_the_provider_s_database() {
     let failed = database.transaction(vec![Statement::run("DELETE FROM todos"), Statement::run("nonsense")]).await;
     assert!(matches!(failed, Err(DatabaseError::Sql { .. })), "{failed:?}");
     assert_eq!(todos.list().await.unwrap().len(), 2, "all or nothing");
-    // Where the session's store has none, the call alone fails.
+    // If the session's store has none, the call alone fails.
     let none = store.database("s2").unwrap();
     assert!(none.query(Statement::query("SELECT 1")).await.unwrap_err().to_string().contains("no database"));
     assert!(store.exists("s2").await.is_ok());

@@ -368,7 +368,7 @@ async fn appends_happen_in_order(subject: StoreUnderTest) {
         append.await.unwrap().unwrap();
     }
     assert_eq!(store.read_text("a/one").await.unwrap(), expected);
-    // Begun at once by many, each is there once and whole.
+    // Begun at once by many, each append is there once and complete.
     let mut many: Vec<u32> =
         (store.read_text("a/many").await.unwrap().lines()).map(|line| line.parse().unwrap()).collect();
     many.sort_unstable();

@@ -1,4 +1,4 @@
-//! Copies of sessions: whole and bounded, on every backend and between them, cut off anywhere.
+//! Copies of sessions: whole and bounded, on every backend and between them, interrupted anywhere.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::database::todo;
 use crate::support::{Files, StoreUnderTest, at_storage_client, backend, every_backend};
 use crate::workspace::{at, real_sessions};
 
-/// A store that fails for good after some changes, the last of which it does by half: a host that is killed.
+/// A store that fails for good after some changes, the last of which it does by half, like a host that is killed.
 #[derive(Debug)]
 pub(crate) struct Failing {
     store: Arc<dyn SessionFs>,
@@ -246,7 +246,7 @@ async fn a_session_that_went_through_every_backend_is_the_same() {
     first.write_file("s1/files/large.txt", session.as_bytes()).await.unwrap();
     let mut expected = files(&first, "s1").await;
     expected.retain(|path, _| !path.starts_with("temp/") && !path.starts_with("inuse."));
-    // From each to the next one: local, memory and providers of each kind.
+    // From each to the next one: local, memory and storage clients of each kind.
     for subject in every_backend() {
         let from = last.as_ref().map_or(&first as &dyn SessionFs, |subject| &*subject.store);
         let (from, to) = (place(from, "s1"), place(&*subject.store, "s1"));
@@ -311,7 +311,7 @@ async fn a_bounded_fork_has_nothing_from_after_its_boundary() {
         tokio::time::sleep(Duration::from_millis(30)).await;
         store.write_file("s1/files/late", b"x").await.unwrap();
         store.write_file("s1/research/sub/late", b"x").await.unwrap();
-        // It was there, and is more by now.
+        // It existed, and has grown since.
         store.append_file("s1/research/r", b", and more").await.unwrap();
         let log = SESSION[0].1;
         let logs = BTreeMap::from([("events.jsonl".to_owned(), (log.len() - 8) as u64)]);
@@ -320,7 +320,7 @@ async fn a_bounded_fork_has_nothing_from_after_its_boundary() {
         let copied = copying.run(&mut KeepAllLines).await.unwrap();
         let mut left_out = vec!["checkpoints/002-two.md", "files/late", "research/sub/late"];
         let found = files(&*store, "s2").await;
-        // Some file systems do not know when a file was made.
+        // Some file systems do not record a file's creation.
         if store.stat("s1/research/r").await.unwrap().created < boundary.at {
             assert_eq!(copied.as_of_now, ["research/r"], "{name}");
             assert_eq!(text(&found, "research/r"), "third, and more");
@@ -378,7 +378,7 @@ async fn what_stands_beside_a_log_is_copied_beside_what_is_there_already() {
     }
 }
 
-/// From `s1`.
+/// A copy of `s1`.
 fn copying<'a>(
     from: &'a dyn SessionFs,
     to: &'a dyn SessionFs,
@@ -395,7 +395,7 @@ async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
         CopyPurpose::Fork(fork(None)),
         CopyPurpose::Fork(fork(Some(Boundary { last_checkpoint: 1, at: SystemTime::now(), plan: PlanAtTime::None }))),
     ];
-    // At a provider each change takes many calls, so each kind of provider tries one of them.
+    // At a storage client each change takes many calls, so each kind of client tries one of them.
     let tried = [
         ("local", &purposes[..]),
         ("memory", &purposes[..]),
@@ -406,7 +406,7 @@ async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
         let subject = backend(name);
         let store = &subject.store;
         write_session(&**store, "s1").await;
-        // Larger than what is read at once, so that it grows in pieces.
+        // Larger than one read, so that it grows in pieces.
         let large: String = (0..20).map(|n| format!("{{\"n\":{n}{}}}\n", " ".repeat(60_000))).collect();
         store.write_file("s1/events.jsonl", large.as_bytes()).await.unwrap();
         for (number, purpose) in purposes.iter().enumerate() {
@@ -426,7 +426,7 @@ async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
                     assert!(settle(&**store, &folder).await.is_err());
                     unfinished += 1;
                 }
-                // It may be cut off again, and be run again when it is finished.
+                // It may be interrupted again, and be run again when it is finished.
                 failing.fail_after(2);
                 let second = cut.run(&mut KeepAllLines).await;
                 assert!(second.is_err() || !is_unfinished(&**store, &folder).await.unwrap());
@@ -465,7 +465,7 @@ async fn what_is_there_already_is_not_overwritten() {
             CopyError::NothingThere { folder: "gone".into() }
         );
         assert!(!store.exists("s3").await.unwrap());
-        // A finished copy of something else stays, half of one goes.
+        // A finished copy of something else stays, an unfinished one is deleted.
         copying("s3", "s3").run(&mut KeepAllLines).await.unwrap();
         let occupied = CopyError::Occupied { folder: "s3".into() };
         assert_eq!(copying("s3", "other").run(&mut KeepAllLines).await.unwrap_err(), occupied);
@@ -473,7 +473,7 @@ async fn what_is_there_already_is_not_overwritten() {
         failing.fail_after(4);
         let half = FolderCopy { to: place(&failing, "s4"), ..copying("s4", "s4") };
         half.run(&mut KeepAllLines).await.unwrap_err();
-        // Also where it was cut off while it took that half away.
+        // Also if it was interrupted while deleting the unfinished copy.
         store.write_file("s4/files/stray", b"of the half").await.unwrap();
         let other = FolderCopy { to: place(&failing, "s4"), ..copying("s4", "s5") };
         for changes in 0..4 {
@@ -575,7 +575,7 @@ async fn the_checkpoints_of_a_real_log_lead_to_the_fork() {
     assert_eq!(memory.read_file("s2/events.jsonl").await.unwrap(), expected.as_bytes());
 }
 
-/// Does with each line what its first byte says.
+/// Treats each line by its first byte.
 struct ByFirstByte;
 
 impl LogRewriter for ByFirstByte {
@@ -706,7 +706,7 @@ async fn the_database_goes_with_the_session_while_others_write_it() {
         assert_eq!(odd.rows, [[Cell::Integer(1)]]);
     }
     writer.await.unwrap();
-    // And through a store that is no folder, and back.
+    // And through a store that is not a folder, and back.
     let memory = MemoryFs::default();
     FolderCopy { from, to: place(&memory, "s1"), purpose: CopyPurpose::Move }.run(&mut KeepAllLines).await.unwrap();
     let back = place(&local, "back");

@@ -162,7 +162,7 @@ async fn a_statement_that_nobody_waits_for_is_stopped() {
     database.query(Statement::exec("CREATE TABLE t (a)")).await.unwrap();
     let endless = database.query(Statement::run(ENDLESS));
     assert!(tokio::time::timeout(Duration::from_millis(300), endless).await.is_err());
-    // It held the file: this would wait for it in vain.
+    // If it still held the file, this would time out.
     database.query(Statement::run("INSERT INTO t VALUES (1)")).await.unwrap();
 }
 

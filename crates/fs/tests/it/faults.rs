@@ -1,7 +1,7 @@
-//! A provider that is slow, fails, answers nonsense or goes away. Nothing hangs, every error says what it is, and what was
-//! appended is there once and in its order.
+//! A storage client that is slow, fails, sends invalid answers or disconnects. Nothing hangs, every error is precise,
+//! and appended content is there once and in order.
 //!
-//! Time is tokio's and paused: it jumps to the next thing that happens.
+//! Time is tokio's and paused: it jumps to the next event.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,10 +39,10 @@ enum Fault {
     SlowNonsense(Duration, Value),
 }
 
-/// How a provider counts the size of a text.
+/// The way in which a client counts the size of a text.
 type CountSize = fn(&str) -> usize;
 
-/// A provider that does to each call what the next fault says, and nothing to those behind the last.
+/// A storage client that applies the next fault to each call, and none to calls after the last fault.
 #[derive(Debug)]
 struct FaultyCalls {
     inner: InProcess,
@@ -50,7 +50,7 @@ struct FaultyCalls {
     calls: AtomicUsize,
     in_flight: AtomicUsize,
     most_in_flight: AtomicUsize,
-    /// How it counts the size of a file that is text.
+    /// The way in which it counts the size of a text file.
     count: Mutex<Option<CountSize>>,
 }
 
@@ -59,7 +59,7 @@ impl FaultyCalls {
         *self.count.lock().unwrap() = Some(count);
     }
 
-    /// What it does with a call that nothing is wrong with.
+    /// Serves a call without a fault.
     async fn well(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let count = *self.count.lock().unwrap();
         let answer = self.inner.call(method, params.clone()).await?;
@@ -78,7 +78,7 @@ impl FaultyCalls {
 #[async_trait]
 impl RemoteCalls for FaultyCalls {
     async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        /// Counts also those that are dropped.
+        /// Counts also calls that are dropped.
         struct InFlightCount<'a>(&'a AtomicUsize);
         impl Drop for InFlightCount<'_> {
             fn drop(&mut self) {
@@ -131,7 +131,7 @@ impl RemoteCalls for FaultyCalls {
 struct FaultCase {
     faulty: Arc<FaultyCalls>,
     store: RpcFs,
-    /// What the provider keeps, seen without the wire.
+    /// The client's store, without the wire.
     kept: MemoryFs,
 }
 
@@ -160,7 +160,7 @@ fn case() -> FaultCase {
     case_with(Limits { time: LIMIT, call: LIMIT * 4, ..Limits::default() })
 }
 
-/// One whose calls are given up before callers are told that it took too long.
+/// A case whose calls are given up before callers time out.
 fn case_of_short_calls() -> FaultCase {
     case_with(Limits { time: LIMIT * 4, call: LIMIT, late: LIMIT * 10, ..Limits::default() })
 }
@@ -175,7 +175,7 @@ impl FaultCase {
     }
 }
 
-/// Every operation, on files that are there.
+/// Every operation, on existing files.
 const OPERATIONS: usize = 13;
 
 async fn operate(store: &RpcFs, number: usize) -> Result<(), FsError> {
@@ -220,7 +220,7 @@ async fn no_operation_waits_longer_than_its_time() {
         let error = operate(&case.store, number).await.unwrap_err();
         assert!(matches!(error, FsError::TimedOut { limit: LIMIT, .. }), "{number}: {error}");
         assert_eq!(error.code(), "ETIMEDOUT");
-        // What waits for the same file is told as well.
+        // Calls that wait for the same file time out as well.
         let next = tokio::time::timeout(LIMIT * 4, operate(&case.store, number)).await;
         drop(next.expect("nothing hangs"));
     }
@@ -278,7 +278,7 @@ async fn nonsense_is_an_error_and_nothing_worse() {
                 let case = prepared().await;
                 case.next(std::iter::repeat_n(Fault::None, at).chain([Fault::Nonsense(answer.clone())]));
                 if let Err(error) = operate(&case.store, number).await {
-                    // A provider that only says that it wrote something leaves nothing to rename.
+                    // A client that only claims to have written a file leaves nothing to rename.
                     assert!(
                         ["EPROTO", "UNKNOWN", "EFBIG", "ENOENT"].contains(&error.code()),
                         "{number} {answer}: {error}"
@@ -302,7 +302,7 @@ async fn a_provider_cannot_put_names_elsewhere() {
 async fn what_a_provider_could_not_give_as_text_is_not_written_back() {
     let case = case_of(Files::Text, Limits::default());
     case.kept.write_file("state/f", &[b'a', 255, 254]).await.unwrap();
-    // As many programs read a file that is no text.
+    // As many programs read a file that is not text.
     let lossy = || [Fault::None, Fault::Nonsense(json!({"content": "a\u{fffd}\u{fffd}"}))];
     let not_text = FsError::NotText { path: "f".to_owned() };
     case.next(lossy());
@@ -310,7 +310,7 @@ async fn what_a_provider_could_not_give_as_text_is_not_written_back() {
     case.next(lossy());
     assert_eq!(case.store.truncate("f", 1).await.unwrap_err(), not_text);
     assert_eq!(case.kept.read_file("state/f").await.unwrap(), [b'a', 255, 254]);
-    // A file that has that character itself is one like any other.
+    // A file that contains that character itself is like any other.
     case.store.write_text("g", "a\u{fffd}").await.unwrap();
     assert_eq!(case.store.read_text("g").await.unwrap(), "a\u{fffd}");
 }
@@ -352,7 +352,7 @@ async fn an_append_that_took_too_long_is_not_overtaken() {
     // The next one waits for it in vain, and is never sent.
     assert_eq!(case.store.append_text("log", "two\n").await.unwrap_err().code(), "ETIMEDOUT");
     assert_eq!(case.faulty.calls.load(Ordering::SeqCst), 1);
-    // Other files are not held up.
+    // Other files are not delayed.
     case.store.append_text("other", "x").await.unwrap();
     tokio::time::sleep(LIMIT * 2).await;
     case.store.append_text("log", "three\n").await.unwrap();
@@ -435,7 +435,7 @@ async fn an_append_that_is_never_answered_does_not_block_its_file() {
     case.store.append_text("log", "three\n").await.unwrap();
     assert!(since.elapsed() < LIMIT, "{:?}", since.elapsed());
     assert_eq!(case.kept.read_text("state/log").await.unwrap(), "one\ntwo\nthree\n");
-    // When it cannot come any more, what is appended is appended again.
+    // When the append can no longer arrive, appends are sent as appends again.
     tokio::time::sleep(LIMIT * 20).await;
     let before = case.faulty.calls.load(Ordering::SeqCst);
     case.store.append_text("log", "four\n").await.unwrap();
@@ -445,14 +445,14 @@ async fn an_append_that_is_never_answered_does_not_block_its_file() {
 
 #[tokio::test(start_paused = true)]
 async fn an_append_that_arrives_late_is_there_once() {
-    // It arrives before the next look, between look and retry, behind the retry, or behind more.
+    // It arrives before the next check, between check and retry, after the retry, or after more.
     for (fault, is_answered) in [(Fault::Late as fn(Duration) -> Fault, true), (Fault::LateWithoutAnswer, false)] {
         for late in [11, 12, 13, 15, 40] {
             let case = case_of_short_calls();
             case.store.append_text("log", "one\n").await.unwrap();
             case.next([fault(Duration::from_secs(late))]);
             assert_eq!(case.store.append_text("log", "two\n").await.unwrap_err().code(), "ETIMEDOUT");
-            // A writer looks whether its line is there, and writes what is missing.
+            // A writer checks whether its line is there, and writes what is missing.
             tokio::time::sleep(Duration::from_millis(1500)).await;
             let is_there = case.store.read_text("log").await.unwrap().ends_with("two\n");
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -481,7 +481,7 @@ async fn an_append_of_a_lost_connection_that_arrives_late_is_there_once() {
     assert_eq!(case.store.append_text("log", "two\n").await.unwrap_err().code(), "ENOTCONN");
     assert_eq!(case.store.read_text("log").await.unwrap(), "one\n");
     case.store.append_text("log", "two\n").await.unwrap();
-    // The provider had begun it before the connection was lost.
+    // The client had begun it before the connection was lost.
     case.kept.append_text("state/log", "two\n").await.unwrap();
     assert_eq!(case.store.read_text("log").await.unwrap(), "one\ntwo\n");
     case.store.append_text("log", "three\n").await.unwrap();
@@ -516,7 +516,7 @@ async fn a_file_with_replacement_characters_is_read_whatever_the_provider_counts
             let lines = case.store.read_lines("f", 1 << 20).await;
             assert!(lines.is_ok(), "{number}");
         }
-        // What was written to find out how it counts is gone.
+        // The probe file for the way it counts is gone.
         assert_eq!(case.kept.readdir("state").await.unwrap(), ["f"], "{number}");
     }
 }
@@ -536,7 +536,7 @@ fn fault() -> impl Strategy<Value = Fault> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A writer of a log that knows how long the log is, cuts off what a failed append left, and tries again.
+    /// A writer of a log that knows the log's length, cuts off the rest of a failed append, and tries again.
     #[test]
     fn a_writer_that_cuts_off_what_failed_has_every_line_once_and_in_order(
         faults in prop::collection::vec(fault(), 0..40),
@@ -548,7 +548,7 @@ proptest! {
             case.store.append_text("log", "").await.unwrap();
             case.next(faults);
             let mut length = 0;
-            // Each fault can fail one attempt, and hold up a few more while it lasts.
+            // Each fault can fail one attempt, and delay a few more while it lasts.
             let mut attempts = 0..1000;
             for line in &lines {
                 let line = format!("{line}\n");
@@ -566,7 +566,7 @@ proptest! {
         });
     }
 
-    /// The same where calls are given up, and what was given up is done later, with or without an answer.
+    /// The same with calls that are given up and done later, with or without an answer.
     #[test]
     fn a_writer_that_looks_what_is_there_has_every_line_once_and_in_order_however_late_appends_arrive(
         faults in prop::collection::vec((any::<bool>(), 1_u64..60), 0..12),
@@ -580,7 +580,7 @@ proptest! {
             for number in 0..lines {
                 let line = format!("{number}\n");
                 loop {
-                    // Each append gets the next fault; looking at the file gets none.
+                    // Each append gets the next fault; reading the file gets none.
                     if let Some((is_answered, seconds)) = faults.next() {
                         let late = Duration::from_secs(seconds);
                         case.next([if is_answered { Fault::Late(late) } else { Fault::LateWithoutAnswer(late) }]);

@@ -1,4 +1,4 @@
-//! What an agent puts into a folder does not lead Grove out of it.
+//! Links that an agent puts into a folder do not lead Grove out of it.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ struct LinkCase {
     view: Confined,
 }
 
-/// A session's `files/` beside a folder that is nobody's business.
+/// A session's `files/` beside a private folder.
 fn case() -> LinkCase {
     let folder = tempfile::tempdir().unwrap();
     let (outside, files) = (folder.path().join("outside"), folder.path().join("root/s1/files"));
@@ -42,7 +42,7 @@ async fn a_link_to_a_file_is_not_followed() {
     assert_eq!(view.stat("l").await.unwrap_err(), link_error("l"));
     assert_eq!(view.mkdir("l").await.unwrap_err(), link_error("l"));
     assert_eq!(std::fs::read_to_string(case.outside.join("secret")).unwrap(), "secret");
-    // It is listed as something that is no file, and can be removed without harm to what it leads to.
+    // It is listed as not a file, and can be removed without harm to its target.
     let listed = view.readdir_with_types("").await.unwrap();
     assert_eq!(listed, [DirEntry { name: "l".to_owned(), kind: FileKind::Other }]);
     view.rm("l", Removal::Everything).await.unwrap();

@@ -1,4 +1,4 @@
-//! What only a folder on this machine has.
+//! Behavior of local folders only.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The contract of a store, one suite that every backend passes; and what is built on stores.
+//! The contract of a store, one suite that every backend passes; and the code that is built on stores.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 #![allow(clippy::print_stdout, reason = "a test that was skipped says so")]
 

@@ -1,4 +1,4 @@
-//! Whatever is done in whatever order, every backend gives what the one in memory gives.
+//! Any operations in any order: every backend gives the same results as the one in memory.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         (path(), 0..9_u64, 0..9_usize).prop_map(|(path, from, length)| Operation::Range(path, from, length)),
         (path(), text).prop_map(|(path, text)| Operation::Write(path, text)),
         (path(), text).prop_map(|(path, text)| Operation::Append(path, text)),
-        // Where a character is not cut in two: a provider of text alone could not keep that.
+        // Not inside a character: a client of text alone could not store that.
         path().prop_map(|path| Operation::Truncate(path, 0)),
         path().prop_map(Operation::Sync),
         path().prop_map(Operation::Exists),
@@ -47,7 +47,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// What an operation gave: a text that can be compared, or the code of its error.
+/// The result of an operation: a comparable text, or the code of its error.
 async fn run(store: &Arc<dyn SessionFs>, operation: &Operation) -> Result<String, &'static str> {
     let done: Result<String, FsError> = match operation {
         Operation::Read(path) => store.read_file(path).await.map(|bytes| format!("{bytes:?}")),
@@ -68,7 +68,7 @@ async fn run(store: &Arc<dyn SessionFs>, operation: &Operation) -> Result<String
     done.map_err(|error| error.code())
 }
 
-/// Everything that is in a store.
+/// Everything in a store.
 async fn everything(store: &Arc<dyn SessionFs>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![String::new()];

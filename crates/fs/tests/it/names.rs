@@ -1,11 +1,11 @@
-//! Names from outside, generated: whatever is wrong with one, every backend says the same.
+//! Generated names from outside: whatever the fault of one, every backend reports the same.
 
 use grove_fs::{BadName, FsError, RelativeName, Removal, SessionFs};
 use proptest::prelude::*;
 
 use crate::support::every_confined;
 
-/// Hostile pieces beside harmless ones, so that most names have something of a class, and many of several.
+/// Hostile pieces beside harmless ones, so that most names have a fault, and many have several.
 fn piece() -> impl Strategy<Value = String> {
     let classes = prop_oneof![
         Just("..".to_owned()),

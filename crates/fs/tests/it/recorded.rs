@@ -27,14 +27,14 @@ fn beginning(recorded: &str) -> Option<&str> {
     Some(text)
 }
 
-/// The texts that were appended to the log. Each is whole lines of the log that was kept, and begins as recorded.
+/// The texts that were appended to the log. Each is complete lines of the stored log, and begins as recorded.
 fn appended(operations: &[Value], log: &str) -> Vec<String> {
     let recorded = operations.iter().filter(|operation| operation[1] == "appendFile");
     let begins: Vec<&str> =
         recorded.map(|operation| operation[3].as_str().unwrap()).map(|text| beginning(text).unwrap_or(text)).collect();
     let mut texts: Vec<String> = Vec::new();
     for line in log.split_inclusive('\n') {
-        // Enough to tell the batches apart.
+        // Enough to distinguish the batches.
         let is_next = begins.get(texts.len()).is_some_and(|text| line.starts_with(text.split_at(text.len().min(90)).0));
         match texts.last_mut() {
             Some(text) if !is_next => text.push_str(line),
@@ -94,7 +94,7 @@ async fn check_kept(fixtures: &Path) {
         let storage_client = posix();
         storage_client.add(session, Arc::clone(&store));
         let mut appends = appended(&operations, &log).into_iter();
-        // What is known of each file from what was written, to compare what is read with.
+        // The expected content of each file by what was written, to compare reads with.
         let mut known: HashMap<String, String> = HashMap::new();
         for operation in &operations {
             let argument = |at: usize| operation.get(at).cloned().unwrap_or(Value::Null);
@@ -177,14 +177,14 @@ async fn check_answers(fixtures: &Path) {
         };
         let params = message["m"]["params"].clone();
         let session = params["sessionId"].as_str().unwrap().to_owned();
-        // The recorded provider kept every session that was asked for.
+        // The recorded client stored every session.
         if storage_client.answer("sessionFs.exists", json!({"sessionId": session, "path": "/"})).await.is_err() {
             storage_client.add(session, Arc::new(MemoryFs::default()));
         }
         let key = (message["c"].as_u64().unwrap(), message["m"]["id"].as_u64().unwrap());
         let mut answer = storage_client.answer(method, params).await.unwrap();
         let mut expected = answers[&key]["result"].clone();
-        // How an error is worded is each provider's own.
+        // Each client words its errors differently.
         for answer in [&mut answer, &mut expected] {
             if let Some(error) = answer.get_mut("error").and_then(Value::as_object_mut) {
                 error.remove("message").unwrap();

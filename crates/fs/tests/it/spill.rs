@@ -1,4 +1,4 @@
-//! Large output and the temporary files that it goes to.
+//! Large output and its temporary files.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ async fn temporary_files_are_removed_at_the_end_unless_they_are_kept() {
             assert_eq!(files.clone().remove().await, [], "one that was never made is no error ({name})");
             assert_eq!(temp.readdir("").await.unwrap().len(), left, "{name}");
         }
-        // What was kept is the test's to remove.
+        // The test removes the files that were kept.
         let temp = store.tmpdir().unwrap();
         for file in temp.readdir("").await.unwrap() {
             temp.rm(&file, Removal::One).await.unwrap();
@@ -211,14 +211,14 @@ proptest! {
                     assert!(bytes.len() > inline);
                     assert_eq!((a.size, &a.beginning), (b.size, &b.beginning));
                     assert_eq!(a.size, bytes.len() as u64);
-                    // Every broken byte takes three as a replacement character.
+                    // Every invalid byte takes three as a replacement character.
                     assert!(a.beginning.len() <= beginning * 3);
                     for stored in [a.stored, b.stored] {
                         match stored {
                             SpillLocation::Whole(one) => assert_eq!(temp.read_file(&one.path).await.unwrap(), bytes),
                             SpillLocation::Beginning { bytes: 0, .. } => assert!(file < 4),
                             SpillLocation::Beginning { file: one, bytes: stored } => {
-                                // The bound may lie inside a character.
+                                // The limit may be inside a character.
                                 assert!(stored <= file && stored + 3 >= file, "{stored} of {file}");
                                 let expected = &bytes[..stored as usize];
                                 assert_eq!(temp.read_file(&one.path).await.unwrap(), expected);

@@ -1,4 +1,4 @@
-//! What a provider answers, and what is asked of one, as it looks on the wire.
+//! The calls and answers of a storage client on the wire.
 
 use std::sync::{Arc, Mutex};
 
@@ -51,7 +51,7 @@ async fn values_are_wrapped_and_errors_have_one_of_two_codes() {
         ("mkdir", json!({"path": "/state/x/y", "recursive": true, "mode": 448}), Value::Null),
         ("mkdir", json!({"path": "/state/z"}), Value::Null),
         ("mkdir", json!({"path": "/state/no/y"}), enoent("state/no/y")),
-        ("mkdir", json!({"path": "/state/z"}), unknown("state/z: there is something of that name already")),
+        ("mkdir", json!({"path": "/state/z"}), unknown("state/z: it exists already")),
         ("rename", json!({"src": "/state/a", "dest": "/state/c"}), Value::Null),
         ("rename", json!({"src": "/state/a", "dest": "/state/d"}), enoent("state/a")),
         ("rm", json!({"path": "/state/a"}), enoent("state/a")),
@@ -93,7 +93,7 @@ async fn a_call_that_makes_no_sense_fails_alone() {
     for (method, params, code, message) in [
         ("sessionFs.chmod", json!({"sessionId": "s1", "path": "/a"}), -32601, "Unhandled method sessionFs.chmod"),
         ("readFile", json!({"sessionId": "s1", "path": "/a"}), -32601, "Unhandled method readFile"),
-        // It was not said that bytes can be kept.
+        // The client did not offer binary files.
         (
             "sessionFs.readFileBytes",
             json!({"sessionId": "s1", "path": "/a"}),
@@ -166,7 +166,7 @@ async fn what_windows_cannot_have_is_refused_where_the_provider_is_windows() {
     assert_eq!(store.write_file("a/nul", b"x").await.unwrap_err(), reserved);
 }
 
-/// What was called, as it would be sent.
+/// The calls as they would be sent.
 #[derive(Debug)]
 struct Recording {
     calls: Mutex<Vec<Value>>,
@@ -203,7 +203,7 @@ async fn every_call_carries_its_session_and_has_the_shape_of_the_wire() {
 
     let mut calls = recording.calls.lock().unwrap().clone();
     let mut methods: Vec<_> = calls.iter().map(|call| call[0].as_str().unwrap().to_owned()).collect();
-    // A file is written under another name first, which is never the same twice.
+    // A file is written under a temporary name first, which is never the same twice.
     for call in &mut calls {
         for name in ["path", "src"] {
             if call[1][name].as_str().is_some_and(|path| path.ends_with(".tmp")) {

@@ -1,4 +1,4 @@
-//! Every backend, and a provider that is reached without a connection.
+//! Every backend, and a storage client without a connection.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use grove_fs::rpc::{CallError, Limits, Remote, RemoteCalls, StorageCapabilities,
 use grove_fs::{Confined, Conventions, LocalFs, MemoryFs, RpcFs, SessionFs, StorageClient};
 use serde_json::Value;
 
-/// A store that is tried.
+/// A store under test.
 pub(crate) struct StoreUnderTest {
     pub(crate) name: &'static str,
     pub(crate) store: Arc<dyn SessionFs>,
     pub(crate) files: Files,
-    /// Removed when the store is done with.
+    /// Removed with the store.
     _folder: Option<tempfile::TempDir>,
 }
 
-/// What a store can keep.
+/// The content that a store accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Files {
     Bytes,
     Text,
 }
 
-/// Calls that a provider in this process answers.
+/// Calls that a storage client in this process answers.
 #[derive(Debug)]
 pub(crate) struct InProcess(pub(crate) Arc<StorageClient>);
 
 #[async_trait]
 impl RemoteCalls for InProcess {
     async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        // As on a connection: what is sent is text, and so is what comes back.
+        // As on a connection: calls and answers are text.
         let params = serde_json::from_str(&params.to_string()).unwrap();
         let answer = self.0.answer(method, params).await?;
         Ok(serde_json::from_str(&answer.to_string()).unwrap())
@@ -50,12 +50,12 @@ pub(crate) fn config(conventions: Conventions, files: Files) -> StorageClientCon
     }
 }
 
-/// A session at a provider that keeps it in a store.
+/// A session at a storage client that keeps it in a store.
 pub(crate) fn at_storage_client(store: Arc<dyn SessionFs>, conventions: Conventions, files: Files) -> RpcFs {
     at_storage_client_with(store, config(conventions, files))
 }
 
-/// The same at a provider that says this of itself.
+/// The same at a client with this configuration.
 pub(crate) fn at_storage_client_with(store: Arc<dyn SessionFs>, config: StorageClientConfig) -> RpcFs {
     let storage_client = StorageClient::new(config.conventions, config.capabilities);
     storage_client.add("s1", store);
@@ -63,7 +63,7 @@ pub(crate) fn at_storage_client_with(store: Arc<dyn SessionFs>, config: StorageC
     RpcFs::new(Arc::new(remote), "s1", config).unwrap()
 }
 
-/// One of each, empty. The session's folder is there, as a host makes it first.
+/// One store of each kind, empty. The session's folder exists, as a host creates it first.
 pub(crate) fn every_backend() -> Vec<StoreUnderTest> {
     let (posix, windows) = (Conventions::Posix, Conventions::Windows);
     let memory = || Arc::new(MemoryFs::default());
@@ -93,12 +93,12 @@ pub(crate) fn every_backend() -> Vec<StoreUnderTest> {
     subjects
 }
 
-/// The one of this name.
+/// The store of this name.
 pub(crate) fn backend(name: &str) -> StoreUnderTest {
     every_backend().into_iter().find(|subject| subject.name == name).unwrap()
 }
 
-/// A view of each.
+/// A view of each store.
 pub(crate) fn every_confined() -> Vec<(StoreUnderTest, Confined)> {
     let view = |subject: StoreUnderTest| {
         let view = Confined::new(subject.store.as_ref(), "files").unwrap();

@@ -36,7 +36,7 @@ pub(crate) fn at(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(milliseconds).unwrap()
 }
 
-/// What an independent reader of YAML finds under a key.
+/// The text that an independent YAML reader finds under a key.
 fn yaml_text(document: &str, key: &str) -> Option<String> {
     let documents = YamlOwned::load_from_str(document).unwrap();
     Some(documents.first()?.as_mapping_get(key)?.as_str()?.to_owned())
@@ -56,7 +56,7 @@ fn the_manifests_of_real_sessions_are_written_as_they_were_read() {
         }
         assert!(manifest.time(Field::CreatedAt).unwrap() <= manifest.time(Field::UpdatedAt).unwrap());
         assert!(manifest.flag(Field::UserNamed).unwrap().is_some());
-        // Setting everything to what it is changes nothing: we write values as the Copilot CLI does.
+        // Setting every field to its own value changes nothing: we write values as the Copilot CLI does.
         let mut same = manifest.clone();
         for field in [Field::Id, Field::Cwd, Field::GitRoot, Field::Branch, Field::ClientName, Field::Name] {
             if let Some(value) = manifest.text(field).unwrap() {
@@ -135,7 +135,7 @@ fn our_fork_is_the_one_that_the_copilot_cli_makes() {
     let forked_at = real.time(Field::CreatedAt).unwrap().unwrap();
     let id = "6cb6932b-3068-4c32-bd32-3822bce457ac";
     let mut ours = source.forked(ForkIdentity { id, name: None, at: forked_at, checkpoints: 0 }).unwrap();
-    // The real one was touched once more, a millisecond later.
+    // The real one was updated once more, a millisecond later.
     ours.set(Field::UpdatedAt, Value::Time(real.time(Field::UpdatedAt).unwrap().unwrap()));
     assert_eq!(ours.to_string(), real.to_string());
 }
@@ -400,7 +400,7 @@ async fn a_link_on_a_shelf_is_neither_listed_nor_followed() {
     let link = WorkspaceError::Fs(FsError::Link { path: "folder/new".to_owned() });
     assert_eq!(workspace.write_file(FilesFolder::Files, "folder/new", b"y").await.unwrap_err(), link);
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
-    // Nor where the shelf itself is one.
+    // Nor if the folder itself is a link.
     std::os::unix::fs::symlink(outside.path(), root.path().join("s1/research")).unwrap();
     assert_eq!(workspace.files(FilesFolder::Research).await.unwrap().files, []);
     workspace.write_file(FilesFolder::Research, "new", b"y").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The agent, as the shim has it.
+//! The agent's process inside the shim.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,19 +11,19 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// How long what an agent left behind may take to end when it is asked to.
+/// The time that an agent's leftover processes may take to end when asked to.
 const LEFTOVERS: Duration = Duration::from_millis(500);
 
-/// The agent and its stdio. Its process is in a task of its own, so that ending it, which takes its time, keeps nobody.
+/// The agent and its stdio. Its process is in its own task, so that ending it, which takes time, blocks nothing else.
 #[derive(Debug, Default)]
 pub(super) struct AgentProcess {
-    /// There is none where it could not be started.
+    /// `None` if it could not be started.
     pub(super) id: Option<u32>,
     pub(super) stdin: StdinQueue,
     pub(super) stdout: Option<ChildStdout>,
     pub(super) stderr: Option<ChildStderr>,
     end: Option<oneshot::Sender<Duration>>,
-    /// Until nothing is left of its group.
+    /// Set until nothing is left of its group.
     pub(super) exit_task: Option<ExitTask>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct StdinQueue {
     pipe: Option<ChildStdin>,
     lines: VecDeque<Bytes>,
     waiting: usize,
-    /// It closes behind the last line.
+    /// Stdin closes after the last line.
     closing: bool,
 }
 
@@ -62,8 +62,8 @@ impl AgentProcess {
     }
 }
 
-/// Waits until nothing is left of the agent's group, or for ever where that was told already. A call that is dropped
-/// loses nothing.
+/// Waits until nothing is left of the agent's group, or forever if that was reported already. Dropping the call loses
+/// nothing.
 pub(super) async fn ended(exit_task: &mut Option<ExitTask>) -> Result<Exit, ProcessError> {
     let Some(running) = exit_task else { return std::future::pending().await };
     // The task neither panics nor is aborted.
@@ -81,12 +81,12 @@ async fn wait_for_exit(mut process: Process, told: oneshot::Receiver<Duration>) 
 }
 
 impl StdinQueue {
-    /// How many bytes wait for the agent.
+    /// The bytes that wait for the agent.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Takes a line. For an agent that does not listen any longer it is lost, like all that is written to such a one.
+    /// Queues a line. If the agent no longer reads, it is lost, like any write to such a process.
     pub(super) fn push(&mut self, line: Bytes) {
         if self.pipe.is_none() || self.closing {
             return;
@@ -103,7 +103,7 @@ impl StdinQueue {
         }
     }
 
-    /// Writes a piece of what waits, or waits for there to be something. A call that is dropped loses nothing.
+    /// Writes a part of the queue, or waits for a line. Dropping the call loses nothing.
     pub(super) async fn write(&mut self) {
         let (Some(pipe), Some(line)) = (&mut self.pipe, self.lines.front_mut()) else {
             return std::future::pending().await;
@@ -120,7 +120,7 @@ impl StdinQueue {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Nobody reads it any longer.
+            // The agent no longer reads.
             Err(_) => {
                 self.pipe = None;
                 self.lines.clear();
@@ -130,7 +130,7 @@ impl StdinQueue {
     }
 }
 
-/// Reads a piece of what an agent says, or waits for ever where it said all. A call that is dropped loses nothing.
+/// Reads a part of an agent's output, or waits forever at its end. Dropping the call loses nothing.
 pub(super) async fn read(
     pipe: &mut Option<impl AsyncReadExt + Unpin>,
     buffer: &mut BytesMut,

@@ -1,4 +1,4 @@
-//! A host that is connected, as the shim sees it.
+//! A connected host, from the shim's side.
 
 use std::io;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::wire::{
     CloseCode, ConnectionClosed, FrameBuffer, FromHost, FromShim, Greeting, Hello, PROTOCOL, SMALL_BYTES, VERSION,
 };
 
-/// How long a host may take to say who it is, and to hear why its connection ends.
+/// The time that a host may take to send its hello, and to receive the reason why its connection ends.
 const GREETING: Duration = Duration::from_secs(10);
-/// So much is made ready to be sent.
+/// The bytes that are buffered for sending.
 const OUT_BYTES: usize = 256 << 10;
-/// A buffer that had to hold more than this is not kept.
+/// The largest buffer that is kept for reuse.
 const KEPT_BYTES: usize = 1 << 20;
-/// So much is read at once, so that nobody else waits long.
+/// The bytes that are read at once, so that other work does not wait long.
 const IN_BYTES: usize = 256 << 10;
 
-/// A host that has said what it wants, and is not heard yet.
+/// A host that has sent its hello, and is not connected yet.
 #[derive(Debug)]
 pub(super) struct PendingHost {
     stream: UnixStream,
@@ -30,19 +30,19 @@ pub(super) struct PendingHost {
     pub(super) hello: Hello,
 }
 
-/// The host whose words count.
+/// The connected host.
 #[derive(Debug)]
 pub(super) struct HostConnection {
     stream: UnixStream,
     frames: FrameBuffer,
     out: BytesMut,
-    /// The lines before it were made ready to be sent.
+    /// The lines before it are buffered or sent.
     cursor: SpoolCursor,
     sent_taken: u64,
     sent_end: bool,
 }
 
-/// Greets whoever connects. Those that say nothing sensible are left alone.
+/// Performs the handshake with a connection. `None` if it sends nothing valid.
 pub(super) async fn accept_host(mut stream: UnixStream) -> Option<PendingHost> {
     let greeting = async {
         let mut out = BytesMut::new();
@@ -90,7 +90,7 @@ impl HostConnection {
         words.encode(&mut self.out);
     }
 
-    /// Makes ready to be sent what there is: the end, where there is one, last.
+    /// Buffers lines for sending, and last the end, if there is one.
     pub(super) fn fill(&mut self, spool: &Spool, taken: u64, end: Option<&FromShim>) -> io::Result<()> {
         if taken > self.sent_taken && self.out.len() < OUT_BYTES {
             self.say(&FromShim::Taken(taken));
@@ -107,13 +107,13 @@ impl HostConnection {
         Ok(())
     }
 
-    /// Waits until something can be read or, where something is to be sent, written.
+    /// Waits until the connection is readable or, if something is to be sent, writable.
     pub(super) async fn ready(&self) -> io::Result<()> {
         let interest = if self.out.is_empty() { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
         self.stream.ready(interest).await.map(drop)
     }
 
-    /// Sends what can be sent without waiting.
+    /// Sends as much as possible without waiting.
     pub(super) fn send(&mut self) -> Result<(), ShimError> {
         let mut large = false;
         while !self.out.is_empty() {
@@ -130,7 +130,7 @@ impl HostConnection {
         Ok(())
     }
 
-    /// Hands out what can be heard without waiting. Whole frames count also where the connection ends behind them.
+    /// Passes on the frames that arrive without waiting. Complete frames count even if the connection ends after them.
     pub(super) fn receive(&mut self, mut each: impl FnMut(FromHost) -> Result<(), ShimError>) -> Result<(), ShimError> {
         let mut heard = 0;
         loop {
@@ -152,7 +152,7 @@ impl HostConnection {
         }
     }
 
-    /// Ends the connection, and says why behind all that is on its way: a host that does not know that another took
+    /// Closes the connection, and sends the reason after all buffered data: a host that does not know that another took
     /// over would come back.
     pub(super) fn close(mut self, error: &ShimError) {
         let (code, waiting) = match error {

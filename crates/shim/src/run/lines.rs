@@ -1,14 +1,14 @@
-//! Cutting what the agent says into lines.
+//! Splitting the agent's output into lines.
 
 use bytes::{Buf, BytesMut};
 
-/// A buffer that had to hold more than this is not kept.
+/// The largest buffer that is kept for reuse.
 const KEPT_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct LineSplitter {
     pub(super) buffer: BytesMut,
-    /// So much of it has no line end.
+    /// The bytes that were searched and have no line end.
     scanned: usize,
     limit: usize,
 }
@@ -21,7 +21,7 @@ impl LineSplitter {
         Self { buffer: BytesMut::new(), scanned: 0, limit }
     }
 
-    /// Hands out the whole lines, without their ends.
+    /// Passes on the complete lines, without their ends.
     pub(super) fn take(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), TooLong> {
         let mut large = false;
         while let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
@@ -41,7 +41,7 @@ impl LineSplitter {
         if self.scanned > self.limit { Err(TooLong) } else { Ok(()) }
     }
 
-    /// What was said last, without a line end.
+    /// The last line, without a line end.
     pub(super) fn rest(&mut self) -> Option<BytesMut> {
         self.scanned = 0;
         let rest = self.buffer.split();

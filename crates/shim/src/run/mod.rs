@@ -1,7 +1,7 @@
-//! The shim's process: one task that looks after the agent, the host and the clock.
+//! The shim's process: one task that serves the agent, the host and the timers.
 //!
-//! It reads and writes its files in that task. They lie in the system's memory unless the disk is slow, and then only
-//! this one agent waits.
+//! It reads and writes its files in that task. They are cached in memory unless the disk is slow, and then only this
+//! one agent waits.
 
 mod agent;
 mod host;
@@ -28,25 +28,25 @@ use crate::spool::Spool;
 use crate::wire::{AgentEnd, EndReason, FromHost, FromShim, Welcome, frame_limit};
 use crate::{ShimError, ShimLimits, ShimOptions};
 
-/// So much is read of an agent's words at once.
+/// The bytes of an agent's output that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
-/// How many may stand at the door at once.
+/// The most connections that may be in the handshake at once.
 const MAX_PENDING_HOSTS: usize = 16;
-/// How long an agent's stdout is read after its end, where something that left its group keeps that open.
+/// The time that an agent's stdout is read after its end, if a process that left its group keeps that open.
 const STDOUT_GRACE: Duration = Duration::from_secs(1);
-/// How long a shim that was told to end waits for the host to acknowledge the agent's last words.
+/// The time that a shim that was asked to end waits for the host to acknowledge the agent's last lines.
 const LAST_SEND_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait before the disk is tried again.
+/// The time until the disk is tried again.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often a shim without a host looks whether one could still find it.
+/// The interval at which a shim without a host checks whether one could still find it.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// How long to wait where the system lets nobody in.
+/// The pause after the system refuses to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Runs a shim until its agent has ended and nobody needs it any longer, and says how the agent ended. It leaves the
+/// Runs a shim until its agent has ended and nobody needs it any longer, and returns the agent's end. It leaves the
 /// terminal and the process session that it was started in, so it must not be called in a process that leads its group.
 pub fn run(options: ShimOptions) -> Result<AgentEnd, ShimError> {
-    // What happens to the host and to its terminal does not reach it from now on.
+    // From now on it is independent of the host's process and terminal.
     rustix::process::setsid().map_err(|errno| ShimError::Io(errno.into()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ShimError::Io)?;
     runtime.block_on(async { Ok(Shim::start(options)?.serve().await) })
@@ -61,23 +61,23 @@ struct Shim {
     spool: Spool,
     log: StderrLog,
     host: Option<HostConnection>,
-    /// Since when there is none.
+    /// The time since which there is no host.
     alone_since: Instant,
-    /// When it was last seen that one could come.
+    /// The time of the last check that a host could come.
     looked: Instant,
     /// The newest write of a host that was taken.
     taken: u64,
-    /// Why the agent is being ended, where we do so.
+    /// The reason why the shim ends the agent, if it does.
     ending: Option<(EndReason, String)>,
-    /// The shim was told to end.
+    /// The shim was asked to end.
     told: bool,
     exit: Option<Exited>,
-    /// When the agent's stdout is given up.
+    /// The time at which the agent's stdout is given up.
     stdout_deadline: Option<Instant>,
-    /// The agent's end, once all that it said is in the spool. Its number is the next one.
+    /// The agent's end, once all its output is in the spool. Its number is the next one.
     end: Option<AgentEnd>,
     end_acknowledged: bool,
-    /// When the disk is tried again.
+    /// The time at which the disk is tried again.
     retry: Option<Instant>,
 }
 
@@ -88,7 +88,7 @@ struct Exited {
     at: Instant,
 }
 
-/// What the shim waits for.
+/// An event that the shim waits for.
 enum ShimEvent {
     HostConnected(PendingHost),
     HostReady,
@@ -96,7 +96,7 @@ enum ShimEvent {
     StderrRead,
     Exited(Result<Exit, ProcessError>),
     Terminated,
-    /// Something that needs no more than to look at everything again.
+    /// Only checks everything again.
     Look,
 }
 
@@ -105,7 +105,7 @@ impl Shim {
         let ShimOptions { folder, agent, limits } = options;
         let host_listener = HostListener::open(&folder)?;
         let now = Instant::now();
-        // That it could not be started, the host hears where it hears of every end.
+        // The host is told of a failed start as of every end.
         let (agent, ending) = match AgentProcess::start(&agent) {
             Ok(agent) => (agent, None),
             Err(error) => (AgentProcess::default(), Some((EndReason::NotStarted, error.to_string()))),
@@ -166,7 +166,7 @@ impl Shim {
         }
     }
 
-    /// Does what can be done without waiting.
+    /// Does everything that needs no waiting.
     fn advance(&mut self) {
         let now = Instant::now();
         if self.host.is_none() && self.exit.is_none() && now >= self.alone_since + self.limits.alone {
@@ -197,21 +197,21 @@ impl Shim {
         }
     }
 
-    /// Writes what the agent said. It is held, and the agent waits, until it can be written.
+    /// Writes the agent's output. It is held, and the agent waits, until it can be written.
     fn write(&mut self, now: Instant) {
         if self.retry.is_none_or(|retry| now >= retry) {
             self.retry = self.spool.write().err().map(|_| now + RETRY);
         }
     }
 
-    /// After the agent's end, what it said is read to its end, which does not come where something that left the
-    /// agent's group has the other end of the pipe.
+    /// After the agent's end, reads its output to the end. That does not come if a process that left the agent's group
+    /// holds the other end of the pipe.
     fn finish_stdout(&mut self, now: Instant) {
         let Some(exited) = self.exit.filter(|_| self.agent.stdout.is_some()) else { return };
         let given_up = if self.may_read() {
             now >= *self.stdout_deadline.get_or_insert(now + STDOUT_GRACE)
         } else {
-            // Time does not count while there is no room for them.
+            // Time does not count while there is no room for more output.
             self.stdout_deadline = None;
             self.is_over(now, exited)
         };
@@ -221,7 +221,7 @@ impl Shim {
         }
     }
 
-    /// How the agent ended, once nobody needs the shim any longer.
+    /// The agent's end, once nobody needs the shim any longer.
     fn done(&self) -> Option<AgentEnd> {
         let exited = self.exit?;
         let done = self.end_acknowledged || self.is_over(Instant::now(), exited);
@@ -236,7 +236,7 @@ impl Shim {
         AgentEnd { reason, exit: exited.exit, message }
     }
 
-    /// Whether what is left is waited for no longer.
+    /// Tells whether to stop waiting for the remaining lines to be fetched.
     fn is_over(&self, now: Instant, exited: Exited) -> bool {
         match &self.host {
             Some(_) => self.ends_soon() && now >= exited.at + LAST_SEND_TIMEOUT,
@@ -244,12 +244,12 @@ impl Shim {
         }
     }
 
-    /// Nobody will come for what is left.
+    /// Tells whether nobody will fetch the remaining lines.
     fn ends_soon(&self) -> bool {
         self.told || matches!(self.ending, Some((EndReason::Abandoned, _)))
     }
 
-    /// When to look again, where nothing happens.
+    /// The time of the next check if nothing happens.
     fn deadline(&self) -> Instant {
         let alone = match (&self.host, self.exit) {
             (Some(_), _) => None,
@@ -258,13 +258,13 @@ impl Shim {
         };
         let look = self.host.is_none().then_some(self.looked + CHECK_INTERVAL);
         let farewell = self.exit.filter(|_| self.ends_soon()).map(|exited| exited.at + LAST_SEND_TIMEOUT);
-        // What has passed was dealt with, and waits for something else.
+        // Past times are handled, and wait for something else.
         let now = Instant::now();
         let all = [alone, look, farewell, self.stdout_deadline, self.retry].into_iter().flatten();
         all.filter(|at| *at > now).min().unwrap_or(now + RETRY)
     }
 
-    /// Whether there is room for what the agent says.
+    /// Tells whether there is room for more output of the agent.
     fn may_read(&self) -> bool {
         self.agent.stdout.is_some() && !self.spool.is_behind() && self.spool.bytes() < self.limits.spool_bytes
     }
@@ -299,7 +299,7 @@ impl Shim {
         self.exit = Some(Exited { exit, at: Instant::now() });
     }
 
-    /// Ends the agent. The first reason is the one that counts.
+    /// Ends the agent. Only the first reason counts.
     fn stop(&mut self, reason: EndReason, message: &str, grace: Duration) {
         self.told |= reason == EndReason::Requested;
         if self.exit.is_none() {
@@ -308,10 +308,10 @@ impl Shim {
         }
     }
 
-    /// Lets a host in. The one before it has to go.
+    /// Connects a host. The previous one is disconnected.
     fn welcome(&mut self, pending_host: PendingHost) {
         if let Some(mut before) = self.host.take() {
-            // What it said until now counts.
+            // Its messages until now count.
             before.receive(|words| self.hear(words)).ok();
             before.close(&ShimError::TakenOver);
         }
@@ -329,7 +329,7 @@ impl Shim {
         self.host = Some(host);
     }
 
-    /// Hears what the host has to say.
+    /// Handles the host's messages.
     fn listen(&mut self) {
         if let Some(mut host) = self.host.take() {
             let heard = host.receive(|words| self.hear(words));
@@ -376,13 +376,13 @@ impl Shim {
 
 async fn ready(host: Option<&HostConnection>) {
     match host {
-        // What is wrong with it shows when it is used.
+        // An error shows when the connection is used.
         Some(host) => host.ready().await.unwrap_or_default(),
         None => std::future::pending().await,
     }
 }
 
-/// Where hosts and signals come in.
+/// The sources of hosts and signals.
 #[derive(Debug)]
 struct HostListener {
     address: Address,
@@ -400,7 +400,7 @@ impl HostListener {
         let lock = folder::lock(folder)?;
         let failed = |error| ShimError::Folder { path: folder.to_owned(), error };
         let address = Address::of(folder).map_err(failed)?;
-        // With the lock in hand, one that is there belongs to nobody.
+        // We hold the lock, so an existing socket belongs to nobody.
         match fs::remove_file(&address.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -416,12 +416,12 @@ impl HostListener {
         })
     }
 
-    /// Whether a host could still find it: somebody may have removed the folder.
+    /// Tells whether a host could still find it: the folder may have been removed.
     fn is_reachable(&self) -> bool {
         fs::symlink_metadata(&self.address.path).is_ok()
     }
 
-    /// A call that is dropped loses nothing.
+    /// Waits for the next event. Dropping the call loses nothing.
     async fn event(&mut self) -> ShimEvent {
         let room = self.pending_hosts.len() < MAX_PENDING_HOSTS;
         tokio::select! {
@@ -432,7 +432,7 @@ impl HostListener {
                     }
                     ShimEvent::Look
                 }
-                // The system has nothing to give at the moment.
+                // The system is out of resources at the moment.
                 Err(_) => {
                     tokio::time::sleep(PAUSE).await;
                     ShimEvent::Look
@@ -444,7 +444,7 @@ impl HostListener {
             },
             _ = self.terminate.recv() => ShimEvent::Terminated,
             _ = self.interrupt.recv() => ShimEvent::Terminated,
-            // A terminal that goes is none of its business.
+            // The loss of a terminal does not matter to it.
             _ = self.hangup.recv() => ShimEvent::Look,
         }
     }

@@ -1,4 +1,4 @@
-//! A folder of a test's own, with a shim in it.
+//! A test folder with a shim in it.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
-/// For what is expected to resist.
+/// The timeout for operations that are expected to hang.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
 pub(crate) struct ShimFixture {
@@ -24,7 +24,7 @@ impl ShimFixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let work = folder.path().canonicalize().unwrap();
-        // A test that fails leaves nothing behind for long.
+        // A failed test leaves nothing behind for long.
         let limits = ShimLimits { alone: DEADLINE, linger: DEADLINE, grace: SHORT, ..ShimLimits::default() };
         Self { _folder: folder, shim: work.join("shim"), work, limits }
     }
@@ -77,13 +77,13 @@ pub(crate) async fn end(stream: &mut ShimStream) -> (u64, AgentEnd) {
     }
 }
 
-/// Whether a process is there that has not ended.
+/// Tells whether a process is running.
 pub(crate) fn is_alive(id: impl ToString) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", id.to_string().trim()))
         .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))
 }
 
-/// So many KiB of memory a process has had at most.
+/// The peak memory of a process, in KiB.
 pub(crate) fn peak_memory(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,4 +1,4 @@
-//! How long a shim lives, and what it leaves behind: nothing.
+//! The lifetime of a shim, which leaves nothing behind.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -45,7 +45,7 @@ async fn a_host_that_comes_back_finds_the_turn_going_on() {
 #[tokio::test]
 async fn a_shim_survives_the_kill_of_the_host_that_started_it() {
     let fixture = ShimFixture::new();
-    // A host in a process of its own: the test below, which waits to be killed.
+    // A host in its own process: the test below, which waits to be killed.
     let mut host = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "life::a_host_that_is_about_to_be_killed", "--nocapture"])
         .env(FOLDER, &fixture.work)
@@ -66,7 +66,7 @@ async fn a_shim_survives_the_kill_of_the_host_that_started_it() {
     let (shim, agent) = (stream.shim().unwrap(), stream.agent().unwrap());
     let session = |id| rustix::process::getsid(Pid::from_raw(i32::try_from(id).unwrap())).unwrap();
     assert_eq!(session(shim).as_raw_nonzero().get().unsigned_abs(), shim, "it leads a session of its own");
-    // Its stdio, its socket and its files are its own: no pipe and no terminal of the host's is among them.
+    // Its stdio, its socket and its files are its own: no pipe and no terminal of the host is among them.
     let descriptors = std::fs::read_dir(format!("/proc/{shim}/fd")).unwrap();
     let leads_to = descriptors.filter_map(|link| std::fs::read_link(link.unwrap().path()).ok());
     let inherited: Vec<_> = leads_to
@@ -146,7 +146,7 @@ async fn an_agent_without_a_host_is_ended_after_a_while() {
     let mut stream = fixture.start(STUBBORN).await;
     let grandchild = line(&mut stream).await.1;
     let (shim, agent) = (stream.shim().unwrap(), stream.agent().unwrap());
-    // One without a host that begins later is ended meanwhile.
+    // A shim without a host that begins later is ended meanwhile.
     let mut other = ShimFixture::new();
     other.limits.alone = Duration::from_millis(800);
     let alone = other.start("sleep 600").await;

@@ -1,4 +1,4 @@
-//! What goes through a shim, both ways.
+//! Lines through a shim, in both directions.
 
 use grove_shim::{EndReason, ShimError, ShimStream, stderr_tail};
 use grove_work::Program;

@@ -1,4 +1,4 @@
-//! Bounds: of the spool, of memory, of a line, of what waits for an agent.
+//! Limits: of the spool, of memory, of a line, of the queue for an agent.
 
 use grove_shim::{EndReason, FromAgent, ShimError};
 
@@ -8,7 +8,7 @@ use crate::fixture::{DEADLINE, SHORT, ShimFixture, end, line, peak_memory, until
 async fn an_agent_waits_while_the_spool_is_full_and_goes_on_when_there_is_room() {
     let mut fixture = ShimFixture::new();
     fixture.limits.spool_bytes = 100_000;
-    // The agent counts beats beside its lines: while it beats, it has the time to say more.
+    // The agent counts beats beside its lines: while it beats, it has the time to write more.
     let beats = "(b=0; while :; do b=$((b+1)); echo $b > beats; sleep 0.005; done) &";
     let lines = "i=0; pad=$(printf %0990d 0); while :; do i=$((i+1)); echo \"$i $pad\"; echo $i > progress; done";
     let script = &format!("{beats} {lines}");
@@ -59,7 +59,7 @@ async fn memory_is_flat_whether_somebody_listens_or_not() {
     let stream = fixture.start("yes $(printf %01000d 0) | head -n 200000").await;
     let shim = stream.shim().unwrap();
     drop(stream);
-    // The spool fills with nobody there; the rest comes while it is read.
+    // The spool fills without a host; the rest comes while it is read.
     let work = fixture.work.clone();
     let spooled = move || {
         let files = std::fs::read_dir(format!("/proc/{shim}/fd")).unwrap();
@@ -124,7 +124,7 @@ async fn an_agent_that_does_not_read_costs_its_host_the_connection_and_nothing_e
     let mut stream = fixture.start("while ! test -e go; do sleep 0.01; done; wc -l; cat").await;
     let said = vec![b'x'; 99_999];
     let mut sent = 0;
-    // The pipe takes some, the shim the rest, until it does not.
+    // The pipe takes some, the shim the rest, until it is full.
     while sent < 100 && stream.write(&said).await.is_ok() {
         sent += 1;
     }

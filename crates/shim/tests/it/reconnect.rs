@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::fixture::{ShimFixture, within};
 
-/// A small generator, so that a failing run can be done again.
+/// A small generator, so that a failing run can be repeated.
 struct Random(u64);
 
 impl Random {
@@ -19,16 +19,16 @@ impl Random {
     }
 }
 
-/// What a host remembers across its connections.
+/// The memory of a host across its connections.
 struct ReconnectingHost {
-    /// What the agent is to be told, in order.
+    /// The lines for the agent, in order.
     script: Vec<Vec<u8>>,
     heard: Vec<Vec<u8>>,
     acknowledged: u64,
 }
 
 impl ReconnectingHost {
-    /// Talks for a while: whoever gives it up cuts it at any of its waits.
+    /// Talks for a while. Dropping the future cuts it at any of its waits.
     async fn talk(&mut self, stream: ShimStream, dice: &mut Random) -> Result<(), ShimError> {
         let next = usize::try_from(stream.taken()).unwrap();
         let (mut reader, writer) = stream.split();
@@ -41,7 +41,7 @@ impl ReconnectingHost {
         };
         let reading = async {
             if dice.roll(2) == 0 {
-                // Or a full spool would have nothing new to tell.
+                // Otherwise a full spool would have nothing new to send.
                 self.acknowledged = self.heard.len() as u64;
                 writer.acknowledge(self.acknowledged).await?;
             }
@@ -86,7 +86,7 @@ async fn cut_often(seed: u64) {
     while host.heard.len() < host.script.len() {
         let connection = match stream.take() {
             Some(stream) => stream,
-            // It may ask again for what it heard and did not acknowledge.
+            // It may request again what it received and did not acknowledge.
             None => {
                 let behind = dice.roll(host.heard.len() as u64 - host.acknowledged + 1);
                 host.heard.truncate(host.heard.len() - usize::try_from(behind).unwrap());
@@ -94,7 +94,7 @@ async fn cut_often(seed: u64) {
             }
         };
         if dice.roll(8) == 0 {
-            // It is taken over before it says anything, and while it stays open.
+            // It is taken over before it sends anything, and while it stays open.
             left_open.push(connection);
             continue;
         }

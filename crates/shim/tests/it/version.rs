@@ -1,4 +1,4 @@
-//! Version 1 on the wire, byte for byte: a shim that was started before an upgrade of the host speaks it for ever.
+//! Version 1 on the wire, byte for byte: a shim that was started before an upgrade of the host speaks it forever.
 
 use std::os::unix::fs::DirBuilderExt;
 

@@ -1,8 +1,7 @@
 //! Capturing every frame between the host and its agents in a file, for debugging.
 //!
 //! Each line is a JSON object: the time (seconds since 1970), the direction (`c->a`, `a->c`), the agent, its session
-//! and
-//! the message. Secrets are left out.
+//! and the message. Secrets are left out.
 //!
 //! A connection only puts a copy into a bounded channel, and a separate thread writes the file. A slow disk therefore
 //! costs lines of this file and nothing else; a line in their place says how many are missing.

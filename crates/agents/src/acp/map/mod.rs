@@ -1,10 +1,8 @@
 //! Translating an agent's messages into [`AgentEvent`](crate::AgentEvent)s.
 //!
 //! Every function here is pure. The host knows the state of a tool call, a turn or a session, so an update is passed on
-//! as
-//! it came and merged there. The functions read JSON and not the protocol's types: those drop unknown members and fill
-//! in
-//! defaults, and neither may happen to stored data.
+//! as it came and merged there. The functions read JSON and not the protocol's types: those drop unknown members and
+//! fill in defaults, and neither may happen to stored data.
 
 mod block;
 mod call;

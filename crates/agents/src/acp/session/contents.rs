@@ -1,10 +1,8 @@
 //! The content that the tool calls of a running turn have shown.
 //!
 //! Agents send content once and do not repeat it, neither when they ask for permission nor when the call ends. They
-//! refer
-//! to terminals by ids, and only this side has the output. So the content of each call is kept here while its turn
-//! runs,
-//! and completes the updates that leave it out.
+//! refer to terminals by ids, and only this side has the output. So the content of each call is kept here while its
+//! turn runs, and completes the updates that leave it out.
 
 use std::collections::HashMap;
 

@@ -2,15 +2,13 @@
 //!
 //! - [`AcpSession`]: the host's handle. It only passes commands on.
 //! - `worker`: the single task that starts, stops and prompts the agent's process, so that none of it depends on
-//!   whether
-//!   a caller still waits.
+//!   whether a caller still waits.
 //! - `reader`, `requests`, `protected`: the task that reads from the process, and the question to a person before a
 //!   protected write.
 //! - `process`: the state that both share. Cancelling goes there directly, since the others may be waiting.
 //! - `start`, `open`, `one_shot`: starting or attaching to a process, and opening a conversation with it.
 //! - `chat`, `choices`, `contents`, `session_record`, `exit_message`: the chat's data, its settings, the content of its
-//!   tool
-//!   calls, the record for the next host, and the exit of an agent.
+//!   tool calls, the record for the next host, and the exit of an agent.
 
 mod chat;
 mod choices;

@@ -274,8 +274,7 @@ impl AgentProcess {
     // Its turn.
 
     /// Begins a turn, and returns the last frame that belongs to the time before it. If the agent has already ended,
-    /// the
-    /// turn ends as well: no reader is left that could report it later.
+    /// the turn ends as well: no reader is left that could report it later.
     pub(super) fn begin(&self, turn: RunningTurn) -> Option<u64> {
         let mut state = self.state();
         if let Some(how) = state.ended.clone() {

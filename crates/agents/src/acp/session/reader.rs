@@ -316,8 +316,7 @@ impl ProcessReader {
         let cut_off = self.process.turn().is_some();
         if cut_off {
             // The agent's output has to be stored before the shim forgets it. The end itself has to be read again by a
-            // host
-            // that comes back before the turn's end is stored.
+            // host that comes back before the turn's end is stored.
             self.process.with_frames(FrameTracker::nobody_waits);
             self.report(Vec::new()).await.ok();
         }
@@ -338,8 +337,7 @@ impl ProcessReader {
     async fn shim_failed(mut self, error: ShimError) {
         let how = with_stderr_tail(error.to_string(), &self.process.folder).await;
         // The agent may still run, and nobody would ever read from it. Once its end is known, the next one may be
-        // started
-        // in the same folder, and would be ended in its place.
+        // started in the same folder, and would be ended in its place.
         if !matches!(error, ShimError::TakenOver) {
             let grace = self.chat.pool.options().shim_limits.grace;
             if let Err(error) = end_processes_in(&self.process.folder, grace).await {

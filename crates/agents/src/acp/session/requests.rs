@@ -283,8 +283,7 @@ pub(super) async fn answered<T>(answer: oneshot::Receiver<T>, turn: TurnHandle, 
         match answer.await {
             Ok(answer) => Some(answer),
             // The sender was dropped: the question did not fit, or the host is about to end. Then the next host asks,
-            // and this
-            // one stays silent.
+            // and this one stays silent.
             Err(_) => {
                 tokio::time::sleep(patience).await;
                 None

@@ -91,7 +91,7 @@ impl SessionRecord {
             fs::rename(&beside, Self::path(&folder))
         });
         if let Err(error) = written.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
-            tracing::warn!(%error, "cannot write an agent's session record: its turn will not survive the end of the host");
+            tracing::warn!(%error, "cannot write an agent's session record: its turn cannot survive a restart");
         }
     }
 }

@@ -406,8 +406,7 @@ impl SessionWorker {
             return;
         };
         // The next host continues a running turn, and reads again the end of one that is not stored. A cancelled turn
-        // has
-        // neither: its agent would only be left behind.
+        // has neither: its agent would only be left behind.
         let is_left = !alive.process.was_cancelled() && (alive.process.has_turn() || alive.process.has_unstored());
         match why {
             CloseReason::Detached if is_left => alive.detach(),

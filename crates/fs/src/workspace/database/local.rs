@@ -19,20 +19,20 @@ use super::{Cell, Database, DatabaseError, QueryRows, Statement, StatementKind};
 use crate::workspace::{DATABASE, inside};
 use crate::{Backend, FsError, LocalFs, SessionFs};
 
-/// How long a statement waits for others to be done with the file.
+/// The time that a statement waits for other users of the file.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a call may take. What runs longer is stopped.
+/// The time limit of a call. Longer ones are stopped.
 const LONGEST: Duration = Duration::from_secs(30);
 /// SQLite's own steps, of which it does some millions in a second.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
-/// What a statement may give.
+/// The most rows that a statement may return.
 const MOST_ROWS: usize = 100_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// `session.db` in a folder on this machine.
 ///
 /// The file is opened for each call, on tokio's threads for blocking work. Nothing else in this process may open it
-/// while it is in use: the system gives up SQLite's locks on a file as soon as anybody closes it.
+/// while it is in use: the system drops SQLite's locks on a file as soon as any handle on it is closed.
 #[derive(Clone, Debug)]
 pub struct LocalDatabase {
     store: LocalFs,
@@ -46,27 +46,27 @@ impl LocalDatabase {
         Self { store, folder: folder.into(), longest: LONGEST }
     }
 
-    /// The database of the session in `folder` of a store, where that is a folder on this machine.
+    /// The database of the session in `folder` of a store, if that is a folder on this machine.
     pub fn of(store: &dyn SessionFs, folder: &str) -> Option<Self> {
         let root = store.location("").ok().filter(|_| store.backend() == Backend::Local)?;
         Some(Self::new(LocalFs::new(root), folder))
     }
 
-    /// How long a call may take, where 30 s are too long or too short.
+    /// Sets the time limit of a call, instead of 30 s.
     #[must_use]
     pub fn with_longest(self, longest: Duration) -> Self {
         Self { longest, ..self }
     }
 
-    /// All of the database as it is at one moment. Two databases with the same pages give the same bytes, whatever
-    /// their headers count.
+    /// A snapshot of the whole database. Two databases with the same pages give the same bytes, whatever their headers
+    /// count.
     pub(crate) async fn snapshot(&self) -> Result<DatabaseSnapshot, DatabaseError> {
         self.work(move |source| {
             let io = |error: io::Error| FsError::from_io(&error, "the folder for temporary files");
             let folder = TempDir::with_prefix("grove-database-").map_err(io)?;
             let mut copy = Connection::open(folder.path().join(DATABASE)).map_err(sql)?;
             let backup = Backup::new(source, &mut copy).map_err(sql)?;
-            // In one step: a copy in several begins anew whenever somebody writes between them.
+            // In one step: a copy in several starts over whenever somebody writes between them.
             match backup.step(-1).map_err(sql)? {
                 StepResult::Done => Ok(DatabaseSnapshot { store: LocalFs::new(folder.path()), _folder: folder }),
                 _ => Err(DatabaseError::Busy),
@@ -79,7 +79,7 @@ impl LocalDatabase {
         Ok(self.store.path(&inside(&self.folder, DATABASE))?)
     }
 
-    /// Opens the database and does something with it, for as long as a statement may take.
+    /// Opens the database and works with it, within the time limit.
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, DatabaseError> + Send + 'static,
@@ -102,7 +102,7 @@ impl LocalDatabase {
     }
 }
 
-/// Somebody who waits for an answer. When they no longer do, the work is stopped.
+/// Stops the work when the caller no longer waits for it.
 struct CancelOnDrop(Arc<AtomicBool>);
 
 impl Drop for CancelOnDrop {
@@ -111,7 +111,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// A database at one moment: `session.db` in a folder that goes with this.
+/// A snapshot of a database: `session.db` in a folder that is removed with this.
 #[derive(Debug)]
 pub(crate) struct DatabaseSnapshot {
     store: LocalFs,
@@ -136,7 +136,7 @@ impl Database for LocalDatabase {
 
     async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<QueryRows>, DatabaseError> {
         self.work(move |connection| {
-            // Those who will write say so at once: two that read first could each wait for the other.
+            // A writing transaction locks at once: two that read first could each wait for the other.
             let behavior = rusqlite::TransactionBehavior::Immediate;
             let transaction = connection.transaction_with_behavior(behavior).map_err(sql)?;
             let done: Result<Vec<QueryRows>, _> = statements.iter().map(|one| perform(&transaction, one)).collect();
@@ -159,7 +159,7 @@ async fn blocking<T: Send + 'static>(
 
 fn open(path: &Path) -> Result<Connection, DatabaseError> {
     let io = |error: io::Error| FsError::from_io(&error, &path.to_string_lossy());
-    // SQLite would make it readable for others. One that is there is left alone: closing it would give up locks.
+    // SQLite would make it readable for others. An existing file is left alone: closing it would drop locks.
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

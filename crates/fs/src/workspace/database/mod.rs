@@ -1,8 +1,7 @@
-//! `session.db`: what of a session is better kept in tables.
+//! `session.db`: data of a session that fits tables better than files.
 //!
-//! [`Database`] is all that the rest asks of it. [`LocalDatabase`] is a SQLite file in a folder on this machine, and
-//! the only place that opens it; [`NoDatabase`] stands for stores that have none. A store that somebody else provides
-//! can bring its own.
+//! [`Database`] is the interface. [`LocalDatabase`] is a SQLite file in a folder on this machine, and the only code
+//! that opens it; [`NoDatabase`] is for stores without one. A storage client's store can supply its own.
 
 mod local;
 
@@ -20,43 +19,43 @@ use crate::FsError;
 /// The tables of one session. Every method may be called from several tasks at once.
 #[async_trait]
 pub trait Database: fmt::Debug + Send + Sync {
-    /// Whether there is a database already. Asking does not make one.
+    /// Tells whether there is a database already. Asking does not create one.
     async fn exists(&self) -> Result<bool, DatabaseError>;
 
-    /// Does one thing. The database is made where it is missing.
+    /// Runs one statement. The database is created if it is missing.
     async fn query(&self, statement: Statement) -> Result<QueryRows, DatabaseError>;
 
-    /// Does everything or nothing.
+    /// Runs all statements or none.
     async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<QueryRows>, DatabaseError>;
 }
 
-/// Something to be done.
+/// A statement to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     pub sql: String,
     pub kind: StatementKind,
-    /// By their names in the statement, with or without the `:`, `@` or `$` before them.
+    /// The parameters by their names in the statement, with or without the `:`, `@` or `$` before them.
     pub parameters: BTreeMap<String, Cell>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementKind {
-    /// Any number of statements without parameters, and without rows in return.
+    /// Any number of statements without parameters and results.
     Exec,
-    /// One statement that gives rows.
+    /// One statement that returns rows.
     Query,
-    /// One statement that changes something.
+    /// One statement that changes data.
     Run,
 }
 
-/// What a statement gave.
+/// The result of a statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryRows {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
-    /// How many rows were changed.
+    /// The number of changed rows.
     pub changed: u64,
-    /// The id of the row that was put in last, by a statement that changes something.
+    /// The id of the last inserted row, for a statement that changes data.
     pub last_row: Option<i64>,
 }
 
@@ -69,12 +68,12 @@ pub enum Cell {
     Blob(Vec<u8>),
 }
 
-/// Why a database did not do what it was asked.
+/// The reason why a database failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseError {
-    #[error("the session's storage has no database: keep the session in a local folder, or do without")]
+    #[error("the session's storage has no database: store the session in a local folder to have one")]
     Unsupported,
-    #[error("the session's database is in use by somebody else: try again")]
+    #[error("the session's database is in use by another program: try again")]
     Busy,
     #[error("the statement took longer than {longest:?} and was stopped: ask for less")]
     TooSlow { longest: Duration },
@@ -84,7 +83,7 @@ pub enum DatabaseError {
     NoParameter { name: String },
     #[error("the session's database has something unexpected in {place}: {found}")]
     Unexpected { place: &'static str, found: String },
-    #[error("the session's database said: {reason}")]
+    #[error("the session's database failed: {reason}")]
     Sql { reason: String },
     #[error(transparent)]
     Fs(#[from] FsError),

@@ -1,8 +1,8 @@
-//! `workspace.yaml`: what a session is, where it works, and when.
+//! `workspace.yaml`: the identity of a session, its working directory and its times.
 //!
-//! The file is a flat list of `key: value` lines that other programs write as well. Here it is kept line by line, so
-//! that what is not understood (unknown fields, comments, lists below a key) stays as it is and where it is, and a file
-//! that is read and written without a change has the same bytes.
+//! The file is a flat list of `key: value` lines that other programs write as well. It is kept line by line, so that
+//! unknown content (unknown fields, comments, lists below a key) stays as it is and where it is, and a file that is
+//! read and written without a change has the same bytes.
 
 mod scalar;
 
@@ -12,7 +12,7 @@ use std::fmt;
 use jiff::Timestamp;
 use scalar::Scalar;
 
-/// What Grove knows of the file, in the order in which it writes it.
+/// The fields that Grove knows, in the order in which it writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     Id,
@@ -23,9 +23,9 @@ pub enum Field {
     Branch,
     ClientName,
     Name,
-    /// Whether a person gave the name.
+    /// Set if a person gave the name.
     UserNamed,
-    /// How many checkpoints the index lists.
+    /// The number of checkpoints that the index lists.
     SummaryCount,
     ForkCount,
     CreatedAt,
@@ -41,14 +41,14 @@ pub enum Value<'a> {
     Time(Timestamp),
 }
 
-/// Who a fork is.
+/// The identity of a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkIdentity<'a> {
     pub id: &'a str,
-    /// Without one it is called as its source, with " (fork)" behind it.
+    /// Without one it is the source's name followed by " (fork)".
     pub name: Option<&'a str>,
     pub at: Timestamp,
-    /// How many checkpoints it has.
+    /// The number of its checkpoints.
     pub checkpoints: u64,
 }
 
@@ -66,10 +66,10 @@ enum ManifestLine {
     Other(String),
 }
 
-/// What is wrong with a manifest.
+/// The fault of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    #[error("line {line} is no `key: value`: correct it, or remove it")]
+    #[error("line {line} is not a `key: value` pair: correct it, or remove it")]
     NotAField { line: usize },
     #[error("line {line} has the field `{key}` a second time: remove one of them")]
     Twice { line: usize, key: String },
@@ -158,7 +158,7 @@ impl Manifest {
         Ok(Self { lines })
     }
 
-    /// A field as text; `None` where it is missing or null.
+    /// A field as text; `None` if it is missing or null.
     pub fn text(&self, field: Field) -> Result<Option<&str>, ManifestError> {
         let Some((line, scalar)) = self.find(field.key()) else { return Ok(None) };
         scalar.text().map_err(|_| unexpected(field, line, "a text"))
@@ -176,7 +176,7 @@ impl Manifest {
         self.read(field, "a time", |text| text.parse().ok())
     }
 
-    /// The keys that tie the session to a service elsewhere.
+    /// The keys that tie the session to a remote service.
     pub fn remote_keys(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|piece| match piece {
             ManifestLine::Entry { key, .. } if is_remote(key) => Some(key.as_str()),
@@ -184,7 +184,7 @@ impl Manifest {
         })
     }
 
-    /// Sets a field where it stands, or puts it in its place among the others.
+    /// Sets a field in its place, or inserts it among the others.
     pub fn set(&mut self, field: Field, value: Value<'_>) {
         let key = field.key();
         let written = scalar::written(value);
@@ -194,7 +194,7 @@ impl Manifest {
             self.lines[at] = ManifestLine::Entry { key: key.to_owned(), raw, line, scalar };
             return;
         }
-        // Behind the last field that comes before it in our order; what we do not know stays where it is.
+        // After the last field that precedes it in our order; unknown lines stay where they are.
         let before = |piece: &ManifestLine| piece.field().is_some_and(|other| other < field);
         let at = self.lines.iter().rposition(before).map_or_else(|| self.first_entry(), |last| last + 1);
         if let Some(ManifestLine::Entry { raw, .. } | ManifestLine::Other(raw)) =
@@ -206,13 +206,13 @@ impl Manifest {
         self.lines.insert(at, ManifestLine::Entry { key: key.to_owned(), raw, line: at + 1, scalar });
     }
 
-    /// Takes a field out; nothing happens where it is missing.
+    /// Removes a field, if it exists.
     pub fn remove(&mut self, field: Field) {
         self.lines.retain(|piece| !piece.is(field.key()));
     }
 
-    /// The manifest of a session that was forked from this one: an id, a name and times of its own, and nothing that
-    /// ties it to a service elsewhere.
+    /// The manifest of a session that was forked from this one: its own id, name and times, and nothing that ties it to
+    /// a remote service.
     pub fn forked(&self, fork: ForkIdentity<'_>) -> Result<Self, ManifestError> {
         let mut manifest = self.clone();
         manifest.lines.retain(|piece| !matches!(piece, ManifestLine::Entry { key, .. } if is_remote(key)));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Value;
 
-/// What stands behind a key.
+/// The value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
     Null,
@@ -13,7 +13,7 @@ pub(super) enum Scalar {
     Unsupported,
 }
 
-/// The value is one that is kept without being read.
+/// The error for a value that is kept without being read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnsupportedValue;
 
@@ -89,7 +89,7 @@ fn double_quoted(rest: &str) -> Option<String> {
     None
 }
 
-/// What a backslash and the characters behind it stand for.
+/// The character of an escape sequence, without its backslash.
 fn escape(characters: &mut std::str::Chars<'_>) -> Option<char> {
     Some(match characters.next()? {
         '0' => '\0',
@@ -108,7 +108,7 @@ fn escape(characters: &mut std::str::Chars<'_>) -> Option<char> {
         same @ (' ' | '"' | '/' | '\\') => same,
         'x' => char::from_u32(hex(characters, 2)?)?,
         'u' => match hex(characters, 4)? {
-            // Programs that come from JSON write two of them for one character.
+            // Programs that come from JSON write a surrogate pair for one character.
             high @ 0xd800..0xdc00 => {
                 (characters.next()? == '\\' && characters.next()? == 'u').then_some(())?;
                 let low = hex(characters, 4)?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
@@ -125,13 +125,13 @@ fn hex(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<u32> {
     (0..digits).try_fold(0_u32, |code, _| Some((code << 4) | characters.next()?.to_digit(16)?))
 }
 
-/// Whether nothing but a comment follows a closing quote.
+/// Tells whether nothing but a comment follows a closing quote.
 fn ends(rest: &str) -> bool {
     let trimmed = rest.trim_start();
     trimmed.is_empty() || (trimmed.starts_with('#') && trimmed.len() < rest.len())
 }
 
-/// Whether a text is the same text to every reader without quotes. Where there is doubt it gets them.
+/// Tells whether every reader reads a text correctly without quotes. In doubt it gets them.
 fn is_plain(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
     let allowed =
@@ -140,7 +140,7 @@ fn is_plain(text: &str) -> bool {
     begins && !text.ends_with(' ') && text.chars().all(allowed) && !is_word(text)
 }
 
-/// Words that some reader takes for something else than a text.
+/// Words that some reader does not take for text.
 fn is_word(text: &str) -> bool {
     const WORDS: [&str; 11] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "nan"];
     WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
@@ -155,14 +155,14 @@ fn quoted(text: &str) -> String {
     let mut written = String::with_capacity(text.len() + 2);
     written.push('"');
     for character in text.chars() {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _: std::fmt::Result = match character {
             '"' | '\\' => write!(written, "\\{character}"),
             '\n' => written.write_str("\\n"),
             '\r' => written.write_str("\\r"),
             '\t' => written.write_str("\\t"),
             control if control.is_control() => write!(written, "\\x{:02x}", u32::from(control)),
-            // What YAML takes for the end of a line, what it leaves out, and what is no character.
+            // Characters that YAML takes for the end of a line, drops, or does not allow.
             '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
                 write!(written, "\\u{:04x}", u32::from(character))
             }

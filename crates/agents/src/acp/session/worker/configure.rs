@@ -39,7 +39,7 @@ impl SessionWorker {
         match configured {
             Some(Ok(())) => {}
             Some(Err(error)) => {
-                tracing::warn!(session = %self.chat.session, %error, "cannot apply settings now: they are applied at the agent's next start");
+                tracing::warn!(session = %self.chat.session, %error, "cannot apply settings until the agent starts");
                 self.drop_unopened().await;
             }
             None => self.drop_unopened().await,

@@ -18,8 +18,7 @@ use crate::agent::*;
 
 impl SessionWorker {
     /// Starts the agent before its first turn, so that a session that cannot work fails at its creation. If every slot
-    /// has
-    /// a running turn, the agent starts with its first turn.
+    /// has a running turn, the agent starts with its first turn.
     pub(super) async fn start_now(&mut self, within: Duration, mut reply: TurnReply) {
         let mut closing = self.closing.clone();
         let started = {
