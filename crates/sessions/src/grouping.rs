@@ -1,8 +1,8 @@
-//! Sessions under headings, one for each place that they work in.
+//! Grouping sessions under headings, one for each workspace.
 //!
-//! What belongs together is decided by what the place is: the host, then the repository wherever it was cloned, else the
-//! folder. The heading is only how that is called. So folders of the same name stay apart, and are told apart by where
-//! they lie; the same repository on another host is a group of its own.
+//! Sessions are grouped by the host, then by the repository wherever it was cloned, else by the folder. The heading is
+//! only the name of that. So folders of the same name stay separate, and their headings show their parent folders; the
+//! same repository on another host is another group.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use std::sync::Arc;
 use crate::ids::Uri;
 use crate::session::{Session, SessionWorkspace};
 
-/// The heading of sessions of which nobody knows where they work.
+/// The heading of sessions without a known workspace.
 pub const UNKNOWN: &str = "Unknown";
 
-/// How many folders above a place a heading names at most. Past it the whole place stands there.
+/// The most parent folders that a heading names. Past it the heading has the full path.
 const FOLDERS: usize = 32;
 
-/// Sessions that work in the same place.
+/// Sessions in the same workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionGroup {
-    /// The place. `None`: it is not known.
+    /// The workspace. `None`: it is unknown.
     pub key: Option<GroupKey>,
-    /// What people call it.
+    /// Its name for people.
     pub label: Arc<str>,
-    /// Where it lies, given where another group is called the same.
+    /// Its location, given if another group has the same name.
     pub detail: Option<String>,
-    /// The sessions, in the order in which they were given.
+    /// The sessions, in the given order.
     pub sessions: Vec<Session>,
 }
 
 impl SessionGroup {
-    /// What stands above the sessions.
+    /// The heading above the sessions.
     pub fn heading(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{} ({detail})", self.label),
@@ -39,26 +39,26 @@ impl SessionGroup {
     }
 }
 
-/// What a place is.
+/// The identity of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKey {
-    /// The host, where it is not this one.
+    /// The host, if it is not this one.
     pub host: Option<Arc<str>>,
-    /// What lies there.
+    /// Its location there.
     pub place: GroupLocation,
 }
 
-/// What lies on a host.
+/// A location on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GroupLocation {
     /// A repository that is the same wherever it was cloned.
     Repository(Arc<str>),
-    /// A folder, or a repository that only its folder tells from others.
+    /// A folder, or a repository that is identified only by its folder.
     Folder(Uri),
 }
 
 impl GroupKey {
-    /// The place of a workspace. `None` where it has no label.
+    /// The key of a workspace. `None` if it has no label.
     pub fn of(workspace: &SessionWorkspace) -> Option<Self> {
         if workspace.label.is_empty() {
             return None;
@@ -71,7 +71,7 @@ impl GroupKey {
         Some(Self { host: workspace.host.clone(), place })
     }
 
-    /// The names on the way to the place, outermost first and without its own.
+    /// The names of the parent folders, outermost first.
     fn parents(&self) -> Vec<String> {
         let mut way: Vec<String> = match &self.place {
             GroupLocation::Repository(identity) => identity.split('/').map(str::to_owned).collect(),
@@ -82,7 +82,7 @@ impl GroupKey {
     }
 }
 
-/// Puts sessions under headings, sorted by name. Those without a place come last.
+/// Groups sessions under headings, sorted by name. Those without a workspace come last.
 pub fn group(sessions: impl IntoIterator<Item = Session>) -> Vec<SessionGroup> {
     let mut places: HashMap<GroupKey, GroupMembers> = HashMap::new();
     let mut unknown = Vec::new();
@@ -108,13 +108,13 @@ pub fn group(sessions: impl IntoIterator<Item = Session>) -> Vec<SessionGroup> {
 
 #[derive(Default)]
 struct GroupMembers {
-    /// How many sessions call the place so: a clone may have another name than its repository.
+    /// The number of sessions for each label: a clone may have another name than its repository.
     labels: BTreeMap<Arc<str>, usize>,
     sessions: Vec<Session>,
 }
 
 impl GroupMembers {
-    /// The group is called as most of its sessions call it, of equally many the first in the alphabet.
+    /// The group gets the most frequent label, of equally frequent ones the alphabetically first.
     fn into_group(self, key: GroupKey) -> SessionGroup {
         let most = self.labels.iter().rev().max_by_key(|(_, count)| **count);
         let label = most.map_or_else(|| UNKNOWN.into(), |(label, _)| label.clone());
@@ -122,7 +122,7 @@ impl GroupMembers {
     }
 }
 
-/// Gives groups of one label as much of where they lie as it takes to tell them apart.
+/// Adds as much location to groups of the same label as makes them distinct.
 fn tell_apart(groups: &mut [SessionGroup]) {
     let mut same: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
     for (place, group) in groups.iter().enumerate() {
@@ -136,7 +136,7 @@ fn tell_apart(groups: &mut [SessionGroup]) {
     }
 }
 
-/// As many folders above each place as make all of them differ; past the last one the host and the whole place.
+/// As many parent folders as make all of them differ; past the limit the host and the full path.
 fn details(keys: &[GroupKey]) -> Vec<String> {
     let ways: Vec<Vec<String>> = keys.iter().map(GroupKey::parents).collect();
     let deepest = ways.iter().map(Vec::len).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Names of things. They are shared strings: ten thousand sessions of one provider hold its name once.
+//! Ids and names. They are shared strings: ten thousand sessions of one provider store its name once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ macro_rules! shown {
 }
 
 grove_core::ids! {
-    /// A URI: of a session, a chat, a folder, a repository. Two are the same when they are spelled the same.
+    /// A URI: of a session, a chat, a folder, a repository. Two are equal if they are spelled the same.
     Uri,
-    /// An icon, by its name in the theme of whoever shows it.
+    /// An icon, by its name in the theme of the client.
     Icon,
     /// The id of a session type, which names an agent backend. Several providers may have the same.
     SessionTypeId,
@@ -36,19 +36,19 @@ grove_core::ids! {
 }
 
 impl Uri {
-    /// The scheme, empty where there is none.
+    /// The scheme, or empty.
     pub fn scheme(&self) -> &str {
         self.0.split_once(':').map_or("", |(scheme, _)| scheme)
     }
 
-    /// The server that stands before the path; empty where there is none.
+    /// The authority before the path, or empty.
     pub fn authority(&self) -> &str {
         let rest = self.0.split_once(':').map_or("", |(_, rest)| rest);
         let rest = rest.strip_prefix("//").unwrap_or_default();
         rest.split(['/', '?', '#']).next().unwrap_or_default()
     }
 
-    /// What follows scheme and authority, without query and fragment.
+    /// The path: the part after scheme and authority, without query and fragment.
     pub fn path(&self) -> &str {
         let rest = self.0.split_once(':').map_or(self.as_str(), |(_, rest)| rest);
         let path = match rest.strip_prefix("//") {
@@ -64,14 +64,14 @@ impl Uri {
         parts.map(|part| percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned()).collect()
     }
 
-    /// The last part of the path, empty where there is none.
+    /// The last part of the path, or empty.
     pub fn basename(&self) -> String {
         self.segments().pop().unwrap_or_default()
     }
 }
 
-/// The id of one provider instance, such as `local` or `host-dev-box`. It is not empty and holds no `:`, since that ends it
-/// in the ids of its sessions.
+/// The id of one provider instance, such as `local` or `host-dev-box`. It is not empty and holds no `:`, since that
+/// ends it in the ids of its sessions.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ProviderId(Arc<str>);
@@ -79,7 +79,7 @@ pub struct ProviderId(Arc<str>);
 shown!(ProviderId);
 
 impl ProviderId {
-    /// The id that a text is.
+    /// Checks a text as an id.
     pub fn new(text: impl AsRef<str>) -> Result<Self, BadId> {
         let text = text.as_ref();
         if text.is_empty() || text.contains(':') {
@@ -113,19 +113,19 @@ impl From<ProviderId> for String {
     }
 }
 
-/// The id of a session, unique over all providers: `providerId:localId`, parted at the first `:`.
+/// The id of a session, unique over all providers: `providerId:localId`, split at the first `:`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId {
     text: Arc<str>,
-    /// Where the first `:` stands, so that taking the id apart cannot fail.
+    /// The offset of the first `:`, so that splitting the id cannot fail.
     colon: usize,
 }
 
 shown!(SessionId);
 
 impl SessionId {
-    /// The id that a text is.
+    /// Parses an id.
     pub fn parse(text: impl AsRef<str>) -> Result<Self, BadId> {
         let text = text.as_ref();
         match text.find(':') {
@@ -139,12 +139,12 @@ impl SessionId {
         &self.text
     }
 
-    /// Whose session it is.
+    /// The session's provider.
     pub fn provider(&self) -> &str {
         &self.text[..self.colon]
     }
 
-    /// How its provider calls it.
+    /// The provider's own id of it.
     pub fn local(&self) -> &str {
         &self.text[self.colon + 1..]
     }
@@ -164,14 +164,14 @@ impl From<SessionId> for String {
     }
 }
 
-/// A text is no id.
+/// The error for a text that is not an id.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadId {
-    /// It cannot name a provider.
+    /// It cannot identify a provider.
     #[error("{0:?} cannot be the id of a provider: choose one that is not empty and has no ':'")]
     Provider(String),
-    /// It cannot name a session.
-    #[error("{0:?} is no session's id: it must read provider:id")]
+    /// It cannot identify a session.
+    #[error("{0:?} is not a session id: it must have the form provider:id")]
     Session(String),
 }
 

@@ -1,28 +1,30 @@
-//! Sessions of every source in one list, each acted on through its own provider.
+//! Sessions of every source in one list, each controlled through its own provider.
 //!
 //! # What this crate owns
 //!
-//! - [`session`]: the facade. A [`Session`] is the same for everybody who shows it, whatever it runs on: this host, another
-//!   one, a cloud, or nothing any more. It groups [`Chat`]s, and what it says follows from them. All of it is one channel;
-//!   a property is a projection of it, with its value now and each value after it ([`Observable`]).
-//! - [`provider`]: the trait [`SessionsProvider`]. An environment that has sessions implements it and needs nothing else;
+//! - [`session`]: the facade. A [`Session`] has the same interface whatever it runs on: this host, another one, a
+//!   cloud, or nothing any more. It groups [`Chat`]s, and most of its properties follow from them. Each session is one
+//!   channel; a property is a projection of it, with its present value and each later one ([`Observable`]).
+//! - [`provider`]: the trait [`SessionsProvider`]. An environment that has sessions implements it and needs nothing
+//!   else;
 //!   `docs/providers.md` says how.
-//! - [`providers`]: those that Grove comes with: hosts, and what other tools left on this machine.
-//! - [`Registry`]: which providers there are. Nothing else.
-//! - [`management`]: one list of all sessions, kept by what providers tell; acting on a session through the provider that
-//!   its id names; which session, chat and provider are looked at; sessions that are being made; whether a folder is
-//!   trusted; the context keys.
-//! - [`Metadata`]: what a source knows of where a session came from, and the label that follows.
-//! - [`grouping`]: sessions under headings, one for each place that they work in.
-//! - [`StateStore`]: a small trait for what outlives the process.
+//! - [`providers`]: the providers that Grove includes: hosts, and the sessions of other tools on this machine.
+//! - [`Registry`]: the registered providers, and nothing else.
+//! - [`management`]: one list of all sessions, updated by the providers' events; actions on a session through its
+//!   provider;
+//!   the active session, chat and provider; new sessions; workspace trust; the context keys.
+//! - [`Metadata`]: the facts about a session's origin, and the label that follows.
+//! - [`grouping`]: sessions under headings, one for each workspace.
+//! - [`StateStore`]: a small trait for state that outlives the process.
 //!
 //! # What it never does
 //!
-//! It opens no file and no connection, starts no task and reads no clock: providers do, and a [`StateStore`] does; those that
-//! come with it are in [`providers`] and nowhere else. It decides nothing that is a session's own to say. Every queue has a
-//! bound: a listener that is too slow is told to list anew ([`SubscriptionItem::Reset`]), and so is this crate by a provider.
+//! It opens no file and no connection, starts no task and reads no clock: providers do, and a [`StateStore`] does; the
+//! included ones are in [`providers`] and nowhere else. It decides nothing that belongs to a session. Every queue is
+//! bounded:
+//! a listener that is too slow is told to list again ([`SubscriptionItem::Reset`]), and so is this crate by a provider.
 //!
-//! **Law.** Whatever providers do, once it was looked at, the list is what they have: nothing twice, nothing lost
+//! **Law.** After each read, the list is exactly what the providers have: nothing twice, nothing lost
 //! (`tests/it/law.rs`).
 //!
 //! # Example
@@ -35,8 +37,8 @@
 //! use grove_sessions::provider::{Announcer, ProviderEnvironment, ProviderEvent, SessionType, SessionsChange};
 //! use grove_sessions::session::{ChatState, SessionCapabilities, SessionStatus, SessionWorkspace};
 //! use grove_sessions::{
-//!     Icon, InMemoryState, Management, Metadata, ProviderError, ProviderId, Registry, Session, SessionIdentity, SessionSource,
-//!     SessionState, SessionsProvider, Uri,
+//!     Icon, InMemoryState, Management, Metadata, ProviderError, ProviderId, Registry, Session, SessionIdentity,
+//!     SessionSource, SessionState, SessionsProvider, Uri,
 //! };
 //! use tokio::sync::broadcast;
 //!
@@ -63,7 +65,8 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let id = ProviderId::new("drawer")?;
 //! let (resource, at) = (Uri::from("drawer:/1"), Timestamp(1_700_000_000_000));
-//! let identity = SessionIdentity { id: id.session("1")?, resource: resource.clone(), provider_id: id.clone(), created_at: at };
+//! let identity =
+//!     SessionIdentity { id: id.session("1")?, resource: resource.clone(), provider_id: id.clone(), created_at: at };
 //! let metadata = Metadata::local("/home/u/site");
 //! let mut main_chat = ChatState::untitled("drawer:/1/main", at);
 //! main_chat.status = SessionStatus::Completed;

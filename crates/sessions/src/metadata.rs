@@ -1,12 +1,11 @@
-//! What the source of a session knows of where it came from, and the workspace and label that follow.
+//! The metadata of a session's origin, and the workspace and label that follow.
 //!
-//! Sources of all kinds say it under the same keys. Which key decides the label is fixed, and so is the label: other
-//! programs read the same metadata and must come to the same heading. Nine places are looked at, the first that gives
-//! something wins:
+//! Sources of all kinds use the same keys. The key that decides the label is fixed, and so is the label: other programs
+//! read the same metadata and must compute the same heading. Nine sources are tried, the first with a value wins:
 //!
 //! 1. `remoteAgentHost`, with `workingDirectoryPath`: `project [dev-box]`
 //! 2. `owner` and `name`
-//! 3. `repositoryNwo`: what follows the last `/`
+//! 3. `repositoryNwo`: the part after the last `/`
 //! 4. `repository`: a remote or `owner/name`
 //! 5. `repositoryUrl`
 //! 6. `repositoryPath`
@@ -23,9 +22,9 @@ use serde_json::{Map, Value};
 use crate::ids::{Icon, Uri};
 use crate::session::{GitHubInfo, Repository, SessionWorkspace, remote_identity};
 
-/// The other host that a session lies on.
+/// The other host that a session is on.
 pub const REMOTE_AGENT_HOST: &str = "remoteAgentHost";
-/// Whose repository a cloud session works on.
+/// The owner of a cloud session's repository.
 pub const OWNER: &str = "owner";
 /// The name of that repository.
 pub const NAME: &str = "name";
@@ -47,56 +46,56 @@ const BASE_BRANCH_NAME: &str = "baseBranchName";
 const BASE_BRANCH_PROTECTED: &str = "baseBranchProtected";
 const PULL_REQUEST_URL: &str = "pullRequestUrl";
 
-/// What may stand in a path of a URI as it is.
+/// The characters of a URI path that are not encoded.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
-/// What may stand in one segment as it is.
+/// The characters of one segment that are not encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What the source of a session knows of where it came from. Keys that nobody here knows are kept.
+/// The metadata of a session's origin. Unknown keys are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Metadata(Map<String, Value>);
 
 impl Metadata {
-    /// Of a session in a folder of this machine.
+    /// The metadata of a session in a folder of this machine.
     pub fn local(working_directory: impl Into<String>) -> Self {
         Self::default().with(WORKING_DIRECTORY_PATH, working_directory)
     }
 
-    /// Of a session on another host.
+    /// The metadata of a session on another host.
     pub fn remote(host: impl Into<String>, working_directory: impl Into<String>) -> Self {
         Self::local(working_directory).with(REMOTE_AGENT_HOST, host)
     }
 
-    /// Of a session in a cloud.
+    /// The metadata of a session in a cloud.
     pub fn cloud(owner: impl Into<String>, name: impl Into<String>) -> Self {
         Self::default().with(OWNER, owner).with(NAME, name)
     }
 
-    /// Of a session in a worktree.
+    /// The metadata of a session in a worktree.
     pub fn worktree(repository: impl Into<String>, worktree: impl Into<String>) -> Self {
         let worktree = worktree.into();
         Self::local(worktree.clone()).with(REPOSITORY_PATH, repository).with(WORKTREE_PATH, worktree)
     }
 
-    /// The same with a key more.
+    /// The same with another key.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<String>) -> Self {
         self.0.insert(key.to_owned(), Value::String(value.into()));
         self
     }
 
-    /// The text under a key. Empty text is none.
+    /// The text under a key. Empty text counts as missing.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
-    /// Everything, as its source says it.
+    /// All keys, as the source gave them.
     pub fn as_map(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// What heads the group of a session, `None` where neither metadata nor badge say. It can be empty.
+    /// The heading of a session's group, `None` if neither metadata nor badge give one. It can be empty.
     pub fn repository_name(&self, badge: Option<&str>) -> Option<String> {
         if let Some(host) = self.text(REMOTE_AGENT_HOST) {
             let folder = self.text(WORKING_DIRECTORY_PATH).and_then(name_of_path);
@@ -118,7 +117,7 @@ impl Metadata {
             .or_else(|| badge.and_then(name_in_badge))
     }
 
-    /// Where the session works, `None` where that is not known.
+    /// The session's workspace, `None` if it is unknown.
     pub fn workspace(&self, badge: Option<&str>) -> Option<SessionWorkspace> {
         let source = self.source_uri();
         let label = self.repository_name(badge);
@@ -144,7 +143,7 @@ impl Metadata {
         Some(workspace)
     }
 
-    /// What GitHub knows of the session.
+    /// The session's GitHub information.
     pub fn github_info(&self) -> Option<GitHubInfo> {
         let pull = self.text(PULL_REQUEST_URL).and_then(GitHubInfo::from_address);
         let named = |owner: &str, repo: &str| GitHubInfo { owner: owner.into(), repo: repo.into(), pull_request: None };
@@ -161,7 +160,7 @@ impl Metadata {
         }
     }
 
-    /// What the repository is wherever it was cloned.
+    /// The identity of the repository, the same for every clone.
     fn identity(&self) -> Option<Arc<str>> {
         let on_github = |(owner, name): (&str, &str)| Arc::from(format!("github.com/{owner}/{name}"));
         let named = self.text(OWNER).zip(self.text(NAME)).map(on_github);
@@ -172,7 +171,7 @@ impl Metadata {
             .or_else(|| self.text(REPOSITORY_URL).and_then(remote_identity))
     }
 
-    /// Where the repository or folder is.
+    /// The location of the repository or folder.
     fn source_uri(&self) -> Option<Uri> {
         if let (Some(owner), Some(name)) = (self.text(OWNER), self.text(NAME)) {
             let segment = |text| utf8_percent_encode(text, SEGMENT);
@@ -185,10 +184,10 @@ impl Metadata {
     }
 }
 
-/// `file:` and an absolute path of either kind of system.
+/// The `file:` URI of an absolute path of either kind of system.
 pub(crate) fn file_uri(path: &str) -> Uri {
     let path = path.replace('\\', "/");
-    // A share names its server, which stands where other paths have nothing.
+    // A network share names its server, which becomes the authority.
     let (slash, path) = match path.strip_prefix("//") {
         Some(share) => ("", share.trim_start_matches('/')),
         None => ("/", path.strip_prefix('/').unwrap_or(&path)),
@@ -203,7 +202,7 @@ fn two_parts(text: &str) -> Option<(&str, &str)> {
     (plain(owner) && plain(name)).then_some((owner, name))
 }
 
-/// The name of a repository by its remote. A URL gives its second segment, also where there are more.
+/// The name of a repository by its remote. A URL gives its second segment, even if there are more.
 fn name_of_remote(remote: &str) -> Option<String> {
     let has_scheme = remote.contains("://");
     let segment = if remote.contains('/') && !has_scheme && !remote.starts_with("git@") {
@@ -230,7 +229,7 @@ fn second_segment_of_url(url: &str) -> Option<&str> {
     path.split('/').filter(|part| !part.is_empty()).nth(1)
 }
 
-/// The name that a folder gives: its own, or of a folder in `app.worktrees` that of the repository.
+/// The name of a folder: its own, or for a folder in `app.worktrees` that of the repository.
 fn name_of_path(path: &str) -> Option<String> {
     let mut parts = path.rsplit(['/', '\\']).filter(|part| !part.is_empty());
     let last = parts.next()?;
@@ -241,7 +240,7 @@ fn name_of_path(path: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// What follows the icon of a repository, folder or worktree.
+/// The text after the icon of a repository, folder or worktree.
 fn name_in_badge(badge: &str) -> Option<String> {
     let mut rest = badge;
     while let Some(start) = rest.find("$(") {

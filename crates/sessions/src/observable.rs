@@ -1,7 +1,7 @@
-//! One property of something that changes: its value now, and each value after it.
+//! A property of a changing object: its present value, and each later one.
 //!
-//! A session has a single channel, which carries all of it. A property is a projection of that: ten thousand sessions
-//! with twenty properties each have ten thousand channels, and a property costs nothing until somebody looks.
+//! A session has a single channel, which carries its whole state. A property is a projection of that: ten thousand
+//! sessions with twenty properties each have ten thousand channels, and a property costs nothing until it is read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 
 use crate::session::SessionState;
 
-/// A property: its value now, and each value after it. Values in between may be skipped, the newest never is.
+/// A property: its present value, and each later one. Values in between may be skipped, the newest never is.
 pub struct Observable<T, S = SessionState> {
     source: watch::Receiver<Arc<S>>,
-    /// `None` where what the property belongs to is gone: then it stays what it was.
+    /// `None` if the owner of the property is gone: then it keeps its value.
     project: Project<S, T>,
     last: T,
 }
@@ -26,7 +26,7 @@ impl<T: PartialEq + Clone, S> Observable<T, S> {
         Self { source, project: Box::new(move |state| Some(project(state))), last }
     }
 
-    /// A property of something that may go: `first` is what it is where that is gone already.
+    /// A property of an owner that may disappear: `first` is its value if the owner is already gone.
     pub(crate) fn of_part(
         source: watch::Receiver<Arc<S>>,
         first: T,
@@ -36,13 +36,13 @@ impl<T: PartialEq + Clone, S> Observable<T, S> {
         Self { source, project: Box::new(project), last }
     }
 
-    /// The value now.
+    /// The present value.
     pub fn get(&self) -> T {
         (self.project)(&self.source.borrow()).unwrap_or_else(|| self.last.clone())
     }
 
-    /// The next value that differs from the one last given, `None` when there will be no more. Dropping the future loses
-    /// nothing.
+    /// The next value that differs from the last returned one, `None` when there will be no more. Dropping the future
+    /// loses nothing.
     pub async fn changed(&mut self) -> Option<T> {
         loop {
             let now = (self.project)(&self.source.borrow_and_update());

@@ -1,4 +1,4 @@
-//! Which providers there are. Nothing else: sessions are the management's.
+//! The registry of providers. The management has their sessions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -10,10 +10,10 @@ use crate::ids::ProviderId;
 use crate::provider::SessionsProvider;
 use crate::subscription::Subscription;
 
-/// How many events wait for a slow listener.
+/// The events that wait for a slow listener.
 const EVENTS: usize = 256;
 
-/// The registered providers. Clones are the same registry.
+/// The registered providers. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     shared: Arc<RegistryState>,
@@ -26,7 +26,7 @@ struct RegistryState {
     next: AtomicU64,
 }
 
-/// A registered provider. Its number tells it from another one that has its id later.
+/// A registered provider. Its number distinguishes it from a later one with the same id.
 #[derive(Clone, Debug)]
 pub(crate) struct RegisteredProvider {
     pub(crate) number: u64,
@@ -34,16 +34,16 @@ pub(crate) struct RegisteredProvider {
     order: i32,
 }
 
-/// Which providers came and went.
+/// Changes of the registered providers.
 #[derive(Clone, Debug, Default)]
 pub struct ProvidersChange {
-    /// Those that came.
+    /// The added providers.
     pub added: Vec<Arc<dyn SessionsProvider>>,
-    /// Those that went.
+    /// The removed providers.
     pub removed: Vec<Arc<dyn SessionsProvider>>,
 }
 
-/// Keeps a provider registered. Dropping it takes the provider out, as [`Registration::unregister`] does.
+/// Keeps a provider registered. Dropping it unregisters the provider, as [`Registration::unregister`] does.
 #[derive(Debug)]
 #[must_use = "the provider is taken out when this is dropped"]
 pub struct Registration {
@@ -51,9 +51,9 @@ pub struct Registration {
     number: u64,
 }
 
-/// A provider's id is taken.
+/// The error for an id that is already registered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("a sessions provider {0} is registered already: give this one another id, or take that one out first")]
+#[error("a sessions provider {0} is registered already: give this one another id, or unregister that one first")]
 pub struct DuplicateProvider(pub ProviderId);
 
 impl Registry {
@@ -74,7 +74,7 @@ impl Registry {
             }
             let place = entries.partition_point(|entry| entry.order <= order);
             Arc::make_mut(entries).insert(place, RegisteredProvider { number, provider: provider.clone(), order });
-            // Told while the list is held, so that events come in the order of the changes.
+            // Announced while the list is locked, so that events come in the order of the changes.
             self.shared.tell(ProvidersChange { added: vec![provider.clone()], removed: Vec::new() });
             true
         });
@@ -84,7 +84,7 @@ impl Registry {
         }
     }
 
-    /// All providers, by their order, equal ones as they were registered.
+    /// All providers, by their order, equal ones in the order of registration.
     pub fn providers(&self) -> Vec<Arc<dyn SessionsProvider>> {
         self.shared.entries.borrow().iter().map(|entry| entry.provider.clone()).collect()
     }
@@ -95,7 +95,7 @@ impl Registry {
         entries.iter().find(|entry| entry.provider.id().as_str() == id).map(|entry| entry.provider.clone())
     }
 
-    /// What happens from now on.
+    /// The events from now on.
     pub fn subscribe(&self) -> Subscription<ProvidersChange> {
         Subscription::new(self.shared.events.subscribe())
     }
@@ -121,13 +121,13 @@ impl Default for RegistryState {
 
 impl RegistryState {
     fn tell(&self, change: ProvidersChange) {
-        // An error says that nobody listens, which is nobody's loss.
+        // Without a listener, nothing is lost.
         self.events.send(change).ok();
     }
 }
 
 impl Registration {
-    /// Takes the provider out. Doing so twice does it once.
+    /// Unregisters the provider. A second call does nothing.
     pub fn unregister(&self) {
         let Some(shared) = self.shared.upgrade() else { return };
         shared.entries.send_if_modified(|entries| {

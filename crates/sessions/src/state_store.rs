@@ -1,4 +1,4 @@
-//! What outlives the process: which provider and session were last chosen, which folders are trusted.
+//! State that outlives the process: the last chosen provider and session, and the trusted folders.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,22 @@ use thiserror::Error;
 
 use crate::ids::{ProviderId, SessionId, Uri};
 
-/// Of how many sessions the chat that was last open is remembered. The one opened longest ago is forgotten first.
+/// The most sessions whose last open chat is stored. The oldest is dropped first.
 pub const MAX_LAST_CHATS: usize = 1000;
 
-/// How many answers about folders are remembered. Past it nothing more is taken, so that no answer is lost unseen.
+/// The most answers about folders. Past it no more are accepted, so that no answer is lost silently.
 pub const MAX_TRUST_ANSWERS: usize = 10_000;
 
-/// Where things are remembered. It answers at once: one on a disk keeps the newest in memory and writes it behind.
+/// A store for this state. It answers at once: one on a disk keeps the newest in memory and writes in the background.
 pub trait StateStore: Send + Sync + fmt::Debug {
-    /// Everything remembered.
+    /// The stored state.
     fn recall(&self) -> Result<PersistentState, StateStoreError>;
 
-    /// Remembers one thing more. [`PersistentState::apply`] says what that changes.
+    /// Stores one change. [`PersistentState::apply`] gives its effect.
     fn remember(&self, thing: StateChange) -> Result<(), StateStoreError>;
 }
 
-/// Everything remembered.
+/// The stored state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PersistentState {
@@ -34,7 +34,7 @@ pub struct PersistentState {
     pub last_session: Option<SessionId>,
     /// The chat that was last open in a session, the newest last.
     pub last_chats: Vec<LastChat>,
-    /// What people said of folders, by provider and folder: the same path on another host is another folder.
+    /// The answers about folders, by provider and folder: the same path on another host is another folder.
     pub trust: BTreeMap<ProviderId, BTreeMap<Uri, Trust>>,
 }
 
@@ -47,7 +47,7 @@ pub struct LastChat {
     pub chat: Uri,
 }
 
-/// What a person said of a folder.
+/// A person's answer about a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Trust {
@@ -57,7 +57,7 @@ pub enum Trust {
     Refused,
 }
 
-/// One thing to remember.
+/// One change to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateChange {
     /// The provider that was chosen for new sessions.
@@ -66,16 +66,16 @@ pub enum StateChange {
     LastSession(SessionId),
     /// The chat that was last open in a session.
     LastChat(LastChat),
-    /// A session took another's place.
+    /// A session replaced another.
     SessionReplacement {
-        /// The one that is gone.
+        /// The replaced one.
         from: SessionId,
-        /// The one that stays.
+        /// The replacement.
         to: SessionId,
     },
-    /// What a person said of a folder.
+    /// A person's answer about a folder.
     Trust {
-        /// Whose folder it is.
+        /// The folder's provider.
         provider: ProviderId,
         /// The folder.
         folder: Uri,
@@ -84,19 +84,19 @@ pub enum StateChange {
     },
 }
 
-/// Something could not be remembered or recalled.
+/// The error of storing or loading.
 #[derive(Debug, Error)]
 pub enum StateStoreError {
-    /// No more answers are kept.
-    #[error("{MAX_TRUST_ANSWERS} folders have an answer already: take some out before another one is trusted")]
+    /// The limit of answers is reached.
+    #[error("{MAX_TRUST_ANSWERS} folders already have an answer: remove some before you trust another one")]
     Full,
-    /// What keeps them failed.
-    #[error("what was chosen could not be kept: {0}")]
+    /// The underlying storage failed.
+    #[error("cannot store the choice: {0}")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl PersistentState {
-    /// Takes one thing in, within the bounds.
+    /// Applies one change, within the limits.
     pub fn apply(&mut self, thing: StateChange) -> Result<(), StateStoreError> {
         match thing {
             StateChange::ActiveProvider(provider) => self.active_provider = Some(provider),
@@ -126,7 +126,7 @@ impl PersistentState {
         Ok(())
     }
 
-    /// What was said of a folder.
+    /// The answer for a folder.
     pub fn trust(&self, provider: &ProviderId, folder: &Uri) -> Option<Trust> {
         self.trust.get(provider)?.get(folder).copied()
     }
@@ -137,14 +137,14 @@ impl PersistentState {
     }
 }
 
-/// Remembers for as long as it lives.
+/// Stores the state as long as it lives.
 #[derive(Debug, Default)]
 pub struct InMemoryState {
     persistent_state: Mutex<PersistentState>,
 }
 
 impl InMemoryState {
-    /// One that remembers something already.
+    /// A store with an initial state.
     pub fn new(persistent_state: PersistentState) -> Self {
         Self { persistent_state: Mutex::new(persistent_state) }
     }

@@ -1,20 +1,21 @@
-//! Listening to what happens, with a bound.
+//! Bounded subscriptions to events.
 
 use std::fmt;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-/// One thing that a listener is told.
+/// An item of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubscriptionItem<E> {
-    /// Something happened.
+    /// An event.
     Event(E),
-    /// So much happened that this listener lost some of it: what it has is old, and it lists anew.
+    /// This listener was too slow and lost events: its list is outdated, and it has to list again.
     Reset,
 }
 
-/// What happens from now on. Events wait up to a bound; past it the oldest are lost, and a [`SubscriptionItem::Reset`] says so.
+/// The events from now on. They wait up to a limit; past it the oldest are lost, and a [`SubscriptionItem::Reset`] says
+/// so.
 pub struct Subscription<E> {
     receiver: broadcast::Receiver<E>,
 }
@@ -24,7 +25,7 @@ impl<E: Clone> Subscription<E> {
         Self { receiver }
     }
 
-    /// The next thing, `None` when there will be no more. Dropping the future loses nothing.
+    /// The next item, `None` when there will be no more. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<SubscriptionItem<E>> {
         match self.receiver.recv().await {
             Ok(event) => Some(SubscriptionItem::Event(event)),
@@ -33,7 +34,7 @@ impl<E: Clone> Subscription<E> {
         }
     }
 
-    /// The next thing, where it has happened already.
+    /// The next item, if there is one already.
     pub fn try_next(&mut self) -> Option<SubscriptionItem<E>> {
         match self.receiver.try_recv() {
             Ok(event) => Some(SubscriptionItem::Event(event)),
@@ -42,7 +43,7 @@ impl<E: Clone> Subscription<E> {
         }
     }
 
-    /// What is left in the queue is older than the list that the listener asks for now.
+    /// The remaining events are older than the list that the listener requests now.
     fn reset(&mut self) -> SubscriptionItem<E> {
         self.receiver = self.receiver.resubscribe();
         SubscriptionItem::Reset

@@ -428,7 +428,7 @@ async fn what_is_said_wrongly_is_refused_in_words() {
     let missing = page.refused("open", json!({})).await;
     assert!(missing.code == -32602 && missing.message.contains("resource"), "{missing:?}");
     let nobody = page.refused("archive", json!({"session": "nobody:1"})).await;
-    assert!(nobody.code == -32002 && nobody.message.contains("there is no sessions provider nobody"), "{nobody:?}");
+    assert!(nobody.code == -32002 && nobody.message.contains("no sessions provider nobody"), "{nobody:?}");
     let actions = page.get("browseActions", json!({})).await;
     let action = &actions["actions"][0];
     assert_eq!(action["providerId"], LOCAL);

@@ -1,8 +1,8 @@
-//! One list of the sessions of all providers, kept by what they tell.
+//! One list of the sessions of all providers, updated by their events.
 //!
-//! It holds the listening end of every provider and takes in what waits there whenever somebody looks. So it is never
-//! older than what providers have told, and each event costs what it changes and not what there is. A provider is listed
-//! whole twice: when it comes, and when it told more than its channel holds.
+//! It subscribes to every provider and applies the pending events on each read. So it is never older than the
+//! providers' events, and each event costs as much as it changes. A provider is listed completely twice: when it is
+//! registered, and when its channel overflowed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,34 +21,34 @@ pub(super) struct Aggregate {
     known: Arc<Vec<RegisteredProvider>>,
     /// In the order of the registry.
     feeds: Vec<ProviderFeed>,
-    /// More than one provider may have a session under a URI.
+    /// Several providers may have a session under the same URI.
     by_resource: HashMap<Uri, Vec<SessionId>>,
     next_place: u64,
 }
 
-/// A provider, what it tells, and its rows.
+/// A provider, its events, and its rows.
 #[derive(Debug)]
 struct ProviderFeed {
     number: u64,
     provider: Arc<dyn SessionsProvider>,
     events: broadcast::Receiver<ProviderEvent>,
-    /// By when they came. A session that takes another's place has its number.
+    /// By arrival. A session that replaces another takes its number.
     rows: BTreeMap<u64, Session>,
     places: HashMap<SessionId, u64>,
 }
 
-/// What catching up came to.
+/// The result of catching up.
 #[derive(Debug, Default)]
 pub(super) struct AggregateUpdate {
-    /// What is told on.
+    /// The events to pass on.
     pub(super) events: Vec<SessionsEvent>,
-    /// Sessions that may be gone without having been listed: one that was being made, or one that took another's place and
-    /// was removed before anybody looked.
+    /// Sessions that may be gone without having been listed: a draft, or one that replaced another and was removed
+    /// before anybody read the list.
     pub(super) dropped: Vec<SessionId>,
 }
 
 impl Aggregate {
-    /// Takes in what happened since it was last called.
+    /// Applies everything that happened since the last call.
     pub(super) fn catch_up(&mut self, entries: &Arc<Vec<RegisteredProvider>>) -> AggregateUpdate {
         let mut update = AggregateUpdate::default();
         if !Arc::ptr_eq(entries, &self.known) {
@@ -93,7 +93,7 @@ impl Aggregate {
             }));
         }
         let mut change = SessionsChange::default();
-        // In the order of their numbers, so that the same changes are told in the same way.
+        // In the order of their numbers, so that the same changes are always reported in the same way.
         let gone: BTreeMap<u64, ProviderFeed> = old.into_iter().collect();
         for session in gone.into_values().flat_map(|feed| feed.rows.into_values()) {
             self.forget_resource(&session);
@@ -123,8 +123,8 @@ impl Aggregate {
         }
     }
 
-    /// The provider told more than its channel holds. What is left of it is in the provider's list already, which it
-    /// changes before it tells; only what the list does not say is taken from there.
+    /// Recovers from an overflow of the provider's channel. The provider changes its list before it sends events, so
+    /// its list already has the changes; only facts that are not in the list are taken from the remaining events.
     fn recover(&mut self, feed: usize, update: &mut AggregateUpdate) {
         loop {
             match self.feeds[feed].events.try_recv() {
@@ -143,7 +143,7 @@ impl Aggregate {
         update.events.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
     }
 
-    /// Makes the rows those of the provider's list, and says what that changed.
+    /// Replaces the rows by the provider's list, and collects the changes.
     fn relist(&mut self, feed: usize, change: &mut SessionsChange) {
         let listed = self.feeds[feed].provider.sessions();
         let ids: HashSet<&SessionId> = listed.iter().map(Session::id).collect();
@@ -183,7 +183,7 @@ impl Aggregate {
             }
         }
         if unheard {
-            // A change of what nobody announced: either it is new or it is gone, and the provider's list knows which.
+            // A change of an unannounced session: it is either new or gone, and the provider's list knows which.
             self.relist(feed, &mut change);
         }
         tell(change, update);
@@ -207,11 +207,11 @@ impl Aggregate {
         tell(change, update);
     }
 
-    /// Puts a row in, or another in its place. Gives the session, unless its id says that it is another provider's.
+    /// Inserts or replaces a row. Returns the session, unless its id belongs to another provider.
     fn put(&mut self, feed: usize, mut session: Session) -> Option<Session> {
         let provider = self.feeds[feed].provider.id();
         if session.id().provider() != provider.as_str() {
-            tracing::warn!(%provider, session = %session.id(), "a provider listed a session that is not its own by its id");
+            tracing::warn!(%provider, session = %session.id(), "a provider listed a session of another provider");
             self.feeds[feed].places.remove(session.id());
             return None;
         }
@@ -251,7 +251,7 @@ impl Aggregate {
 }
 
 impl ProviderFeed {
-    /// Listens first, so that nothing is lost between the list and what is told.
+    /// Subscribes first, so that nothing is lost between the list and the events.
     fn new(entry: &RegisteredProvider) -> Self {
         let provider = entry.provider.clone();
         let events = provider.subscribe();

@@ -1,4 +1,4 @@
-//! Facts about what is looked at, by which views decide what they offer.
+//! The context keys: facts about the active session, by which clients decide what they offer.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::session::Session;
 /// The context keys that follow from the active session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextKeys {
-    /// The form for a new session is looked at: no session that was sent is chosen.
+    /// The form for a new session is active: no sent session is chosen.
     pub is_new_chat_session: bool,
-    /// Whose session it is. Empty where there is none.
+    /// The session's provider, or empty.
     pub active_session_provider_id: Arc<str>,
-    /// Its session type. Empty where there is none.
+    /// Its session type, or empty.
     pub active_session_type: Arc<str>,
-    /// It runs on a host, this one or another, and goes on when nobody looks.
+    /// It runs on a host, this one or another, and goes on in the background.
     pub is_active_session_background_provider: bool,
-    /// It was put away.
+    /// It is archived.
     pub is_active_session_archived: bool,
-    /// Further chats can be begun in it.
+    /// It supports further chats.
     pub active_session_supports_multi_chat: bool,
     /// It works in a git repository.
     pub active_session_has_git_repository: bool,
@@ -34,7 +34,7 @@ pub enum ContextValue {
 }
 
 impl ContextKeys {
-    /// Facts about a session that is looked at, and what it runs on where its provider is there.
+    /// The keys of a session, with the environment of its provider if that is registered.
     pub(super) fn of(session: Option<&Session>, environment: Option<ProviderEnvironment>) -> Self {
         let Some(session) = session else { return Self::default() };
         let state = session.state();
@@ -52,7 +52,7 @@ impl ContextKeys {
         }
     }
 
-    /// All keys under the names by which views know them.
+    /// All keys, under their names for clients.
     pub fn entries(&self) -> [(&'static str, ContextValue); 7] {
         use ContextValue::{Flag, Text};
         [
@@ -72,7 +72,7 @@ impl ContextKeys {
     }
 }
 
-/// Nothing is chosen.
+/// The keys without an active session.
 impl Default for ContextKeys {
     fn default() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! New sessions, and what is sent.
+//! Creating new sessions, and sending.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
 use crate::provider::{SendOptions, SessionsProvider};
 use crate::session::{Interactivity, Session, SessionWorkspace};
 
-/// What a new session in a folder is to be. What is not said is chosen.
+/// The properties of a new session in a folder. Those that are `None` are chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewSession {
-    /// Whose session it is to be. Else the first provider that fits.
+    /// Its provider. Else the first one that fits.
     pub provider_id: Option<ProviderId>,
-    /// Its type. Else the one that the provider gives it.
+    /// Its type. Else the provider's default.
     pub session_type: Option<SessionTypeId>,
 }
 
-/// A message on its way. Dropped before it arrived, it did not: whoever sent may go away at any moment.
+/// A message on its way. Dropping the guard before the message arrived undoes the send: the caller may go away any
+/// time.
 struct MessageSendGuard<'a> {
     management: &'a Management,
     session: Session,
@@ -48,13 +49,13 @@ impl Drop for MessageSendGuard<'_> {
 }
 
 impl Management {
-    /// The session that is being made and was not sent yet.
+    /// The draft: the new session that was not sent yet.
     pub fn new_session(&self) -> Option<Session> {
         self.view().new_session.clone()
     }
 
-    /// Makes a session in a workspace, which is then looked at. One that was being made before is dropped once the new one
-    /// is there: where that fails, it stays.
+    /// Creates a draft in a workspace and makes it active. An earlier draft is dropped once the new one exists; if
+    /// creating fails, it stays.
     pub async fn create_new_session(
         &self,
         provider: &ProviderId,
@@ -65,20 +66,20 @@ impl Management {
         Ok(self.adopt(session).await)
     }
 
-    /// Makes a session in a folder, with a provider that knows it and has the type that is asked for.
+    /// Creates a draft in a folder, with a provider that knows it and has the requested type.
     pub async fn create_new_session_in(&self, folder: &Uri, wanted: NewSession) -> Result<Session, ManagementError> {
         let session = self.shared.draft_in(folder, wanted).await?;
         Ok(self.adopt(session).await)
     }
 
-    /// Drops the session that is being made.
+    /// Drops the draft.
     pub async fn unset_new_session(&self) {
         if let Some(session) = self.select(|selection| selection.unset_new()) {
             self.shared.drop_draft(&session).await;
         }
     }
 
-    /// Gives the session that is being made another type. Its first message fixes it.
+    /// Changes the type of the draft. Its first message fixes the type.
     pub async fn set_session_type(
         &self,
         session: &SessionId,
@@ -97,8 +98,8 @@ impl Management {
         Ok(updated)
     }
 
-    /// Sends a message in a new chat: the first one of a session that is being made, a further one of any other. A person
-    /// who looks at the session looks at that chat then.
+    /// Sends a message in a new chat: the first one of a draft, a further one of any other session. If the session is
+    /// active, that chat becomes active.
     pub async fn send_and_create_chat(
         &self,
         session: &SessionId,
@@ -123,7 +124,7 @@ impl Management {
         Ok(updated)
     }
 
-    /// Sends a message in a chat that is there.
+    /// Sends a message in an existing chat.
     pub async fn send_request(
         &self,
         session: &SessionId,
@@ -138,7 +139,7 @@ impl Management {
         }
         self.may_send(&session, provider.as_ref(), &options, ask).await?;
         let is_new_session = !session.was_sent();
-        // Only a draft becomes another thing by it. Otherwise whoever looks at another chat goes on doing so.
+        // Only a draft is changed by it. Otherwise another active chat stays active.
         let sending = is_new_session.then(|| MessageSendGuard::begin(self, session.clone()));
         let updated = provider.send_request(session.id(), chat, options).await?;
         match sending {
@@ -163,7 +164,7 @@ impl Management {
         self.ensure_trusted(session, ask).await
     }
 
-    /// Makes a session the one that is being made.
+    /// Makes a session the draft.
     async fn adopt(&self, session: Session) -> Session {
         let before = self.select(|selection| selection.set_new(session.clone()));
         if let Some(before) = before.filter(|before| before.id() != session.id()) {
@@ -174,19 +175,19 @@ impl Management {
 }
 
 impl ManagementShared {
-    /// Fulfils what somebody who looked at a session wishes who sees it put away: a new one like it. Where none can be made,
-    /// they go on looking at the form.
+    /// Creates a replacement for an active session that was archived: a new session like it. If that fails, the form
+    /// stays.
     pub(super) async fn create_replacement(self: Arc<Self>, viewer: ViewerId, replacement_request: ReplacementRequest) {
         let ReplacementRequest { folder, provider, session_type } = replacement_request.clone();
         let wanted = NewSession { provider_id: Some(provider), session_type: Some(session_type) };
         let draft = match self.draft_in(&folder, wanted).await {
             Ok(draft) => draft,
             Err(error) => {
-                tracing::debug!(%folder, %error, "no new session takes the place of one that was put away");
+                tracing::debug!(%folder, %error, "cannot replace an archived session by a new one");
                 return;
             }
         };
-        // Whoever looks at something else by now is left alone.
+        // A viewer whose active session changed meanwhile is left alone.
         let fulfilled =
             self.select(viewer, |selection| selection.create_replacement(&replacement_request, draft.clone()));
         let superfluous = fulfilled.unwrap_or(Some(draft));
@@ -195,7 +196,7 @@ impl ManagementShared {
         }
     }
 
-    /// A new session in a folder, with a provider that knows it and has the type that is asked for.
+    /// Creates a session in a folder, with a provider that knows it and has the requested type.
     async fn draft_in(&self, folder: &Uri, wanted: NewSession) -> Result<Session, ManagementError> {
         let (provider, workspace) = self.choose(folder, &wanted).await?;
         let session = draft_of(provider.as_ref(), &workspace).await?;
@@ -211,7 +212,7 @@ impl ManagementShared {
         }
     }
 
-    /// The provider of a new session, and its workspace.
+    /// Chooses the provider of a new session, and its workspace.
     async fn choose(
         &self,
         folder: &Uri,
@@ -231,22 +232,22 @@ impl ManagementShared {
             match provider.resolve_workspace(folder).await {
                 Ok(Some(workspace)) => return Ok((provider, workspace)),
                 Ok(None) => {}
-                Err(error) => tracing::debug!(provider = %provider.id(), %folder, %error, "a folder was not resolved"),
+                Err(error) => tracing::debug!(provider = %provider.id(), %folder, %error, "cannot resolve a folder"),
             }
         }
         Err(ManagementError::NobodysFolder(folder.clone()))
     }
 
-    /// Drops a session that was not sent, through its own provider. Where that fails nothing is lost but its memory.
+    /// Drops a draft, through its own provider. A failure only costs memory.
     async fn drop_draft(&self, session: &Session) {
         let Some(provider) = self.registry.get(session.id().provider()) else { return };
         if let Err(error) = provider.delete_new_session(session.id()).await {
-            tracing::warn!(session = %session.id(), %error, "a session that was not sent could not be dropped");
+            tracing::warn!(session = %session.id(), %error, "cannot drop a draft session");
         }
     }
 }
 
-/// A new session of a provider, which must be its own.
+/// Creates a draft of a provider, and checks its id.
 async fn draft_of(provider: &dyn SessionsProvider, workspace: &SessionWorkspace) -> Result<Session, ManagementError> {
     let session = provider.create_new_session(workspace).await?;
     if session.id().provider() != provider.id().as_str() {

@@ -1,4 +1,4 @@
-//! What has to run so that listeners hear of changes when they happen, and not when somebody looks.
+//! The driver, which notifies listeners of changes when they happen, and not only on the next read.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use super::ManagementShared;
 use crate::provider::SessionsProvider;
 use crate::session::SessionState;
 
-/// Runs the management: the caller spawns [`ManagementDriver::run`], which ends when the management is dropped.
+/// Drives the management: the caller spawns [`ManagementDriver::run`], which ends when the management is dropped.
 #[derive(Debug)]
 #[must_use = "listeners hear nothing unless it runs"]
 pub struct ManagementDriver {
@@ -24,7 +24,7 @@ pub struct ManagementDriver {
 type Wakes = Pin<Box<dyn Stream<Item = ()> + Send>>;
 
 impl ManagementDriver {
-    /// Passes on what happens until the management is dropped.
+    /// Passes on events until the management is dropped.
     pub async fn run(mut self) {
         let mut registry = self.shared.registry.entries();
         let mut looked = self.shared.looked.subscribe();
@@ -32,7 +32,7 @@ impl ManagementDriver {
         let mut fulfilling = FuturesUnordered::new();
         let mut listening: HashMap<u64, oneshot::Sender<()>> = HashMap::new();
         loop {
-            // Each end is made to listen before it is looked at, so that nothing happens unnoticed in between.
+            // Each receiver subscribes before the state is read, so that nothing happens unnoticed in between.
             let entries = registry.borrow_and_update().clone();
             listening.retain(|number, _| entries.iter().any(|entry| entry.number == *number));
             for entry in entries.iter() {
@@ -61,7 +61,7 @@ impl ManagementDriver {
     }
 }
 
-/// Says that a provider told something, until it is stopped. What it told is taken from another end of the channel.
+/// Signals each event of a provider, until it is stopped. The event itself is read from another receiver.
 fn wakes_of(provider: &dyn SessionsProvider, stopped: oneshot::Receiver<()>) -> Wakes {
     let events = provider.subscribe();
     let wakes = stream::unfold((events, stopped), |(mut events, mut stopped)| async move {
@@ -76,7 +76,7 @@ fn wakes_of(provider: &dyn SessionsProvider, stopped: oneshot::Receiver<()>) -> 
     Box::pin(wakes)
 }
 
-/// Waits for a change of a session that is looked at. One that changes no more is waited for in vain.
+/// Waits for a change of an active session. A session without a source never changes.
 async fn changed(active: &mut [watch::Receiver<Arc<SessionState>>]) {
     let mut waits: FuturesUnordered<_> = active.iter_mut().map(|session| session.changed()).collect();
     while let Some(changed) = waits.next().await {

@@ -1,4 +1,4 @@
-//! Why something was not done.
+//! The errors of the management.
 
 use thiserror::Error;
 
@@ -6,12 +6,12 @@ use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
 use crate::provider::{ProviderError, SendError};
 use crate::state_store::StateStoreError;
 
-/// Why something was not done.
+/// The reason why an action failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ManagementError {
     /// No provider has this id.
-    #[error("there is no sessions provider {0}: it may have been taken out; list the providers again")]
+    #[error("no sessions provider {0}: it may have been unregistered; list the providers again")]
     UnknownProvider(String),
     /// No session has this id.
     #[error("there is no session {0}: list the sessions again")]
@@ -20,7 +20,7 @@ pub enum ManagementError {
     #[error("there is no session at {0}: list the sessions again")]
     UnknownResource(Uri),
     /// The session shows no such chat.
-    #[error("session {session} shows no chat {chat}: look at its chats again")]
+    #[error("session {session} has no visible chat {chat}: list its chats again")]
     UnknownChat {
         /// The session.
         session: SessionId,
@@ -35,16 +35,16 @@ pub enum ManagementError {
         /// The type.
         session_type: SessionTypeId,
     },
-    /// The type of a session is fixed by its first message.
+    /// The first message fixes the type of a session.
     #[error("session {0} has been sent already, so its type stays: begin a new session for another one")]
     AlreadySent(SessionId),
-    /// The session has one chat and no more.
+    /// The session supports only one chat.
     #[error("session {0} has a single chat: send to that one, or begin a new session")]
     SingleChat(SessionId),
-    /// Nothing is sent to what was put away.
+    /// An archived session accepts no messages.
     #[error("session {0} is archived: unarchive it before you send")]
     Archived(SessionId),
-    /// The main chat holds the others together.
+    /// The other chats depend on the main chat.
     #[error("the main chat of session {0} stays while there are others: delete those first, or the whole session")]
     MainChat(SessionId),
     /// The chosen provider does not know the folder.
@@ -55,18 +55,18 @@ pub enum ManagementError {
         /// The folder.
         folder: Uri,
     },
-    /// No provider knows the folder, or none that does has the type that was asked for.
+    /// No provider knows the folder, or none that does has the requested type.
     #[error("no provider can begin such a session in {0}: choose another folder or another session type")]
     NobodysFolder(Uri),
-    /// A person said that the folder is not trusted.
-    #[error("{0} is not trusted: nothing is sent there unless you say that it is")]
+    /// A person refused to trust the folder.
+    #[error("{0} is not trusted: trust it before you send")]
     Untrusted(Uri),
-    /// Nobody said whether the folder is trusted.
-    #[error("nobody said whether {0} is trusted: send again and answer")]
+    /// Nobody answered whether the folder is trusted.
+    #[error("the question whether {0} is trusted was not answered: send again and answer")]
     TrustUnanswered(Uri),
-    /// A provider gave a session that is not its own by its id.
+    /// A provider returned a session whose id belongs to another provider.
     #[error(
-        "provider {provider} gave session {session}, whose id must begin with {provider}: this is a fault of the provider"
+        "provider {provider} returned session {session}, whose id must begin with {provider}: a bug of the provider"
     )]
     ForeignSession {
         /// The provider.
@@ -74,13 +74,13 @@ pub enum ManagementError {
         /// The session.
         session: SessionId,
     },
-    /// It cannot be sent.
+    /// The message is invalid.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// It cannot be kept.
+    /// The state store failed.
     #[error(transparent)]
     StateStore(#[from] StateStoreError),
-    /// The provider did not do it.
+    /// The provider failed.
     #[error(transparent)]
     Provider(#[from] ProviderError),
 }

@@ -1,4 +1,4 @@
-//! What the management tells.
+//! The events of the management.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use crate::ids::{ProviderId, SessionId, Uri};
 use crate::provider::{SessionReplacement, SessionsChange};
 use crate::session::Session;
 
-/// What happened, in the order in which it did.
+/// An event, in the order in which they happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionsEvent {
-    /// The list of all sessions changed. A listener takes out what was removed first, then puts in the rest.
+    /// The list of all sessions changed. A listener applies the removals first, then the rest.
     Sessions(Arc<SessionsChange>),
-    /// A session took another's place; the change of the list follows. Told so that what a view keeps with the old one can
-    /// be moved.
+    /// A session replaced another; the change of the list follows. It lets a client move data that it keeps for the old
+    /// one.
     SessionReplacement(SessionReplacement),
-    /// Session types may be others, of one folder at least.
+    /// Session types may have changed, of one folder at least.
     SessionTypes,
-    /// A provider can or cannot be reached any more.
+    /// A provider became reachable or unreachable.
     Availability(ProviderId),
-    /// Somebody sent something here.
+    /// A message was sent through this management.
     Sent {
         /// The session as it is afterwards.
         session: Session,
-        /// The chat that it went to.
+        /// The chat that received it.
         chat: Uri,
-        /// Whether it was the first of the session.
+        /// Set if it was the first of the session.
         is_new_session: bool,
     },
-    /// Somebody deleted a session here.
+    /// A session was deleted through this management.
     SessionDeleted(SessionId),
-    /// Somebody deleted a chat here, and its session stays.
+    /// A chat was deleted through this management, and its session stays.
     ChatDeleted {
         /// The session.
         session: SessionId,

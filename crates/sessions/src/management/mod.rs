@@ -1,4 +1,4 @@
-//! All sessions of all providers: one list, one place to act, one idea of what is looked at.
+//! The management of all sessions of all providers: one list, all actions, and the active session of each viewer.
 
 mod aggregate;
 mod context;
@@ -37,18 +37,18 @@ use crate::session::{Session, SessionState};
 use crate::state_store::{PersistentState, StateChange, StateStore, StateStoreError};
 use crate::subscription::Subscription;
 
-/// How many events wait for a slow listener. Past it the listener is told to list anew.
+/// The events that wait for a slow listener. Past it the listener is told to list again.
 const EVENTS: usize = 1024;
 
 /// All sessions of all providers.
 ///
-/// What is read is never older than what providers have told. Listeners hear of it while the [`ManagementDriver`] runs. What is looked
-/// at belongs to one viewer: [`Management::new_viewer`] gives another one, over the same list.
+/// A read is never older than the providers' events. Listeners are notified while the [`ManagementDriver`] runs. The
+/// active session belongs to one viewer: [`Management::new_viewer`] gives another one, over the same list.
 #[derive(Debug)]
 pub struct Management {
     shared: Arc<ManagementShared>,
     viewer: ViewerId,
-    /// Dropped with the last of them, which ends the driver.
+    /// Dropped with the last handle, which ends the driver.
     alive: Arc<oneshot::Sender<()>>,
 }
 
@@ -57,7 +57,7 @@ struct ManagementShared {
     registry: Registry,
     state_store: Arc<dyn StateStore>,
     inner: Mutex<ManagementState>,
-    /// Counts how often somebody's view became another one.
+    /// Counts the changes of any viewer's view.
     looked: watch::Sender<u64>,
     events: broadcast::Sender<SessionsEvent>,
     open_trust_questions: OpenTrustQuestions,
@@ -70,17 +70,17 @@ struct ManagementState {
     persistent_state: PersistentState,
 }
 
-/// A browse action as a picker shows it.
+/// A browse action for a picker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PickerAction {
-    /// The label of the provider, under which the action stands.
+    /// The label of the provider, under which the action is listed.
     pub provider_label: Arc<str>,
     /// The action.
     pub action: BrowseAction,
 }
 
 impl Management {
-    /// The management of a registry's providers, and what has to run for it.
+    /// The management of a registry's providers, and its driver.
     pub fn new(
         registry: Registry,
         state_store: Arc<dyn StateStore>,
@@ -102,9 +102,9 @@ impl Management {
         Ok((Self { shared: shared.clone(), viewer, alive: Arc::new(alive) }, ManagementDriver { shared, dropped }))
     }
 
-    /// The same management for somebody else who looks: with a view of their own, in which nothing is chosen yet, and a new
-    /// session of their own. What was chosen for good (the active provider) and said (of folders) is everybody's. A new session
-    /// that was not sent is to be unset before this is dropped: its provider keeps it otherwise.
+    /// The same management for another viewer, with its own active session, none at first, and its own draft.
+    /// Persistent choices (the active provider, trusted folders) are shared. Unset a draft before dropping this:
+    /// otherwise its provider keeps it.
     pub fn new_viewer(&self) -> Self {
         let viewer = self.shared.current().viewers.add();
         self.shared.catch_up();
@@ -121,18 +121,18 @@ impl Management {
         self.shared.current().aggregate.sessions()
     }
 
-    /// All sessions, and what happens from then on: nothing is missing in between.
+    /// All sessions, and all later events, without a gap.
     pub fn subscribe(&self) -> (Vec<Session>, Subscription<SessionsEvent>) {
         let inner = self.shared.current();
         (inner.aggregate.sessions(), Subscription::new(self.shared.events.subscribe()))
     }
 
-    /// The session at a URI. Where several providers have one there, that of the first.
+    /// The session at a URI: of several, that of the first provider.
     pub fn session(&self, resource: &Uri) -> Option<Session> {
         self.shared.current().aggregate.at(resource).cloned()
     }
 
-    /// The session with an id. One that was not sent yet is found by its id alone.
+    /// The session with an id. A draft is found by its id alone.
     pub fn session_by_id(&self, id: &SessionId) -> Option<Session> {
         let inner = self.shared.current();
         let new = inner.viewers.get(self.viewer).and_then(|viewer| viewer.selection.new_session());
@@ -156,8 +156,8 @@ impl Management {
         all.filter(|session_type| seen.insert(session_type.id.clone())).collect()
     }
 
-    /// What can be begun in a folder: each session type of each provider that knows it. A provider that cannot answer is
-    /// left out.
+    /// The session types that are available in a folder, of each provider that knows it. A provider that cannot answer
+    /// is left out.
     pub async fn session_types_for_folder(&self, folder: &Uri) -> Vec<(ProviderId, SessionType)> {
         let mut found = Vec::new();
         for provider in self.shared.registry.providers() {
@@ -167,13 +167,13 @@ impl Management {
                     found.extend(types.map(|session_type| (provider.id().clone(), session_type)));
                 }
                 Ok(None) => {}
-                Err(error) => tracing::debug!(provider = %provider.id(), %folder, %error, "a folder was not resolved"),
+                Err(error) => tracing::debug!(provider = %provider.id(), %folder, %error, "cannot resolve a folder"),
             }
         }
         found
     }
 
-    /// The ways in which a workspace for a new session can be looked for: those of all providers.
+    /// The browse actions of all providers, which find a workspace for a new session.
     pub fn browse_actions(&self) -> Vec<PickerAction> {
         let of = |provider: Arc<dyn SessionsProvider>| {
             let provider_label = provider.label();
@@ -197,7 +197,7 @@ impl Management {
         Ok(provider.browse(request).await?)
     }
 
-    /// A property of what is looked at: its value now, and each value after it.
+    /// A property of the view: its present value, and each later one.
     pub fn observe<T: PartialEq + Clone>(
         &self,
         project: impl Fn(&ActiveView) -> T + Send + Sync + 'static,
@@ -205,18 +205,18 @@ impl Management {
         Observable::new(self.follow(), project)
     }
 
-    /// All that is looked at.
+    /// The whole view.
     pub fn view(&self) -> Arc<ActiveView> {
         self.shared.current().viewers.get(self.viewer).map(Viewer::view).unwrap_or_default()
     }
 
     fn follow(&self) -> watch::Receiver<Arc<ActiveView>> {
-        // A viewer is there for as long as its management; a channel without a sender says nothing more.
+        // A viewer exists as long as its management; a channel without a sender never changes.
         let viewer = self.shared.current().viewers.get(self.viewer).map(Viewer::follow);
         viewer.unwrap_or_else(|| watch::channel(Arc::default()).1)
     }
 
-    /// Changes what a person has chosen.
+    /// Changes the selection.
     fn select<T: Default>(&self, change: impl FnOnce(&mut Selection) -> T) -> T {
         self.shared.select(self.viewer, change).unwrap_or_default()
     }
@@ -225,7 +225,7 @@ impl Management {
         self.shared.provider(id)
     }
 
-    /// Whose session it is, by its id.
+    /// The provider of a session, by its id.
     fn provider_of(&self, session: &SessionId) -> Result<Arc<dyn SessionsProvider>, ManagementError> {
         self.provider(session.provider())
     }
@@ -245,8 +245,8 @@ impl Drop for Management {
 }
 
 impl ManagementShared {
-    /// Takes in what providers told, tells it on, and gives the lists as they are then. Whoever holds them is told
-    /// everything later that is not in them.
+    /// Applies the providers' events, passes them on, and returns the lists as of then. All later changes are passed on
+    /// after the guard is dropped.
     fn current(&self) -> MutexGuard<'_, ManagementState> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = self.registry.snapshot();
@@ -268,7 +268,7 @@ impl ManagementShared {
         inner
     }
 
-    /// Changes what somebody who looks has chosen. `None`: they look no more.
+    /// Changes a viewer's selection. `None`: the viewer is gone.
     fn select<T>(&self, viewer: ViewerId, change: impl FnOnce(&mut Selection) -> T) -> Option<T> {
         let mut inner = self.current();
         let changed = inner.viewers.selection(viewer).map(change);
@@ -277,7 +277,7 @@ impl ManagementShared {
         changed
     }
 
-    /// What those who look wish for and was not begun yet. Whoever takes it fulfils it.
+    /// The pending replacement requests of the viewers. The caller fulfils them.
     fn replacement_requests(&self) -> Vec<(ViewerId, ReplacementRequest)> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).viewers.replacement_requests()
     }
@@ -286,12 +286,12 @@ impl ManagementShared {
         self.registry.get(id).ok_or_else(|| ManagementError::UnknownProvider(id.to_owned()))
     }
 
-    /// Takes in what providers told, and tells it on.
+    /// Applies the providers' events, and passes them on.
     fn catch_up(&self) {
         drop(self.current());
     }
 
-    /// The sessions that somebody looks at.
+    /// The active sessions of all viewers.
     fn active(&self) -> Vec<watch::Receiver<Arc<SessionState>>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).viewers.active()
     }
@@ -304,7 +304,7 @@ impl ManagementShared {
     }
 
     fn tell(&self, event: SessionsEvent) {
-        // An error says that nobody listens, which is nobody's loss.
+        // Without a listener, nothing is lost.
         self.events.send(event).ok();
     }
 
@@ -312,18 +312,18 @@ impl ManagementShared {
         read(&self.inner.lock().unwrap_or_else(PoisonError::into_inner).persistent_state)
     }
 
-    /// Keeps something that a person relies on.
+    /// Stores a change that a person relies on.
     fn remember(&self, thing: StateChange) -> Result<(), StateStoreError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         self.state_store.remember(thing.clone())?;
         inner.persistent_state.apply(thing)
     }
 
-    /// Keeps something that is only a convenience: it is done here even where it is not kept.
+    /// Stores a change that is only a convenience: it applies here even if it cannot be stored.
     fn try_remember(&self, inner: &mut ManagementState, thing: StateChange) {
         if let Err(error) = self.state_store.remember(thing.clone()).and_then(|()| inner.persistent_state.apply(thing))
         {
-            tracing::warn!(%error, "what was last open is not remembered");
+            tracing::warn!(%error, "cannot store the last open session");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Choosing what is looked at.
+//! Choosing the active session, chat and provider.
 
 use super::view::ActiveSession;
 use super::{Management, ManagementError};
@@ -7,17 +7,17 @@ use crate::session::{Interactivity, Session};
 use crate::state_store::{LastChat, StateChange};
 
 impl Management {
-    /// The session that is looked at, with its chat. `None`: the form for a new one.
+    /// The active session, with its chat. `None`: the form for a new one.
     pub fn active_session(&self) -> Option<ActiveSession> {
         self.view().active_session.clone()
     }
 
-    /// The provider that new sessions are begun with: the chosen one while it is registered, else the first.
+    /// The provider for new sessions: the chosen one while it is registered, else the first.
     pub fn active_provider_id(&self) -> Option<ProviderId> {
         self.view().active_provider_id.clone()
     }
 
-    /// Chooses the provider that new sessions are begun with.
+    /// Chooses the provider for new sessions.
     pub fn set_active_provider(&self, id: &ProviderId) -> Result<(), ManagementError> {
         self.provider(id.as_str())?;
         self.shared.remember(StateChange::ActiveProvider(id.clone()))?;
@@ -25,14 +25,14 @@ impl Management {
         Ok(())
     }
 
-    /// Looks at a session, and in it at the chat that was last open, else at the first.
+    /// Makes a session active, with its last open chat, else the first.
     pub fn open_session(&self, resource: &Uri) -> Result<Session, ManagementError> {
         let session = self.session(resource).ok_or_else(|| ManagementError::UnknownResource(resource.clone()))?;
         self.open(&session, None);
         Ok(session)
     }
 
-    /// Looks at a chat of a session.
+    /// Makes a chat of a session active.
     pub fn open_chat(&self, session: &SessionId, chat: &Uri) -> Result<(), ManagementError> {
         let (session, _) = self.route(session)?;
         let state = session.state();
@@ -44,13 +44,13 @@ impl Management {
         Ok(())
     }
 
-    /// Looks at the form for a new session, with the one that is being made where there is one.
+    /// Shows the form for a new session, with the draft if there is one.
     pub fn open_new_session_view(&self) {
         self.select(|selection| selection.open_new());
     }
 
-    /// Looks at the session that was last open, whoever looked at it, where it is listed and nothing else is looked at. `None`
-    /// where not: its provider may come later. One that was put away is left there.
+    /// Makes the session active that was last open, by any viewer, if it is listed and no other is active. `None` if
+    /// not: its provider may come later. An archived session is not opened.
     pub fn restore(&self) -> Option<Session> {
         if self.active_session().is_some() {
             return None;
@@ -63,7 +63,7 @@ impl Management {
 
     fn open(&self, session: &Session, chat: Option<Uri>) {
         let last = self.shared.persistent_state(|persistent_state| persistent_state.last_chat(session.id()).cloned());
-        // The chat that was last open may be gone; then it is the first, as in a session never opened.
+        // The last open chat may be gone; then it is the first, as in a session never opened.
         let last = last.filter(|last| session.state().visible_chats().any(|chat| &chat.resource == last));
         let known = self.select(|selection| {
             let known = selection.active() == Some(session);

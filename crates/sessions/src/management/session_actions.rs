@@ -5,12 +5,12 @@ use crate::ids::{SessionId, Uri};
 use crate::provider::ReadState;
 use crate::session::ChatDeletion;
 
-/// What came of deleting several sessions.
+/// The result of deleting several sessions.
 #[derive(Debug, Default)]
 pub struct BatchDeletion {
-    /// Those that are gone.
+    /// The deleted sessions.
     pub deleted: Vec<SessionId>,
-    /// The first thing that went wrong. The others were tried nevertheless.
+    /// The first error. The others were tried nevertheless.
     pub first_error: Option<ManagementError>,
 }
 
@@ -30,13 +30,13 @@ impl Management {
         Ok(provider.set_model(session, model).await?)
     }
 
-    /// Puts a session away.
+    /// Archives a session.
     pub async fn archive_session(&self, session: &SessionId) -> Result<(), ManagementError> {
         let (_, provider) = self.route(session)?;
         Ok(provider.archive_session(session).await?)
     }
 
-    /// Takes a session out again.
+    /// Unarchives a session.
     pub async fn unarchive_session(&self, session: &SessionId) -> Result<(), ManagementError> {
         let (_, provider) = self.route(session)?;
         Ok(provider.unarchive_session(session).await?)
@@ -57,7 +57,7 @@ impl Management {
         Ok(())
     }
 
-    /// Deletes several sessions, provider by provider, and goes on where one cannot be deleted.
+    /// Deletes several sessions, provider by provider, and continues after errors.
     pub async fn delete_sessions(&self, sessions: &[SessionId]) -> BatchDeletion {
         let mut batch = BatchDeletion::default();
         let mut by_provider: Vec<&SessionId> = sessions.iter().collect();
@@ -72,8 +72,8 @@ impl Management {
         batch
     }
 
-    /// Deletes a chat, and the session with its last one. `false`: there is no such chat, and nothing happened. The main
-    /// chat stays while there are others.
+    /// Deletes a chat, and the session with its last one. `false`: there is no such chat, and nothing happened. The
+    /// main chat stays while there are others.
     pub async fn delete_chat(&self, session: &SessionId, chat: &Uri) -> Result<bool, ManagementError> {
         let (known, provider) = self.route(session)?;
         match known.state().deleting(chat) {

@@ -1,4 +1,4 @@
-//! Whether agents may work in a folder.
+//! Workspace trust: the permission for agents to work in a folder.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,19 +13,19 @@ use crate::ids::{ProviderId, Uri};
 use crate::session::{Session, SessionWorkspace};
 use crate::state_store::{StateChange, StateStoreError, Trust};
 
-/// What a person is asked.
+/// The question to a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustQuestion {
-    /// Whose folder it is.
+    /// The folder's provider.
     pub provider_id: ProviderId,
     /// The workspace. Its URI is the folder that is trusted or not.
     pub workspace: Arc<SessionWorkspace>,
 }
 
-/// Whoever can ask the person who sends. It is given with each message: of several clients, the one that sends is asked.
+/// Asks the person who sends. It is passed with each message: of several clients, the one that sends is asked.
 #[async_trait]
 pub trait TrustPrompt: Send + Sync + fmt::Debug {
-    /// Asks. `None`: the person did not say, and is asked again the next time.
+    /// Asks. `None`: the person did not answer, and is asked again the next time.
     async fn ask(&self, question: &TrustQuestion) -> Option<Trust>;
 }
 
@@ -46,11 +46,11 @@ pub(super) struct OpenTrustQuestions {
     folders: Mutex<HashMap<(ProviderId, Uri), Weak<TrustQuestionLock>>>,
 }
 
-/// Held by whoever asks.
+/// Held while asking.
 type TrustQuestionLock = AsyncMutex<()>;
 
 impl OpenTrustQuestions {
-    /// What is held while a person is asked about a folder. It is forgotten when nobody holds it or waits for it.
+    /// The lock of the question about a folder. It is dropped when nobody holds it or waits for it.
     fn about(&self, provider: &ProviderId, folder: &Uri) -> Arc<TrustQuestionLock> {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         folders.retain(|_, open_trust_questions| open_trust_questions.strong_count() > 0);
@@ -64,23 +64,23 @@ impl OpenTrustQuestions {
 }
 
 impl Management {
-    /// What was said of a folder of a provider.
+    /// The answer for a folder of a provider.
     pub fn trust(&self, provider: &ProviderId, folder: &Uri) -> Option<Trust> {
         self.shared.persistent_state(|persistent_state| persistent_state.trust(provider, folder))
     }
 
-    /// Says whether a folder is trusted, whatever was said before.
+    /// Sets whether a folder is trusted, whatever the earlier answer.
     pub fn set_trust(&self, provider: ProviderId, folder: Uri, answer: Trust) -> Result<(), StateStoreError> {
         self.shared.remember(StateChange::Trust { provider, folder, answer })
     }
 
-    /// Makes sure that something may be sent: asks once for each folder that must be trusted.
+    /// Checks that something may be sent: asks once for each folder that must be trusted.
     pub(super) async fn ensure_trusted(&self, session: &Session, ask: &dyn TrustPrompt) -> Result<(), ManagementError> {
         let Some(workspace) = session.workspace().filter(|workspace| workspace.requires_workspace_trust) else {
             return Ok(());
         };
         let (provider, folder) = (session.provider_id(), workspace.uri.clone());
-        // One question about a folder at a time: who waited finds the answer.
+        // One question about a folder at a time: other senders find the answer.
         let open_trust_questions = self.shared.open_trust_questions.about(provider, &folder);
         let _asking = match self.trust(provider, &folder) {
             Some(_) => None,

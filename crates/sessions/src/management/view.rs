@@ -1,4 +1,4 @@
-//! What is looked at: the active session and chat, the new session, the active provider.
+//! The view: the active session and chat, the draft, the active provider.
 
 use std::collections::HashSet;
 
@@ -9,20 +9,20 @@ use crate::provider::SessionReplacement;
 use crate::registry::RegisteredProvider;
 use crate::session::{Chat, Interactivity, Session, SessionState};
 
-/// What is looked at, at one moment.
+/// The view at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActiveView {
-    /// The session that is looked at. `None`: the form for a new one.
+    /// The active session. `None`: the form for a new one.
     pub active_session: Option<ActiveSession>,
-    /// The session that is being made and was not sent yet.
+    /// The draft: the new session that was not sent yet.
     pub new_session: Option<Session>,
-    /// The provider that new sessions are begun with.
+    /// The provider for new sessions.
     pub active_provider_id: Option<ProviderId>,
     /// The context keys.
     pub context: ContextKeys,
 }
 
-/// The session that is looked at, and which of its chats.
+/// The active session, and its active chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveSession {
     session: Session,
@@ -35,23 +35,23 @@ impl ActiveSession {
         &self.session
     }
 
-    /// Which of its chats is looked at.
+    /// Its active chat.
     pub fn active_chat(&self) -> Chat {
         let shown = shown_chat(&self.session.state(), &self.active_chat);
         self.session.chat(&shown).unwrap_or_else(|| self.session.main_chat())
     }
 }
 
-/// What a person has chosen. The view follows from it and from what sessions say now.
+/// A person's choices. The view follows from them and from the present state of the sessions.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
     active: Option<ActiveSelection>,
     new_session: Option<Session>,
-    /// It stands until something else is looked at.
+    /// Holds until another session becomes active.
     replacement_request: Option<PendingReplacement>,
 }
 
-/// A new session like one that was put away while it was looked at.
+/// A request for a new session like an active one that was archived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReplacementRequest {
     pub(super) folder: Uri,
@@ -62,7 +62,7 @@ pub(super) struct ReplacementRequest {
 #[derive(Debug)]
 struct PendingReplacement {
     replacement_request: ReplacementRequest,
-    /// Whether somebody fulfils it already.
+    /// Set once somebody fulfils it.
     is_begun: bool,
 }
 
@@ -72,7 +72,7 @@ struct ActiveSelection {
     /// `None`: the first one.
     chat: Option<Uri>,
     was_archived: bool,
-    /// The chats from before a message was sent. One that is not among them came of it, and is followed.
+    /// The chats from before a message was sent. A chat that is not among them came from it, and becomes active.
     before_send: Option<HashSet<Uri>>,
 }
 
@@ -85,7 +85,7 @@ impl Selection {
         self.new_session.as_ref()
     }
 
-    /// Looks at a session, and at a chat of it. What is looked at already stays as it is, unless a chat is named.
+    /// Makes a session and a chat of it active. An active session keeps its chat, unless one is named.
     pub(super) fn open(&mut self, session: Session, chat: Option<Uri>) {
         self.replacement_request = None;
         match &mut self.active {
@@ -102,7 +102,7 @@ impl Selection {
         }
     }
 
-    /// Looks at the form for a new session, with the one that is being made.
+    /// Shows the form for a new session, with the draft.
     pub(super) fn open_new(&mut self) {
         (self.active, self.replacement_request) = (None, None);
         if let Some(session) = self.new_session.clone() {
@@ -110,14 +110,14 @@ impl Selection {
         }
     }
 
-    /// Makes a session the one that is being made, and gives the one that was.
+    /// Sets the draft, and returns the earlier one.
     pub(super) fn set_new(&mut self, session: Session) -> Option<Session> {
         let before = self.new_session.replace(session.clone());
         self.open(session, None);
         before
     }
 
-    /// The session that is being made has become another one of the same id.
+    /// Updates the draft to another session of the same id.
     pub(super) fn update_new(&mut self, session: &Session) {
         if let Some(new) = self.new_session.as_mut().filter(|new| new.id() == session.id()) {
             *new = session.clone();
@@ -125,7 +125,7 @@ impl Selection {
         }
     }
 
-    /// Forgets the session that is being made.
+    /// Drops the draft.
     pub(super) fn unset_new(&mut self) -> Option<Session> {
         self.replacement_request = None;
         let before = self.new_session.take()?;
@@ -135,15 +135,15 @@ impl Selection {
         Some(before)
     }
 
-    /// What is wished for and was not begun. It counts as begun from now on.
+    /// The replacement request that was not begun. It counts as begun from now on.
     pub(super) fn begin_replacement(&mut self) -> Option<ReplacementRequest> {
         let pending = self.replacement_request.as_mut().filter(|pending| !pending.is_begun)?;
         pending.is_begun = true;
         Some(pending.replacement_request.clone())
     }
 
-    /// Looks at the session that was wished for, while that is still so. Gives a session that is not needed: the one that was
-    /// being made before, else this one.
+    /// Makes the requested replacement active, if the request still holds. Returns the session that is not needed: the
+    /// earlier draft, else this one.
     pub(super) fn create_replacement(
         &mut self,
         replacement_request: &ReplacementRequest,
@@ -155,7 +155,7 @@ impl Selection {
         }
     }
 
-    /// A message is on its way. A session that was being made is one that was sent now.
+    /// Notes that a message is on its way. A draft counts as sent now.
     pub(super) fn sending(&mut self, session: &SessionId) {
         if self.new_session.as_ref().is_some_and(|new| new.id() == session) {
             self.new_session = None;
@@ -166,7 +166,7 @@ impl Selection {
         }
     }
 
-    /// It did not arrive. A session that is still being made is so again, unless another one is.
+    /// Notes that it did not arrive. The session is the draft again, unless another one is.
     pub(super) fn not_sent(&mut self, session: &Session) {
         if let Some(active) = self.active.as_mut().filter(|active| active.session.id() == session.id()) {
             active.before_send = None;
@@ -176,7 +176,7 @@ impl Selection {
         }
     }
 
-    /// It arrived, in a chat. Where the person looked at the session, the view goes with it.
+    /// Notes that it arrived, in a chat. If the session is active, the view follows it.
     pub(super) fn sent(&mut self, sent: &SessionId, updated: &Session, chat: &Uri) {
         let Some(active) = &mut self.active else { return };
         if active.session.id() != sent && active.session.id() != updated.id() {
@@ -188,7 +188,7 @@ impl Selection {
         }
     }
 
-    /// Follows what happened to the list.
+    /// Applies an event of the list.
     pub(super) fn follow(&mut self, event: &SessionsEvent) {
         match event {
             SessionsEvent::SessionReplacement(replaced) => self.replaced(replaced),
@@ -218,7 +218,7 @@ impl Selection {
         }
     }
 
-    /// A session is gone.
+    /// Notes that a session is gone.
     pub(super) fn dropped(&mut self, id: &SessionId) {
         if self.new_session.as_ref().is_some_and(|new| new.id() == id) {
             self.new_session = None;
@@ -228,17 +228,17 @@ impl Selection {
         }
     }
 
-    /// The same session may be told through another source than before.
+    /// The same session may now come from another source.
     fn changed(&mut self, session: &Session) {
         if let Some(active) = self.active.as_mut().filter(|active| active.session.id() == session.id()) {
             active.session = session.clone();
         }
     }
 
-    /// What is looked at now.
+    /// The present view.
     pub(super) fn view(&mut self, entries: &[RegisteredProvider], persisted: Option<&ProviderId>) -> ActiveView {
         let provider = |id: &str| entries.iter().find(|entry| entry.provider.id().as_str() == id);
-        // Its provider may have gone, or have let go of it in an event that was lost.
+        // Its provider may be gone, or have dropped it in an event that was lost.
         let is_gone = |new: &Session| !new.is_held() || provider(new.provider_id().as_str()).is_none();
         if self.new_session.as_ref().is_some_and(is_gone) {
             self.unset_new();
@@ -259,8 +259,8 @@ impl Selection {
         ActiveView { active_session, new_session: self.new_session.clone(), active_provider_id, context }
     }
 
-    /// A session that is put away while it is looked at gives way to the form for a new one, and a new one like it is wished
-    /// for. One that was opened from the archive stays.
+    /// Replaces an active session that is archived by the form for a new one, and requests a new session like it. A
+    /// session that was opened from the archive stays.
     fn leave_archived(&mut self) {
         let Some(active) = &mut self.active else { return };
         let is_archived = active.session.is_archived();
@@ -283,7 +283,7 @@ impl Selection {
 }
 
 impl ActiveSelection {
-    /// The chat that came of a message that is on its way, else the chosen one, else the first.
+    /// The chat of a message that is on its way, else the chosen one, else the first.
     fn resolve_chat(&mut self, state: &SessionState) -> Uri {
         if let Some(before) = &self.before_send
             && let Some(new) = state.visible_chats().rfind(|chat| !before.contains(&chat.resource))
@@ -298,7 +298,7 @@ impl ActiveSelection {
     }
 }
 
-/// The chosen chat; where that is gone or hidden, the last one that is shown.
+/// The chosen chat; if that is gone or hidden, the last visible one.
 fn shown_chat(state: &SessionState, chosen: &Uri) -> Uri {
     match state.chat(chosen) {
         Some(chat) if chat.interactivity != Interactivity::Hidden => chosen.clone(),

@@ -1,4 +1,4 @@
-//! Those who look: each has a selection of their own, over one list.
+//! The viewers: each has its own selection, over one list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use crate::ids::ProviderId;
 use crate::registry::RegisteredProvider;
 use crate::session::SessionState;
 
-/// Which of those who look.
+/// The id of a viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ViewerId(u64);
 
-/// One who looks.
+/// One viewer.
 #[derive(Debug, Default)]
 pub(super) struct Viewer {
     pub(super) selection: Selection,
     view: watch::Sender<Arc<ActiveView>>,
 }
 
-/// All who look.
+/// All viewers.
 #[derive(Debug, Default)]
 pub(super) struct Viewers {
     all: BTreeMap<ViewerId, Viewer>,
@@ -52,14 +52,14 @@ impl Viewers {
         self.all.values_mut().map(|viewer| &mut viewer.selection)
     }
 
-    /// The wishes that were not begun yet. They count as begun from now on.
+    /// The replacement requests that were not begun yet. They count as begun from now on.
     pub(super) fn replacement_requests(&mut self) -> Vec<(ViewerId, ReplacementRequest)> {
         let replacement_requests =
             self.all.iter_mut().filter_map(|(id, viewer)| Some((*id, viewer.selection.begin_replacement()?)));
         replacement_requests.collect()
     }
 
-    /// Makes every view what follows from its selection now. `true`: one of them is another than before.
+    /// Updates every view from its selection. `true`: one of them changed.
     pub(super) fn look(&mut self, entries: &[RegisteredProvider], persisted: Option<&ProviderId>) -> bool {
         let mut differs = false;
         for viewer in self.all.values_mut() {
@@ -75,7 +75,7 @@ impl Viewers {
         differs
     }
 
-    /// The sessions that somebody looks at, for waiting until one of them changes.
+    /// The active sessions of all viewers, for waiting until one of them changes.
     pub(super) fn active(&self) -> Vec<watch::Receiver<Arc<SessionState>>> {
         let active = self.all.values().filter_map(|viewer| Some(viewer.selection.active()?.receiver()));
         active

@@ -1,4 +1,4 @@
-//! What providers tell.
+//! The events of providers.
 
 use std::sync::Arc;
 
@@ -6,73 +6,73 @@ use tokio::sync::broadcast;
 
 use crate::session::Session;
 
-/// What changed in a list of sessions.
+/// The changes of a list of sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionsChange {
     /// Sessions that are new in the list.
     pub added: Vec<Session>,
-    /// Sessions that are not in the list any more.
+    /// Sessions that are no longer in the list.
     pub removed: Vec<Session>,
-    /// Sessions that say something else than before. One that took another's place is told here, too, so a listener puts
-    /// in what it does not know yet.
+    /// Sessions that changed. One that replaced another is listed here, too, so a listener inserts sessions that it
+    /// does not know yet.
     pub changed: Vec<Session>,
 }
 
 impl SessionsChange {
-    /// Sessions that came.
+    /// A change that adds sessions.
     pub fn added(sessions: impl IntoIterator<Item = Session>) -> Self {
         Self { added: sessions.into_iter().collect(), ..Self::default() }
     }
 
-    /// Sessions that went.
+    /// A change that removes sessions.
     pub fn removed(sessions: impl IntoIterator<Item = Session>) -> Self {
         Self { removed: sessions.into_iter().collect(), ..Self::default() }
     }
 
-    /// Sessions that say something else.
+    /// A change that updates sessions.
     pub fn changed(sessions: impl IntoIterator<Item = Session>) -> Self {
         Self { changed: sessions.into_iter().collect(), ..Self::default() }
     }
 
-    /// Whether nothing changed.
+    /// Tells whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 }
 
-/// A temporary session gave its place to the one that came of it.
+/// The replacement of a temporary session by the permanent one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionReplacement {
     /// The temporary one.
     pub from: Session,
-    /// The one that stays. Its id may be the same.
+    /// The permanent one. Its id may be the same.
     pub to: Session,
 }
 
-/// What a provider tells. Everything comes through one channel, so that what happened first is told first.
+/// An event of a provider. All events use one channel, so that they arrive in order.
 #[derive(Clone, Debug)]
 pub enum ProviderEvent {
     /// Its list changed.
     Sessions(Arc<SessionsChange>),
-    /// A session took another's place in its list.
+    /// A session replaced another in its list.
     SessionReplacement(SessionReplacement),
-    /// It offers other session types.
+    /// Its session types changed.
     SessionTypes,
-    /// It can or cannot be reached any more.
+    /// It became reachable or unreachable.
     Availability,
 }
 
-/// The telling end, which a provider keeps. Who does not listen fast enough loses events, notices it, and lists anew.
+/// The sending end, which a provider keeps. A listener that is too slow loses events, notices it, and lists again.
 #[derive(Clone, Debug)]
 pub struct Announcer {
     sender: broadcast::Sender<ProviderEvent>,
 }
 
 impl Announcer {
-    /// How many events wait for a slow listener.
+    /// The events that wait for a slow listener.
     pub const CAPACITY: usize = 1024;
 
-    /// An announcer of which slow listeners lose events beyond a number. No number is too small or too large.
+    /// An announcer with this capacity, beyond which slow listeners lose events. Any number is accepted.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { sender: broadcast::Sender::new(capacity.clamp(1, 1 << 16)) }
     }
@@ -82,30 +82,30 @@ impl Announcer {
         self.sender.subscribe()
     }
 
-    /// Tells that the list changed. Nothing is told where nothing did.
+    /// Announces changes of the list, if there are any.
     pub fn sessions(&self, change: SessionsChange) {
         if !change.is_empty() {
             self.tell(ProviderEvent::Sessions(Arc::new(change)));
         }
     }
 
-    /// Tells that a session took another's place.
+    /// Announces that a session replaced another.
     pub fn replaced(&self, from: Session, to: Session) {
         self.tell(ProviderEvent::SessionReplacement(SessionReplacement { from, to }));
     }
 
-    /// Tells that the session types are others.
+    /// Announces that the session types changed.
     pub fn session_types(&self) {
         self.tell(ProviderEvent::SessionTypes);
     }
 
-    /// Tells that the provider can or cannot be reached any more.
+    /// Announces that the provider became reachable or unreachable.
     pub fn availability(&self) {
         self.tell(ProviderEvent::Availability);
     }
 
     fn tell(&self, event: ProviderEvent) {
-        // An error says that nobody listens, which is nobody's loss.
+        // Without a listener, nothing is lost.
         self.sender.send(event).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! What a provider is: an environment that has sessions. `docs/providers.md` says how to write one.
+//! Providers: environments that have sessions. `docs/providers.md` says how to write one.
 
 mod error;
 mod events;
@@ -22,41 +22,42 @@ use crate::session::{Session, SessionWorkspace};
 
 /// An environment that has sessions: this host, another one, another tool's store, a cloud.
 ///
-/// What is not async answers from memory, at once, and calls nothing of the registry or the management: those call it
-/// while they hold their lists.
+/// Methods that are not async answer from memory, at once, and do not call the registry or the management: those call
+/// them while they hold their locks.
 ///
-/// Law: whoever subscribes and then lists knows the list for good. So a provider changes its list first, tells of it
-/// afterwards, and tells in the order in which the list changed.
+/// Law: a listener that subscribes and then lists always knows the list. So a provider changes its list first, sends
+/// the event afterwards, and sends events in the order of the changes.
 #[async_trait]
 pub trait SessionsProvider: Send + Sync + fmt::Debug {
     /// Its id, unique among the registered ones. The ids of its sessions begin with it.
     fn id(&self) -> &ProviderId;
 
-    /// What people call it.
+    /// Its name for people.
     fn label(&self) -> Arc<str>;
 
-    /// How it is drawn.
+    /// Its icon.
     fn icon(&self) -> Icon;
 
-    /// Where it stands among the others: lower ones first, equal ones as they were registered.
+    /// Its position among the others: lower ones first, equal ones in the order of registration.
     fn order(&self) -> i32 {
         0
     }
 
-    /// What its sessions run on.
+    /// The environment of its sessions.
     fn environment(&self) -> ProviderEnvironment;
 
-    /// Whether it can be reached now. Its sessions stay listed when it cannot.
+    /// Its reachability. Its sessions stay listed when it is unreachable.
     fn availability(&self) -> Availability {
         Availability::Ready
     }
 
-    /// When its sessions were as they are listed, where that is not now: it cannot be reached, or has not listed them yet.
+    /// The time at which its sessions were as listed, if that is not now: it is unreachable, or has not listed them
+    /// yet.
     fn seen_at(&self) -> Option<Timestamp> {
         None
     }
 
-    /// What can be done with all of its sessions.
+    /// The abilities of all its sessions.
     fn capabilities(&self) -> ProviderCapabilities {
         ProviderCapabilities::default()
     }
@@ -64,13 +65,13 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
     /// The session types that it offers now.
     fn session_types(&self) -> Vec<SessionType>;
 
-    /// What it tells from now on.
+    /// Its events from now on.
     fn subscribe(&self) -> broadcast::Receiver<ProviderEvent>;
 
-    /// All of its sessions. A new one enters with its first message, not before.
+    /// All of its sessions. A new one is listed with its first message, not before.
     fn sessions(&self) -> Vec<Session>;
 
-    /// The ways in which a workspace for a new session can be looked for.
+    /// The browse actions that find a workspace for a new session.
     fn browse_actions(&self) -> Vec<BrowseAction> {
         Vec::new()
     }
@@ -80,15 +81,15 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
         Err(self.unsupported("look for folders"))
     }
 
-    /// The workspace that a folder or repository is. `None`: it is not one of this provider's.
+    /// The workspace of a folder or repository. `None`: it does not belong to this provider.
     async fn resolve_workspace(&self, uri: &Uri) -> Result<Option<SessionWorkspace>, ProviderError>;
 
-    /// Makes a new session that is not listed before its first message. Several may wait at once.
+    /// Creates a new session that is not listed before its first message. Several may exist at once.
     async fn create_new_session(&self, _workspace: &SessionWorkspace) -> Result<Session, ProviderError> {
         Err(self.unsupported("begin sessions"))
     }
 
-    /// Forgets a new session that was not sent. One that is unknown or was sent is left alone.
+    /// Drops a new session that was not sent. An unknown or sent session is left alone.
     async fn delete_new_session(&self, _session: &SessionId) -> Result<(), ProviderError> {
         Ok(())
     }
@@ -98,7 +99,7 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
         self.session_types()
     }
 
-    /// Gives a new session another type. One that was sent keeps its own ([`ProviderError::AlreadySent`]).
+    /// Changes the type of a new session. A sent one keeps its type ([`ProviderError::AlreadySent`]).
     async fn set_session_type(
         &self,
         _session: &SessionId,
@@ -117,12 +118,12 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
         Err(self.unsupported("change the model"))
     }
 
-    /// Puts a session away.
+    /// Archives a session.
     async fn archive_session(&self, _session: &SessionId) -> Result<(), ProviderError> {
         Err(self.unsupported("archive sessions"))
     }
 
-    /// Takes a session out again.
+    /// Unarchives a session.
     async fn unarchive_session(&self, _session: &SessionId) -> Result<(), ProviderError> {
         Err(self.unsupported("unarchive sessions"))
     }
@@ -133,7 +134,7 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
     }
 
     /// Deletes a chat, and the session with its last one. `false`: there is no such chat.
-    /// [`SessionState::deleting`](crate::session::SessionState::deleting) says what it comes to.
+    /// [`SessionState::deleting`](crate::session::SessionState::deleting) gives the effect.
     async fn delete_chat(&self, _session: &SessionId, _chat: &Uri) -> Result<bool, ProviderError> {
         Err(self.unsupported("delete chats"))
     }
@@ -143,8 +144,8 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
         Err(self.unsupported("mark sessions as read"))
     }
 
-    /// Sends a message in a new chat: the first one of a new session, a further one of any other. Gives the session as it
-    /// is afterwards, which may have taken the new one's place.
+    /// Sends a message in a new chat: the first one of a new session, a further one of any other. Returns the updated
+    /// session, which may have replaced the new one.
     async fn send_and_create_chat(
         &self,
         _session: &SessionId,
@@ -153,7 +154,7 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
         Err(self.unsupported("send messages"))
     }
 
-    /// Sends a message in a chat that is there.
+    /// Sends a message in an existing chat.
     async fn send_request(
         &self,
         _session: &SessionId,
@@ -163,27 +164,27 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
         Err(self.unsupported("send messages"))
     }
 
-    /// The error of something that it does not do.
+    /// The error for an unsupported action.
     fn unsupported(&self, what: &'static str) -> ProviderError {
         ProviderError::Unsupported { provider: self.label().to_string(), what }
     }
 }
 
-/// What the sessions of a provider run on.
+/// The environment that a provider's sessions run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderEnvironment {
     /// This host: sessions go on in the background.
     ThisHost,
     /// Another host, by its name.
     OtherHost(Arc<str>),
-    /// Nothing: they are what another tool left.
+    /// None: the sessions were left by another tool.
     History,
-    /// Somebody else's machines.
+    /// Machines of a cloud service.
     Cloud,
 }
 
 impl ProviderEnvironment {
-    /// Whether sessions run on a host, this one or another, and go on when nobody looks.
+    /// Tells whether sessions run on a host, this one or another, and go on in the background.
     pub fn is_background(&self) -> bool {
         match self {
             Self::ThisHost | Self::OtherHost(_) => true,
@@ -192,29 +193,29 @@ impl ProviderEnvironment {
     }
 }
 
-/// Whether a provider can be reached.
+/// The reachability of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// It can.
+    /// It is reachable.
     Ready,
-    /// It is being tried.
+    /// A connection is being made.
     Connecting,
-    /// It cannot.
+    /// It is unreachable.
     Away {
-        /// Why, and when it is tried again.
+        /// The reason, and the time of the next attempt.
         reason: Arc<str>,
     },
-    /// It can, but the two do not understand each other.
+    /// It is reachable, but the versions are incompatible.
     Incompatible {
-        /// Which versions each has, and what to do.
+        /// The versions of both sides, and what to do.
         message: Arc<str>,
     },
 }
 
-/// What can be done with all sessions of a provider. What differs between them is said by each.
+/// The abilities of all sessions of a provider. Each session has further ones of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProviderCapabilities {
-    /// Which attachments are taken.
+    /// The accepted attachments.
     pub attachments: SupportedAttachments,
 }
 
@@ -223,45 +224,45 @@ pub struct ProviderCapabilities {
 pub struct SessionType {
     /// Its id. Several providers may have the same.
     pub id: SessionTypeId,
-    /// What people call it.
+    /// Its name for people.
     pub label: Arc<str>,
-    /// How it is drawn.
+    /// Its icon.
     pub icon: Icon,
 }
 
-/// A way in which a workspace can be looked for, such as "Folders".
+/// A way to find a workspace, such as "Folders".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowseAction {
     /// Its id within its provider.
     pub id: BrowseActionId,
-    /// What people call it.
+    /// Its name for people.
     pub label: Arc<str>,
-    /// How it is drawn.
+    /// Its icon.
     pub icon: Icon,
-    /// Whose it is.
+    /// Its provider.
     pub provider_id: ProviderId,
 }
 
-/// A browse action that is run. A host has no dialogs: the action is run once for what it offers and, where the person must
+/// A call of a browse action. A host has no dialogs: the action is called once for its offers and, if the person must
 /// choose, again with the choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowseRequest {
     /// The action.
     pub action: BrowseActionId,
-    /// What the person has chosen of what was offered.
+    /// The person's choice among the offers.
     pub chosen: Option<Uri>,
-    /// What the person has typed to narrow it down.
+    /// The person's text that narrows the offers.
     pub query: Option<String>,
 }
 
-/// What came of a browse action.
+/// The result of a browse action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BrowseOutcome {
     /// The workspace was chosen.
     Chosen(SessionWorkspace),
-    /// The person is to choose.
+    /// The person has to choose.
     Offered(Vec<BrowseOffer>),
-    /// There is nothing to choose, or the person did not want to.
+    /// There is nothing to choose, or the person cancelled.
     Nothing,
 }
 
@@ -270,17 +271,17 @@ pub enum BrowseOutcome {
 pub struct BrowseOffer {
     /// The place.
     pub uri: Uri,
-    /// What people call it.
+    /// Its name for people.
     pub label: Arc<str>,
-    /// What tells it from others of that name.
+    /// Distinguishes it from others of that name.
     pub description: Option<Arc<str>>,
 }
 
-/// Whether a session was read.
+/// The read mark of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadState {
-    /// All of it was.
+    /// All of it was read.
     Read,
-    /// The newest was not.
+    /// The newest part was not read.
     Unread,
 }

@@ -1,4 +1,4 @@
-//! What is sent to an agent.
+//! Messages to an agent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,30 +7,30 @@ use thiserror::Error;
 
 use crate::ids::Uri;
 
-/// How long a query may be.
+/// The longest query.
 pub const MAX_QUERY_BYTES: usize = 1 << 20;
-/// How much may be attached at once.
+/// The most attachments of a message.
 pub const MAX_ATTACHMENTS: usize = 100;
-/// How large attached text or an attached image may be, whoever takes it. A provider that takes less refuses the rest itself,
-/// before it sends anything: it alone knows how large a message is as it travels.
+/// The largest attached text or image, for any provider. A provider with a lower limit refuses the rest itself, before
+/// it sends anything: it alone knows the size of a message in transit.
 pub const MAX_ATTACHMENT_BYTES: usize = 16 << 20;
 
-/// What is sent.
+/// A message to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SendOptions {
-    /// What a person says.
+    /// The person's text.
     pub query: String,
-    /// What it is about.
+    /// The attachments.
     pub attached_context: Vec<AttachedContext>,
 }
 
 impl SendOptions {
-    /// A query with nothing attached.
+    /// A query without attachments.
     pub fn new(query: impl Into<String>) -> Self {
         Self { query: query.into(), attached_context: Vec::new() }
     }
 
-    /// Whether it may be sent to a provider that takes these attachments.
+    /// Checks that it may be sent to a provider that accepts these attachments.
     pub fn check(&self, taken: SupportedAttachments) -> Result<(), SendError> {
         if self.query.len() > MAX_QUERY_BYTES {
             return Err(SendError::LongQuery(self.query.len()));
@@ -50,28 +50,28 @@ impl SendOptions {
     }
 }
 
-/// Something that a message is about.
+/// An attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttachedContext {
     /// A file.
     File {
-        /// Which one.
+        /// Its URI.
         uri: Uri,
     },
     /// A folder.
     Folder {
-        /// Which one.
+        /// Its URI.
         uri: Uri,
     },
     /// A part of a file.
     Selection {
-        /// Of which one.
+        /// The file's URI.
         uri: Uri,
         /// The first line, counted from 1.
         first_line: u32,
         /// The last line.
         last_line: u32,
-        /// What stands there.
+        /// The selected text.
         text: Arc<str>,
     },
     /// An image.
@@ -84,7 +84,7 @@ pub enum AttachedContext {
 }
 
 impl AttachedContext {
-    /// What kind of thing it is.
+    /// The kind of attachment.
     pub fn kind(&self) -> AttachedContextKind {
         match self {
             Self::File { .. } => AttachedContextKind::File,
@@ -103,7 +103,7 @@ impl AttachedContext {
     }
 }
 
-/// What kind of thing is attached.
+/// The kind of an attachment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachedContextKind {
     /// A file.
@@ -127,7 +127,7 @@ impl fmt::Display for AttachedContextKind {
     }
 }
 
-/// Which attachments a provider takes.
+/// The attachments that a provider accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SupportedAttachments {
     /// Files.
@@ -144,7 +144,7 @@ impl SupportedAttachments {
     /// All of them.
     pub const ALL: Self = Self { files: true, folders: true, selections: true, images: true };
 
-    /// Whether one is among them.
+    /// Tells whether a kind is accepted.
     pub fn takes(self, kind: AttachedContextKind) -> bool {
         match kind {
             AttachedContextKind::File => self.files,
@@ -155,20 +155,20 @@ impl SupportedAttachments {
     }
 }
 
-/// Why something cannot be sent.
+/// The reason why a message cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SendError {
     /// The query is too long.
-    #[error("the message has {0} bytes, and {MAX_QUERY_BYTES} are the most: attach the long part as a file")]
+    #[error("the message has {0} bytes, and the limit is {MAX_QUERY_BYTES}: attach the long part as a file")]
     LongQuery(usize),
-    /// Too much is attached.
-    #[error("{0} things are attached, and {MAX_ATTACHMENTS} are the most: attach their folder")]
+    /// Too many attachments.
+    #[error("the message has {0} attachments, and the limit is {MAX_ATTACHMENTS}: attach their folder")]
     ManyAttachments(usize),
-    /// The provider does not take such a thing.
-    #[error("{0} cannot be attached here: leave them out, or say in words what they hold")]
+    /// The provider does not accept this kind.
+    #[error("{0} cannot be attached here: leave them out, or describe their content")]
     AttachmentNotTaken(AttachedContextKind),
     /// One attachment is too large.
-    #[error("an attachment has {0} bytes, and {MAX_ATTACHMENT_BYTES} are the most: attach the file itself")]
+    #[error("an attachment has {0} bytes, and the limit is {MAX_ATTACHMENT_BYTES}: attach the file itself")]
     LargeAttachment(usize),
 }
 

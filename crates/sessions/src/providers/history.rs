@@ -1,11 +1,11 @@
-//! What other tools left on this machine: one provider for each tool, over the catalog of what was found.
+//! Sessions of other tools on this machine: one provider for each tool, over the catalog of found sessions.
 //!
-//! These sessions run on nothing. They are listed and can be looked at; whatever would change one is refused, with the way
-//! out: to continue it on a host first. The catalog says what is known of a session without opening it, what its edits changed
-//! included; that is asked for only where the session's file is another one than before.
+//! These sessions do not run. They are listed and can be read; every change is refused with the advice to continue the
+//! session on a host first. The catalog describes a session without opening it. The files that it changed are read only
+//! if the session's file differs from before.
 //!
-//! A catalog does not tell that it changed. Whoever scans says so through a channel, and the [`HistoryDriver`] lists anew and
-//! tells what differs.
+//! A catalog sends no events. The scanner signals changes through a channel, and the [`HistoryDriver`] lists again and
+//! announces the differences.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,10 +29,10 @@ use crate::session::{
     SessionState, SessionStatus, SessionWorkspace,
 };
 
-/// How many sessions of a tool are shown: those that changed last. Older ones are left out.
+/// The most sessions of a tool that are shown: those that changed last. Older ones are left out.
 pub const MAX_SESSIONS: usize = 50_000;
 
-/// The sessions that one tool left.
+/// The sessions of one tool.
 #[derive(Debug)]
 pub struct HistoryProvider {
     id: ProviderId,
@@ -44,7 +44,7 @@ pub struct HistoryProvider {
 
 #[derive(Debug)]
 struct HistoryList {
-    /// By the name that the catalog has.
+    /// By the catalog's name.
     rows: IndexMap<String, HistoryRow>,
     availability: Availability,
 }
@@ -52,11 +52,11 @@ struct HistoryList {
 #[derive(Debug)]
 struct HistoryRow {
     source: SessionSource,
-    /// The session's file as it was when its changes were asked for.
+    /// The session's file as it was when its changes were read.
     mark: FileMark,
 }
 
-/// A session of the catalog, with what it changed.
+/// A session of the catalog, with its changed files.
 struct CatalogSession {
     entry: CatalogEntry,
     changes: Arc<[session::ChatFileChange]>,
@@ -88,8 +88,8 @@ impl HistoryProvider {
         })
     }
 
-    /// Lists the catalog anew and tells what differs. It waits for the disk. Where the catalog cannot be read, what was listed
-    /// stays.
+    /// Lists the catalog again and announces the differences. It reads from the disk. If the catalog cannot be read,
+    /// the list stays as it was.
     pub fn refresh(&self) -> Result<(), CatalogError> {
         let found = self.found();
         let mut listed = self.listed();
@@ -119,7 +119,7 @@ impl HistoryProvider {
         }
     }
 
-    /// Says of sessions what they changed. Of those whose files are as they were that is known.
+    /// Adds the changed files to sessions. Those of unchanged session files are known.
     fn add_changes(&self, entries: Vec<CatalogEntry>, found: &mut Vec<CatalogSession>) -> Result<(), CatalogError> {
         let known: Vec<Option<Arc<[session::ChatFileChange]>>> = {
             let listed = self.listed();
@@ -193,7 +193,7 @@ impl SessionsProvider for HistoryProvider {
         Icon::from("history")
     }
 
-    /// What runs stands before what ran.
+    /// Running sessions come before history.
     fn order(&self) -> i32 {
         10
     }
@@ -206,7 +206,7 @@ impl SessionsProvider for HistoryProvider {
         self.listed().availability.clone()
     }
 
-    /// Nothing is begun here.
+    /// No session can be created here.
     fn session_types(&self) -> Vec<SessionType> {
         Vec::new()
     }
@@ -224,23 +224,23 @@ impl SessionsProvider for HistoryProvider {
     }
 
     fn unsupported(&self, what: &'static str) -> ProviderError {
-        let provider = format!("{} (what it left is read-only here: continue it first, on a host)", self.label());
+        let provider = format!("{} (its sessions are read-only here: continue one on a host first)", self.label());
         ProviderError::Unsupported { provider, what }
     }
 }
 
-/// Keeps providers up with their catalog: the caller spawns [`HistoryDriver::run`].
+/// Keeps providers in step with their catalog: the caller spawns [`HistoryDriver::run`].
 #[derive(Debug)]
 #[must_use = "providers list nothing unless it runs"]
 pub struct HistoryDriver {
     /// The providers of one catalog.
     pub providers: Vec<Arc<HistoryProvider>>,
-    /// Says that the catalog changed: whoever scans it sends after each scan, and for long ones now and then.
+    /// Signals changes of the catalog: the scanner sends after each scan, and during long ones now and then.
     pub changed: watch::Receiver<u64>,
 }
 
 impl HistoryDriver {
-    /// Lists at once, and again after each change, until nobody can say that anything changed any more.
+    /// Lists at once, and again after each change, until the channel is closed.
     pub async fn run(mut self) {
         loop {
             self.changed.mark_unchanged();
@@ -248,11 +248,11 @@ impl HistoryDriver {
             let refreshed = tokio::task::spawn_blocking(move || {
                 for provider in providers {
                     if let Err(error) = provider.refresh() {
-                        tracing::warn!(provider = %provider.id, %error, "sessions of another tool are not listed");
+                        tracing::warn!(provider = %provider.id, %error, "cannot list the sessions of another tool");
                     }
                 }
             });
-            // An error says that the program ends.
+            // An error means that the program ends.
             if refreshed.await.is_err() || self.changed.changed().await.is_err() {
                 return;
             }
@@ -297,7 +297,7 @@ fn state(entry: &CatalogEntry, resource: &Uri, changes: Arc<[session::ChatFileCh
     }
 }
 
-/// What the tool knew of where it worked.
+/// The tool's metadata of the session's origin.
 fn metadata(entry: &CatalogEntry) -> Metadata {
     let workspace = &entry.session.workspace;
     let place = workspace.folders.first();
@@ -329,13 +329,13 @@ fn metadata(entry: &CatalogEntry) -> Metadata {
     metadata
 }
 
-/// The files that a session changed. What lay in one before cannot be looked at: its tool keeps no copy that can be named.
+/// The files that a session changed. Their earlier content is not available: the tool keeps no copy with a URI.
 fn changes(changes: SessionChanges) -> Arc<[session::ChatFileChange]> {
     let change = |(path, change): (String, grove_history::FileChangeSummary)| session::ChatFileChange {
         uri: match change.uri {
             Some(uri) => Uri::from(uri),
             None if is_path(&path) => file_uri(&path),
-            // A URI, or a path below a folder that nobody knows.
+            // A URI, or a path below an unknown folder.
             None => Uri::from(path),
         },
         original_uri: None,
@@ -350,7 +350,7 @@ fn changes(changes: SessionChanges) -> Arc<[session::ChatFileChange]> {
     changes.files.into_iter().map(change).collect()
 }
 
-/// Whether a path begins at a root or a drive.
+/// Tells whether a path begins with a root or a drive.
 fn is_path(path: &str) -> bool {
     path.starts_with(['/', '\\']) || path.get(1..2) == Some(":")
 }

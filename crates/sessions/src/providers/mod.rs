@@ -1,5 +1,5 @@
-//! The providers that Grove comes with: sessions on hosts, and what other tools left on this machine. Others plug theirs in
-//! from outside, through the same trait.
+//! The providers that Grove includes: sessions on hosts, and sessions of other tools on this machine. Other crates
+//! implement their own through the same trait.
 
 pub mod history;
 pub mod hosts;

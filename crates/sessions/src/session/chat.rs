@@ -12,8 +12,8 @@ use super::status::SessionStatus;
 use crate::ids::{Markdown, Uri};
 use crate::observable::Observable;
 
-/// A chat of a session. It is a projection of the session's channel. One that is gone says what
-/// it said when it was handed out.
+/// A chat of a session. It is a projection of the session's channel. A deleted chat keeps the state that it had when
+/// the handle was made.
 #[derive(Clone)]
 pub struct Chat {
     session: watch::Receiver<Arc<SessionState>>,
@@ -30,22 +30,22 @@ impl Chat {
         &self.known.resource
     }
 
-    /// When it was made.
+    /// The time of its creation.
     pub fn created_at(&self) -> Timestamp {
         self.known.created_at
     }
 
-    /// All of it at this moment.
+    /// Its whole present state.
     pub fn state(&self) -> Arc<ChatState> {
         self.session.borrow().chat(&self.known.resource).unwrap_or(&self.known).clone()
     }
 
-    /// Whether it is still one of its session's.
+    /// Tells whether it still belongs to its session.
     pub fn exists(&self) -> bool {
         self.session.borrow().chat(&self.known.resource).is_some()
     }
 
-    /// A property: its value now, and each value after it.
+    /// A property: its present value, and each later one.
     pub fn observe<T: PartialEq + Clone>(
         &self,
         project: impl Fn(&ChatState) -> T + Send + Sync + 'static,
@@ -55,17 +55,17 @@ impl Chat {
         Observable::of_part(self.session.clone(), first, move |state| state.chat(&resource).map(|chat| project(chat)))
     }
 
-    /// What it is called.
+    /// Its title.
     pub fn title(&self) -> Arc<str> {
         self.state().title.clone()
     }
 
-    /// When it last changed.
+    /// The time of its last change.
     pub fn updated_at(&self) -> Timestamp {
         self.state().updated_at
     }
 
-    /// What it is doing.
+    /// Its status.
     pub fn status(&self) -> SessionStatus {
         self.state().status
     }
@@ -85,37 +85,37 @@ impl Chat {
         self.state().mode.clone()
     }
 
-    /// Whether it is still being set up.
+    /// Tells whether it is still being set up.
     pub fn loading(&self) -> bool {
         self.state().loading
     }
 
-    /// Whether it was put away.
+    /// Tells whether it is archived.
     pub fn is_archived(&self) -> bool {
         self.state().is_archived
     }
 
-    /// Whether a person has seen the newest of it.
+    /// Tells whether a person has read its newest part.
     pub fn is_read(&self) -> bool {
         self.state().is_read
     }
 
-    /// What happens in it now.
+    /// Its present activity.
     pub fn description(&self) -> Option<Markdown> {
         self.state().description.clone()
     }
 
-    /// When its last turn ended.
+    /// The time when its last turn ended.
     pub fn last_turn_end(&self) -> Option<Timestamp> {
         self.state().last_turn_end
     }
 
-    /// What GitHub knows of it.
+    /// Its GitHub information.
     pub fn github_info(&self) -> Option<Arc<GitHubInfo>> {
         self.state().github_info.clone()
     }
 
-    /// What a person may do with it, in its session.
+    /// The actions that a person may take on it, in its session.
     pub fn interactivity(&self) -> Interactivity {
         let session = self.session.borrow();
         session.interactivity(session.chat(&self.known.resource).unwrap_or(&self.known))

@@ -1,7 +1,7 @@
-//! What a session says of itself that comes from its chats.
+//! The properties of a session that derive from its chats.
 //!
-//! Most comes from the main chat. Times are the latest of all chats, a session is read when all of it is, and its status
-//! is the most urgent thing that happens in any of them.
+//! Most come from the main chat. Times are the latest of all chats, a session is read when all its chats are, and its
+//! status is the most urgent one of all chats.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ impl SessionState {
         std::iter::once(&self.main_chat).chain(&self.more_chats)
     }
 
-    /// The chats that are shown.
+    /// The visible chats.
     pub fn visible_chats(&self) -> impl DoubleEndedIterator<Item = &Arc<ChatState>> {
         self.chats().filter(|chat| chat.interactivity != Interactivity::Hidden)
     }
@@ -28,7 +28,7 @@ impl SessionState {
         self.chats().find(|chat| &chat.resource == resource)
     }
 
-    /// Whether something was sent. Until then the session is a draft.
+    /// Tells whether something was sent. Until then the session is a draft.
     pub fn was_sent(&self) -> bool {
         !self.more_chats.is_empty() || self.main_chat.status != SessionStatus::Untitled
     }
@@ -38,12 +38,12 @@ impl SessionState {
         self.main_chat.title.clone()
     }
 
-    /// When any chat last changed.
+    /// The time of the last change in any chat.
     pub fn updated_at(&self) -> Timestamp {
         self.chats().map(|chat| chat.updated_at).max().unwrap_or_default()
     }
 
-    /// Waiting for a person before running, running before everything else; else what the main chat says.
+    /// Needing input comes before running, and running before everything else; otherwise the main chat's status.
     pub fn status(&self) -> SessionStatus {
         let any = |status| self.chats().any(|chat| chat.status == status);
         if any(SessionStatus::NeedsInput) {
@@ -55,7 +55,7 @@ impl SessionState {
         }
     }
 
-    /// The first chat after the main one that failed. The status does not tell of it.
+    /// The first failed chat after the main one. The status does not show it.
     pub fn chat_error(&self) -> Option<Uri> {
         let failed = self.more_chats.iter().find(|chat| chat.status == SessionStatus::Error)?;
         Some(failed.resource.clone())
@@ -76,42 +76,42 @@ impl SessionState {
         self.main_chat.mode.clone()
     }
 
-    /// Whether the main chat is still being set up.
+    /// Tells whether the main chat is still being set up.
     pub fn loading(&self) -> bool {
         self.main_chat.loading
     }
 
-    /// Whether the main chat was put away.
+    /// Tells whether the main chat is archived.
     pub fn is_archived(&self) -> bool {
         self.main_chat.is_archived
     }
 
-    /// Whether all chats were read.
+    /// Tells whether all chats were read.
     pub fn is_read(&self) -> bool {
         self.chats().all(|chat| chat.is_read)
     }
 
-    /// What happens in the main chat.
+    /// The activity of the main chat.
     pub fn description(&self) -> Option<Markdown> {
         self.main_chat.description.clone()
     }
 
-    /// When the last turn of any chat ended.
+    /// The time when the last turn of any chat ended.
     pub fn last_turn_end(&self) -> Option<Timestamp> {
         self.chats().filter_map(|chat| chat.last_turn_end).max()
     }
 
-    /// What GitHub knows of the main chat.
+    /// The main chat's GitHub information.
     pub fn github_info(&self) -> Option<Arc<GitHubInfo>> {
         self.main_chat.github_info.clone()
     }
 
-    /// What a person may do with a chat of this session.
+    /// The actions that a person may take on a chat of this session.
     pub fn interactivity(&self, chat: &ChatState) -> Interactivity {
         chat.interactivity.in_session(self.is_archived())
     }
 
-    /// What deleting a chat comes to.
+    /// The effect of deleting a chat.
     pub fn deleting(&self, chat: &Uri) -> ChatDeletion {
         if self.chat(chat).is_none() {
             ChatDeletion::Unknown
@@ -125,15 +125,15 @@ impl SessionState {
     }
 }
 
-/// What deleting a chat comes to. Providers and management ask the same question, so the answer has one place.
+/// The effect of deleting a chat. Providers and management both use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChatDeletion {
     /// There is no such chat: nothing happens.
     Unknown,
-    /// It is the last one: the session goes with it.
+    /// It is the last one: the session is deleted with it.
     Session,
-    /// It is the main one, and others depend on it: it is refused.
+    /// It is the main one, and others depend on it: deleting is refused.
     MainChat,
-    /// The chat goes.
+    /// The chat is deleted.
     Chat,
 }

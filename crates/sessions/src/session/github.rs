@@ -1,4 +1,4 @@
-//! What GitHub knows of a session.
+//! The GitHub information of a session.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::ids::{Icon, Uri};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitHubInfo {
-    /// Whose repository it is.
+    /// The owner of the repository.
     pub owner: Arc<str>,
     /// Its name.
     pub repo: Arc<str>,
-    /// The pull request that came of the session.
+    /// The session's pull request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<PullRequest>,
 }
@@ -25,16 +25,16 @@ pub struct GitHubInfo {
 pub struct PullRequest {
     /// Its number.
     pub number: u64,
-    /// Where it can be looked at.
+    /// Its web address.
     pub uri: Uri,
-    /// How it is drawn, which may tell whether it is open.
+    /// Its icon, which may show whether it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icon: Option<Icon>,
 }
 
 impl GitHubInfo {
-    /// What an address on GitHub says: of a repository (`https://github.com/acme/site`, `git@github.com:acme/site.git`) or
-    /// of a pull request in it.
+    /// Reads a GitHub address: of a repository (`https://github.com/acme/site`, `git@github.com:acme/site.git`) or of a
+    /// pull request in it.
     pub fn from_address(address: &str) -> Option<Self> {
         let identity = super::remote_identity(address)?;
         let mut parts = identity.strip_prefix("github.com/")?.split('/').filter(|part| !part.is_empty());

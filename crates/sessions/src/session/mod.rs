@@ -1,7 +1,7 @@
-//! The facade of a session: all that a list or a view needs, whichever provider it comes from.
+//! The facade of a session: everything that a list or a view needs, whatever its provider.
 //!
-//! A provider makes a [`SessionSource`] and keeps it: through it alone the session changes. Everybody
-//! else has the [`Session`], which is cheap to clone, reads the newest state, and never reaches back to anything.
+//! A provider creates a [`SessionSource`] and keeps it: only through it the session changes. Everybody else has the
+//! [`Session`], which is cheap to clone, reads the newest state, and changes nothing.
 
 mod chat;
 mod derive;
@@ -30,27 +30,27 @@ use crate::ids::{Icon, Markdown, ProviderId, SessionId, SessionTypeId, Uri};
 use crate::metadata::Metadata;
 use crate::observable::Observable;
 
-/// What of a session never changes.
+/// The constant properties of a session.
 #[derive(Clone, Debug)]
 pub struct SessionIdentity {
-    /// Its id, in which the provider's id stands first.
+    /// Its id, which begins with the provider's id.
     pub id: SessionId,
     /// Its URI.
     pub resource: Uri,
-    /// Whose session it is.
+    /// Its provider.
     pub provider_id: ProviderId,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Timestamp,
 }
 
-/// A session, whichever provider it comes from. It is one channel: properties are projections of its state.
+/// A session of any provider. It is one channel: properties are projections of its state.
 #[derive(Clone)]
 pub struct Session {
     identity: Arc<SessionIdentity>,
     state: watch::Receiver<Arc<SessionState>>,
 }
 
-/// The provider's end of a session. When it is dropped the session keeps its last state for those who hold it.
+/// The provider's end of a session. When it is dropped, the session keeps its last state for its holders.
 pub struct SessionSource {
     session: Session,
     state: watch::Sender<Arc<SessionState>>,
@@ -67,22 +67,22 @@ impl Session {
         &self.identity.resource
     }
 
-    /// Whose session it is.
+    /// Its provider.
     pub fn provider_id(&self) -> &ProviderId {
         &self.identity.provider_id
     }
 
-    /// When it was made.
+    /// The time of its creation.
     pub fn created_at(&self) -> Timestamp {
         self.identity.created_at
     }
 
-    /// All of it at this moment. Properties read from one state fit together.
+    /// Its whole present state. Properties read from one state are consistent.
     pub fn state(&self) -> Arc<SessionState> {
         self.state.borrow().clone()
     }
 
-    /// A property: its value now, and each value after it.
+    /// A property: its present value, and each later one.
     pub fn observe<T: PartialEq + Clone>(
         &self,
         project: impl Fn(&SessionState) -> T + Send + Sync + 'static,
@@ -90,47 +90,47 @@ impl Session {
         Observable::new(self.state.clone(), project)
     }
 
-    /// Which agent backend it has.
+    /// Its agent backend.
     pub fn session_type(&self) -> SessionTypeId {
         self.state.borrow().session_type.clone()
     }
 
-    /// How it is drawn.
+    /// Its icon.
     pub fn icon(&self) -> Icon {
         self.state.borrow().icon.clone()
     }
 
-    /// Where it works.
+    /// Its workspace.
     pub fn workspace(&self) -> Option<Arc<SessionWorkspace>> {
         self.state.borrow().workspace.clone()
     }
 
-    /// What is known of where it came from.
+    /// The metadata of its origin.
     pub fn metadata(&self) -> Arc<Metadata> {
         self.state.borrow().metadata.clone()
     }
 
-    /// What can be done with it.
+    /// Its abilities.
     pub fn capabilities(&self) -> SessionCapabilities {
         self.state.borrow().capabilities
     }
 
-    /// What it is called.
+    /// Its title.
     pub fn title(&self) -> Arc<str> {
         self.state.borrow().title()
     }
 
-    /// When it last changed.
+    /// The time of its last change.
     pub fn updated_at(&self) -> Timestamp {
         self.state.borrow().updated_at()
     }
 
-    /// What it is doing.
+    /// Its status.
     pub fn status(&self) -> SessionStatus {
         self.state.borrow().status()
     }
 
-    /// The first chat after the main one that failed.
+    /// The first failed chat after the main one.
     pub fn chat_error(&self) -> Option<Uri> {
         self.state.borrow().chat_error()
     }
@@ -150,37 +150,37 @@ impl Session {
         self.state.borrow().mode()
     }
 
-    /// Whether it is still being set up.
+    /// Tells whether it is still being set up.
     pub fn loading(&self) -> bool {
         self.state.borrow().loading()
     }
 
-    /// Whether it was put away.
+    /// Tells whether it is archived.
     pub fn is_archived(&self) -> bool {
         self.state.borrow().is_archived()
     }
 
-    /// Whether all of it was read.
+    /// Tells whether all of it was read.
     pub fn is_read(&self) -> bool {
         self.state.borrow().is_read()
     }
 
-    /// What happens in it now.
+    /// Its present activity.
     pub fn description(&self) -> Option<Markdown> {
         self.state.borrow().description()
     }
 
-    /// When its last turn ended.
+    /// The time when its last turn ended.
     pub fn last_turn_end(&self) -> Option<Timestamp> {
         self.state.borrow().last_turn_end()
     }
 
-    /// What GitHub knows of it.
+    /// Its GitHub information.
     pub fn github_info(&self) -> Option<Arc<GitHubInfo>> {
         self.state.borrow().github_info()
     }
 
-    /// Whether something was sent.
+    /// Tells whether something was sent.
     pub fn was_sent(&self) -> bool {
         self.state.borrow().was_sent()
     }
@@ -206,7 +206,7 @@ impl Session {
         self.state.clone()
     }
 
-    /// Whether it changed since this handle last looked with [`Session::look`].
+    /// Tells whether it changed since this handle's last [`Session::look`].
     pub(crate) fn changed_since_look(&self) -> bool {
         self.state.has_changed().unwrap_or(false)
     }
@@ -215,13 +215,13 @@ impl Session {
         self.state.mark_unchanged();
     }
 
-    /// Whether its provider still holds its end.
+    /// Tells whether its provider still holds its source.
     pub(crate) fn is_held(&self) -> bool {
         self.state.has_changed().is_ok()
     }
 }
 
-/// Two are equal when they are the same session and are fed by the same source.
+/// Two are equal if they are the same session and have the same source.
 impl PartialEq for Session {
     fn eq(&self, other: &Self) -> bool {
         self.identity.id == other.identity.id && self.state.same_channel(&other.state)
@@ -237,7 +237,7 @@ impl fmt::Debug for Session {
 }
 
 impl SessionSource {
-    /// A new session's.
+    /// The source of a new session.
     pub fn new(identity: SessionIdentity, state: SessionState) -> Self {
         let (sender, receiver) = watch::channel(Arc::new(state));
         Self { session: Session { identity: Arc::new(identity), state: receiver }, state: sender }
@@ -248,8 +248,8 @@ impl SessionSource {
         self.session.clone()
     }
 
-    /// Changes the state. Those who look are woken where it differs afterwards, and `true` is given; the provider then tells
-    /// that the session changed.
+    /// Changes the state. If it differs afterwards, observers are woken and the result is `true`; the provider then
+    /// announces the change.
     pub fn update(&self, change: impl FnOnce(&mut SessionState)) -> bool {
         self.state.send_if_modified(|state| {
             let mut next = SessionState::clone(state);
@@ -267,7 +267,7 @@ impl SessionSource {
         self.update(|state| change(Arc::make_mut(&mut state.main_chat)))
     }
 
-    /// Changes one chat. Nothing happens where there is none with this URI.
+    /// Changes one chat, if there is one with this URI.
     pub fn update_chat(&self, resource: &Uri, change: impl FnOnce(&mut ChatState)) -> bool {
         self.update(|state| {
             let mut chats = std::iter::once(&mut state.main_chat).chain(&mut state.more_chats);

@@ -1,4 +1,4 @@
-//! Everything that a session and its chats say of themselves at one moment.
+//! The state of a session and its chats at one moment.
 
 use std::sync::Arc;
 
@@ -11,41 +11,41 @@ use super::workspace::SessionWorkspace;
 use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
 use crate::metadata::Metadata;
 
-/// A session at one moment. Most of what a session says comes from its chats: `derive` says how.
+/// A session at one moment. Most of its properties come from its chats: see `derive`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionState {
-    /// Which agent backend it has. Fixed once something was sent.
+    /// Its agent backend. Fixed by the first message.
     pub session_type: SessionTypeId,
-    /// How it is drawn.
+    /// Its icon.
     pub icon: Icon,
-    /// Where it works.
+    /// Its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Arc<SessionWorkspace>>,
-    /// What is known of where it came from, as its source has it.
+    /// The metadata of its origin, as its source has it.
     #[serde(default)]
     pub metadata: Arc<Metadata>,
-    /// What can be done with it.
+    /// Its abilities.
     #[serde(default)]
     pub capabilities: SessionCapabilities,
     /// The first chat.
     pub main_chat: Arc<ChatState>,
-    /// The chats after it, in the order of their creation.
+    /// The other chats, in the order of their creation.
     #[serde(default)]
     pub more_chats: Vec<Arc<ChatState>>,
 }
 
-/// What can be done with a session.
+/// The abilities of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionCapabilities {
-    /// Whether further chats can be begun in it.
+    /// Further chats can be created in it.
     pub supports_multiple_chats: bool,
-    /// Whether it can be forked.
+    /// It can be forked.
     pub supports_fork: bool,
-    /// Whether its chats can be renamed.
+    /// Its chats can be renamed.
     pub supports_rename: bool,
-    /// Whether it can be deleted.
+    /// It can be deleted.
     pub supports_delete: bool,
 }
 
@@ -53,15 +53,15 @@ pub struct SessionCapabilities {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatState {
-    /// Which chat it is.
+    /// Its URI.
     pub resource: Uri,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Timestamp,
-    /// What it is called.
+    /// Its title.
     pub title: Arc<str>,
-    /// When it last changed.
+    /// The time of its last change.
     pub updated_at: Timestamp,
-    /// What it is doing.
+    /// Its status.
     pub status: SessionStatus,
     /// The files that it changed.
     pub changes: Arc<[ChatFileChange]>,
@@ -69,19 +69,19 @@ pub struct ChatState {
     pub model_id: Option<Arc<str>>,
     /// The chosen mode.
     pub mode: Option<Mode>,
-    /// Whether it is still being set up.
+    /// It is still being set up.
     pub loading: bool,
-    /// Whether it was put away.
+    /// It is archived.
     pub is_archived: bool,
-    /// Whether a person has seen the newest of it.
+    /// A person has read its newest part.
     pub is_read: bool,
-    /// What happens in it now, such as the running tool.
+    /// Its present activity, such as the running tool.
     pub description: Option<Markdown>,
-    /// When its last turn ended.
+    /// The time when its last turn ended.
     pub last_turn_end: Option<Timestamp>,
-    /// What GitHub knows of it.
+    /// Its GitHub information.
     pub github_info: Option<Arc<GitHubInfo>>,
-    /// What a person may do with it.
+    /// The actions that a person may take on it.
     pub interactivity: Interactivity,
 }
 
@@ -111,9 +111,9 @@ impl ChatState {
 /// A mode of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mode {
-    /// Which one.
+    /// Its id.
     pub id: Arc<str>,
-    /// What kind of mode it is.
+    /// The kind of mode.
     pub kind: Arc<str>,
 }
 
@@ -121,32 +121,32 @@ pub struct Mode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatFileChange {
-    /// The file as it is now. Of one that was deleted, as it was.
+    /// The present file. For a deleted one, the earlier file.
     pub uri: Uri,
-    /// What it was before, where that can be looked at. A new file has none.
+    /// The earlier file, if it is readable. A new file has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_uri: Option<Uri>,
-    /// What happened to it.
+    /// The change.
     pub operation: FileOperation,
-    /// Lines that came.
+    /// The number of added lines.
     pub insertions: u64,
-    /// Lines that went.
+    /// The number of removed lines.
     pub deletions: u64,
 }
 
-/// What happened to a file.
+/// The change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FileOperation {
     /// It is new.
     Created,
-    /// It was there before.
+    /// It existed before.
     Modified,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }
 
-/// What a person may do with a chat.
+/// The actions that a person may take on a chat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Interactivity {
@@ -160,7 +160,8 @@ pub enum Interactivity {
 }
 
 impl Interactivity {
-    /// What is left of it in a session that was put away: nothing is sent there, and what was hidden stays so.
+    /// The interactivity in a session that may be archived: nothing is sent to an archived one, and hidden chats stay
+    /// hidden.
     pub fn in_session(self, archived: bool) -> Self {
         match self {
             Self::Hidden => Self::Hidden,

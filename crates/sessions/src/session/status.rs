@@ -1,12 +1,12 @@
-//! What a session or chat is doing.
+//! The status of a session or chat.
 
 use serde::{Deserialize, Serialize};
 
-/// What a session or chat is doing.
+/// The status of a session or chat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SessionStatus {
-    /// It was made and nothing was sent yet.
+    /// It was created and nothing was sent yet.
     #[default]
     Untitled,
     /// A turn runs.
@@ -19,26 +19,26 @@ pub enum SessionStatus {
     Error,
 }
 
-/// What the released protocol packs into one number: what a session does, and two marks.
+/// The number that the released protocol uses: the status of a session, and two marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusBits {
-    /// What it does.
+    /// The status.
     pub status: SessionStatus,
-    /// Whether all of it was read.
+    /// All of it was read.
     pub is_read: bool,
-    /// Whether it was put away.
+    /// It is archived.
     pub is_archived: bool,
 }
 
 impl StatusBits {
     const ERROR: u32 = 2;
     const IN_PROGRESS: u32 = 8;
-    /// Waiting for input is a kind of being in progress: its own bit alone says nothing.
+    /// Needing input includes being in progress: its own bit alone means nothing.
     const INPUT_NEEDED: u32 = Self::IN_PROGRESS | 16;
     const IS_READ: u32 = 32;
     const IS_ARCHIVED: u32 = 64;
 
-    /// What a number says. Bits that are not known are left alone.
+    /// Decodes a number. Unknown bits are ignored.
     pub fn from_bits(bits: u32) -> Self {
         let has = |mask: u32| bits & mask == mask;
         let status = if has(Self::INPUT_NEEDED) {

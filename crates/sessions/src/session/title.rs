@@ -1,11 +1,11 @@
-//! What a session is called before anybody names it.
+//! The title of a session before anybody names it.
 
-/// The title of a session in which nothing was sent yet, and of one whose first message is empty.
+/// The title of a session without a message, and of one whose first message is empty.
 pub const UNTITLED: &str = "New Session";
 
 const CHARACTERS: usize = 100;
 
-/// The title that a first message gives: its first line that is not empty, no longer than 100 characters.
+/// The title from a first message: its first line that is not empty, at most 100 characters.
 pub fn first_title(query: &str) -> String {
     let line = query.trim().lines().next().unwrap_or_default().trim_end();
     if line.is_empty() {

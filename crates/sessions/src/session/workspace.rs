@@ -1,4 +1,4 @@
-//! Where a session works.
+//! The workspace of a session.
 
 use std::sync::Arc;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Icon, Uri};
 
-/// Where a session works: a folder or a repository, here or elsewhere.
+/// The workspace of a session: a folder or a repository, here or elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionWorkspace {
-    /// The folder or repository that was chosen. Trust is given to it.
+    /// The chosen folder or repository. Trust applies to it.
     pub uri: Uri,
-    /// What people call it, such as `my-app` or `my-app [dev-box]`. It heads the group in a list.
+    /// Its name for people, such as `my-app` or `my-app [dev-box]`. It is the heading of the group in a list.
     pub label: Arc<str>,
-    /// How it is drawn.
+    /// Its icon.
     pub icon: Icon,
-    /// The host that it lies on, where that is not this one.
+    /// Its host, if that is not this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Arc<str>>,
-    /// The repositories that it consists of. A folder without one has none.
+    /// Its repositories. A folder without one has none.
     #[serde(default)]
     pub repositories: Vec<Repository>,
-    /// Whether a person must have said that the folder is trusted before anything is sent.
+    /// A person must trust the folder before anything is sent.
     #[serde(default)]
     pub requires_workspace_trust: bool,
 }
 
 impl SessionWorkspace {
-    /// A folder with a label, and nothing else known.
+    /// A folder with a label, and no other facts.
     pub fn new(uri: impl Into<Uri>, label: impl Into<Arc<str>>) -> Self {
         Self {
             uri: uri.into(),
@@ -45,27 +45,27 @@ impl SessionWorkspace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repository {
-    /// The source repository: a folder, or where a forge has it. Worktrees have that of the repository they came from.
+    /// The source repository: a folder, or its address at a forge. Worktrees have that of their main repository.
     pub uri: Uri,
-    /// What the repository is wherever it was cloned, such as `github.com/acme/site`, where its remote says.
+    /// The identity of the repository, the same for every clone, such as `github.com/acme/site`, if it has a remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Arc<str>>,
     /// The worktree or checkout that the session works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<Uri>,
-    /// What the provider shows beside it, such as the branch.
+    /// A detail that the provider shows beside it, such as the branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Arc<str>>,
     /// The branch that the work began from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_branch_name: Option<Arc<str>>,
-    /// Whether that branch is protected, where it is known.
+    /// That branch is protected, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_branch_protected: Option<bool>,
 }
 
 impl Repository {
-    /// A repository of which only the place is known.
+    /// A repository of which only the location is known.
     pub fn new(uri: impl Into<Uri>) -> Self {
         Self {
             uri: uri.into(),
@@ -78,8 +78,8 @@ impl Repository {
     }
 }
 
-/// What a remote is, however it is spelled: `github.com/acme/site` for `git@github.com:acme/site.git` and
-/// `https://github.com/acme/site/` alike. `None` for what is no remote.
+/// The identity of a remote, however it is spelled: `github.com/acme/site` for `git@github.com:acme/site.git` and
+/// `https://github.com/acme/site/` alike. `None` for a text that is not a remote.
 pub fn remote_identity(remote: &str) -> Option<Arc<str>> {
     let remote = remote.trim();
     let (place, path) = match remote.split_once("://") {

@@ -1,4 +1,4 @@
-//! Looking for a folder of the host, or for a repository that its sessions work in, and what a folder is as a workspace.
+//! Finding a folder of the host, or a repository of its sessions, and the workspace of a folder.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -20,19 +20,19 @@ use crate::session::SessionWorkspace;
 
 const FOLDERS: &str = "folders";
 const REPOSITORIES: &str = "repositories";
-/// How many places are offered at once. Who misses one types more of its name.
+/// The most offers at once. The person types more of a name to find others.
 const MAX_OFFERS: usize = 200;
 
 /// A repository that a session of the host works in.
 struct KnownRepository {
-    /// Where it lies: of a worktree, the one that it came from.
+    /// Its folder: for a worktree, that of the main repository.
     path: String,
-    /// What says which one it is.
+    /// The metadata that identifies it.
     said: Vec<(&'static str, String)>,
 }
 
 impl KnownRepository {
-    /// That of a session. `None` where nobody knows of one, or it is in no folder of the host.
+    /// The repository of a session. `None` if it is unknown, or in no folder of the host.
     fn of(session: &Metadata) -> Option<Self> {
         let is_known = session.workspace(None).is_some_and(|workspace| !workspace.repositories.is_empty());
         let path =
@@ -48,23 +48,23 @@ impl KnownRepository {
         file_uri(&self.path)
     }
 
-    /// What is known of it, beside other things.
+    /// Adds its metadata to others.
     fn with(&self, metadata: Metadata) -> Metadata {
         self.said.iter().fold(metadata, |metadata, (key, value)| metadata.with(key, value))
     }
 
-    /// As a place to begin a session in.
+    /// Its workspace for a new session.
     fn workspace(&self, host: &HostIdentity) -> Option<SessionWorkspace> {
         workspace(&self.with(host.metadata(Some(&self.path))))
     }
 
-    /// Without the host: the action stands under its name already.
+    /// Without the host: the action is already listed under its name.
     fn offer(&self) -> BrowseOffer {
         let label = self.with(Metadata::default()).repository_name(None).unwrap_or_else(|| self.path.clone());
         BrowseOffer { uri: self.uri(), label: label.into(), description: Some(self.path.as_str().into()) }
     }
 
-    /// Whether what was typed stands in its name, its remote or its folder.
+    /// Tells whether its name, its remote or its folder contains the typed text.
     fn has(&self, typed: &str) -> bool {
         self.said.iter().any(|(_, value)| value.to_lowercase().contains(typed))
     }
@@ -80,7 +80,7 @@ pub(super) fn actions(shared: &HostState) -> Vec<BrowseAction> {
     vec![action(FOLDERS, "Folders", "folder"), action(REPOSITORIES, "Repositories", "repo")]
 }
 
-/// Offers what an action finds, and gives the workspace of what was chosen of it.
+/// Runs a browse action: returns its offers, or the workspace of the chosen one.
 pub(super) async fn browse(shared: &HostState, request: &BrowseRequest) -> Result<BrowseOutcome, ProviderError> {
     let typed = request.query.as_deref().unwrap_or_default();
     match (request.action.as_str(), &request.chosen) {
@@ -90,7 +90,7 @@ pub(super) async fn browse(shared: &HostState, request: &BrowseRequest) -> Resul
         (FOLDERS, None) => folders(shared, typed).await,
         (REPOSITORIES, Some(chosen)) => choose_repository(shared, chosen).await,
         (REPOSITORIES, None) => {
-            // What cannot be begun now is not offered.
+            // Folders of an unreachable host are not offered.
             shared.client()?;
             Ok(offered(
                 known_repositories(shared).filter(|known| known.has(&typed.to_lowercase())).map(|it| it.offer()),
@@ -108,7 +108,7 @@ fn offered(offers: impl Iterator<Item = BrowseOffer>) -> BrowseOutcome {
     if offers.is_empty() { BrowseOutcome::Nothing } else { BrowseOutcome::Offered(offers) }
 }
 
-/// The folders that what was typed begins, in the host's default folder unless it is a path of its own.
+/// The folders that begin with the typed text, in the host's default folder unless it is an absolute path.
 async fn folders(shared: &HostState, typed: &str) -> Result<BrowseOutcome, ProviderError> {
     let client = shared.client()?;
     let home = client.server().and_then(|server| server.default_directory).map(|uri| path_of(&uri));
@@ -119,7 +119,7 @@ async fn folders(shared: &HostState, typed: &str) -> Result<BrowseOutcome, Provi
         Err(error) => return Err(request_error(shared, error)),
     };
     names.retain(|name| name.to_lowercase().starts_with(&begins.to_lowercase()));
-    // A name that begins with a dot is looked for by its dot.
+    // Hidden folders are offered if the typed name begins with a dot.
     names.retain(|name| !name.starts_with('.') || begins.starts_with('.'));
     names.sort_unstable();
     Ok(offered(names.into_iter().map(|name| {
@@ -137,7 +137,7 @@ fn known_repositories(shared: &HostState) -> impl Iterator<Item = KnownRepositor
     known.filter(move |known| seen.insert(known.path.clone()))
 }
 
-/// The workspace of a repository, with what is known of it. One that no session knows any more is a folder.
+/// The workspace of a repository, with its known metadata. If no session knows it any more, it is a plain folder.
 async fn choose_repository(shared: &HostState, chosen: &Uri) -> Result<BrowseOutcome, ProviderError> {
     let Some(folder) = resolve(shared, chosen).await? else { return Ok(BrowseOutcome::Nothing) };
     let known = known_repositories(shared).find(|known| known.uri() == *chosen);
@@ -145,7 +145,7 @@ async fn choose_repository(shared: &HostState, chosen: &Uri) -> Result<BrowseOut
     Ok(BrowseOutcome::Chosen(whole.unwrap_or(folder)))
 }
 
-/// The folder that is looked into, and what names in it must begin with.
+/// The folder to list, and the beginning of the names to offer.
 fn place(home: Option<&str>, query: &str) -> Option<(String, String)> {
     let home = home.filter(|home| !home.is_empty());
     let whole = match (query.starts_with('/'), home) {
@@ -164,7 +164,7 @@ async fn list(client: &Client<Ahp>, folder: &str) -> Result<Vec<String>, Request
     Ok(folders.map(|entry| entry.name).collect())
 }
 
-/// The workspace that a folder of the host is.
+/// The workspace of a folder of the host.
 pub(super) async fn resolve(shared: &HostState, uri: &Uri) -> Result<Option<SessionWorkspace>, ProviderError> {
     if uri.scheme() != "file" {
         return Ok(None);
@@ -214,7 +214,7 @@ mod tests {
         for (typed, is_found) in [("", true), ("acme", true), ("site", true), ("r/a", true), ("fix", false)] {
             assert_eq!(known.has(typed), is_found, "{typed}");
         }
-        // Some hosts say which one it is, and not where it begins.
+        // Some hosts name the repository, and not its root folder.
         let elsewhere = Metadata::remote("box", "/r/copy").with(REPOSITORY_URL, "https://example.org/acme/site.git");
         assert_eq!(KnownRepository::of(&elsewhere).unwrap().uri().as_str(), "file:///r/copy");
         for none in [Metadata::local("/r/plain"), Metadata::default().with(REPOSITORY_PATH, "vscode-remote://x/y")] {

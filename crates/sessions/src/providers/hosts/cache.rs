@@ -1,4 +1,4 @@
-//! What a host had when it was last seen, kept for when it cannot be reached.
+//! The last known session list of a host, for when it is unreachable.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use super::state::at;
 
-/// How many sessions of a host are kept: those that changed last.
+/// The most sessions of a host that are cached: those that changed last.
 pub const MAX_CACHED_ROWS: usize = 2_000;
 
-/// The sessions of a host as it listed them.
+/// The session list of a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CachedSessionList {
-    /// When that was.
+    /// The time of the list.
     pub at: Timestamp,
-    /// Whether it had no others.
+    /// Set if the host had no others.
     pub is_whole: bool,
-    /// The one that changed last first.
+    /// The session that changed last comes first.
     pub sessions: Vec<SessionSummary>,
 }
 
 impl CachedSessionList {
-    /// What a host has at a time: the newest of it, [`MAX_CACHED_ROWS`] at most.
+    /// The present sessions of a host: the newest, [`MAX_CACHED_ROWS`] at most.
     pub fn new<'a>(at_time: Timestamp, sessions: impl IntoIterator<Item = &'a SessionSummary>) -> Self {
         let mut newest: Vec<&SessionSummary> = sessions.into_iter().collect();
         newest.sort_by_cached_key(|session| Reverse(at(&session.modified_at)));
@@ -34,7 +34,7 @@ impl CachedSessionList {
         Self { at: at_time, is_whole, sessions: newest.into_iter().take(MAX_CACHED_ROWS).cloned().collect() }
     }
 
-    /// The newer half of it, for those who have no room for more.
+    /// The newer half of it, for a cache with less room.
     pub fn newer_half(mut self) -> Self {
         self.sessions.truncate(self.sessions.len() / 2);
         self.is_whole = false;
@@ -42,19 +42,19 @@ impl CachedSessionList {
     }
 }
 
-/// Where the list of one host is kept. It never fails: what cannot be kept or read is not there.
+/// The cache of one host's list. It never fails: a list that cannot be written or read does not exist.
 pub trait SessionListCache: Send + Sync + fmt::Debug {
-    /// What was last kept, where that is newer than `than`. It may have to read a file.
+    /// The cached list, if it is newer than `than`. It may have to read a file.
     fn newer(&self, than: Option<Timestamp>) -> Option<CachedSessionList>;
 
-    /// Keeps a list in place of an older one. It answers at once: one on a disk writes behind.
+    /// Replaces the cached list. It answers at once: a cache on a disk writes in the background.
     fn keep(&self, list: CachedSessionList);
 
-    /// Returns when what was kept has been written, for who ends soon. It may wait for a disk.
+    /// Returns when the list has been written, for a program that is about to end. It may wait for a disk.
     fn settle(&self) {}
 }
 
-/// Keeps a list for as long as it lives.
+/// Keeps a list as long as it lives.
 #[derive(Debug, Default)]
 pub struct InMemorySessionListCache {
     list: Mutex<Option<CachedSessionList>>,

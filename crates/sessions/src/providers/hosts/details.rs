@@ -1,4 +1,4 @@
-//! What only a session's own channels tell: the running tool, the last turn's end, changed files, model, mode, loading.
+//! Details from a session's own channels: the running tool, the last turn's end, changed files, model, mode, loading.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,45 +13,45 @@ use indexmap::IndexMap;
 use crate::ids::{Markdown, Uri};
 use crate::session::{ChatFileChange, FileOperation, Mode, StatusBits};
 
-/// How many changed files are told of a chat. Further ones are left out.
+/// The most changed files of a chat. Further ones are left out.
 const MAX_CHANGES: usize = 1_000;
 
-/// What the channels of a session told. It stays when nobody listens to them any more.
+/// The details from the channels of a session. They stay after the subscriptions end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SessionDetails {
     pub(super) loading: bool,
     pub(super) mode: Option<Mode>,
-    /// What the session is set to.
+    /// The chosen model of the session.
     pub(super) model: Option<Arc<str>>,
-    /// Whether the model is a setting of the session.
+    /// Set if the model is a setting of the session.
     pub(super) model_is_setting: bool,
-    /// The main chat, as the session's own state has it.
+    /// The main chat, by the session's own state.
     pub(super) main: Option<String>,
-    /// Its chats, the main one among them, as the session's own state has them. How they are is in `chats`.
+    /// Its chats, with the main one, by the session's own state. Their status is in `chats`.
     pub(super) told: Vec<SessionChatSummary>,
-    /// What is known of each chat, by the host's URI.
+    /// The details of each chat, by the host's URI.
     pub(super) chats: HashMap<String, ChatDetails>,
-    /// The branch that it works on, where its host says so when it is asked.
+    /// Its branch, if its host answers that question.
     pub(super) branch: Option<String>,
 }
 
-/// What is known of a chat, the main one or another. What nobody told is absent.
+/// The details of a chat, the main one or another. Unknown facts are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ChatDetails {
-    /// What it is doing: by its own channel, else by the session's state. Absent when nobody listens any more.
+    /// Its status: by its own channel, else by the session's state. Absent without subscriptions.
     pub(super) status: Option<StatusBits>,
-    /// When it last changed, as the session's state says.
+    /// The time of its last change, by the session's state.
     pub(super) updated_at: Option<Timestamp>,
     pub(super) description: Option<Markdown>,
     pub(super) last_turn_end: Option<Timestamp>,
-    /// The files that it changed. That there are none is told, too.
+    /// The files that it changed. An empty list means that there are none.
     pub(super) changes: Option<Arc<[ChatFileChange]>>,
     pub(super) model: Option<Arc<str>>,
 }
 
 impl SessionDetails {
-    /// `chats` is what the channels of chats told. `changeset` is the session's, where it has one: it knows more of what was
-    /// changed than the main chat's calls told.
+    /// `chats` holds the states of the chat channels. `changeset` is the session's, if it has one: it knows more
+    /// changes than the main chat's calls report.
     pub(super) fn of(
         session: &HostSession,
         mut chats: HashMap<String, ChatDetails>,
@@ -70,11 +70,11 @@ impl SessionDetails {
             match changeset {
                 Some(changeset) => {
                     let edits = changeset.files.iter().map(|file| &file.edit);
-                    // One that is being made out says little, too.
+                    // A changeset that is being computed is incomplete, too.
                     let is_whole = changeset.status == ChangesetStatus::Ready;
                     main.changes = Some(changes(edits)).filter(|changes| is_whole || !changes.is_empty());
                 }
-                // That the chat's calls tell of no change says little then.
+                // Then a chat's calls without changes prove little.
                 None => main.changes = main.changes.take().filter(|changes| !changes.is_empty()),
             }
         }
@@ -90,29 +90,29 @@ impl SessionDetails {
         }
     }
 
-    /// What is known of a chat.
+    /// The details of a chat.
     pub(super) fn chat(&self, resource: &str) -> Option<&ChatDetails> {
         self.chats.get(resource)
     }
 
-    /// What the session's state says of a chat.
+    /// The summary of a chat in the session's state.
     pub(super) fn told(&self, resource: &str) -> Option<&SessionChatSummary> {
         self.told.iter().find(|chat| chat.resource == resource)
     }
 
-    /// Whether something of it is true only while somebody listens.
+    /// Tells whether some of it holds only during a subscription.
     pub(super) fn is_live(&self) -> bool {
         self.loading || self.chats.values().any(|chat| chat.status.is_some() || chat.description.is_some())
     }
 
-    /// Without what is true only while somebody listens.
+    /// Drops the facts that hold only during a subscription.
     pub(super) fn settle(&mut self) {
         self.loading = false;
         self.chats.values_mut().for_each(|chat| (chat.status, chat.description) = (None, None));
     }
 }
 
-/// A chat of a session's state as a list tells of it.
+/// A chat of a session's state as a list shows it.
 fn listed(chat: &ChatSummary) -> SessionChatSummary {
     SessionChatSummary {
         resource: chat.resource.clone(),
@@ -125,14 +125,14 @@ fn listed(chat: &ChatSummary) -> SessionChatSummary {
 }
 
 impl ChatDetails {
-    /// What a chat's own channel tells.
+    /// The details from a chat's own channel.
     pub(super) fn of(chat: &HostChat) -> Self {
         let said = chat.active_turn.iter().map(|turn| &turn.message);
         let said = said.chain(chat.turns.iter().rev().map(|turn| &turn.message));
         let model = said.filter_map(|message| message.model.as_ref()).next();
         let running = chat.active_turn.as_ref().map(|turn| turn.response_parts.as_slice()).unwrap_or_default();
         let parts = chat.turns.iter().flat_map(|turn| &turn.response_parts).chain(running);
-        // Older turns may have changed something, too.
+        // Older turns may have changed files, too.
         let is_whole = chat.turns_next_cursor.is_none();
         Self {
             status: Some(StatusBits::from_bits(chat.status)),
@@ -151,7 +151,7 @@ fn end(turn: &Turn) -> Option<Timestamp> {
     Some(Timestamp(start.0.saturating_add(took)))
 }
 
-/// What a call that is not over says that it does.
+/// The description of a call that is not over.
 fn description(part: &ResponsePart) -> Option<Markdown> {
     let ResponsePart::ToolCall(part) = part else { return None };
     let message = match &part.tool_call {
@@ -166,14 +166,14 @@ fn description(part: &ResponsePart) -> Option<Markdown> {
     message.filter(|message| !message.is_empty()).or_else(name).map(Markdown::from)
 }
 
-/// The channel of all that a session changed, where it has one.
+/// The channel of all changes of a session, if it has one.
 pub(super) fn changeset(session: &HostSession) -> Option<String> {
     let all = session.changesets.iter().flatten();
     let whole = all.filter(|changeset| !changeset.uri_template.contains('{'));
     whole.filter(|changeset| changeset.change_kind == "session").map(|changeset| changeset.uri_template.clone()).next()
 }
 
-/// The edits that calls tell of.
+/// The edits that calls report.
 fn edits(part: &ResponsePart) -> impl Iterator<Item = &FileEdit> {
     let call = match part {
         ResponsePart::ToolCall(part) => match &part.tool_call {
@@ -188,7 +188,7 @@ fn edits(part: &ResponsePart) -> impl Iterator<Item = &FileEdit> {
     })
 }
 
-/// The files that were changed, each once.
+/// The changed files, each once.
 fn changes<'a>(edits: impl Iterator<Item = &'a FileEdit>) -> Arc<[ChatFileChange]> {
     let mut all: IndexMap<String, ChatFileChange> = IndexMap::new();
     edits.for_each(|edit| take_edit(&mut all, edit));
@@ -205,7 +205,7 @@ fn take_edit(all: &mut IndexMap<String, ChatFileChange>, edit: &FileEdit) {
     };
     let count = |of: fn(&grove_wire::ahp::FileEditDiffStats) -> Option<u64>| edit.diff.as_ref().and_then(of);
     let (insertions, deletions) = (count(|diff| diff.added), count(|diff| diff.removed));
-    // A file that moved is another one now.
+    // A file that was moved has another URI now.
     let known = before.and_then(|before| all.shift_remove(&before.uri)).or_else(|| all.shift_remove(uri));
     let was_new = known.as_ref().is_some_and(|known| known.operation == FileOperation::Created);
     if was_new && operation == FileOperation::Deleted {

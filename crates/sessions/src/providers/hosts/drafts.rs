@@ -1,4 +1,4 @@
-//! New sessions: made here, and on the host with their first message.
+//! Drafts: new sessions that exist only here until their first message creates them on the host.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,9 +24,9 @@ use crate::session::{
     ChatState, Session, SessionIdentity, SessionSource, SessionState, SessionStatus, SessionWorkspace, first_title,
 };
 
-/// How long the list may take to show what was done. It is done all the same.
+/// The time that the list may take to show an action. The action is done all the same.
 pub(super) const LISTING_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many new sessions may wait at once.
+/// The most drafts at once.
 const MAX_DRAFTS: usize = 100;
 
 pub(super) fn now() -> Timestamp {
@@ -34,7 +34,7 @@ pub(super) fn now() -> Timestamp {
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Makes a new session in a folder of the host.
+/// Creates a draft in a folder of the host.
 pub(super) fn create(shared: &HostState, workspace: &SessionWorkspace) -> Result<Session, ProviderError> {
     shared.client()?;
     let agents = shared.agents();
@@ -71,7 +71,7 @@ pub(super) fn create(shared: &HostState, workspace: &SessionWorkspace) -> Result
     }
 }
 
-/// A new session knows where it works by what its workspace says.
+/// The metadata of a draft, from its workspace.
 fn metadata(shared: &HostState, workspace: &SessionWorkspace, folder: &str) -> Metadata {
     let metadata = shared.host.metadata(Some(folder));
     let identity = workspace.repositories.first().and_then(|repository| repository.identity.as_deref());
@@ -81,7 +81,7 @@ fn metadata(shared: &HostState, workspace: &SessionWorkspace, folder: &str) -> M
     }
 }
 
-/// Gives a new session another type. `None` where it is no new session.
+/// Changes the type of a draft. `None` if it is not a draft.
 pub(super) fn set_type(
     shared: &HostState,
     id: &SessionId,
@@ -102,7 +102,7 @@ pub(super) fn set_type(
     })
 }
 
-/// Takes the new session back when its sending is given up, wherever that happens.
+/// Restores the draft if its sending is given up at any point.
 struct DraftSendGuard<'a> {
     shared: &'a HostState,
     id: &'a SessionId,
@@ -117,7 +117,7 @@ impl Drop for DraftSendGuard<'_> {
     }
 }
 
-/// Sends the first message of a new session.
+/// Sends the first message of a draft.
 pub(super) async fn send_first(
     shared: &HostState,
     id: &SessionId,
@@ -162,7 +162,7 @@ pub(super) async fn send_first(
         begun = begin(shared, &client, create, message, commit) => begun,
         () = disconnected(&client) => Err(FirstSendError::Unknown(shared.not_reached())),
         () = taken_back(&client, &host_uri) => Err(FirstSendError::Nothing(ProviderError::Refused(
-            "the host took the session back before anything was said in it: try again, or another agent".to_owned(),
+            "the host removed the session before its first message: try again, or another agent".to_owned(),
         ))),
     };
     let error = match begun {
@@ -174,28 +174,28 @@ pub(super) async fn send_first(
         }
         Err(FirstSendError::Nothing(error) | FirstSendError::Unknown(error)) => error,
         Err(FirstSendError::Made(error)) => {
-            // A session in which nothing was said is of use to nobody.
+            // A session without a message is useless.
             match client.request(DisposeSession { channel: host_uri.clone() }).await {
                 Ok(()) => until_not_listed(&client, &host_uri).await,
                 Err(error) => {
-                    tracing::debug!(session = host_uri, %error, "a session that got no message is left on its host");
+                    tracing::debug!(session = host_uri, %error, "cannot delete an empty session from its host");
                 }
             }
             error
         }
     };
-    // What its list has not is not shown in the place of the new one. The driver may not have looked at it yet.
+    // A session that is not in the host's list is not shown in place of the draft. The driver may not have read it yet.
     if client.sessions().read(|list| list.get(&host_uri).is_none()) {
         shared.remove(&host_uri);
     }
     Err(error)
 }
 
-/// Why the first message was not sent, and what there is on the host.
+/// The reason why the first message was not sent, and the state on the host.
 enum FirstSendError {
     Nothing(ProviderError),
     Made(ProviderError),
-    /// The connection was lost: the list will tell.
+    /// The connection was lost: the list will show the result.
     Unknown(ProviderError),
 }
 
@@ -258,7 +258,7 @@ pub(super) fn start(message: Message) -> Action {
     }))
 }
 
-/// A row for a session that the host's list does not have yet.
+/// A row for a session that is not in the host's list yet.
 fn summary(host_uri: &str, draft: &Session, state: HostSession) -> SessionSummary {
     let at = time::text(draft.created_at());
     SessionSummary {
@@ -276,7 +276,7 @@ fn summary(host_uri: &str, draft: &Session, state: HostSession) -> SessionSummar
     }
 }
 
-/// Waits until the host's list has had a session and does not have it any more.
+/// Waits until the host's list has had a session and no longer has it.
 async fn taken_back(client: &Client<Ahp>, host_uri: &str) {
     let mut sessions = client.sessions();
     let mut was_listed = false;
@@ -285,20 +285,20 @@ async fn taken_back(client: &Client<Ahp>, host_uri: &str) {
         was_listed |= is_listed;
         (was_listed && !is_listed).then_some(())
     });
-    // Where the client ends, that is heard elsewhere.
+    // The end of the client is handled elsewhere.
     if gone.await.is_err() {
         std::future::pending().await
     }
 }
 
-/// Waits until the host's list does not have a session any more that was deleted.
+/// Waits until the host's list no longer has a deleted session.
 pub(super) async fn until_not_listed(client: &Client<Ahp>, host_uri: &str) {
     let mut sessions = client.sessions();
     let gone = sessions.until(|list| list.get(host_uri).is_none().then_some(()));
     if timeout(LISTING_TIMEOUT, gone).await.is_err()
         && let Err(error) = client.sessions().refresh().await
     {
-        tracing::debug!(session = host_uri, %error, "a host does not say that it deleted a session");
+        tracing::debug!(session = host_uri, %error, "a host did not confirm the deletion of a session");
     }
 }
 

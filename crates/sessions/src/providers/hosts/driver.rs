@@ -1,4 +1,4 @@
-//! What has to run for a host: the connection, its list, and the channels of sessions that are listened to.
+//! The driver of a host: its connection, its list, and the subscriptions to its sessions.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -23,12 +23,12 @@ use super::table::HostState;
 use super::{HostOptions, ListenDepth};
 use crate::provider::Availability;
 
-/// How many sessions that run are listened to: those that changed last. Of further ones only the list tells.
+/// The most running sessions that are subscribed to: those that changed last. Of further ones only the list tells.
 const MAX_FOLLOWED: usize = 8;
-/// How long changes of the list are gathered before it is kept.
+/// The time for which changes of the list are gathered before it is cached.
 const KEEP_PAUSE: Duration = Duration::from_secs(2);
 
-/// Runs a provider of a host: the caller spawns [`HostDriver::run`], which ends when the provider is dropped.
+/// Drives a provider of a host: the caller spawns [`HostDriver::run`], which ends when the provider is dropped.
 #[derive(Debug)]
 #[must_use = "the host is not connected unless it runs"]
 pub struct HostDriver {
@@ -37,17 +37,17 @@ pub struct HostDriver {
     pub(super) options: HostOptions,
 }
 
-/// When to try again.
+/// The time of the next attempt.
 enum Retry {
     Soon,
-    /// It will not be different soon.
+    /// It will not change soon.
     Late,
-    /// The host does not let this client in, or is not the one that it was. Each further attempt would be one more login that
-    /// fails, for which some machines shut their users out: there is none before somebody asks for it.
+    /// The host refuses this client, or has another identity than before. Each further attempt would be another failed
+    /// login, for which some machines lock their users out: there is none before somebody asks for it.
     WhenAsked,
 }
 
-/// Why a client was served no longer.
+/// The reason why a client was closed.
 struct Disconnection {
     reason: String,
     retry: Retry,
@@ -62,7 +62,7 @@ impl Disconnection {
 type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl HostDriver {
-    /// Connects, and connects again, until the provider is dropped.
+    /// Connects, and reconnects, until the provider is dropped.
     pub async fn run(self) {
         let Self { shared, mut endpoint, options } = self;
         loop {
@@ -97,13 +97,13 @@ async fn keep_connected(shared: &Arc<HostState>, endpoint: &Endpoint, options: &
                     retry_delays.reset();
                 }
                 shared.away(Availability::Away { reason: reason.into() });
-                // It would go on by itself for as long as somebody uses it.
+                // It would go on by itself as long as somebody uses it.
                 client.close().await;
                 retry
             }
             Err(error) => {
                 let (availability, retry) = explain(&error, &options.reconnect);
-                tracing::debug!(host = %shared.host.id, %error, "a host is not connected");
+                tracing::debug!(host = %shared.host.id, %error, "cannot connect to a host");
                 shared.away(availability);
                 take_newer(shared).await;
                 retry
@@ -120,16 +120,16 @@ async fn keep_connected(shared: &Arc<HostState>, endpoint: &Endpoint, options: &
     }
 }
 
-/// Somebody else may have seen the host meanwhile.
+/// Another process may have seen the host meanwhile.
 async fn take_newer(shared: &Arc<HostState>) {
     let (list_cache, than) = (shared.list_cache.clone(), shared.seen_at());
-    // A reader that breaks down has read nothing.
+    // A reader that panics has read nothing.
     if let Ok(Some(list)) = tokio::task::spawn_blocking(move || list_cache.newer(than)).await {
         shared.take_cached_list(list);
     }
 }
 
-/// Serves one client until it is closed, or turned away when it comes back. Gives why.
+/// Serves one client until it is closed, or refused on reconnecting. Returns the reason.
 async fn serve(shared: &Arc<HostState>, client: &Client<Ahp>, options: &HostOptions) -> Disconnection {
     let mut status = client.status();
     let mut sessions = client.sessions();
@@ -148,7 +148,7 @@ async fn serve(shared: &Arc<HostState>, client: &Client<Ahp>, options: &HostOpti
         }
     };
     let mut was_connected = false;
-    // Only a list of this connection tells what is gone.
+    // Only a list of this connection shows removals.
     let mut is_whole = false;
     let mut fetched = 0;
     let mut keep_at: Option<Instant> = None;
@@ -157,7 +157,7 @@ async fn serve(shared: &Arc<HostState>, client: &Client<Ahp>, options: &HostOpti
         match now {
             ConnectionStatus::Connected if !was_connected => {
                 was_connected = true;
-                // What could not be listened to may be now.
+                // A subscription that failed may work now.
                 followed.retain(|_, stop| !stop.is_closed());
                 root.read(|state| shared.connected(client, agents(state)));
                 relisting = Some(Box::pin(relist(client.sessions(), fetched, options.reconnect)));
@@ -229,7 +229,7 @@ fn agents(state: &ResourceState) -> &[AgentInfo] {
     state.root().map(|root| root.agents.as_slice()).unwrap_or_default()
 }
 
-/// The sessions that are listened to: those that somebody has opened, and the newest that run.
+/// The sessions to subscribe to: the opened ones, and the newest running ones.
 fn wanted(shared: &HostState, opened: &HashMap<String, usize>, depth: ListenDepth) -> Vec<String> {
     let mut wanted: Vec<String> = opened.keys().cloned().collect();
     if depth == ListenDepth::ListAlone {
@@ -239,8 +239,8 @@ fn wanted(shared: &HostState, opened: &HashMap<String, usize>, depth: ListenDept
     wanted
 }
 
-/// Waits for a list that was fetched after `before` others. The client fetches one by itself; where that fails it is asked
-/// again.
+/// Waits for a list that was fetched after `before` others. The client fetches one by itself; if that fails it is
+/// requested again.
 async fn relist(sessions: SessionListHandle<Ahp>, before: u64, reconnect: Backoff) -> Result<(), RequestError> {
     let mut retry_delays = RetryDelays::new(&reconnect);
     loop {
@@ -252,15 +252,15 @@ async fn relist(sessions: SessionListHandle<Ahp>, before: u64, reconnect: Backof
             Err(error @ RequestError::NotConnected(_)) => return Err(error),
             Err(error) if !is_tried_again(&reconnect) => return Err(error),
             Err(error) => {
-                tracing::debug!(%error, "a host did not list its sessions; it is asked again");
+                tracing::debug!(%error, "a host did not list its sessions; asking again");
                 sleep(retry_delays.next()).await;
             }
         }
     }
 }
 
-/// Asks once for each folder which repository it belongs to, where the rows of its sessions do not say it. What could not be
-/// asked is asked after the next change of the list. Hosts other than Grove are not asked.
+/// Requests once for each folder its repository, if the rows of its sessions do not name it. Failed requests are
+/// repeated after the next change of the list. Hosts other than Grove are not asked.
 async fn learn_folders(shared: Arc<HostState>, client: Client<Ahp>) {
     if !knows_manifests(&client) {
         return;
@@ -277,12 +277,12 @@ async fn learn_folders(shared: Arc<HostState>, client: Client<Ahp>) {
     }
 }
 
-/// Whether what did not work is tried again.
+/// Tells whether a failure is retried.
 fn is_tried_again(reconnect: &Backoff) -> bool {
     reconnect.attempts != Some(0)
 }
 
-/// What is said of a host that could not be connected, and when to try again.
+/// The availability after a failed connection, and the time of the next attempt.
 fn explain(error: &ConnectError, reconnect: &Backoff) -> (Availability, Retry) {
     match error {
         ConnectError::Refused(refused) if refused.code == error_code::UNSUPPORTED_PROTOCOL_VERSION => {
@@ -325,15 +325,15 @@ fn turned_away(why: &str, reconnect: &Backoff) -> String {
         true => format!(
             "{why}. It is not tried again before its entry is another one, or somebody opens the list of sessions anew"
         ),
-        // Nobody expects it to be.
+        // Nobody expects a retry.
         false => why.to_owned(),
     }
 }
 
-/// Whether ssh says that the machine does not let the user in, or is not the one that it was. What it says is all that there
-/// is: it ends with the same number where it only lost the connection, and the client tells of both in words alone.
+/// Tells whether ssh reports that the machine refuses the user, or has another identity than before. Its text is the
+/// only evidence: its exit code is the same after a lost connection, and the client has no other error for it.
 fn is_login_refused(why: &str) -> bool {
-    // The programs over there may be denied something, too, but not in these words.
+    // Programs on the host may be denied something, too, but in other words.
     let methods = ["publickey", "password", "keyboard-interactive", "gssapi", "hostbased"];
     let denied = |said: &str| methods.iter().any(|method| said.starts_with(method));
     why.starts_with("ssh to ")

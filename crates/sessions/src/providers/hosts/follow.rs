@@ -1,4 +1,4 @@
-//! Listening to the channels of one session and of its chats, for as long as it runs or somebody has it open.
+//! Following the channels of one session and of its chats, as long as it runs or is open.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,14 +18,15 @@ use tokio::time::{sleep, timeout};
 use super::details::{ChatDetails, SessionDetails, changeset};
 use super::table::HostState;
 
-/// How often what is heard is shown, at most. Text may come a thousand times a second.
+/// The minimal interval between two updates. Text may come a thousand times a second.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a session that does not run any more may take to say how its turns ended.
+/// The time that a session that stopped running may take to report the end of its turns.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How many chats beside the main one are listened to: the newest. Of further ones only the session's own state tells.
+/// The most chats beside the main one that are followed: the newest. Of further ones only the session's own state
+/// tells.
 const MAX_CHATS: usize = 32;
 
-/// Shows what the channels of a session tell until it is stopped. Then the last of it is shown once more.
+/// Shows the details from the channels of a session until it is stopped. Then the last details are shown once more.
 pub(super) async fn follow(
     shared: Arc<HostState>,
     client: Client<Ahp>,
@@ -35,12 +36,12 @@ pub(super) async fn follow(
     let listening = tokio::select! {
         _ = &mut stopped => None,
         listening = listen(&client, &host_uri) => match listening {
-            // Nobody knows better than before: it is listened to when the host is back.
+            // Nothing is known better than before: it is followed again when the host is back.
             None if !matches!(*client.status().borrow(), ConnectionStatus::Connected) => return,
             listening => listening,
         },
     };
-    // It is gone. What was believed of it until somebody listens is not known any more.
+    // It is gone. Assumptions about it no longer hold.
     let Some(mut channels) = listening else { return shared.set_details(&host_uri, SessionDetails::settle) };
     loop {
         channels.show(&shared, &host_uri);
@@ -78,12 +79,12 @@ async fn listen(client: &Client<Ahp>, host_uri: &str) -> Option<Channels> {
     Some(channels)
 }
 
-/// Whether a host can be asked for them.
+/// Tells whether a host serves manifests.
 pub(super) fn knows_manifests(client: &Client<Ahp>) -> bool {
     client.offers(x_grove::Method::Workspace(workspace::WorkspaceMethod::Manifest))
 }
 
-/// What a host keeps of where a session works.
+/// The host's manifest of a session's workspace.
 pub(super) async fn manifest(client: &Client<Ahp>, host_uri: &str) -> Result<ManifestResult, RequestError> {
     client.request_raw(workspace::WorkspaceMethod::Manifest.as_str(), &json!({ "channel": host_uri })).await
 }
@@ -91,21 +92,21 @@ pub(super) async fn manifest(client: &Client<Ahp>, host_uri: &str) -> Result<Man
 /// The channels of a session.
 struct Channels {
     session: Subscription<Ahp>,
-    /// By their URIs. `None`: the host does not let it be listened to.
+    /// By their URIs. `None`: the host refuses the subscription.
     chats: HashMap<String, Option<Subscription<Ahp>>>,
     changeset: Option<Subscription<Ahp>>,
     branch: Option<String>,
 }
 
 impl Channels {
-    /// Waits until something has changed since it was last waited for.
+    /// Waits for a change since the last wait.
     async fn changed(&mut self) -> Result<(), ClientClosed> {
         let Self { session, chats, changeset, .. } = self;
         let all = std::iter::once(session).chain(chats.values_mut().flatten()).chain(changeset);
         select_all(all.map(|channel| Box::pin(channel.changed()))).await.0
     }
 
-    /// Listens to the chats that there are now, and to those no more that went.
+    /// Subscribes to new chats, and unsubscribes from those that are gone.
     async fn keep_up(&mut self, client: &Client<Ahp>) {
         let wanted = self.session.read(|state| state.session().map(followed)).unwrap_or_default();
         self.chats.retain(|chat, _| wanted.contains(chat));
@@ -117,7 +118,7 @@ impl Channels {
         }
     }
 
-    /// Waits until no turn runs in any chat that is listened to.
+    /// Waits until no turn runs in any followed chat.
     async fn at_rest(&mut self) {
         let chats = self.chats.values_mut().flatten();
         let rests = chats.map(|chat| chat.until(|state| state.chat()?.active_turn.is_none().then_some(())));
@@ -145,7 +146,7 @@ impl Channels {
     }
 }
 
-/// The chats of a session that are listened to: the main one, and the newest of the others.
+/// The chats of a session to follow: the main one, and the newest of the others.
 fn followed(session: &SessionState) -> Vec<String> {
     let main = session.default_chat.iter().cloned();
     let others = session.chats.iter().rev().map(|chat| &chat.resource);

@@ -1,4 +1,4 @@
-//! Which host a provider is of, and how the names of its sessions differ from those of other hosts.
+//! The identity of a provider's host, which makes the names of its sessions differ from those of other hosts.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::provider::ProviderEnvironment;
 /// The id of this host's provider.
 pub const THIS_HOST: &str = "local-agent-host";
 
-/// Which host a provider is of.
+/// The identity of a provider's host.
 ///
-/// Two hosts may have sessions under the same URI, and one list must tell them apart. So a session and its chats have the
-/// host's URI here with a prefix of the host's own: `agent-host-claude:/1` on this host, `remote-<authority>-claude:/1` on
-/// another.
+/// Two hosts may have sessions under the same URI, and one list must distinguish them. So a session and its chats have
+/// the host's URI here with a prefix for the host: `agent-host-claude:/1` on this host, `remote-<authority>-claude:/1`
+/// on another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostIdentity {
     pub(super) id: ProviderId,
     pub(super) label: Arc<str>,
-    /// What other hosts are called in labels. This one has no such name.
+    /// The name of another host in labels. This one has none.
     pub(super) name: Option<Arc<str>>,
     prefix: String,
 }
@@ -32,7 +32,7 @@ impl HostIdentity {
         Ok(Self { id: ProviderId::new(THIS_HOST)?, label: label.into(), name: None, prefix: "agent-host-".to_owned() })
     }
 
-    /// Another host, by its address and what people call it.
+    /// Another host, by its address and its name for people.
     pub fn other_host(address: &str, name: impl Into<Arc<str>>) -> Result<Self, BadId> {
         let authority = authority(address);
         let name = name.into();
@@ -49,12 +49,12 @@ impl HostIdentity {
         &self.id
     }
 
-    /// The URI under which the host itself knows a session or chat.
+    /// The host's own URI of a session or chat.
     pub fn host_uri<'a>(&self, uri: &'a Uri) -> Option<&'a str> {
         uri.as_str().strip_prefix(&self.prefix)
     }
 
-    /// The URI here of what the host knows under a URI.
+    /// The URI here for a URI of the host.
     pub fn here(&self, host_uri: &str) -> Uri {
         Uri::from(format!("{}{host_uri}", self.prefix))
     }
@@ -87,7 +87,7 @@ impl HostIdentity {
         if self.name.is_none() { -1 } else { 0 }
     }
 
-    /// What an agent is called: with its host, where that is another one.
+    /// The label of an agent: with its host, if that is another one.
     pub(super) fn agent_label(&self, agent: &str) -> Arc<str> {
         match &self.name {
             None => agent.into(),
@@ -95,7 +95,7 @@ impl HostIdentity {
         }
     }
 
-    /// Of a session that works in a folder of the host.
+    /// The metadata of a session in a folder of the host.
     pub(super) fn metadata(&self, folder: Option<&str>) -> Metadata {
         let metadata = folder.map(Metadata::local).unwrap_or_default();
         match &self.name {
@@ -105,7 +105,7 @@ impl HostIdentity {
     }
 }
 
-/// An address as a part of names: plain ones stay as they are, ports are set off by `__`, others are encoded.
+/// An address as a part of names: plain ones stay as they are, ports are separated by `__`, others are encoded.
 fn authority(address: &str) -> String {
     let made_of = |more: &[u8]| {
         !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))

@@ -1,4 +1,4 @@
-//! What is sent, in the words of the protocol.
+//! Messages in the form of the protocol.
 
 use std::io;
 
@@ -13,13 +13,13 @@ use grove_wire::jsonrpc::MESSAGE_BYTES;
 use crate::ids::Uri;
 use crate::provider::{AttachedContext, AttachedContextKind, ProviderError, SendOptions};
 
-/// What is left for the words around a message.
+/// The bytes reserved for the envelope of a message.
 const ENVELOPE_BYTES: usize = 16 << 10;
-/// How large a message may be as it travels, in JSON and with images in base64: a host closes the connection on which more
-/// comes, and everything that waits there is lost.
+/// The largest message in transit, in JSON and with images in base64: a host closes the connection on a larger one, and
+/// everything that waits there is lost.
 const MOST_BYTES: usize = MESSAGE_BYTES - ENVELOPE_BYTES;
 
-/// The message, where a host takes one of its size.
+/// The message, if a host accepts its size.
 pub(super) fn message(options: SendOptions, model: Option<String>) -> Result<Message, ProviderError> {
     let attachments: Vec<_> = options.attached_context.into_iter().map(attachment).collect();
     let message = Message {
@@ -38,8 +38,8 @@ pub(super) fn message(options: SendOptions, model: Option<String>) -> Result<Mes
     }
 }
 
-/// Refuses images that nobody would look at. It is all that the protocol lets a host say of what an agent takes, and only
-/// what was said counts: of a model that is not listed, or not known yet while others take them, the host decides.
+/// Refuses images that the agent ignores. The protocol says no more about an agent's abilities, and only explicit
+/// statements count: for a model that is not listed, or not known yet while others accept images, the host decides.
 pub(super) fn check_images(
     options: &SendOptions,
     agent: Option<&AgentInfo>,
@@ -57,7 +57,7 @@ pub(super) fn check_images(
     Err(ProviderError::Refused(format!("{who} takes no images: leave them out, or choose a model that does")))
 }
 
-/// How long something is in JSON, without making the text.
+/// The length of a message in JSON, without building the text.
 fn encoded_bytes(message: &Message) -> Result<usize, serde_json::Error> {
     struct Counted(usize);
     impl io::Write for Counted {
@@ -79,11 +79,11 @@ fn attachment(attached: AttachedContext) -> MessageAttachment {
         AttachedContext::File { uri } => resource(&uri, "document", None, None),
         AttachedContext::Folder { uri } => resource(&uri, "directory", None, None),
         AttachedContext::Selection { uri, first_line, last_line, text } => {
-            // Lines count from zero there, and a line ends where the next one begins.
+            // The protocol counts lines from zero, and a line ends where the next one begins.
             let line = |line: u64| TextPosition { line, character: 0 };
             let first = u64::from(first_line.saturating_sub(1));
             let range = TextRange { start: line(first), end: line(u64::from(last_line).max(first + 1)) };
-            // What stood there may not be what the host's file has.
+            // The selected text may differ from the host's file.
             let meta = Object::from_iter([("text".to_owned(), text.as_ref().into())]);
             resource(&uri, "selection", Some(TextSelection { range }), Some(meta))
         }

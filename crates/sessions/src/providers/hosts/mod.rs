@@ -1,27 +1,28 @@
-//! The sessions of a host, this one or another: one provider for each, over the Agent Host Protocol. Any host that speaks it
-//! will do.
+//! The sessions of a host, this one or another: one provider for each, over the Agent Host Protocol. Any host that
+//! speaks it works.
 //!
-//! # Where what is shown comes from
+//! # Sources of the properties
 //!
-//! The host's *list* alone feeds the rows: it is fetched once for each connection and kept by what the host tells, so ten
-//! thousand sessions cost one list and no subscription. What only the channels of a session and of its chats tell (the running
-//! tool, the last turn's end, changed files, model, mode, loading: `details.rs`) is listened to for the eight newest sessions
-//! that run, and for those that somebody has [opened](HostProvider::open). When nobody listens any more, the last of it stays.
-//! `docs/providers.md` has a row for each property.
+//! The host's *list* alone feeds the rows: it is fetched once for each connection and updated by the host's events, so
+//! ten thousand sessions cost one list and no subscription. Details that only the channels of a session and of its
+//! chats have (the running tool, the last turn's end, changed files, model, mode, loading: `details.rs`) are subscribed
+//! to for the eight newest running sessions, and for those that are [open](HostProvider::open). After a subscription
+//! ends, the last details stay. `docs/providers.md` has a row for each property.
 //!
-//! # When the host is away
+//! # An unreachable host
 //!
-//! Its sessions stay listed as they were last seen; new sessions that were not sent and session types go. The client comes
-//! back by itself, or is connected anew, with waits that grow. A host that does not let it in (by its token, its certificate or
-//! a login) is tried [when somebody asks](HostProvider::retry_now), or is [reached otherwise](HostProvider::reach). Rows go only after a list that came whole on the new
-//! connection did not have them. What the host had is kept ([`SessionListCache`]), and shown before the first list of the next start,
-//! with when that was seen.
+//! Its sessions stay listed as they were last seen; drafts and session types are dropped. The client reconnects by
+//! itself, or is connected again, with growing delays. A host that refuses the client (by its token, its certificate or
+//! a login) is tried [on request](HostProvider::retry_now), or is [reached in another way](HostProvider::reach). Rows
+//! are removed only if a complete list of the new connection lacks them. The last list is cached
+//! ([`SessionListCache`]), and shown before the first list of the next start, with its time.
 //!
 //! # New sessions
 //!
-//! A new session is nothing but a row of ours until its first message, and is not listed. With that message it is listed,
-//! made on the host under a name of its own, and given its turn; then the host's takes its place. What the host tells of that
-//! one meanwhile is held back, so no moment has both. Where sending fails, it is a new session again.
+//! A new session is a draft: only a row of ours until its first message, and not listed. With that message it is
+//! listed, created on the host under its own name, and gets its turn; then the host's session replaces it. The host's
+//! events about that session are held back meanwhile, so that both are never listed at once. If sending fails, it is a
+//! draft again.
 
 mod browse;
 mod cache;
@@ -49,29 +50,29 @@ pub use self::identity::{HostIdentity, THIS_HOST};
 use self::table::HostState;
 use crate::ids::SessionId;
 
-/// How much of a host is listened to.
+/// The extent of the subscriptions to a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListenDepth {
-    /// Its list, sessions that run or are open, and which repositories folders belong to.
+    /// Its list, sessions that run or are open, and the repositories of folders.
     #[default]
     SessionDetails,
-    /// Its list and nothing else: for somebody who looks once.
+    /// Only its list: for a single look.
     ListAlone,
 }
 
-/// How a provider of a host is to be.
+/// The options of a provider of a host.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
     /// The limits of its connection.
     pub limits: ClientLimits,
-    /// When a lost connection is tried again, and a list that did not come. Where no attempt is wanted ([`Backoff::never`]), a host
-    /// that is away stays so until it is [reached](HostProvider::reach) in another way.
+    /// The retries of a lost connection, and of a list that did not come. Without retries ([`Backoff::never`]), an
+    /// unreachable host stays so until it is [reached](HostProvider::reach) in another way.
     pub reconnect: Backoff,
-    /// How long a new session may take to be ready for its first message. Then it is not sent.
+    /// The time that a new session may take to be ready for its first message. Then it is not sent.
     pub commit: Duration,
-    /// How much of the host is listened to.
+    /// The extent of the subscriptions.
     pub depth: ListenDepth,
-    /// Where what the host has is kept for when it is away. It is this host's alone.
+    /// The cache of the host's list, for when it is unreachable. It belongs to this host alone.
     pub list_cache: Arc<dyn SessionListCache>,
 }
 
@@ -92,12 +93,12 @@ impl Default for HostOptions {
 pub struct HostProvider {
     shared: Arc<HostState>,
     commit: Duration,
-    /// How the host is reached. Dropped with the provider, which ends the driver.
+    /// The way to reach the host. Dropped with the provider, which ends the driver.
     endpoint: watch::Sender<Endpoint>,
 }
 
 impl HostProvider {
-    /// The provider of a host, with what was kept of its list, and what has to run for it.
+    /// The provider of a host, with its cached list, and its driver.
     pub fn new(host: HostIdentity, endpoint: Endpoint, options: HostOptions) -> (Self, HostDriver) {
         let shared = Arc::new(HostState::new(host, options.list_cache.clone()));
         let (endpoint, reached_at) = watch::channel(endpoint);
@@ -105,37 +106,37 @@ impl HostProvider {
         (provider, HostDriver { shared, endpoint: reached_at, options })
     }
 
-    /// Reaches the host in another way from now on: with another token, or another certificate. Its sessions stay listed; the
-    /// connection is made anew.
+    /// Reaches the host in another way from now on: with another token, or another certificate. Its sessions stay
+    /// listed; the connection is made again.
     pub fn reach(&self, endpoint: Endpoint) {
         self.endpoint.send_replace(endpoint);
     }
 
-    /// Tries a host once more that does not let this client in, since somebody wants to see it. Other hosts are tried again
-    /// by themselves, and nothing happens.
+    /// Tries a host again that refused this client, since somebody wants to see it. Other hosts are retried by
+    /// themselves, and nothing happens.
     pub fn retry_now(&self) {
         self.shared.asked.notify_waiters();
     }
 
-    /// Which host it is of.
+    /// The provider's host.
     pub fn host(&self) -> &HostIdentity {
         &self.shared.host
     }
 
-    /// Waits until the host has listed its sessions once, whole. Where it cannot be reached, that is until it can.
+    /// Waits until the host has listed its sessions once, completely. While it is unreachable, this waits.
     pub async fn listed(&self) {
         // The sender lives as long as the provider.
         self.shared.listed.subscribe().wait_for(|listed| *listed).await.ok();
     }
 
-    /// The sessions as the host lists them. Where it cannot be asked, those that were kept of it, for which a file may have to be
+    /// The sessions as the host lists them. If it is unreachable, those of the cache, for which a file may have to be
     /// read.
     pub fn summaries(&self) -> Vec<SessionSummary> {
         let list_cache = || self.shared.list_cache.newer(None).map(|list| list.sessions);
         self.shared.summaries().or_else(list_cache).unwrap_or_default()
     }
 
-    /// Listens to a session's channels for as long as what is given is held. `None`: it is none of this host's.
+    /// Subscribes to a session's channels until the result is dropped. `None`: it does not belong to this host.
     pub fn open(&self, session: &SessionId) -> Option<OpenedSession> {
         let host_uri = self.shared.host.session_on_host(session)?.to_owned();
         self.shared.row(&host_uri)?;
@@ -144,7 +145,7 @@ impl HostProvider {
     }
 }
 
-/// A session that somebody looks at.
+/// An open session: its channels are subscribed to.
 #[derive(Debug)]
 pub struct OpenedSession {
     shared: Arc<HostState>,

@@ -1,12 +1,12 @@
-//! How long to wait before something is tried again.
+//! The delays between retries.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 use grove_client::Backoff;
 
-/// Waits that double up to the longest, each spread over its upper half: the clients of one host do not all come back at
-/// once.
+/// Delays that double up to the longest, each spread over its upper half: the clients of one host do not all come back
+/// at once.
 #[derive(Debug)]
 pub(super) struct RetryDelays {
     first: Duration,
@@ -19,7 +19,7 @@ impl RetryDelays {
         Self { first: backoff.first, longest: backoff.longest.max(backoff.first), tried: 0 }
     }
 
-    /// What was tried has worked.
+    /// Starts over after a success.
     pub(super) fn reset(&mut self) {
         self.tried = 0;
     }
@@ -28,7 +28,7 @@ impl RetryDelays {
         self.whole(random())
     }
 
-    /// A wait as long as there is: for what will not be different soon.
+    /// The longest delay: for failures that will not change soon.
     pub(super) fn longest(&mut self) -> Duration {
         self.tried = u32::BITS;
         self.next()
@@ -42,12 +42,12 @@ impl RetryDelays {
     }
 }
 
-/// A number that nobody else draws. It keeps no secret.
+/// A random number. It is not a secret.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// A name that nobody else gives.
+/// A unique name.
 pub(super) fn new_name() -> String {
     format!("{:016x}{:016x}", random(), random())
 }

@@ -1,4 +1,4 @@
-//! What a provider of a host does with its sessions.
+//! The actions of a host's provider on its sessions.
 
 use std::sync::Arc;
 
@@ -164,7 +164,7 @@ impl SessionsProvider for HostProvider {
         let agent = row.session.session_type();
         let is_listed = agents.iter().any(|known| known.provider == agent.as_str() && !known.models.is_empty());
         if row.model_is_setting || !is_listed {
-            // Where it is a setting of the session, the host keeps it.
+            // If it is a setting of the session, the host stores it.
             let config = Object::from_iter([("model".to_owned(), model.into())]);
             let change = SessionConfigChanged { config, replace: None };
             return self.tell(host_uri, Action::Session(SessionAction::ConfigChanged(change))).await;
@@ -189,11 +189,11 @@ impl SessionsProvider for HostProvider {
         let client = self.shared.client()?;
         match client.request(DisposeSession { channel: host_uri.to_owned() }).await {
             Ok(()) => {}
-            // Somebody else was faster.
+            // Another client was faster.
             Err(RequestError::Refused { error, .. }) if error.code == error_code::SESSION_NOT_FOUND => {}
             Err(error) => return Err(request_error(&self.shared, error)),
         }
-        // The list must not bring it back, so it goes there first.
+        // The list must not bring it back, so it has to be removed there first.
         until_not_listed(&client, host_uri).await;
         self.shared.remove(host_uri);
         Ok(())
@@ -228,7 +228,7 @@ impl SessionsProvider for HostProvider {
         let is_read = read == ReadState::Read;
         let summary = row.summary.ok_or_else(|| self.shared.not_reached())?;
         let bits = crate::session::StatusBits::from_bits;
-        // What is so already is not said: a host may leave it without an answer.
+        // A host may leave an action without effect unanswered, so it is not sent.
         if bits(summary.status).is_read != is_read {
             let change = SessionIsReadChanged { is_read };
             self.tell(host_uri, Action::Session(SessionAction::IsReadChanged(change))).await?;
@@ -285,7 +285,7 @@ impl SessionsProvider for HostProvider {
         let client = self.shared.client()?;
         let held = client.subscribe(channel).await.map_err(|error| request_error(&self.shared, error))?;
         let is_running = held.read(|state| state.chat().is_some_and(|chat| chat.active_turn.is_some()));
-        // While a turn runs, what is said waits for its end.
+        // While a turn runs, the message waits for its end.
         let action = if is_running {
             let kind = PendingMessageKind::Queued;
             Action::Chat(ChatAction::PendingMessageSet(ChatPendingMessageSet { kind, id: new_name(), message }))
@@ -298,26 +298,26 @@ impl SessionsProvider for HostProvider {
 }
 
 impl HostProvider {
-    /// A listed session, and what its host calls it.
+    /// A listed session, and its URI on the host.
     fn row<'a>(&self, session: &'a SessionId) -> Result<(&'a str, RowView), ProviderError> {
         let unknown = || ProviderError::UnknownSession(session.clone());
         let host_uri = self.shared.host.session_on_host(session).ok_or_else(unknown)?;
         Ok((host_uri, self.shared.row(host_uri).ok_or_else(unknown)?))
     }
 
-    /// A new session that was not sent.
+    /// A draft.
     fn draft(&self, session: &SessionId) -> Option<Session> {
         self.shared.with_draft(session, |draft| draft.source.session())
     }
 
-    /// Whether the agent of a session takes what is attached, as far as its host says so.
+    /// Checks that the agent of a session accepts the attachments, as far as its host says so.
     fn check_images(&self, session: &Session, options: &SendOptions, model: Option<&str>) -> Result<(), ProviderError> {
         let (agents, own) = (self.shared.agents(), session.session_type());
         check_images(options, agents.iter().find(|agent| agent.provider == own.as_str()), model)
     }
 
-    /// Renames a chat other than the main one. The protocol has a title for sessions to be given, and none for chats: hosts
-    /// that are Grove have a request of their own.
+    /// Renames a chat other than the main one. The protocol can set the titles of sessions, and not of chats: Grove
+    /// hosts have a request of their own.
     async fn rename_other(&self, host_uri: &str, chat: &Uri, title: &str) -> Result<(), ProviderError> {
         let client = self.shared.client()?;
         if !client.offers(Method::Rename) {
@@ -341,7 +341,7 @@ impl HostProvider {
         self.tell(host_uri, Action::Session(SessionAction::IsArchivedChanged(change))).await
     }
 
-    /// Dispatches an action to a channel of the host, and waits for what becomes of it.
+    /// Dispatches an action to a channel of the host, and waits for its outcome.
     async fn tell(&self, channel: &str, action: Action) -> Result<(), ProviderError> {
         let client = self.shared.client()?;
         self.dispatch(&client, channel, action).await
@@ -350,7 +350,7 @@ impl HostProvider {
     async fn dispatch(&self, client: &Client<Ahp>, channel: &str, action: Action) -> Result<(), ProviderError> {
         let shared = &self.shared;
         let done = async {
-            // Of what is not subscribed only a refusal would be heard.
+            // Without a subscription only a refusal would be received.
             let held = client.subscribe(channel).await.map_err(|error| request_error(shared, error))?;
             match held.dispatch(action).map_err(|error| dispatch_error(shared, error))?.await {
                 DispatchOutcome::Confirmed(_) => Ok(()),
@@ -364,14 +364,14 @@ impl HostProvider {
         }
     }
 
-    /// Waits until the list shows the chats of a session as they should be, and shows them so.
+    /// Waits until the list shows the chats of a session as expected, and shows them so.
     async fn seen(&self, client: &Client<Ahp>, host_uri: &str, done: impl Fn(&[SessionChatSummary]) -> bool) {
         let mut sessions = client.sessions();
         let seen = sessions.until(|list| done(list.get(host_uri)?.chats.as_deref().unwrap_or_default()).then_some(()));
         if timeout(LISTING_TIMEOUT, seen).await.is_err() {
-            tracing::debug!(session = host_uri, "a host's list does not show what was done");
+            tracing::debug!(session = host_uri, "a host's list does not show an action");
         }
-        // The driver takes the list in as well, and may come later than whoever waits here.
+        // The driver reads the list as well, and may come later than the caller.
         client.sessions().read(|list| self.shared.take_list(list, false));
     }
 }

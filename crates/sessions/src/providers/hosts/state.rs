@@ -1,4 +1,4 @@
-//! A row of the host's list as the facade shows it. Pure: everything that is known comes in, a state goes out.
+//! The state of a row of the host's list. Pure: all facts come in, a state goes out.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::session::{
     ChatState, Interactivity, SessionCapabilities, SessionState, SessionStatus, SessionWorkspace, StatusBits, UNTITLED,
 };
 
-/// What a host may say of where a session came from, beside what the protocol has a place for.
+/// The metadata keys that a host may give for a session's origin, beside the members of the protocol.
 const TOLD: [&str; 11] = [
     "owner",
     "name",
@@ -30,10 +30,10 @@ const TOLD: [&str; 11] = [
     "pullRequestUrl",
 ];
 
-/// The member of a row's `_meta` that marks what another tool left.
+/// The member of a row's `_meta` that marks sessions of other tools.
 const HISTORY: &str = "history";
 
-/// Which repository a folder of the host belongs to.
+/// The repository of a folder of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FolderFacts {
     /// `owner/name`.
@@ -41,7 +41,7 @@ pub(super) struct FolderFacts {
     pub(super) git_root: Option<String>,
 }
 
-/// All that is known of a session.
+/// All facts of a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionFacts<'a> {
     pub(super) host: &'a HostIdentity,
@@ -49,40 +49,40 @@ pub(super) struct SessionFacts<'a> {
     pub(super) agent: Option<&'a AgentInfo>,
     pub(super) details: &'a SessionDetails,
     pub(super) folder: Option<&'a FolderFacts>,
-    /// The model that was chosen here for what is sent next.
+    /// The model that was chosen here for the next message.
     pub(super) chosen_model: Option<&'a str>,
-    /// What was shown of it until now.
+    /// Its state until now.
     pub(super) before: Option<&'a SessionState>,
 }
 
-/// Whether a row is of what another tool left. Those have providers of their own.
+/// Tells whether a row is a session of another tool. Those have their own providers.
 pub(super) fn is_history(row: &SessionSummary) -> bool {
     said(row, HISTORY).is_some()
 }
 
-/// What a number says of a row as a whole.
+/// The status of a row as a whole.
 pub(super) fn bits(row: &SessionSummary) -> StatusBits {
     StatusBits::from_bits(row.status)
 }
 
-/// The folder that a session works in, as its host spells it.
+/// The working directory of a session, in the host's spelling.
 pub(super) fn folder(row: &SessionSummary) -> Option<String> {
     row.working_directories.iter().flatten().next().map(|uri| path_of(uri))
 }
 
-/// Whether a row itself says which repository its folder belongs to.
+/// Tells whether a row itself names the repository of its folder.
 pub(super) fn tells_repository(row: &SessionSummary) -> bool {
     [REPOSITORY_PATH, REPOSITORY_NWO, REPOSITORY_URL].into_iter().any(|key| said(row, key).is_some())
 }
 
-/// The path that a `file:` URI names; anything else as it is.
+/// The path of a `file:` URI; anything else as it is.
 pub(super) fn path_of(uri: &str) -> String {
     let parsed = Uri::from(uri);
     if parsed.scheme() != "file" {
         return uri.to_owned();
     }
     let path = percent_decode_str(parsed.path()).decode_utf8_lossy().into_owned();
-    // A share: its server belongs to its path.
+    // A network share: its server belongs to its path.
     let server = parsed.authority();
     if !server.is_empty() && server != "localhost" {
         return format!("//{}{path}", percent_decode_str(server).decode_utf8_lossy());
@@ -108,8 +108,8 @@ pub(super) fn agent_icon() -> Icon {
     Icon::from("agent")
 }
 
-/// A workspace as its metadata says. A person must have said that a folder is trusted before an agent works there: the
-/// folder itself, whatever repository a host says that it belongs to.
+/// The workspace of some metadata. A person must trust a folder before an agent works there: the folder itself,
+/// whatever repository the host gives for it.
 pub(super) fn workspace(metadata: &Metadata) -> Option<SessionWorkspace> {
     let workspace = metadata.workspace(None)?;
     let folder = metadata.text(WORKING_DIRECTORY_PATH).and_then(|folder| Metadata::local(folder).workspace(None));
@@ -156,7 +156,7 @@ fn metadata(known: &SessionFacts<'_>) -> Metadata {
         add(REPOSITORY_PATH, project.into());
     }
     if let Some(facts) = known.folder {
-        // `owner/name` alone is taken for one on GitHub: a row that says where the remote is knows better.
+        // `owner/name` alone is taken for one on GitHub: a row with the address of the remote knows better.
         if let Some(repository) = &facts.repository
             && said(row, REPOSITORY_URL).is_none()
         {
@@ -178,10 +178,10 @@ fn metadata(known: &SessionFacts<'_>) -> Metadata {
     serde_json::from_value(Value::Object(all)).unwrap_or(own)
 }
 
-/// The chats, of which the first is the main one.
+/// The chats, the main one first.
 fn chats(known: &SessionFacts<'_>) -> Vec<ChatState> {
     let row = known.row;
-    // A list need not say which chats there are. Then it is the session's own state, once it was looked at.
+    // A list need not contain the chats. Then the session's own state does, once it was fetched.
     let told = row.chats.as_deref().unwrap_or(&known.details.told);
     let main = row.default_chat.as_deref().or(known.details.main.as_deref());
     let main = main.or(told.first().map(|chat| chat.resource.as_str())).unwrap_or(&row.resource);
@@ -192,7 +192,7 @@ fn chats(known: &SessionFacts<'_>) -> Vec<ChatState> {
     all
 }
 
-/// What the main chat says and what only it has: the row of a session says more of it than of the others.
+/// The main chat, with the facts that only it has: the row of a session says more of it than of the others.
 fn main_chat<'a>(
     known: &SessionFacts<'_>,
     resource: &str,
@@ -206,8 +206,8 @@ fn main_chat<'a>(
     let own = live.or_else(|| told.and_then(|chat| status_bits(known, chat)));
     let mut said_by: Vec<SessionStatus> = own.iter().map(|own| own.status).collect();
     said_by.extend(others.filter_map(|chat| status_bits(known, chat)).map(|bits| bits.status));
-    // What the session says and none of its chats does is the main chat's: some hosts say nothing of chats, and of one that
-    // is not loaded it is the session that knows. A chat that is listened to knows it best.
+    // A status of the session that none of its chats has belongs to the main chat: some hosts give no chat status, and
+    // for an unloaded chat only the session knows it. A subscribed chat knows it best.
     let status = match own {
         Some(own) if live.is_some() || said_by.contains(&whole.status) => own.status,
         Some(_) | None => whole.status,
@@ -235,7 +235,7 @@ fn other_chat(known: &SessionFacts<'_>, told: &SessionChatSummary) -> ChatState 
     let own = status_bits(known, told).unwrap_or_else(|| bits(row));
     let known_at = known.details.chat(&told.resource).and_then(|chat| chat.updated_at);
     let updated_at = known_at.unwrap_or_else(|| at(&row.modified_at));
-    // The list does not say when a chat was made. One that comes while the session is shown is made then.
+    // The list has no creation times of chats. A chat that appears while the session is shown is created then.
     let created_at = match (before, known.before) {
         (Some(before), _) => before.created_at,
         (None, Some(_)) => updated_at,
@@ -254,7 +254,7 @@ fn other_chat(known: &SessionFacts<'_>, told: &SessionChatSummary) -> ChatState 
     with_details(known, &told.resource, before, chat)
 }
 
-/// A chat with what its own channel told, the main one or another. What was known stays where nothing newer is.
+/// A chat with the details of its own channel, the main one or another. Known facts stay if nothing is newer.
 fn with_details(known: &SessionFacts<'_>, host_uri: &str, before: Option<&ChatState>, chat: ChatState) -> ChatState {
     let details = known.details.chat(host_uri);
     let is_running = is_running(chat.status);
@@ -279,13 +279,13 @@ fn with_details(known: &SessionFacts<'_>, host_uri: &str, before: Option<&ChatSt
     }
 }
 
-/// How a chat is: by what is listened to, else by the list.
+/// The status of a chat: by its subscription, else by the list.
 fn status_bits(known: &SessionFacts<'_>, told: &SessionChatSummary) -> Option<StatusBits> {
     let live = known.details.chat(&told.resource).and_then(|chat| chat.status);
     live.or_else(|| told.status.map(StatusBits::from_bits))
 }
 
-/// What a chat is called, by the list or else by the session's own state. Empty where neither says so.
+/// The title of a chat, by the list or else by the session's own state. Empty if neither has one.
 fn title<'a>(known: &SessionFacts<'a>, told: Option<&'a SessionChatSummary>) -> &'a str {
     let Some(told) = told else { return "" };
     let in_session = || known.details.told(&told.resource).map(|chat| chat.title.as_str());
@@ -298,7 +298,7 @@ fn interactivity(chat: Option<&SessionChatSummary>) -> Interactivity {
         Some(ChatInteractivity::Full) => Interactivity::Full,
         Some(ChatInteractivity::ReadOnly) => Interactivity::ReadOnly,
         Some(ChatInteractivity::Hidden) => Interactivity::Hidden,
-        // The chats of subagents are not shown unless their host wants them to be.
+        // The chats of subagents are hidden unless their host wants them to be shown.
         None if matches!(chat.origin, Some(ChatOrigin::Tool(_))) => Interactivity::Hidden,
         None => Interactivity::Full,
     }
@@ -315,12 +315,12 @@ fn is_running_state(chat: &ChatState) -> bool {
     is_running(chat.status)
 }
 
-/// What the host says under a key, beside what the protocol has a place for.
+/// The host's value under a key, beside the members of the protocol.
 fn said<'a>(row: &'a SessionSummary, key: &str) -> Option<&'a Value> {
     row.meta.as_ref()?.get(key).filter(|value| !value.is_null())
 }
 
-/// A time of the protocol. One that cannot be read is as old as times are.
+/// A time of the protocol. An unreadable one is the epoch.
 pub(super) fn at(text: &str) -> Timestamp {
     time::parse(text).unwrap_or_default()
 }
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(told, expected);
         assert_eq!(state.status(), SessionStatus::InProgress);
         assert!(!state.is_read(), "the second chat was not read");
-        // Of a session that is not loaded, its row knows that the last turn failed, and its chats do not.
+        // For an unloaded session, its row knows that the last turn failed, and its chats do not.
         let chats = json!([{"resource": "c0", "title": "", "status": 33}]);
         let state = shown(&here(), &row(json!({"status": 34, "defaultChat": "c0", "chats": chats})), None);
         assert_eq!(state.status(), SessionStatus::Error);
@@ -483,7 +483,7 @@ mod tests {
         let deleted = turn(json!([{"type": "fileEdit", "before": side}]));
         let back = told(json!([made, deleted]), Value::Null, Some(&created));
         assert!(back.main_chat.changes.is_empty(), "{:?}", back.main_chat.changes);
-        // Of what nobody listens to, and of turns that are not there, nothing is known.
+        // Without a subscription, and for missing turns, nothing is known.
         assert_eq!(shown(&here(), &row, Some(&created)).main_chat.changes.len(), 1);
         let newest = told(json!([]), json!("older"), Some(&created));
         assert_eq!(newest.main_chat.changes.len(), 1);

@@ -1,7 +1,7 @@
-//! The sessions of a host as they are shown: rows of its list, new sessions, and those that are being sent.
+//! The table of a host's sessions: rows of its list, drafts, and drafts that are being sent.
 //!
-//! Everything lies behind one lock and is told while it is held, so that changes are told in the order in which they
-//! happened. Nothing of the client is called under it.
+//! Everything is behind one lock and announced while it is held, so that changes are announced in order. No method of
+//! the client is called under it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,23 +20,23 @@ use crate::ids::{SessionId, SessionTypeId};
 use crate::provider::{Announcer, Availability, ProviderError, SessionType, SessionsChange};
 use crate::session::{Session, SessionIdentity, SessionSource, SessionState, SessionStatus};
 
-/// How many sessions of a host are shown. Further ones are left out.
+/// The most sessions of a host that are shown. Further ones are left out.
 const MAX_ROWS: usize = 50_000;
-/// Of how many folders it is known which repository they belong to. Of further ones it is not.
+/// The most folders whose repository is known.
 const MAX_FOLDERS: usize = 1_000;
 
-/// What the provider, its driver and whoever sends share.
+/// The state that the provider, its driver and senders share.
 #[derive(Debug)]
 pub(super) struct HostState {
     pub(super) host: HostIdentity,
     pub(super) announcer: Announcer,
     pub(super) list_cache: Arc<dyn SessionListCache>,
     table: Mutex<HostTable>,
-    /// Wakes the driver when other sessions are to be listened to.
+    /// Wakes the driver when other sessions are to be subscribed to.
     pub(super) opened: tokio::sync::watch::Sender<HashMap<String, usize>>,
-    /// Wakes the driver where it waits for somebody to ask for another attempt.
+    /// Wakes the driver when somebody requests another attempt.
     pub(super) asked: tokio::sync::Notify,
-    /// Whether a list of the host came whole.
+    /// Set once the host has sent a complete list.
     pub(super) listed: tokio::sync::watch::Sender<bool>,
 }
 
@@ -45,62 +45,63 @@ struct HostTable {
     availability: Availability,
     client: Option<Client<Ahp>>,
     agents: Vec<AgentInfo>,
-    /// By the URI that the host has.
+    /// By the host's URI.
     rows: IndexMap<String, HostRow>,
     drafts: HashMap<SessionId, DraftSession>,
-    /// New sessions whose first message is on its way. They are listed.
+    /// Drafts whose first message is on its way. They are listed.
     sending: IndexMap<SessionId, SendingDraft>,
     folders: HashMap<String, FolderFacts>,
-    /// Folders of which that is to be asked, each with a session that works there.
+    /// Folders whose repository has to be requested, each with a session that works there.
     unasked: IndexMap<String, String>,
-    /// When the rows were last what the host has.
+    /// The time when the rows were last up to date.
     seen_at: Option<Timestamp>,
-    /// Whether they are it now: the host is connected, and has listed them.
+    /// Set while they are up to date: the host is connected, and has listed them.
     is_current: bool,
-    /// How often the list was gone through.
+    /// The number of passes over the list.
     round: u64,
 }
 
 #[derive(Debug)]
 struct HostRow {
     source: SessionSource,
-    /// `None` where it is only remembered.
+    /// `None` for a cached row.
     summary: Option<SessionSummary>,
     details: SessionDetails,
     chosen_model: Option<String>,
-    /// A new session is becoming this one: it is not shown beside it.
+    /// A draft is becoming this session: it is not shown beside it.
     is_claimed: bool,
-    /// It was sent from here, and no list of this connection has had it yet. Some hosts list late, so none misses it either.
+    /// It was sent from here, and no list of this connection has had it yet. Some hosts list late, so its absence means
+    /// nothing.
     is_awaited: bool,
-    /// When the list last had it.
+    /// The last pass in which the list had it.
     round: u64,
 }
 
-/// A new session. The host knows nothing of it.
+/// A draft. The host does not know it.
 #[derive(Debug)]
 pub(super) struct DraftSession {
     pub(super) source: SessionSource,
     pub(super) model: Option<String>,
 }
 
-/// A new session whose first message is on its way.
+/// A draft whose first message is on its way.
 #[derive(Debug)]
 struct SendingDraft {
     draft: DraftSession,
-    /// What it was before, in case that it cannot be sent.
+    /// Its state before, in case the sending fails.
     before: SessionState,
-    /// What the host calls the one that it becomes.
+    /// The host's URI of the session that it becomes.
     host_uri: String,
 }
 
-/// The main chat of a session that was sent.
+/// The main chat of a sent session.
 #[derive(Debug)]
 pub(super) struct MainChat {
     pub(super) host_uri: String,
     pub(super) details: ChatDetails,
 }
 
-/// A row to which something is done.
+/// A row for an action.
 #[derive(Clone, Debug)]
 pub(super) struct RowView {
     pub(super) session: Session,
@@ -110,7 +111,7 @@ pub(super) struct RowView {
 }
 
 impl HostState {
-    /// With what was kept of the host's list.
+    /// The state with the host's cached list.
     pub(super) fn new(host: HostIdentity, list_cache: Arc<dyn SessionListCache>) -> Self {
         let table = HostTable {
             availability: Availability::Connecting,
@@ -149,7 +150,7 @@ impl HostState {
         self.table().availability.clone()
     }
 
-    /// The connection, where there is one.
+    /// The connection, if there is one.
     pub(super) fn client(&self) -> Result<Client<Ahp>, ProviderError> {
         let table = self.table();
         match (&table.availability, &table.client) {
@@ -158,14 +159,14 @@ impl HostState {
         }
     }
 
-    /// That the host cannot be reached, and why.
+    /// The error that the host cannot be reached, with the reason.
     pub(super) fn not_reached(&self) -> ProviderError {
         self.away_error(&self.availability())
     }
 
     fn away_error(&self, availability: &Availability) -> ProviderError {
         let reason = match availability {
-            Availability::Ready => "the connection was lost a moment ago: try again".to_owned(),
+            Availability::Ready => "the connection was just lost: try again".to_owned(),
             Availability::Connecting => "it is being connected: try again in a moment".to_owned(),
             Availability::Away { reason } => reason.to_string(),
             Availability::Incompatible { message } => message.to_string(),
@@ -194,7 +195,7 @@ impl HostState {
         sending.chain(rows).map(SessionSource::session).collect()
     }
 
-    /// A listed session, where it is not one that is being sent.
+    /// A listed session, unless it is being sent.
     pub(super) fn row(&self, host_uri: &str) -> Option<RowView> {
         let table = self.table();
         let row = table.rows.get(host_uri).filter(|row| !row.is_claimed)?;
@@ -206,29 +207,29 @@ impl HostState {
         })
     }
 
-    /// The connection is there.
+    /// Notes that the connection is established.
     pub(super) fn connected(&self, client: &Client<Ahp>, agents: &[AgentInfo]) {
         self.table().client = Some(client.clone());
-        // Who hears that the host is there finds its agents.
+        // A listener of this event finds the host's agents.
         self.set_agents(agents);
         self.set_availability(&mut self.table(), Availability::Ready);
     }
 
     pub(super) fn connecting(&self) {
         let mut table = self.table();
-        // Why it is away is worth more than that it is tried.
+        // The reason of the failure is more useful than the fact of a retry.
         if table.availability == Availability::Ready {
             self.set_availability(&mut table, Availability::Connecting);
         }
     }
 
-    /// The host cannot be reached: its sessions stay, what needs it goes.
+    /// Notes that the host is unreachable: its sessions stay, everything that needs it is dropped.
     pub(super) fn away(&self, why: Availability) {
         self.store_cached_list();
         let mut table = self.table();
         table.is_current = false;
         table.client = None;
-        // The first list of the next connection tells what there is.
+        // The first list of the next connection decides.
         table.rows.values_mut().for_each(|row| row.is_awaited = false);
         let sending: Vec<SessionId> = table.sending.keys().cloned().collect();
         for id in &sending {
@@ -249,7 +250,7 @@ impl HostState {
         }
     }
 
-    /// The host has these agents.
+    /// Sets the host's agents.
     pub(super) fn set_agents(&self, agents: &[AgentInfo]) {
         let mut table = self.table();
         if table.agents == agents || table.client.is_none() {
@@ -261,7 +262,7 @@ impl HostState {
         self.show(&mut table, &all);
     }
 
-    /// Takes the host's list in. Only a list that is whole tells what is gone.
+    /// Applies the host's list. Only a complete list shows removals.
     pub(super) fn take_list(&self, list: &SessionList<Ahp>, is_whole: bool) {
         let mut table = self.table();
         table.round += 1;
@@ -280,13 +281,13 @@ impl HostState {
             let is_missing = |row: &HostRow| row.round != round && !row.is_awaited;
             let gone = table.rows.extract_if(.., |_, row| is_missing(row) && !row.is_claimed);
             change.removed = gone.map(|(_, row)| row.source.session()).collect();
-            // What the host took back while it was being sent is nothing to show where sending fails.
+            // A session that the host removed while it was being sent is not shown if sending fails.
             table.rows.values_mut().filter(|row| is_missing(row)).for_each(|row| row.summary = None);
         }
         self.announcer.sessions(change);
     }
 
-    /// What is new is added, what is known is brought up to date.
+    /// Adds a new row, or updates a known one.
     fn upsert(&self, table: &mut HostTable, summary: &SessionSummary, change: &mut SessionsChange) {
         let host_uri = &summary.resource;
         table.note_folder(summary);
@@ -320,7 +321,7 @@ impl HostState {
         state(&SessionFacts { host: &self.host, row, agent, details, folder, chosen_model, before })
     }
 
-    /// Shows a row as it is known now. `true` where that differs from before.
+    /// Updates the state of a row from its facts. `true` if it changed.
     fn refresh(&self, table: &HostTable, host_uri: &str) -> bool {
         let Some(row) = table.rows.get(host_uri) else { return false };
         let Some(summary) = &row.summary else { return false };
@@ -329,7 +330,7 @@ impl HostState {
         row.source.update(|state| *state = now)
     }
 
-    /// Shows some rows as they are known now, and tells of those that differ.
+    /// Updates some rows, and announces those that changed.
     fn show(&self, table: &mut HostTable, which: &[String]) {
         let differ = which.iter().filter(|host_uri| self.refresh(table, host_uri));
         let rows = differ.filter_map(|host_uri| table.rows.get(host_uri)).filter(|row| !row.is_claimed);
@@ -337,7 +338,7 @@ impl HostState {
         self.announcer.sessions(SessionsChange::changed(changed));
     }
 
-    /// What the channels of a session told.
+    /// Changes the details of a session.
     pub(super) fn set_details(&self, host_uri: &str, change: impl FnOnce(&mut SessionDetails)) {
         let runs_otherwise = {
             let mut table = self.table();
@@ -352,13 +353,13 @@ impl HostState {
         }
     }
 
-    /// Has the driver look which sessions are to be listened to. Not to be called under the table's lock, which it takes
-    /// while it looks.
+    /// Makes the driver check which sessions to subscribe to. Must not be called under the table's lock, which the
+    /// driver takes.
     fn wake(&self) {
         self.opened.send_modify(|_| ());
     }
 
-    /// Nobody listens to any session any more but to these.
+    /// Notes that only these sessions are subscribed to.
     pub(super) fn settle_others(&self, listened: &[String]) {
         let mut table = self.table();
         let live = table.rows.iter().filter(|(host_uri, row)| row.details.is_live() && !listened.contains(host_uri));
@@ -371,7 +372,7 @@ impl HostState {
         self.show(&mut table, &rows);
     }
 
-    /// The model for what is sent next.
+    /// Chooses the model for the next message.
     pub(super) fn choose_model(&self, host_uri: &str, model: &str) {
         let mut table = self.table();
         if let Some(row) = table.rows.get_mut(host_uri) {
@@ -380,11 +381,11 @@ impl HostState {
         }
     }
 
-    /// The session is not on the host any more.
+    /// Notes that the session is no longer on the host.
     pub(super) fn remove(&self, host_uri: &str) {
         let mut table = self.table();
         match table.rows.get_mut(host_uri) {
-            // Nobody was told of it. It goes with the one that was to become it.
+            // It was never announced. It disappears with the draft that was to become it.
             Some(row) if row.is_claimed => row.summary = None,
             Some(_) => {
                 let gone = table.rows.shift_remove(host_uri).map(|row| row.source.session());
@@ -394,7 +395,7 @@ impl HostState {
         }
     }
 
-    /// A folder of which it is not known to which repository it belongs, and a session that works there. It is given once.
+    /// A folder whose repository is unknown, and a session that works there. It is returned once.
     pub(super) fn next_unknown_folder(&self) -> Option<(String, String)> {
         let mut table = self.table();
         while let Some((folder, host_uri)) = table.unasked.pop() {
@@ -405,12 +406,12 @@ impl HostState {
         None
     }
 
-    /// It could not be asked.
+    /// The request failed.
     pub(super) fn still_unknown(&self, folder: String, host_uri: String) {
         self.table().unasked.insert(folder, host_uri);
     }
 
-    /// Which repository a folder belongs to. All sessions in it do.
+    /// Sets the repository of a folder, for all sessions in it.
     pub(super) fn learn_folder(&self, path: String, facts: FolderFacts) {
         let mut table = self.table();
         let in_it = |row: &HostRow| row.summary.as_ref().and_then(folder).as_deref() == Some(&*path);
@@ -419,8 +420,7 @@ impl HostState {
         self.show(&mut table, &rows);
     }
 
-    /// The sessions that run, by the list or by what is known better, the one that changed last first, and how many are
-    /// wanted at most.
+    /// The running sessions, by the list or by better knowledge, the one that changed last first, at most so many.
     pub(super) fn running(&self, most: usize) -> Vec<String> {
         let table = self.table();
         let mut running: Vec<(Timestamp, &String)> = table
@@ -433,30 +433,30 @@ impl HostState {
         running.into_iter().take(most).map(|(_, host_uri)| host_uri.clone()).collect()
     }
 
-    /// The rows are what the host has.
+    /// Notes that the rows are up to date.
     pub(super) fn is_seen(&self) {
         let mut table = self.table();
         (table.is_current, table.seen_at) = (true, Some(now()));
     }
 
-    /// The rows as the host listed them, where they are what it has.
+    /// The rows as the host listed them, if they are up to date.
     pub(super) fn summaries(&self) -> Option<Vec<SessionSummary>> {
         let table = self.table();
         table.is_current.then(|| table.rows.values().filter_map(|row| row.summary.clone()).collect())
     }
 
-    /// When they last were.
+    /// The time when they last were up to date.
     pub(super) fn seen_at(&self) -> Option<Timestamp> {
         self.table().seen_at
     }
 
-    /// The same, where they are not now.
+    /// The same, if they are not up to date now.
     pub(super) fn shown_since(&self) -> Option<Timestamp> {
         let table = self.table();
         table.seen_at.filter(|_| !table.is_current)
     }
 
-    /// Keeps what the host has for when it is away.
+    /// Caches the list for when the host is unreachable.
     pub(super) fn store_cached_list(&self) {
         let list = {
             let mut table = self.table();
@@ -470,7 +470,7 @@ impl HostState {
         self.list_cache.keep(list);
     }
 
-    /// Shows what was seen of a host that cannot be asked.
+    /// Shows the cached list of an unreachable host.
     pub(super) fn take_cached_list(&self, list: CachedSessionList) {
         let mut table = self.table();
         if table.is_current || table.seen_at >= Some(list.at) {
@@ -503,9 +503,9 @@ impl HostState {
     }
 }
 
-/// New sessions.
+/// Drafts.
 impl HostState {
-    /// Keeps a new session. `false` where there are as many as may be.
+    /// Adds a draft. `false` if there are already `most`.
     pub(super) fn add_draft(&self, draft: DraftSession, most: usize) -> bool {
         let mut table = self.table();
         let has_room = table.drafts.len() < most;
@@ -519,13 +519,13 @@ impl HostState {
         self.table().drafts.remove(id);
     }
 
-    /// Does something to a new session. `None` where it is none.
+    /// Changes a draft. `None` if it is not a draft.
     pub(super) fn with_draft<T>(&self, id: &SessionId, act: impl FnOnce(&mut DraftSession) -> T) -> Option<T> {
         self.table().drafts.get_mut(id).map(act)
     }
 
-    /// A new session is being sent, and is to be what the host calls `host_uri`. From now on it is listed, and what the host
-    /// tells of that one is not. `None` where it is no new session.
+    /// Begins sending a draft, which becomes the host's session `host_uri`. From now on the draft is listed, and the
+    /// host's events about that session are held back. `None` if it is not a draft.
     pub(super) fn begin_sending(
         &self,
         id: &SessionId,
@@ -537,7 +537,7 @@ impl HostState {
         let session = draft.source.session();
         let before = SessionState::clone(&session.state());
         show(&draft.source);
-        // The one that it becomes knows what this one was. Its turn has not begun there, so none has ended either.
+        // The session that it becomes inherits its state. Its turn has not begun there, so none has ended either.
         let mut state = SessionState::clone(&session.state());
         Arc::make_mut(&mut state.main_chat).status = SessionStatus::Untitled;
         if let Some(claimed) = new_source(&self.host, host_uri, session.created_at(), state) {
@@ -548,8 +548,8 @@ impl HostState {
         Some(())
     }
 
-    /// A new session was sent: the host's takes its place. `None` where the host went away meanwhile. `main` is what its chat
-    /// said with the turn begun: the list may be from before that, and is not believed until the chat is listened to.
+    /// Replaces a sent draft by the host's session. `None` if the host disconnected meanwhile. `main` is its chat's
+    /// state with the turn begun: the list may be older, and is ignored until the chat is subscribed to.
     pub(super) fn commit(&self, id: &SessionId, summary: SessionSummary, main: MainChat) -> Option<Session> {
         let mut table = self.table();
         let SendingDraft { draft, host_uri, .. } = table.sending.shift_remove(id)?;
@@ -558,19 +558,19 @@ impl HostState {
         row.is_claimed = false;
         row.chosen_model = draft.model;
         row.is_awaited = row.summary.is_none();
-        // What the list said of it is newer.
+        // The list's version is newer.
         row.summary.get_or_insert(summary);
         row.details.chats.insert(main.host_uri, main.details);
         self.refresh(&table, &host_uri);
         let to = table.rows.get(&host_uri)?.source.session();
         self.announcer.replaced(draft.source.session(), to.clone());
         drop(table);
-        // It is listened to from now on.
+        // It is subscribed to from now on.
         self.wake();
         Some(to)
     }
 
-    /// A new session could not be sent, and is a new session again.
+    /// Makes a session a draft again whose sending failed.
     pub(super) fn roll_back(&self, id: &SessionId) {
         let mut table = self.table();
         if let Some(draft) = self.take_back(&mut table, id) {
@@ -578,7 +578,7 @@ impl HostState {
         }
     }
 
-    /// Takes a new session out of the list. What the host has of it, if anything, is shown as what it is.
+    /// Removes a draft from the list. The host's session, if there is one, is shown as such.
     fn take_back(&self, table: &mut HostTable, id: &SessionId) -> Option<DraftSession> {
         let SendingDraft { draft, before, host_uri } = table.sending.shift_remove(id)?;
         draft.source.update(|state| *state = before);
@@ -599,7 +599,7 @@ impl HostState {
 }
 
 impl HostTable {
-    /// The folder of a row is to be asked for its repository, unless that is known or the row says it.
+    /// Requests the repository of a row's folder, unless it is known or the row names it.
     fn note_folder(&mut self, row: &SessionSummary) {
         let has_room = self.folders.len() + self.unasked.len() < MAX_FOLDERS;
         if has_room
@@ -619,7 +619,7 @@ impl HostRow {
     }
 }
 
-/// Whether the host has it and it is shown as running.
+/// Tells whether the host has it and it is shown as running.
 fn is_shown_running(row: &HostRow) -> bool {
     row.summary.is_some() && is_running(row.source.session().status())
 }
@@ -628,7 +628,7 @@ fn says_running(summary: &SessionSummary) -> bool {
     is_running(bits(summary).status)
 }
 
-/// What a row says that was remembered: nobody knows whether it still runs.
+/// The state of a cached row: whether it still runs is unknown.
 fn remembered(mut state: SessionState) -> SessionState {
     let settle = |chat: &mut Arc<crate::session::ChatState>| {
         let chat = Arc::make_mut(chat);
@@ -642,7 +642,7 @@ fn remembered(mut state: SessionState) -> SessionState {
     state
 }
 
-/// `None` for a session that has no name.
+/// `None` for a session without a name.
 fn new_source(
     host: &HostIdentity,
     host_uri: &str,
