@@ -1,8 +1,8 @@
-//! A fake model for agents that are tried by hand:
+//! A fake model for trying agents by hand:
 //! `cargo run -p grove-testkit --example fake-model -- [--listen 127.0.0.1:0] [--script FILE.json] [--seconds 600]`.
 //!
-//! Its first line says where it listens, as JSON: `{"address":"127.0.0.1:4321","url":"http://127.0.0.1:4321"}`. Without
-//! a script it lets each prompt run `echo grove-was-here` in the agent's shell. A script with every kind of step:
+//! Its first line is its address, as JSON: `{"address":"127.0.0.1:4321","url":"http://127.0.0.1:4321"}`. Without a
+//! script it lets each prompt run `echo grove-was-here` in the agent's shell. A script with every kind of step:
 //!
 //! ```json
 //! {"turns": [
@@ -19,7 +19,7 @@
 //! ]}
 //! ```
 //!
-//! While it runs, `GET /grove/requests` shows what it was asked, and `PUT /grove/script` gives it another script.
+//! While it runs, `GET /grove/requests` lists the requests, and `PUT /grove/script` replaces the script.
 
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "an example shows the way, not errors")]
 
@@ -34,10 +34,10 @@ use grove_testkit::model::{FakeModel, Script};
 struct Arguments {
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// What it says, as the test kit's `Script` is written.
+    /// The script, in the format of the test kit's `Script`.
     #[arg(long)]
     script: Option<PathBuf>,
-    /// When it stops by itself.
+    /// The time after which it stops.
     #[arg(long, default_value_t = 600)]
     seconds: u64,
 }

@@ -1,7 +1,7 @@
 //! A first client: `cargo run -p grove-testkit --example hello -- "hello"` while `grove serve` runs.
 //!
-//! It finds the host by the file that it leaves in its data folder, creates a session with the scripted agent, sends
-//! the prompt, prints what streams in, and allows what the agent asks for.
+//! It finds the host by the file in its data folder, creates a session with the scripted agent, sends the prompt,
+//! prints the stream, and approves the agent's permission requests.
 
 #![allow(
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! A client of the Agent Host Protocol, over plain JSON: every frame that it gets is held against the closed schema,
+//! A client of the Agent Host Protocol, over plain JSON: every frame that it gets is checked against the closed schema,
 //! and its states are kept by our reducers.
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 
 use crate::socket::{ByteStream, ConnectionEnd, TestSocket};
 
-/// An envelope, its action not yet looked into.
+/// An envelope, its action not parsed yet.
 pub type Envelope = ActionEnvelope<Value>;
 
-/// What came of coming back.
+/// The outcome of reconnecting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReconnectOutcome {
     /// Everything missed; these channels are gone.
     Replay { missing: Vec<String> },
-    /// States as they are now.
+    /// The present states.
     Snapshots,
 }
 
@@ -36,9 +36,9 @@ pub struct Client {
     /// The highest sequence number seen, in actions and snapshots.
     pub seen: u64,
     last_action_seq: u64,
-    /// Whether frames are held against the closed schema. Off where a test makes the host say something else.
+    /// Checks frames against the closed schema. Off if a test makes the host send something else.
     pub strict: bool,
-    /// The states of the channels that it is subscribed to, and the numbers that they were cut at.
+    /// The states of the subscribed channels, with their sequence numbers.
     pub states: BTreeMap<String, SnapshotState>,
     cut_at: HashMap<String, u64>,
     /// Every envelope, as it arrived.
@@ -111,14 +111,14 @@ impl Client {
         Ok(result)
     }
 
-    /// Takes another stream in the place of this one.
+    /// Replaces the stream.
     pub async fn move_to(&mut self, stream: Box<dyn ByteStream>, url: &str) {
         self.socket = TestSocket::over(stream, url).await;
         // Numbers grow across connections and restarts of the host, too.
         self.last_action_seq = self.seen;
     }
 
-    /// Comes back as 1.0 has it, with one number for everything.
+    /// Reconnects as 1.0 does, with one number for everything.
     pub async fn reconnect(&mut self, stream: Box<dyn ByteStream>, url: &str) -> ReconnectOutcome {
         self.move_to(stream, url).await;
         let subscriptions: Vec<String> = self.states.keys().cloned().collect();
@@ -129,7 +129,7 @@ impl Client {
         self.take_reconnect_outcome(result)
     }
 
-    /// Takes the answer to `reconnect` with one number.
+    /// Applies the answer to `reconnect` with one number.
     pub fn take_reconnect_outcome(&mut self, result: Value) -> ReconnectOutcome {
         match result["type"].as_str().unwrap() {
             "replay" => {
@@ -148,7 +148,7 @@ impl Client {
         }
     }
 
-    /// Takes the answer to `reconnect` with a number for each channel. Gives each channel's outcome.
+    /// Applies the answer to `reconnect` with a number for each channel. Returns each channel's outcome.
     pub fn take_outcomes(&mut self, result: &Value) -> Vec<(String, String)> {
         // Each channel is in order by itself; together they are not.
         let before = self.last_action_seq;
@@ -175,18 +175,18 @@ impl Client {
         actions.into_iter().for_each(|envelope| self.take_action(envelope));
     }
 
-    /// Drops the connection without a word; what was under way is lost.
+    /// Drops the connection without closing it; pending messages are lost.
     pub async fn cut(&mut self) {
         self.socket.cut().await;
     }
 
-    /// How the connection ended, once it has.
+    /// The end of the connection, once it has ended.
     pub fn ended(&self) -> Option<&ConnectionEnd> {
         self.socket.ended()
     }
 
-    /// Law 1, here and now: this client's state of a channel equals a snapshot cut at the same number. The answer to
-    /// `subscribe` has its place behind every action up to its number, so there is nothing to wait for.
+    /// Asserts law 1 now: this client's state of a channel equals a snapshot with the same number. The answer to
+    /// `subscribe` follows every action up to its number, so there is nothing to wait for.
     pub async fn must_agree(&mut self, uri: &str) {
         let result: Value = self.call(Method::Subscribe, json!({"channel": uri})).await.unwrap();
         let snapshot: Snapshot = serde_json::from_value(result["snapshot"].clone()).unwrap();
@@ -195,7 +195,7 @@ impl Client {
         self.seen = self.seen.max(snapshot.from_seq);
     }
 
-    /// Law 1 for everything that this client is subscribed to.
+    /// Asserts law 1 for all subscriptions of this client.
     pub async fn must_agree_on_all(&mut self) {
         for uri in self.states.keys().cloned().collect::<Vec<_>>() {
             self.must_agree(&uri).await;
@@ -223,13 +223,13 @@ impl Client {
         self.call(Method::CreateSession, json!({"channel": uri})).await
     }
 
-    /// A session that is subscribed and ready; gives the URI of its main chat, which is subscribed too.
+    /// Creates a session, subscribes to it and to its main chat, and waits until it is ready. Returns the chat's URI.
     pub async fn ready_session(&mut self, uri: &str) -> String {
         self.create_session(uri).await.unwrap();
         self.follow(uri).await
     }
 
-    /// Subscribes to a session and its main chat, and waits until it is ready. Gives the chat's URI.
+    /// Subscribes to a session and its main chat, and waits until it is ready. Returns the chat's URI.
     pub async fn follow(&mut self, uri: &str) -> String {
         self.subscribe(uri).await.unwrap();
         self.until(|client| client.session(uri).lifecycle == SessionLifecycle::Ready).await;
@@ -238,7 +238,7 @@ impl Client {
         chat
     }
 
-    /// Dispatches an action, and gives its `clientSeq`.
+    /// Dispatches an action, and returns its `clientSeq`.
     pub async fn dispatch(&mut self, channel: &str, action: Value) -> u64 {
         self.last_client_seq += 1;
         let params = json!({"channel": channel, "clientSeq": self.last_client_seq, "action": action});
@@ -256,19 +256,19 @@ impl Client {
         self.start_turn(chat, turn, &format!("script:{steps}")).await
     }
 
-    /// Runs a script to the turn's end, and gives the finished turn.
+    /// Runs a script to the turn's end, and returns the finished turn.
     pub async fn run_script(&mut self, chat: &str, turn: &str, steps: Value) -> Turn {
         self.script(chat, turn, steps).await;
         self.turn_end(chat, turn).await
     }
 
-    /// Waits for a turn's end, and gives the finished turn.
+    /// Waits for a turn's end, and returns the finished turn.
     pub async fn turn_end(&mut self, chat: &str, turn: &str) -> Turn {
         self.until(|client| client.chat(chat).turns.iter().any(|done| done.id == turn)).await;
         self.chat(chat).turns.iter().rfind(|done| done.id == turn).unwrap().clone()
     }
 
-    /// Waits until the running turn has a call that is so, and gives it.
+    /// Waits until the running turn has a call that fits, and returns it.
     pub async fn call_that(&mut self, chat: &str, fits: impl Fn(&ToolCallState) -> bool) -> ToolCallState {
         self.until(|client| client.calls(chat).any(&fits)).await;
         self.calls(chat).find(|call| fits(call)).unwrap().clone()
@@ -308,7 +308,7 @@ impl Client {
         self.chat(uri).active_turn.as_ref().unwrap_or_else(|| panic!("{uri} has no active turn"))
     }
 
-    /// Calls and waits for the answer; what arrives meanwhile is taken.
+    /// Calls and waits for the answer; other messages are applied meanwhile.
     pub async fn call<R: DeserializeOwned>(&mut self, method: Method, params: Value) -> Result<R, ErrorObject> {
         let result = self.ask(method.as_str(), params).await?;
         if self.strict
@@ -319,7 +319,7 @@ impl Client {
         Ok(serde_json::from_value(result).unwrap())
     }
 
-    /// Calls whatever it is, and gives the answer as it is.
+    /// Makes any call, and returns the answer as it is.
     pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, ErrorObject> {
         self.last_id += 1;
         let id = Id::from(self.last_id);
@@ -333,7 +333,7 @@ impl Client {
         }
     }
 
-    /// A call that must fail, and its error.
+    /// Makes a call that must fail, and returns its error.
     pub async fn refused(&mut self, method: Method, params: Value) -> ErrorObject {
         match self.call::<Value>(method, params.clone()).await {
             Err(error) => error,
@@ -346,7 +346,7 @@ impl Client {
         answer.unwrap_or_else(|error| panic!("{} {params}: {error}", method.as_str()))
     }
 
-    /// Dispatches an action that must be rejected, and gives the reason. It comes back as it was.
+    /// Dispatches an action that must be rejected, and returns the reason. The action must come back unchanged.
     pub async fn rejected(&mut self, channel: &str, action: Value) -> String {
         let seq = self.dispatch(channel, action.clone()).await;
         let answer = self.answer_to(seq).await;
@@ -354,7 +354,7 @@ impl Client {
         answer.rejection_reason.unwrap_or_else(|| panic!("{action} was accepted"))
     }
 
-    /// Takes what arrives until `done`.
+    /// Applies messages until `done`.
     pub async fn until(&mut self, done: impl Fn(&Self) -> bool) {
         while !done(self) {
             let text = self.frame().await.unwrap_or_else(|| panic!("the connection ended: {:?}", self.ended()));
@@ -362,7 +362,7 @@ impl Client {
         }
     }
 
-    /// Asks something that passes the sequencer: whatever was published before has arrived when this returns.
+    /// Makes a call that passes the sequencer: everything published before has arrived when this returns.
     pub async fn barrier(&mut self) {
         self.get(Method::ListSessions, json!({"channel": ROOT, "limit": 1})).await;
     }
@@ -386,18 +386,18 @@ impl Client {
         self.socket.send(text).await;
     }
 
-    /// The next text frame, not yet taken; `None` at the connection's end.
+    /// The next text frame, not applied yet; `None` at the connection's end.
     pub async fn frame(&mut self) -> Option<String> {
         self.socket.frame(&self.client_id).await
     }
 
-    /// The next frame as JSON, and nothing made of it.
+    /// The next frame as JSON, not applied.
     pub async fn json(&mut self) -> Value {
         let text = self.frame().await.unwrap_or_else(|| panic!("the connection ended: {:?}", self.ended()));
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Takes everything until the connection ends, and gives how.
+    /// Applies everything until the connection ends, and returns its end.
     pub async fn until_end(&mut self) -> ConnectionEnd {
         while let Some(text) = self.frame().await {
             self.take(&text);
@@ -405,7 +405,7 @@ impl Client {
         self.ended().unwrap().clone()
     }
 
-    /// The types of the actions that came on a channel, rejected ones left out.
+    /// The types of the actions on a channel, without rejected ones.
     pub fn kinds(&self, channel: &str) -> Vec<&str> {
         let of_it = |envelope: &&Envelope| envelope.channel == channel && envelope.rejection_reason.is_none();
         self.envelopes.iter().filter(of_it).map(|envelope| envelope.action["type"].as_str().unwrap()).collect()
@@ -416,13 +416,13 @@ impl Client {
         self.notifications.iter().filter(|(known, _)| known == method).map(|(_, params)| params).collect()
     }
 
-    /// Takes one frame: an action or a notification goes into the state, an answer is given back.
+    /// Applies one frame: actions and notifications change the state, an answer is returned.
     pub fn take(&mut self, text: &str) -> Option<(Id, Result<Value, ErrorObject>)> {
         match jsonrpc::parse(text).unwrap() {
             Frame::Single(Ok(Rpc::Notification { method, params })) => {
                 let params = params.expect("a notification of the host has params").get();
                 let params: Value = serde_json::from_str(params).unwrap();
-                // What is refused comes back as it was, whatever it was.
+                // A rejected action comes back unchanged, even if it is invalid.
                 if self.strict
                     && params.get("rejectionReason").is_none()
                     && let Err(violation) = closed().notification(&method, &params)
@@ -480,8 +480,8 @@ impl Client {
     }
 }
 
-/// Two states of a channel must be the same, but for what no action of the channel carries: a chat's title. A snapshot
-/// may hold fewer turns; those that both hold must agree.
+/// Asserts that two states of a channel are equal, except for a chat's title, which no action of the channel carries. A
+/// snapshot may hold fewer turns; those that both hold must agree.
 pub fn must_be_same(whose: &str, uri: &str, mut mine: SnapshotState, mut theirs: SnapshotState) {
     for state in [&mut mine, &mut theirs] {
         if let SnapshotState::Chat(chat) = state {

@@ -1,4 +1,4 @@
-//! The client.
+//! A client of version 1.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::socket::{ByteStream, ConnectionEnd, TestSocket};
 /// An envelope as it arrived.
 pub type Envelope = ActionEnvelope<Box<RawValue>>;
 
-/// A snapshot with its state not yet looked into.
+/// A snapshot with its state not parsed yet.
 pub type RawSnapshot = Snapshot<Box<RawValue>>;
 
 /// The answer to `reconnect`. A tagged enum could not keep its contents raw.
@@ -92,8 +92,8 @@ impl Client {
         Ok(result)
     }
 
-    /// Comes back on a new stream, with everything seen so far; a replay or snapshots bring the state forward.
-    /// Gives whether it was a replay.
+    /// Reconnects on a new stream, with everything seen so far; a replay or snapshots update the state. Returns whether
+    /// it was a replay.
     pub async fn reconnect(&mut self, stream: Box<dyn ByteStream>, url: &str) -> bool {
         self.socket = TestSocket::over(stream, url).await;
         // Numbers grow across connections and restarts of the host, too.
@@ -119,18 +119,18 @@ impl Client {
         }
     }
 
-    /// Drops the connection without a word; what was under way is lost.
+    /// Drops the connection without closing it; pending messages are lost.
     pub async fn cut(&mut self) {
         self.socket.cut().await;
     }
 
-    /// How the connection ended, once it has.
+    /// The end of the connection, once it has ended.
     pub fn ended(&self) -> Option<&ConnectionEnd> {
         self.socket.ended()
     }
 
-    /// Law 1, here and now: this client's state of a session equals a snapshot cut at the same number. The answer to
-    /// `subscribe` has its place behind every action up to its number, so there is nothing to wait for.
+    /// Asserts law 1 now: this client's state of a session equals a snapshot with the same number. The answer to
+    /// `subscribe` follows every action up to its number, so there is nothing to wait for.
     pub async fn must_agree(&mut self, uri: &str) {
         let snapshot: RawSnapshot = self.call("subscribe", json!({"resource": uri})).await.unwrap();
         let theirs: SessionState = serde_json::from_str(snapshot.state.get()).unwrap();
@@ -155,14 +155,14 @@ impl Client {
         self.call::<()>("createSession", json!({"session": uri})).await
     }
 
-    /// A session that is subscribed and ready.
+    /// Creates a session, subscribes to it and waits until it is ready.
     pub async fn ready_session(&mut self, uri: &str) {
         self.create_session(uri).await.unwrap();
         self.subscribe(uri).await.unwrap();
         self.until(|client| client.session(uri).lifecycle == v1::Lifecycle::Ready).await;
     }
 
-    /// Dispatches an action, and gives its `clientSeq`.
+    /// Dispatches an action, and returns its `clientSeq`.
     pub async fn dispatch(&mut self, action: Value) -> u64 {
         self.last_client_seq += 1;
         let params = json!({"clientSeq": self.last_client_seq, "action": action});
@@ -183,13 +183,13 @@ impl Client {
         self.start_turn(uri, turn, &format!("script:{steps}")).await
     }
 
-    /// Runs a script to the turn's end, and gives the finished turn.
+    /// Runs a script to the turn's end, and returns the finished turn.
     pub async fn run_script(&mut self, uri: &str, turn: &str, steps: Value) -> v1::Turn {
         self.script(uri, turn, steps).await;
         self.turn_end(uri, turn).await
     }
 
-    /// Waits for a turn's end, and gives the finished turn.
+    /// Waits for a turn's end, and returns the finished turn.
     pub async fn turn_end(&mut self, uri: &str, turn: &str) -> v1::Turn {
         self.until(|client| client.session(uri).turns.iter().any(|done| done.id == turn)).await;
         self.session(uri).turns.iter().rfind(|done| done.id == turn).unwrap().clone()
@@ -204,7 +204,7 @@ impl Client {
         self.session(uri).active_turn.as_ref().unwrap_or_else(|| panic!("{uri} has no active turn"))
     }
 
-    /// Calls and waits for the answer; what arrives meanwhile is taken.
+    /// Calls and waits for the answer; other messages are applied meanwhile.
     pub async fn call<R: DeserializeOwned>(&mut self, method: &str, params: impl Serialize) -> Result<R, ErrorObject> {
         self.last_id += 1;
         let id = Id::from(self.last_id);
@@ -218,7 +218,7 @@ impl Client {
         }
     }
 
-    /// Takes what arrives until `done`.
+    /// Applies messages until `done`.
     pub async fn until(&mut self, done: impl Fn(&Self) -> bool) {
         while !done(self) {
             let text = self.frame().await.unwrap_or_else(|| panic!("the connection ended: {:?}", self.ended()));
@@ -226,7 +226,7 @@ impl Client {
         }
     }
 
-    /// Takes what arrives until the answer to a `ping`: everything that was under way before is here then.
+    /// Applies messages until the answer to a `ping`: everything sent before has arrived then.
     pub async fn settle(&mut self) {
         self.call::<()>("ping", json!({})).await.unwrap();
     }
@@ -251,12 +251,12 @@ impl Client {
         self.socket.send_raw(message).await
     }
 
-    /// The next text frame, not yet taken; `None` at the connection's end.
+    /// The next text frame, not applied yet; `None` at the connection's end.
     pub async fn frame(&mut self) -> Option<String> {
         self.socket.frame(&self.client_id).await
     }
 
-    /// Takes everything until the connection ends, and gives how.
+    /// Applies everything until the connection ends, and returns its end.
     pub async fn until_end(&mut self) -> ConnectionEnd {
         while let Some(text) = self.frame().await {
             self.take(&text);
@@ -264,7 +264,7 @@ impl Client {
         self.ended().unwrap().clone()
     }
 
-    /// Takes one frame: an action or a notification goes into the state, an answer is given back.
+    /// Applies one frame: actions and notifications change the state, an answer is returned.
     pub fn take(&mut self, text: &str) -> Option<(Id, Result<Box<RawValue>, ErrorObject>)> {
         match jsonrpc::parse(text).unwrap() {
             Frame::Single(Ok(jsonrpc::RpcMessage::Notification { method, params })) => {
@@ -311,7 +311,7 @@ impl Client {
                         v1::reduce::reduce_session(session, &action);
                     }
                 }
-                // As the protocol asks: what is not known is ignored.
+                // As the protocol asks: unknown actions are ignored.
                 Err(v1::ActionError::UnknownType(_)) => {}
                 Err(error) => panic!("{error}: {}", envelope.action),
             }

@@ -1,13 +1,13 @@
-//! What Grove's tests share: clients that trust nothing, one for each dialect.
+//! The test kit: clients that trust nothing, one for each dialect, a fake model and a fake agent.
 //!
 //! [`Client`] speaks version 1, [`ahp::Client`] the Agent Host Protocol, over a real WebSocket, on TCP or on any byte
-//! stream. Each keeps every state it is subscribed to by its dialect's own reducers, and checks at each action that
-//! sequence numbers grow strictly (law 5).
+//! stream. Each keeps every subscribed state by its dialect's own reducers, and checks at each action that sequence
+//! numbers grow strictly (law 5).
 //!
-//! [`model`] is a model without a model: a server that real agents can be put in front of. [`acp`] is an agent without a
-//! model: a program that speaks the Agent Client Protocol.
+//! [`model`] is a fake model: a server for real agents. [`acp`] is an agent without a model: a program that speaks the
+//! Agent Client Protocol.
 //!
-//! They are made for tests: they panic where something is not as it should be, and wait at most [`PATIENCE`].
+//! They are made for tests: they panic on any unexpected result, and wait at most [`PATIENCE`].
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 

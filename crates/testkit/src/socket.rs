@@ -1,4 +1,4 @@
-//! A WebSocket of a test's client.
+//! The WebSocket of a test client.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-/// How long a test waits for anything.
+/// The time limit of every wait.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection's bytes.
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionEnd {
     /// With a close frame.
@@ -48,7 +48,7 @@ impl TestSocket {
         self.ended.as_ref()
     }
 
-    /// Drops the connection without a word; what was under way is lost.
+    /// Drops the connection without closing it; pending messages are lost.
     pub(crate) async fn cut(&mut self) {
         let (nowhere, _) = tokio::io::duplex(1);
         let nowhere: Box<dyn ByteStream> = Box::new(nowhere);

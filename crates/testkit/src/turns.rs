@@ -1,9 +1,9 @@
-//! Turns that are alike, for sessions as long as somebody needs them.
+//! Uniform turns, for sessions of any length.
 
 use grove_core::*;
 use serde_json::json;
 
-/// What was asked, a call with its result, and an answer. Result and answer have so many words.
+/// A question, a call with its result, and an answer. Result and answer have so many words.
 pub fn read_only_turn(number: u64, at: Timestamp, result: usize, answer: usize) -> Turn {
     let result = ToolResult {
         success: true,

@@ -1,4 +1,4 @@
-//! Looking at files and folders, within what a [`Policy`] shows.
+//! Listing and reading files and folders, within a [`Policy`].
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::Read;
@@ -12,23 +12,23 @@ use crate::content_type::content_type;
 use crate::error::blocking;
 use crate::{FileAccess, FileError, Policy};
 
-/// What is at a path. Sockets and devices count as files, since clients know nothing else; reading one is refused.
+/// The kind of a path. Sockets and devices count as files, since clients have no other kind; reading one is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileKind {
     File,
     Folder,
-    /// Only where a link is looked at for itself ([`SymlinkMode::NoFollow`]).
+    /// Only if a link itself is examined ([`SymlinkMode::NoFollow`]).
     Link,
 }
 
-/// A name in a folder. A link counts as what it leads to; one that leads nowhere, as a file.
+/// A name in a folder. A link counts as its target; a broken link counts as a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FolderEntry {
     pub name: String,
     pub kind: FileKind,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileContent {
     pub bytes: Vec<u8>,
@@ -37,38 +37,38 @@ pub struct FileContent {
 }
 
 impl FileContent {
-    /// The text, or the bytes again where they are none.
+    /// The text, or the bytes again if they are not UTF-8.
     pub fn into_text(self) -> Result<String, Vec<u8>> {
         String::from_utf8(self.bytes).map_err(std::string::FromUtf8Error::into_bytes)
     }
 }
 
-/// Whether links are followed.
+/// The treatment of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymlinkMode {
     Follow,
-    /// A link at the path's end is looked at for itself. Those on the way are followed.
+    /// A link at the path's end is not followed. Links on the way are.
     NoFollow,
 }
 
-/// What is known of a path without opening it.
+/// The metadata of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMetadata {
-    /// The real path where links are followed, else the path as it was asked for.
+    /// The real path if links are followed, else the requested path.
     pub path: PathBuf,
     pub kind: FileKind,
     /// In bytes; a folder has none.
     pub size: Option<u64>,
     pub modified: Option<SystemTime>,
-    /// When it was made, where the file system remembers.
+    /// The creation time, if the file system records it.
     pub created: Option<SystemTime>,
     /// Guessed from a file's name.
     pub content_type: Option<&'static str>,
-    /// Another one when the file was changed or replaced. Its form means nothing.
+    /// Changes when the file is changed or replaced. It is opaque.
     pub etag: String,
 }
 
-/// Lists a folder by name. One with more than `most` entries is refused.
+/// Lists a folder by name. A folder with more than `most` entries is refused.
 pub async fn list(policy: &Policy, path: &Path, most: usize) -> Result<Vec<FolderEntry>, FileError> {
     let policy = policy.clone();
     blocking(path, move |path| {
@@ -96,7 +96,7 @@ pub async fn list(policy: &Policy, path: &Path, most: usize) -> Result<Vec<Folde
     .await
 }
 
-/// Reads a file. One with more than `most` bytes is refused.
+/// Reads a file. A file with more than `most` bytes is refused.
 pub async fn read(policy: &Policy, path: &Path, most: u64) -> Result<FileContent, FileError> {
     let policy = policy.clone();
     blocking(path, move |path| {
@@ -105,7 +105,7 @@ pub async fn read(policy: &Policy, path: &Path, most: u64) -> Result<FileContent
         if !fs::metadata(&real).map_err(failed)?.is_file() {
             return Err(FileError::NotAFile { path: path.to_owned() });
         }
-        // Whatever took the file's place since: no link is followed, and no pipe is waited for.
+        // The file may have been replaced meanwhile: no link is followed, and no pipe blocks.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(&real).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
@@ -113,7 +113,7 @@ pub async fn read(policy: &Policy, path: &Path, most: u64) -> Result<FileContent
         if size > most {
             return Err(too_large());
         }
-        // It may grow while it is read, and files of the kernel's say no size.
+        // It may grow while it is read, and kernel files report no size.
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
         file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > most {
@@ -124,7 +124,7 @@ pub async fn read(policy: &Policy, path: &Path, most: u64) -> Result<FileContent
     .await
 }
 
-/// Says what is at a path.
+/// The metadata of the file or folder at a path.
 pub async fn resolve(policy: &Policy, path: &Path, links: SymlinkMode) -> Result<FileMetadata, FileError> {
     let policy = policy.clone();
     blocking(path, move |path| {

@@ -1,10 +1,9 @@
-//! What a file's name says of its content.
+//! The content type of a file by its name.
 
 use std::path::Path;
 
-/// The content type that goes with a name's extension. Only what a client shows differently from plain text or raw
-/// bytes is worth a line, and what source code is called in the registries of types is of no use (`.ts` is a video
-/// there).
+/// The content type of a name's extension. Only types that a client shows differently from plain text or raw bytes are
+/// listed, and the registered types of source code are of no use (`.ts` is a video there).
 pub(crate) fn content_type(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {

@@ -1,25 +1,25 @@
-//! What can go wrong with a file or folder.
+//! The errors of files and folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file or folder is not shown.
+/// The reason why a file or folder is not shown.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("{0} is no file URI and no absolute path")]
+    #[error("{0} is neither a file URI nor an absolute path")]
     NotAFileUri(String),
-    #[error("{beginning}… is longer than a path may be, which is {limit} bytes")]
+    #[error("{beginning}… is longer than the limit of {limit} bytes for a path")]
     LongPath { beginning: String, limit: usize },
-    #[error("{} cannot be opened: there is nothing of that name", .path.display())]
+    #[error("{} cannot be opened: it does not exist", .path.display())]
     NotFound { path: PathBuf },
-    /// Outside the roots or in a private folder. It says nothing of whether there is anything.
+    /// Outside the roots or in a private folder. It does not reveal whether anything exists there.
     #[error(
         "{} is outside the folders that this host shows: configure `browse-roots` or `read-roots`, or start a session \
          there",
         .path.display()
     )]
     Outside { path: PathBuf },
-    #[error("{} cannot be opened: its permissions keep the user out whom this host runs as", .path.display())]
+    #[error("{} cannot be opened: permission denied for the user of this host", .path.display())]
     PermissionDenied { path: PathBuf },
     #[error("{} is not a folder", .path.display())]
     NotAFolder { path: PathBuf },
@@ -38,7 +38,7 @@ impl FileError {
     pub fn from_io(error: io::Error, path: &Path) -> Self {
         let path = path.to_owned();
         match error.kind() {
-            // A file where a folder should lead on: nothing can be below it.
+            // A file in the middle of the path: nothing can be below it.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound { path },
             io::ErrorKind::PermissionDenied => FileError::PermissionDenied { path },
             _ => FileError::Io { path, error },
@@ -46,7 +46,7 @@ impl FileError {
     }
 }
 
-/// Runs blocking work about a path on tokio's threads for it.
+/// Runs blocking work on a path on tokio's threads for it.
 pub(crate) async fn blocking<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce(&Path) -> Result<T, FileError> + Send + 'static,

@@ -1,23 +1,23 @@
-//! The working directory: what may be seen of the file system, looking at it, watching it, and running programs in it.
+//! The working directory: access to its files, watching them, and running programs in it.
 //!
 //! # What this crate owns
 //!
-//! - [`Policy`]: which paths may be seen. It is made of [`Roots`] (what is configured) and the sessions' working
-//!   directories, and gives the real path, links followed, where that lies inside a root and is not private.
-//! - [`list`], [`read`], [`resolve`]: looking at a folder, a file, a path, each with its bound.
-//! - [`Watcher`], [`Watch`]: being told what changes, in a file, a folder or everything below it, within the policy.
+//! - [`Policy`]: the paths that may be seen. It consists of [`Roots`] (the configuration) and the sessions' working
+//!   directories, and gives the real path, links followed, if that is inside a root and not private.
+//! - [`list`], [`read`], [`resolve`]: access to a folder, a file, a path, each with its limit.
+//! - [`Watcher`], [`Watch`]: notices of changes, of a file, a folder or everything below it, within the policy.
 //! - [`local_path`], [`file_uri`]: from `file:` URIs to paths and back.
-//! - [`FileError`]: why something is not shown. Of what lies outside the roots it never tells whether it exists.
+//! - [`FileError`]: the reason of a refusal. It never reveals whether a path outside the roots exists.
 //!
-//! - [`Process`]: a program in a process group of its own, which is ended for sure, with all that it started.
-//! - [`Terminals`], [`Terminal`]: commands on pseudo-terminals, with the newest of their output.
+//! - [`Process`]: a program in its own process group, which is ended reliably, with everything that it started.
+//! - [`Terminals`], [`Terminal`]: commands on pseudo-terminals, with the newest part of their output.
 //!
-//! - [`GitRepository`]: which git repository a folder belongs to, and what its files say of branch, remote and pull request.
-//! - [`GitConfig`]: what a configuration of git's says.
+//! - [`GitRepository`]: the git repository of a folder, with its branch, remote and pull request.
+//! - [`GitConfig`]: a git configuration.
 //!
 //! # What it never does
 //!
-//! It knows no protocol and no session, writes no file, and starts no task: what has to run is given to the caller.
+//! It knows no protocol and no session, writes no file, and starts no task: the caller gets the futures to run.
 //!
 //! # Example
 //!

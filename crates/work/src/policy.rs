@@ -1,4 +1,4 @@
-//! What may be seen of the file system.
+//! The visible part of the file system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,43 +7,43 @@ use std::sync::Arc;
 use crate::FileError;
 use crate::error::blocking;
 
-/// Which parts of the file system may be seen, whatever sessions there are.
+/// The configured visible parts of the file system, independent of sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Roots {
-    /// What may be listed.
+    /// Folders that may be listed.
     pub browse: Vec<PathBuf>,
-    /// What may be read.
+    /// Folders that may be read.
     pub read: Vec<PathBuf>,
-    /// Folders and files that may never be seen, wherever they lie: Grove's own.
+    /// Grove's own folders and files, which are never visible, wherever they are.
     pub private: Vec<PathBuf>,
 }
 
-/// What somebody wants with a path.
+/// The kind of access to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileAccess {
-    /// The names in a folder.
+    /// To list a folder.
     Browse,
-    /// The bytes of a file.
+    /// To read a file.
     Read,
-    /// Only that it is there, and what it is: given where either of the others is.
+    /// To see its existence and kind: allowed if either of the others is.
     See,
 }
 
 /// The roots and the working directories at one moment. Clones are cheap.
 ///
-/// Nothing is remembered of the file system: every question resolves links anew, so a folder that became a link
-/// since the last one is seen through.
+/// Nothing of the file system is cached: every call resolves links again, so a folder that became a link since the last
+/// call is handled correctly.
 #[derive(Clone, Debug)]
 pub struct Policy(Arc<PolicyInner>);
 
 #[derive(Debug)]
 struct PolicyInner {
     roots: Roots,
-    /// The folders in which sessions work: they may be listed and read.
+    /// The working directories of sessions: they may be listed and read.
     working_directories: Vec<PathBuf>,
 }
 
-/// How many links that lead nowhere are followed, one after another; as many as the system does.
+/// The most broken links that are followed, one after another; the same limit as the system's.
 const MOST_LINKS: usize = 40;
 
 impl Policy {
@@ -54,7 +54,7 @@ impl Policy {
         Self(Arc::new(PolicyInner { roots, working_directories }))
     }
 
-    /// The real path, links followed, where it lies inside one of the roots and is not private.
+    /// The real path, links followed, if it is inside one of the roots and not private.
     pub async fn allowed(&self, path: &Path, access: FileAccess) -> Result<PathBuf, FileError> {
         let policy = self.clone();
         blocking(path, move |path| policy.find(path, access)).await
@@ -66,8 +66,8 @@ impl Policy {
         match fs::canonicalize(path) {
             Ok(real) if self.shows(&real, access) => Ok(real),
             Ok(_) => Err(outside()),
-            // Whether something exists outside the roots is nobody's business: what is missing is only said to be so
-            // where the nearest folder above it may be seen.
+            // The existence of files outside the roots is not revealed: a missing file is only reported as such if the
+            // nearest existing folder above it may be seen.
             Err(error) => match nearest(path) {
                 Some((above, _)) if self.shows(&above, access) => Err(FileError::from_io(error, path)),
                 Some(_) | None => Err(outside()),
@@ -75,7 +75,7 @@ impl Policy {
         }
     }
 
-    /// Whether a link may be looked at for itself: not what it leads to, but that it is there.
+    /// Tells whether a link itself may be seen: not its target, but its existence.
     pub(crate) fn shows_link(&self, path: &Path, access: FileAccess) -> bool {
         let is_root = self.roots(access).any(|root| root == path);
         let Some((folder, name)) = path.parent().zip(path.file_name()) else { return is_root };
@@ -84,7 +84,7 @@ impl Policy {
         !is_private(&link, &self.private()) && (is_root || self.shows(&folder, access))
     }
 
-    /// What is private, resolved as things are now. What does not exist is private before it does.
+    /// The private paths, resolved now. A path is private even before it exists.
     pub(crate) fn private(&self) -> Vec<PathBuf> {
         let private = self.0.roots.private.iter();
         private.map(|path| nearest(path).map_or_else(|| path.clone(), |(above, rest)| above.join(rest))).collect()
@@ -107,8 +107,8 @@ pub(crate) fn is_private(real: &Path, private: &[PathBuf]) -> bool {
     private.iter().any(|folder| real.starts_with(folder))
 }
 
-/// The real path of the nearest thing at or above a path, and what of the path is missing below it. A link that
-/// leads nowhere is followed to where its target would be: it must not tell what is missing there.
+/// The real path of the nearest existing file or folder at or above a path, and the missing rest of the path. A broken
+/// link is followed to its missing target: it must not reveal what is missing there.
 fn nearest(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {

@@ -1,5 +1,5 @@
-//! Which git repository a folder belongs to, from what lies there. Nothing is run: a hook or a configuration of the
-//! repository has no say in it.
+//! The git repository of a folder, read from its files. Nothing is run: hooks and the configuration of the repository
+//! have no effect.
 
 mod config;
 
@@ -9,33 +9,32 @@ use std::path::{Component, Path, PathBuf};
 
 pub use self::config::GitConfig;
 
-/// How much of a file of git's is read.
+/// The bytes of a git file that are read.
 const READ: u64 = 1 << 20;
-/// How far up a repository is looked for.
+/// The number of parent folders that are searched for a repository.
 const LEVELS: usize = 64;
-/// How long the name of a branch may be, in bytes. A longer one is not known.
+/// The longest branch name, in bytes. A longer one counts as unknown.
 const LONGEST_NAME: usize = 1_024;
 
 /// A repository, as seen from one of its folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitRepository {
-    /// The folder that is checked out.
+    /// The folder of the checkout.
     pub root: PathBuf,
-    /// The repository that a worktree came from: the folder that is checked out there, or the repository itself where none
-    /// is.
+    /// The main repository of a worktree: its checkout, or the repository itself if it is bare.
     pub worktree_of: Option<PathBuf>,
-    /// The branch, where one is checked out.
+    /// The branch, if one is checked out.
     pub branch: Option<String>,
-    /// The branch that this one is to go back to, where that is known. It is another one.
+    /// The branch to merge into, if it is known. It is another one.
     pub base_branch: Option<String>,
-    /// Where `origin` is, or the only remote that there is.
+    /// The URL of `origin`, or of the only remote.
     pub origin: Option<String>,
-    /// The address of the pull request that the branch is tied to.
+    /// The address of the branch's pull request.
     pub pull_request: Option<String>,
 }
 
 impl GitRepository {
-    /// The repository that a folder belongs to. What cannot be read is not known.
+    /// The repository of a folder. Unreadable facts are unknown.
     pub fn of(folder: &Path) -> Option<Self> {
         let root = folder.ancestors().take(LEVELS).find(|folder| folder.join(".git").exists())?;
         let own = own_folder(root)?;
@@ -56,18 +55,18 @@ impl GitRepository {
         })
     }
 
-    /// `owner/name` of the repository, where its origin tells.
+    /// `owner/name` of the repository, by its origin.
     pub fn name(&self) -> Option<String> {
         remote_name(self.origin.as_deref()?)
     }
 
-    /// The same, where the origin is on GitHub.
+    /// The same, if the origin is on GitHub.
     pub fn github_name(&self) -> Option<String> {
         github_name(self.origin.as_deref()?)
     }
 }
 
-/// `owner/name` of a repository by where a remote of it is, on whichever forge.
+/// `owner/name` of a repository by the URL of a remote, on any forge.
 pub fn remote_name(remote: &str) -> Option<String> {
     let remote = remote.trim_end_matches('/');
     let remote = remote.strip_suffix(".git").unwrap_or(remote);
@@ -77,7 +76,7 @@ pub fn remote_name(remote: &str) -> Option<String> {
     parts.next().map(|_| format!("{owner}/{name}"))
 }
 
-/// The address of the pull request that a text names, where it is one on GitHub and nothing else.
+/// The address of a pull request on GitHub, if the text is one.
 pub fn pull_request_address(text: &str) -> Option<&str> {
     let path = text.strip_prefix("https://github.com/")?;
     let mut parts = path.split('/');
@@ -86,9 +85,9 @@ pub fn pull_request_address(text: &str) -> Option<&str> {
     is_one.then_some(text)
 }
 
-/// What lies in a repository.
+/// The files of a repository.
 struct GitFolder<'a> {
-    /// Git's folder, of all worktrees together.
+    /// Git's folder, shared by all worktrees.
     shared: &'a Path,
     config: &'a GitConfig,
 }
@@ -98,7 +97,7 @@ impl GitFolder<'_> {
         self.config.value("remote", name, "url").is_some()
     }
 
-    /// The remote that stands for the repository.
+    /// The main remote of the repository.
     fn main_remote(&self) -> Option<&str> {
         if self.is_remote("origin") {
             return Some("origin");
@@ -108,8 +107,8 @@ impl GitFolder<'_> {
         remotes.all(|remote| remote == first).then_some(first)
     }
 
-    /// The branch that another one is to go back to: the one that tools have noted, else the one that its remote, or the
-    /// repository's, begins with.
+    /// The branch that another one is merged into: the one that tools have recorded, else the default branch of its
+    /// remote, or of the main remote.
     fn base_branch(&self, branch: &str) -> Option<String> {
         let noted = ["vscode-merge-base", "gh-merge-base"];
         let noted = noted.into_iter().find_map(|name| self.config.value("branch", branch, name));
@@ -130,9 +129,9 @@ impl GitFolder<'_> {
         name.match_indices('/').find_map(remote_of).unwrap_or(name)
     }
 
-    /// The branch that a remote begins with.
+    /// The default branch of a remote.
     fn first_branch(&self, remote: &str) -> Option<String> {
-        // A name leads nowhere else.
+        // The name must not lead to another folder.
         let is_inside = Path::new(remote).components().all(|part| matches!(part, Component::Normal(_)));
         let head = is_inside.then(|| self.shared.join("refs/remotes").join(remote).join("HEAD"))?;
         let head = read(&head).ok()?;
@@ -140,11 +139,11 @@ impl GitFolder<'_> {
         Some(name.to_owned())
     }
 
-    /// The pull request that a branch is tied to: by the editor's extension, or by having been checked out as one.
+    /// The pull request of a branch: recorded by the editor's extension, or checked out as one.
     fn pull_request(&self, branch: &str) -> Option<String> {
         let address = |name: &str, number: &str| Some(format!("https://github.com/{name}/pull/{number}"));
         if let Some(noted) = self.config.value("branch", branch, "github-pr-owner-number") {
-            // The same note is made of other servers' pull requests, and does not say whose it is.
+            // The same record is made for pull requests of other servers, and does not name the server.
             let is_there = self.config.values("remote", "url").any(|(_, url)| github_name(url).is_some());
             let mut parts = noted.split('#');
             if let (Some(owner), Some(name), Some(number), None) =
@@ -160,12 +159,12 @@ impl GitFolder<'_> {
         let merged = self.config.value("branch", branch, "merge")?;
         let number = merged.strip_prefix("refs/pull/")?.strip_suffix("/head").filter(|number| is_number(number))?;
         let remote = self.config.value("branch", branch, "remote")?;
-        // It is a name, or a URL itself.
+        // It is a remote's name, or a URL itself.
         address(&github_name(self.config.value("remote", remote, "url").unwrap_or(remote))?, number)
     }
 }
 
-/// Git's own folder of what is checked out: of a worktree it lies elsewhere, and a file says where.
+/// Git's own folder of a checkout: for a worktree it is elsewhere, and a file names it.
 fn own_folder(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
     if git.is_dir() {
@@ -175,9 +174,9 @@ fn own_folder(root: &Path) -> Option<PathBuf> {
     Some(root.join(told.trim_end().strip_prefix("gitdir: ")?))
 }
 
-/// What a worktree came from, by git's folder there.
+/// The main repository of a worktree, by git's folder there.
 fn source_of(shared: &Path) -> PathBuf {
-    // It may be told by a way through the worktree's own folder.
+    // Its path may lead through the worktree's own folder.
     let shared = shared.canonicalize().unwrap_or_else(|_| shared.to_owned());
     match shared.parent() {
         Some(checked_out) if shared.file_name().is_some_and(|name| name == ".git") => checked_out.to_owned(),
@@ -187,27 +186,27 @@ fn source_of(shared: &Path) -> PathBuf {
 
 fn branch_in(head: &str) -> Option<String> {
     let name = head.trim_end().strip_prefix("ref: refs/heads/")?;
-    // Where references are kept in another way than in files, this stands here in their place.
+    // If references are not stored in files, this placeholder is here.
     (name != ".invalid" && is_name(name)).then(|| name.to_owned())
 }
 
 fn read(file: &Path) -> io::Result<String> {
-    // Opening a pipe would wait for whoever writes to it.
+    // Opening a pipe would block until somebody writes to it.
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut bytes = Vec::new();
     File::open(file)?.take(READ).read_to_end(&mut bytes)?;
-    // A file that is cut off may end within a character.
+    // A truncated file may end within a character.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether a text can be the name of a branch, and is worth showing.
+/// Tells whether a text can be the name of a branch, and is worth showing.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= LONGEST_NAME && !text.contains(char::is_control)
 }
 
-/// Whether a text can be whose a repository is on GitHub, or its name.
+/// Tells whether a text can be an owner or a repository name on GitHub.
 fn is_plain(text: &str) -> bool {
     let belongs = |next: char| next.is_ascii_alphanumeric() || matches!(next, '-' | '_' | '.');
     (1..=100).contains(&text.len()) && text.chars().all(belongs) && text != "." && text != ".."
@@ -217,7 +216,7 @@ fn is_number(text: &str) -> bool {
     !text.starts_with('0') && text.bytes().all(|next| next.is_ascii_digit()) && text.parse::<u32>().is_ok()
 }
 
-/// `owner/name` of a remote that is on GitHub.
+/// `owner/name` of a remote on GitHub.
 fn github_name(remote: &str) -> Option<String> {
     let (place, path) = match remote.split_once("://") {
         Some((_, rest)) => rest.split_once('/')?,
@@ -233,7 +232,7 @@ fn github_name(remote: &str) -> Option<String> {
     (is_plain(owner) && is_plain(name)).then(|| format!("{owner}/{name}"))
 }
 
-/// A URL may hold a token, which is nobody's business.
+/// A URL without its token.
 fn without_secret(url: &str) -> String {
     match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?))) {
         Some((scheme, (user, rest))) if !user.contains('/') && scheme != "ssh" => format!("{scheme}://{rest}"),
@@ -293,7 +292,7 @@ mod tests {
         (".git/refs/remotes/me/fork/HEAD", "ref: refs/remotes/me/fork/trunk\n"),
     ];
 
-    /// What is known of the branch `fix` that has this configuration.
+    /// The repository on the branch `fix` with this configuration.
     fn on_fix(config: &str, files: &[(&str, &str)]) -> GitRepository {
         let config = format!("{ORIGIN}{FORK}[branch \"fix\"]\n{config}");
         let own = [(".git/HEAD", "ref: refs/heads/fix\n"), (".git/config", config.as_str())];

@@ -6,10 +6,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 
 use crate::FileError;
 
-/// The longest path that is taken: the system opens none that is longer, and lists carry paths.
+/// The longest accepted path: the system opens no longer one, and lists carry paths.
 pub const MAX_PATH_BYTES: usize = 4_096;
 
-/// The path behind an absolute path or a `file:` URI of this machine.
+/// The path of an absolute path or a `file:` URI of this machine.
 pub fn local_path(uri: &str) -> Result<PathBuf, FileError> {
     let refused = || FileError::NotAFileUri(uri.chars().take(200).collect());
     let path = match uri.strip_prefix("file:") {
@@ -22,7 +22,7 @@ pub fn local_path(uri: &str) -> Result<PathBuf, FileError> {
             PathBuf::from(percent_decode_str(path).decode_utf8().map_err(|_| refused())?.as_ref())
         }
     };
-    // A path with a zero byte is no path; the system would say so less clearly.
+    // A path with a NUL is invalid; the system's error would be less clear.
     if !path.is_absolute() || path.as_os_str().as_encoded_bytes().contains(&0) {
         return Err(refused());
     }
@@ -32,11 +32,11 @@ pub fn local_path(uri: &str) -> Result<PathBuf, FileError> {
     Ok(path)
 }
 
-/// The `file:` URI of an absolute path. A path that is text comes back from it through [`local_path`].
+/// The `file:` URI of an absolute path. [`local_path`] gives the path back if it is UTF-8.
 pub fn file_uri(path: &Path) -> String {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
     let bytes = path.as_os_str().as_encoded_bytes();
-    // Two slashes in front are one to this system, and would name a server in a URI.
+    // Two leading slashes are one to this system, and would name a server in a URI.
     let slashes = bytes.iter().take_while(|byte| **byte == b'/').count();
     format!("file://{}", percent_encode(&bytes[slashes.saturating_sub(1)..], ENCODED))
 }

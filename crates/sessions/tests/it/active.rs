@@ -1,4 +1,4 @@
-//! What is looked at.
+//! The active session, chat and provider.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn three_chats() -> (Arc<TestProvider>, Arc<SessionSource>, [Uri; 3]) {
     (provider, source, chats)
 }
 
-/// Lets the other tasks run until something holds. Everything happens in one thread, so a bound on turns is one on work.
+/// Runs the other tasks until a condition holds. Everything happens in one thread, so a limit on turns is one on work.
 async fn until(holds: impl Fn() -> bool) {
     for _ in 0..10_000 {
         if holds() {
@@ -189,7 +189,7 @@ fn an_active_session_that_goes_or_is_put_away_gives_way_to_the_form_for_a_new_on
     assert_eq!(management.active_session(), None);
 }
 
-/// A provider with two types, and a session of the second, which is looked at.
+/// A provider with two types, and an active session of the second.
 fn second_type(gate_create: Option<Arc<Notify>>) -> (Arc<TestProvider>, Arc<SessionSource>) {
     let provider = Arc::new(TestProvider { gate_create, ..TestProvider::new("a") });
     provider.set_types(&["agent", "other"]);
@@ -236,7 +236,7 @@ async fn where_no_new_session_can_be_made_the_form_stays_empty() {
     assert_eq!(active.changed().await, Some(false));
     until(|| !provider.calls().is_empty()).await;
     assert_eq!((management.active_session(), management.new_session()), (None, None));
-    // It is not tried again by itself.
+    // It is not retried automatically.
     provider.failing.store(false, std::sync::atomic::Ordering::Relaxed);
     management.open_new_session_view();
     tokio::task::yield_now().await;
@@ -316,7 +316,7 @@ async fn the_session_that_was_last_open_is_opened_again_once_it_is_listed() {
     assert_eq!(state_store.recall().unwrap().last_session.as_ref(), Some(kept.session().id()));
 }
 
-/// A memory whose disk is full.
+/// A state store whose disk is full.
 #[derive(Debug)]
 struct Broken;
 
@@ -359,11 +359,11 @@ async fn each_viewer_has_a_view_of_its_own_over_one_list() {
     one.open_chat(source.session().id(), &chats[2]).unwrap();
     assert_eq!(active_chat(&one), chats[2]);
     assert_eq!(two.active_session().unwrap().session(), &other.session());
-    // What is chosen for good is everybody's.
+    // Persistent choices are shared.
     let id = source.session().provider_id().clone();
     two.set_active_provider(&id).unwrap();
     assert_eq!(one.active_provider_id(), Some(id));
-    // The driver runs for as long as anybody looks.
+    // The driver runs as long as there is a viewer.
     drop(one);
     assert_eq!(two.sessions().len(), 2);
     drop(two);

@@ -1,4 +1,4 @@
-//! The context keys, under the names by which views know them.
+//! The context keys, under their names for clients.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `docs/providers.md` names everything that there is.
+//! `docs/providers.md` names every property and test.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ fn every_property_of_a_session_has_its_row() {
     let state = serde_json::to_value(&*source.session().state()).unwrap();
     let of_state = state.as_object().unwrap().keys().map(String::as_str);
     let of_chat = state["mainChat"].as_object().unwrap().keys().map(String::as_str);
-    // The list of chats is shown as one property, and what a person may do with one is no property of the session.
+    // The list of chats is shown as one property, and a chat's interactivity is not a property of the session.
     let shown = of_state.chain(of_chat).filter(|name| !["moreChats", "interactivity"].contains(name));
     let fixed = ["sessionId", "resource", "providerId", "createdAt", "chats", "mainChat", "chatError"];
     for name in shown.chain(fixed) {
@@ -45,7 +45,7 @@ fn every_context_key_has_its_row() {
     }
 }
 
-/// The text of all of a folder's sources.
+/// The text of all sources in a folder.
 fn sources(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let text = |path: PathBuf| match path.is_dir() {

@@ -1,4 +1,4 @@
-//! Sessions that are being made, and their first message.
+//! Drafts, and their first message.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -76,7 +76,7 @@ async fn a_draft_that_its_provider_loses_is_forgotten() {
     let (management, _driver, handles) = manage([a.clone()]);
     create(&management, &a).await.unwrap();
     a.lose_drafts();
-    // It was never listed, so nothing of the list changes.
+    // It was never listed, so the list does not change.
     assert_eq!((management.new_session(), management.active_session()), (None, None));
     assert_eq!(management.sessions(), [listed]);
     create(&management, &a).await.unwrap();

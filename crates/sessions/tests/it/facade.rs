@@ -1,4 +1,4 @@
-//! What a session and its chats say of themselves.
+//! The properties of a session and its chats.
 
 use std::sync::Arc;
 

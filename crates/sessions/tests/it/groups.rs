@@ -8,7 +8,7 @@ use grove_sessions::{Metadata, Session, SessionSource};
 
 use crate::provider::TestProvider;
 
-/// Sessions named after their metadata's place in the list.
+/// Sessions named by the position of their metadata in the list.
 struct Rows(Vec<Arc<SessionSource>>);
 
 impl Rows {

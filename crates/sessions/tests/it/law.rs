@@ -1,4 +1,4 @@
-//! Whatever providers do, the list is what they have: nothing twice, nothing lost.
+//! Whatever providers do, the list is exactly what they have: nothing twice, nothing lost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ enum ListStep {
         same_id: bool,
     },
     Types(usize),
-    /// So much is told that the channel does not hold it.
+    /// More events than the channel holds.
     Lag(usize),
     Open(usize),
-    /// Everybody takes in what has happened.
+    /// Everybody applies the pending events.
     Look,
 }
 
@@ -50,7 +50,7 @@ fn step() -> impl Strategy<Value = ListStep> {
     ]
 }
 
-/// A list that is kept by events alone.
+/// A list that is updated by events alone.
 struct EventListener {
     rows: BTreeMap<SessionId, Session>,
     titles: BTreeMap<SessionId, Arc<str>>,
@@ -202,7 +202,7 @@ proptest! {
     }
 }
 
-/// The same while everything happens at once.
+/// The same with everything at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_list_is_what_providers_have_after_they_all_spoke_at_once() {
     let provider = |number: usize| {

@@ -1,4 +1,4 @@
-//! One list of all sessions, and who acts on which.
+//! One list of all sessions, and the provider of each action.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ async fn sessions_types_and_folders_follow_the_order_of_providers() {
     let offered = management.session_types_for_folder(&folder).await;
     let offered: Vec<_> = offered.iter().map(|(provider, offered)| format!("{provider} {}", offered.id)).collect();
     assert_eq!(offered, ["b y", "b z", "a x", "a y", "c x"]);
-    // The first that knows the folder and has the type makes the session.
+    // The first provider that knows the folder and has the type creates the session.
     for (session_type, provider) in [(None, "b"), (Some("z"), "b"), (Some("x"), "a")] {
         let wanted = NewSession { session_type: session_type.map(Into::into), ..NewSession::default() };
         let new = management.create_new_session_in(&folder, wanted).await.unwrap();
@@ -142,7 +142,7 @@ fn a_session_takes_anothers_place_without_a_second_row() {
 
     let kept = a.make("kept", "/work/app");
     a.replace(temporary.id(), &kept);
-    // A provider may tell of the new one on its own as well.
+    // A provider may announce the new one on its own as well.
     a.announcer.sessions(SessionsChange::added([kept.session()]));
     assert_eq!(ids(&management.sessions()), ["a:kept", "a:other"], "it stands where the old one stood");
     assert!(matches!(next(&mut events), Some(SessionsEvent::SessionReplacement(_))));

@@ -1,4 +1,4 @@
-//! Labels: against cases that were verified with another program, and of anything at all.
+//! Labels: against cases that were verified with another program, and of arbitrary metadata.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn labels_are_those_that_other_programs_give() {
     }
 }
 
-/// Text that is nearly a path, an address or a badge.
+/// Text that is almost a path, an address or a badge.
 fn nearly() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("/"),

@@ -1,4 +1,4 @@
-//! A provider that lives in memory, with sessions that tests make and change as they like.
+//! A provider in memory, whose sessions tests create and change.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -26,18 +26,18 @@ pub(crate) struct TestProvider {
     pub(crate) environment: ProviderEnvironment,
     pub(crate) attachments: SupportedAttachments,
     pub(crate) several_chats: bool,
-    /// Whether a session that was sent gives its place to another one.
+    /// A sent session is replaced by another one.
     pub(crate) replaces: bool,
-    /// Whether what it refuses to send was never listed.
+    /// A draft whose sending it refuses was never listed.
     pub(crate) refuses_early: bool,
     /// Folders below this are its own.
     pub(crate) folders: String,
     pub(crate) requires_trust: bool,
-    /// Sends wait for it once their chat is there.
+    /// Sends wait for it once their chat exists.
     pub(crate) gate: Option<Arc<Notify>>,
     /// Sends wait for it before anything else.
     pub(crate) gate_first: Option<Arc<Notify>>,
-    /// What making a new session waits for.
+    /// Creating a session waits for it.
     pub(crate) gate_create: Option<Arc<Notify>>,
     pub(crate) failing: AtomicBool,
     pub(crate) availability: Mutex<Availability>,
@@ -45,7 +45,7 @@ pub(crate) struct TestProvider {
     pub(crate) types: Mutex<Vec<SessionType>>,
     pub(crate) inner: Mutex<Inner>,
     pub(crate) next: AtomicU64,
-    /// How often it was asked for all of its sessions.
+    /// The number of calls that listed all its sessions.
     pub(crate) lists: AtomicUsize,
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct TestProvider {
 pub(crate) struct Inner {
     rows: Vec<Arc<SessionSource>>,
     drafts: Vec<Arc<SessionSource>>,
-    /// What was asked of it.
+    /// The calls that it got.
     calls: Vec<String>,
 }
 
-/// A management of some providers. They are taken out when it is dropped.
+/// A management of some providers. They are unregistered when it is dropped.
 pub(crate) fn manage(
     providers: impl IntoIterator<Item = Arc<TestProvider>>,
 ) -> (Management, ManagementDriver, Vec<grove_sessions::Registration>) {
@@ -117,7 +117,7 @@ impl TestProvider {
         self.announcer.session_types();
     }
 
-    /// A session that nobody has heard of.
+    /// A session that was not announced.
     pub(crate) fn make(&self, local: &str, folder: &str) -> Arc<SessionSource> {
         self.build(local, folder, Uri::from(format!("{}:/{local}", self.id)))
     }
@@ -150,7 +150,7 @@ impl TestProvider {
         Arc::new(SessionSource::new(identity, state))
     }
 
-    /// The list changes first and is told of afterwards, both under one lock, as the law of providers wants.
+    /// The list changes first and is announced afterwards, both under one lock, as the law of providers requires.
     pub(crate) fn add(&self, local: &str) -> Arc<SessionSource> {
         let source = self.make(local, "/work/app");
         self.add_source(&source);
@@ -163,7 +163,7 @@ impl TestProvider {
         self.announcer.sessions(SessionsChange::added([source.session()]));
     }
 
-    /// A fault of a provider: it lists a session and does not say that it is new.
+    /// A bug of a provider: it lists a session without announcing it.
     pub(crate) fn add_silently(&self, source: &Arc<SessionSource>) {
         self.inner().rows.push(source.clone());
     }
@@ -184,7 +184,7 @@ impl TestProvider {
         differs
     }
 
-    /// Puts a session in another's place.
+    /// Replaces a session by another.
     pub(crate) fn replace(&self, from: &SessionId, to: &Arc<SessionSource>) {
         let mut inner = self.inner();
         let Some(place) = inner.rows.iter().position(|row| row.session().id() == from) else { return };
@@ -223,7 +223,7 @@ impl TestProvider {
         self.announcer.sessions(SessionsChange::removed(gone));
     }
 
-    /// Its host goes away: sessions stay listed, what was not sent and the types are gone.
+    /// Its host disconnects: sessions stay listed, drafts and types are dropped.
     pub(crate) fn go_away(&self) {
         *self.availability.lock().unwrap() = Availability::Away { reason: "no route".into() };
         self.announcer.availability();
@@ -231,7 +231,7 @@ impl TestProvider {
         self.set_types(&[]);
     }
 
-    /// Its host is there again, with other sessions than before.
+    /// Its host is back, with other sessions than before.
     pub(crate) fn come_back(&self, sessions: &[&str]) {
         *self.availability.lock().unwrap() = Availability::Ready;
         self.announcer.availability();

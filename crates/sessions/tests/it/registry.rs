@@ -1,4 +1,4 @@
-//! Which providers there are.
+//! The registry of providers.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Ten thousand sessions over five providers. What is counted is the work, which is the same on every machine; what it takes
-//! there is measured by `bench/sessions`.
+//! Ten thousand sessions over five providers. The tests count the work, which is the same on every machine;
+//! `bench/sessions` measures its time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -78,7 +78,7 @@ fn many_changes_that_nobody_took_in_cost_one_list_of_their_provider_alone() {
     let (management, _driver, _handles) = manage(providers.clone());
     let (_, mut events) = management.subscribe();
     let changed = sources[0].session();
-    // More than a provider keeps for those who listen too slowly.
+    // More than a provider's channel holds for slow listeners.
     for number in 0..5_000 {
         providers[0].change(changed.id(), &number.to_string());
     }
@@ -90,7 +90,7 @@ fn many_changes_that_nobody_took_in_cost_one_list_of_their_provider_alone() {
     assert_eq!(lists(&providers), [2, 1, 1, 1, 1]);
 }
 
-/// Everybody has the one state that the provider made: lists and groups cost a handle for each session, and no copy.
+/// All lists share the one state that the provider made: lists and groups cost a handle for each session, and no copy.
 #[test]
 fn ten_thousand_sessions_are_held_once_for_all_who_list_them() {
     let (providers, sources) = many();

@@ -1,4 +1,4 @@
-//! Whether agents may work in a folder.
+//! Workspace trust.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use grove_sessions::{InMemoryState, Registry, Session, Trust};
 
 use crate::provider::{TestProvider, manage};
 
-/// A person who always says the same, and counts how often.
+/// A person who always gives the same answer, and counts the questions.
 #[derive(Debug)]
 struct Person {
     says: Option<Trust>,

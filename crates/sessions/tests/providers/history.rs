@@ -1,4 +1,4 @@
-//! What other tools left, as a provider.
+//! The provider of other tools' sessions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
 
-/// A home in which Claude Code, the Copilot CLI and VS Code were used.
+/// A home directory in which Claude Code, the Copilot CLI and VS Code were used.
 struct Home {
     folder: tempfile::TempDir,
     catalog: Arc<Catalog>,
@@ -165,7 +165,7 @@ fn a_row_says_what_its_session_changed_and_what_came_of_it() {
     assert_eq!(repository.uri.as_str(), "file:///srv/app");
     assert_eq!(repository.working_directory.as_ref().map(|it| it.as_str()), Some("file:///srv/app.worktrees/fix"));
 
-    // What has not changed is not asked for again, and what has is told.
+    // Unchanged sessions are not read again, and changed ones are announced.
     provider.refresh().unwrap();
     assert!(Arc::ptr_eq(&provider.sessions()[0].changes(), &changes));
     log += &call("c3", "Edit", json!({"file_path": "/srv/app/a.rs", "old_string": "1", "new_string": "2"}));
@@ -282,17 +282,17 @@ async fn whatever_would_change_one_is_refused_with_the_way_out() {
     assert_eq!(provider.sessions().len(), 1, "it stays listed");
 }
 
-/// What happens to the files of a tool, and when somebody looks.
+/// A change of a tool's files, or a read of the list.
 #[derive(Clone, Debug)]
 enum HistoryStep {
-    /// A session comes, or the log of one that is there gets a turn more.
+    /// A session appears, or an existing log grows by a turn.
     Grow(usize),
-    /// Another file takes its place.
+    /// Another file replaces it.
     Change(usize),
     Go(usize),
     Scan,
     Refresh,
-    /// What was told is taken in.
+    /// Applies the announced events.
     Listen,
 }
 
@@ -309,15 +309,15 @@ fn step() -> impl Strategy<Value = HistoryStep> {
 
 const SLOTS: usize = 6;
 
-/// Files of sessions that come, grow, change and go.
+/// Session files that appear, grow, change and disappear.
 struct Files {
     home: Home,
-    /// Counts what was written, so that no two files are alike.
+    /// Counts the writes, so that no two files are alike.
     written: u64,
 }
 
 impl Files {
-    /// Two files each are of one session, which is shown under two names.
+    /// Each two files belong to one session, which is shown under two names.
     fn path(&self, slot: usize) -> PathBuf {
         self.home.path().join(format!("claude/project-{}/s{}.jsonl", slot / 3, slot % 3))
     }
@@ -347,11 +347,11 @@ impl Files {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        // The clock need not have gone on since the last look.
+        // The clock need not have advanced since the last read.
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 + self.written)).unwrap();
     }
 
-    /// Out of the store, and kept, so that no later file gets its number.
+    /// Moves it out of the store, and keeps it, so that no later file gets its inode number.
     fn go(&mut self, slot: usize) {
         self.written += 1;
         let away = self.home.path().join(format!("away-{}", self.written));
@@ -363,7 +363,8 @@ impl Files {
 
 type States = BTreeMap<SessionId, Arc<SessionState>>;
 
-/// Takes in what was told. That something comes twice, or goes or changes without having come, is wrong.
+/// Applies the announced events. A session that is added twice, or removed or changed without having been added, is an
+/// error.
 fn listen(known: &mut States, events: &mut broadcast::Receiver<ProviderEvent>) {
     while let Ok(event) = events.try_recv() {
         let ProviderEvent::Sessions(change) = event else { continue };
@@ -375,7 +376,7 @@ fn listen(known: &mut States, events: &mut broadcast::Receiver<ProviderEvent>) {
             assert!(before.is_none(), "{session:?} was added and there already");
         }
         for session in &change.changed {
-            // What was told and is gone since is told to be gone behind this.
+            // If an announced session is gone meanwhile, a later event announces that.
             let before = known.insert(session.id().clone(), session.state());
             assert!(before.is_some(), "{session:?} changed and was not there");
         }

@@ -1,4 +1,4 @@
-//! The agent: what it does with each request.
+//! The agent: handling each request.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -21,7 +21,7 @@ use super::peer::{
 use super::script::Crash;
 use super::turn::{self, TurnRunner};
 
-/// How long an agent that does not care for the end of its stdin lives on, so that none outlives a test run.
+/// The time that an agent that ignores the end of its stdin lives on, so that none outlives a test run.
 pub const ALONE: Duration = Duration::from_secs(600);
 
 /// An agent.
@@ -34,21 +34,21 @@ pub(super) struct ScriptedAcpAgent {
 
 #[derive(Default)]
 struct AgentState {
-    /// What the client said of itself, once it did.
+    /// The client's `initialize` params, once they came.
     client: Option<Value>,
     authenticated: bool,
     sessions: HashMap<String, Arc<RunningSession>>,
     prompts: usize,
 }
 
-/// A session that is open.
+/// An open session.
 pub(super) struct RunningSession {
     pub(super) id: String,
     pub(super) memory: Mutex<SessionMemory>,
     turn: Mutex<Option<Arc<TurnWait>>>,
 }
 
-/// `session/set_model`, which the protocol's types do not have any more.
+/// `session/set_model`, which the protocol's types no longer have.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SetModel {
@@ -120,7 +120,7 @@ impl ScriptedAcpAgent {
         }
     }
 
-    /// Whether it is time for such a request.
+    /// Checks that such a request is allowed now.
     fn in_order(&self, method: &str) -> Result<(), RpcError> {
         let state = lock(&self.state);
         match (method, &state.client) {
@@ -168,7 +168,7 @@ impl ScriptedAcpAgent {
             }
             "session/delete" if can.delete => {
                 let asked: acp::DeleteSessionRequest = check::read(params)?;
-                // One that is not open is deleted as well, and one that is not there was.
+                // A session that is not open is deleted as well, and deleting a missing one succeeds.
                 self.close(&asked.session_id.0).ok();
                 self.store.delete(&asked.session_id.0);
                 Ok(json!({}))
@@ -278,7 +278,7 @@ impl ScriptedAcpAgent {
     }
 
     fn list(&self, params: &Value) -> RpcResult {
-        // No params at all are as good as empty ones.
+        // Missing params count as empty ones.
         let params = if params.is_null() { &json!({}) } else { params };
         let asked: acp::ListSessionsRequest = check::read(params)?;
         self.save_all();
@@ -376,7 +376,7 @@ impl ScriptedAcpAgent {
         match session {
             Err(fault) => self.peer.complain(format!("session/cancel: {}", fault.message)),
             Ok(_) if self.behavior.ignores_cancel => {}
-            // A turn that has ended meanwhile is no mistake of anybody's.
+            // A turn that has ended meanwhile is nobody's mistake.
             Ok(session) => {
                 if let Some(turn) = &*lock(&session.turn) {
                     turn.cancel();
@@ -385,7 +385,7 @@ impl ScriptedAcpAgent {
         }
     }
 
-    /// Tells an update of a session.
+    /// Sends an update of a session.
     pub(super) fn update(&self, session: &str, update: &Value) {
         self.peer.notify("session/update", &json!({"sessionId": session, "update": update}));
     }
@@ -394,7 +394,7 @@ impl ScriptedAcpAgent {
         lock(&self.state).client.clone().unwrap_or_default()
     }
 
-    /// Ends at once, as if something had gone wrong.
+    /// Ends at once, like after a failure.
     pub(super) fn crash(&self, how: Crash) -> ! {
         self.save_all();
         match how {
@@ -415,7 +415,7 @@ impl ScriptedAcpAgent {
         open.ok_or_else(|| RpcError::new(NOT_FOUND, format!("Session {id} not found")))
     }
 
-    /// What is remembered of a session, open or not.
+    /// The stored state of a session, open or not.
     fn remembered(&self, id: &str) -> Result<SessionMemory, RpcError> {
         match self.session(id) {
             Ok(session) => Ok(lock(&session.memory).clone()),
@@ -435,14 +435,14 @@ impl ScriptedAcpAgent {
     }
 }
 
-/// Whether a session that is opened again tells its history.
+/// Tells whether a session that is opened again replays its history.
 #[derive(Clone, Copy)]
 enum HistoryReplay {
     Yes,
     No,
 }
 
-/// Whether an option can have a value.
+/// Tells whether an option can have a value.
 fn takes_value(option: &Value, value: &Value) -> bool {
     if option["type"] == "boolean" {
         return value.is_boolean();

@@ -1,4 +1,4 @@
-//! What an agent is like.
+//! The behavior of an agent.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,50 +6,48 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The environment variable that holds a character: JSON itself, or the path of a file with it.
+/// The environment variable that holds a behavior: JSON itself, or the path of a file with it.
 pub const BEHAVIOR_VARIABLE: &str = "GROVE_ACP_AGENT";
 
-/// What an agent is like. Without any of this it is a well-behaved one that can do everything.
+/// The behavior of an agent. The default is a well-behaved agent that can do everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentBehavior {
-    /// The folder in which it keeps its sessions, one file each. Without it, they are forgotten with the process.
+    /// The folder of its sessions, one file each. Without it, they are lost with the process.
     pub store: Option<PathBuf>,
-    /// What it can do beside answering prompts.
+    /// Its abilities beside answering prompts.
     pub can: AgentAbilities,
-    /// Which contents it takes in prompts beside text and links. It refuses the others.
+    /// The contents that it accepts in prompts beside text and links. It refuses the others.
     pub takes: Vec<PromptContentKind>,
 
-    /// The ways to authenticate that it names, by their ids.
+    /// The ids of its authentication methods.
     pub auth_methods: Vec<String>,
     /// It has no sessions before one of them was used.
     pub needs_auth: bool,
 
     /// Modes, by their ids; the first is the current one.
     pub modes: Vec<String>,
-    /// Models in the older list that the protocol's types do not have any more, by their ids; the first is the current
-    /// one.
+    /// Models in the older list that the protocol's types no longer have, by their ids; the first is the current one.
     pub models: Vec<String>,
-    /// Configuration options, as the protocol writes them. One of category `mode` follows the mode, and the other way
-    /// round.
+    /// Configuration options, as the protocol writes them. One of category `mode` follows the mode, and vice versa.
     pub options: Vec<Value>,
 
-    /// It never says `tool_call`: a call is known from the permission request and the updates alone.
+    /// It never sends `tool_call`: a call is known from the permission request and the updates alone.
     pub never_tool_call: bool,
-    /// It asks for permission before it says `tool_call`.
+    /// It asks for permission before it sends `tool_call`.
     pub asks_first: bool,
-    /// The first `tool_call` has neither input nor the final title; an update without a status brings them.
+    /// The first `tool_call` has neither input nor the final title; an update without a status adds them.
     pub bare_first_call: bool,
-    /// Updates come without a status, but for the last one.
+    /// Updates have no status, except for the last one.
     pub no_status: bool,
     /// It asks before every tool call, whatever the script says.
     pub asks_always: bool,
     /// It never asks before a tool call, whatever the script says.
     pub asks_nothing: bool,
-    /// Which answers it offers when it asks; all four where none are named.
+    /// The answers that it offers when it asks; all four if empty.
     pub offers: Vec<PermissionOfferKind>,
 
-    /// The history that `session/load` tells has other titles, kinds and outputs than the conversation had.
+    /// The history that `session/load` replays has other titles, kinds and outputs than the conversation had.
     pub load_differs: bool,
     /// It has the sessions of its store open from its start on.
     pub opens_stored: bool,
@@ -58,15 +56,15 @@ pub struct AgentBehavior {
 
     /// It lives on when its stdin ends, for [ten minutes](super::ALONE) at most.
     pub ignores_stdin_close: bool,
-    /// It goes on with its turn when it is told to cancel it.
+    /// It continues its turn when it is told to cancel it.
     pub ignores_cancel: bool,
     /// A call that runs when its turn is cancelled gets no last update.
     pub no_last_update_on_cancel: bool,
     /// Such a call gets the status `completed` instead of `failed`.
     pub cancelled_is_completed: bool,
-    /// How many milliseconds a `fail` step tries again, without a word, before it fails.
+    /// The milliseconds for which a `fail` step retries silently, before it fails.
     pub retries_for: u64,
-    /// How many milliseconds it needs before it reads anything.
+    /// The milliseconds before it reads anything.
     pub slow_start: u64,
     /// It ends in the middle of these.
     pub crash_on: Vec<CrashPoint>,
@@ -77,13 +75,13 @@ pub struct AgentBehavior {
     pub ids_from_zero: bool,
     /// The ids of its requests are strings.
     pub ids_as_text: bool,
-    /// With each prompt it sends `craft/drainMidTurnQueue`, of which no client knows, and a notification of the kind.
+    /// With each prompt it sends `craft/drainMidTurnQueue`, which no client knows, and a notification of that kind.
     pub unknown_request: bool,
     /// An empty chunk follows each text.
     pub empty_chunks: bool,
 }
 
-/// What an agent can do beside answering prompts.
+/// The abilities of an agent beside answering prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentAbilities {
@@ -97,7 +95,7 @@ pub struct AgentAbilities {
 }
 
 impl AgentAbilities {
-    /// It can do nothing of it.
+    /// None of them.
     pub const NOTHING: Self = Self {
         load: false,
         resume: false,
@@ -155,7 +153,7 @@ impl PermissionOfferKind {
     }
 }
 
-/// When an agent ends in the middle of its work.
+/// The point at which an agent crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CrashPoint {
@@ -164,11 +162,11 @@ pub enum CrashPoint {
     Load,
     Resume,
     SetMode,
-    /// The so-manieth prompt of the process; the first is 1.
+    /// The prompt of the process with this number; the first is 1.
     Prompt(usize),
 }
 
-/// An error as JSON-RPC has it.
+/// A JSON-RPC error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RpcError {
@@ -184,17 +182,17 @@ impl RpcError {
     }
 }
 
-/// A character that cannot be had.
+/// The error of an invalid behavior.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentBehaviorError {
     #[error("{BEHAVIOR_VARIABLE} names {0}, which cannot be read: {1}")]
     File(PathBuf, std::io::Error),
-    #[error("{BEHAVIOR_VARIABLE} is no character: {0}")]
+    #[error("{BEHAVIOR_VARIABLE} is not a behavior: {0}")]
     Form(#[from] serde_json::Error),
 }
 
 impl AgentBehavior {
-    /// The character that the environment gives; the well-behaved one where it gives none.
+    /// The behavior in the environment, or the default one.
     pub fn from_env() -> Result<Self, AgentBehaviorError> {
         match std::env::var_os(BEHAVIOR_VARIABLE) {
             None => Ok(Self::default()),
@@ -214,9 +212,9 @@ impl AgentBehavior {
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// What the environment variable has to hold.
+    /// The value for the environment variable.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a character has a form")
+        serde_json::to_string(self).expect("a behavior serializes")
     }
 
     pub(super) fn offered(&self) -> &[PermissionOfferKind] {

@@ -1,5 +1,4 @@
-//! Whether what a client says is what the protocol has. The protocol's types pass over what they cannot read; a test
-//! wants to hear of it.
+//! Checking a client's messages against the protocol. The protocol's types skip unknown members; a test wants an error.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,23 +7,23 @@ use serde_json::Value;
 use super::behavior::RpcError;
 use super::peer::INVALID_PARAMS;
 
-/// Reads something of a client's as its type; the error says what does not belong there.
+/// Parses a client's message as its type; the error names the member that does not belong there.
 pub(super) fn read<T: DeserializeOwned + Serialize>(given: &Value) -> Result<T, RpcError> {
     let wrong = |what: String| RpcError::new(INVALID_PARAMS, what);
     let read: T = serde_json::from_value(given.clone()).map_err(|error| wrong(error.to_string()))?;
     let understood = serde_json::to_value(&read).map_err(|error| wrong(error.to_string()))?;
     match lost(given, &understood) {
         None => Ok(read),
-        Some(path) => Err(wrong(format!("{path} is not what the protocol has there"))),
+        Some(path) => Err(wrong(format!("{path} is not in the protocol"))),
     }
 }
 
-/// The first thing that was given and not understood.
+/// The first member that was given and not understood.
 fn lost(given: &Value, understood: &Value) -> Option<String> {
     match (given, understood) {
         (Value::Object(given), Value::Object(understood)) => given
             .iter()
-            // What is empty may be left out, and `_meta` is anybody's.
+            // Empty members may be left out, and `_meta` may hold anything.
             .filter(|(name, value)| *name != "_meta" && !is_empty(value))
             .find_map(|(name, value)| match understood.get(name) {
                 None => Some(format!(".{name}")),

@@ -1,4 +1,4 @@
-//! What an agent remembers of its sessions.
+//! An agent's memory of its sessions.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::behavior::AgentBehavior;
 
-/// How many updates a session remembers. The oldest are forgotten.
+/// The most updates that a session remembers. The oldest are dropped.
 const MOST_UPDATES: usize = 10_000;
-/// How much text of one answer it remembers.
+/// The bytes of one answer that it remembers.
 const LONGEST_TEXT: usize = 64 << 20;
 
 /// A session.
@@ -26,13 +26,13 @@ pub(super) struct SessionMemory {
     pub(super) changed: u64,
     pub(super) mode: Option<String>,
     pub(super) model: Option<String>,
-    /// What was chosen of the configuration options.
+    /// The chosen values of the configuration options.
     #[serde(default)]
     pub(super) chosen: Map<String, Value>,
-    /// What was answered for good, by the kinds of tools.
+    /// The permanent answers, by the kinds of tools.
     #[serde(default)]
     pub(super) allowed: Map<String, Value>,
-    /// How many tool calls there were.
+    /// The number of tool calls.
     #[serde(default)]
     pub(super) calls: u64,
     /// The conversation as updates; neighbouring chunks are one.
@@ -52,7 +52,7 @@ impl SessionMemory {
         }
     }
 
-    /// The same conversation under another name.
+    /// The same conversation under another id.
     pub(super) fn fork(&self, cwd: &Path) -> Self {
         Self { id: fresh_id(), cwd: cwd.to_owned(), changed: now().as_millis() as u64, ..self.clone() }
     }
@@ -65,7 +65,7 @@ impl SessionMemory {
         self.push(chunk("user_message_chunk", text));
     }
 
-    /// Takes an update that belongs to the conversation.
+    /// Adds an update that belongs to the conversation.
     pub(super) fn said(&mut self, update: &Value) {
         match update["sessionUpdate"].as_str() {
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk")) => {
@@ -89,7 +89,7 @@ impl SessionMemory {
         self.history.push(update);
     }
 
-    /// The texts of the conversation, one a line, each with whose it is.
+    /// The texts of the conversation, one per line, each with its speaker.
     pub(super) fn told(&self) -> String {
         let line = |update: &Value| {
             let who = match update["sessionUpdate"].as_str()? {
@@ -102,12 +102,12 @@ impl SessionMemory {
         self.history.iter().filter_map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// What `session/load` tells.
+    /// The updates that `session/load` replays.
     pub(super) fn replay(&self, differs: bool) -> Vec<Value> {
         self.history.iter().cloned().map(|update| if differs { retold(update) } else { update }).collect()
     }
 
-    /// How things are set, as the answers to `session/new` and its like have it.
+    /// The settings, as in the answers to `session/new` and similar requests.
     pub(super) fn settings(&self, behavior: &AgentBehavior) -> Map<String, Value> {
         let mut settings = Map::new();
         if let Some(mode) = &self.mode {
@@ -126,7 +126,7 @@ impl SessionMemory {
         settings
     }
 
-    /// The configuration options as they are set.
+    /// The configuration options with their values.
     pub(super) fn options(&self, behavior: &AgentBehavior) -> Value {
         let set = |option: &Value| {
             let mut option = option.clone();
@@ -147,7 +147,7 @@ pub(super) fn chunk(kind: &str, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
-/// The same, as an agent tells it that stores its history in another form.
+/// The same, from an agent that stores its history in another form.
 fn retold(mut update: Value) -> Value {
     let kind = update["sessionUpdate"].as_str().unwrap_or_default().to_owned();
     if let Value::Object(fields) = &mut update {
@@ -171,7 +171,7 @@ fn last_word(id: &str) -> &str {
     id.rsplit(['/', '#']).next().filter(|word| !word.is_empty()).unwrap_or(id)
 }
 
-/// Since 1970.
+/// The time since 1970.
 pub(super) fn now() -> std::time::Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
@@ -182,11 +182,11 @@ fn fresh_id() -> String {
     format!("{:x}-{:x}-{count}", now().as_micros(), std::process::id())
 }
 
-/// Where sessions are kept.
+/// The store of sessions.
 pub(super) struct SessionStore(pub(super) Option<PathBuf>);
 
 impl SessionStore {
-    /// The file of a session; none for a name that no session of ours has.
+    /// The file of a session; `None` for a name that is not one of ours.
     fn file(&self, id: &str) -> Option<PathBuf> {
         let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         self.0.as_ref().filter(|_| is_plain).map(|folder| folder.join(format!("{id}.json")))
@@ -196,7 +196,7 @@ impl SessionStore {
         serde_json::from_slice(&std::fs::read(self.file(id)?).ok()?).ok()
     }
 
-    /// Writes a session as a whole: what was there before is there until the new one is.
+    /// Writes a session atomically.
     pub(super) fn save(&self, memory: &SessionMemory) -> std::io::Result<()> {
         let Some(file) = self.file(&memory.id) else { return Ok(()) };
         if let Some(folder) = file.parent() {
@@ -209,7 +209,7 @@ impl SessionStore {
 
     pub(super) fn delete(&self, id: &str) {
         if let Some(file) = self.file(id) {
-            // One that was not there is deleted as well.
+            // Deleting a missing one succeeds.
             std::fs::remove_file(file).ok();
         }
     }

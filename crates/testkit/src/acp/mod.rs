@@ -1,38 +1,40 @@
 //! An agent without a model that speaks the Agent Client Protocol, version 1, on its stdio: the program `acp-agent`
 //! ([`agent_program`] finds it).
 //!
-//! What it is like is its [`AgentBehavior`], which the environment variable [`BEHAVIOR_VARIABLE`] holds: JSON, or the path of a file
-//! with it. What it does is in the prompt. It trusts no client: what the protocol does not have is refused with -32602,
-//! what comes at the wrong time with -32600, and what cannot be answered is kept as a complaint, which the step
-//! `"complaints"` says and stderr shows.
+//! The environment variable [`BEHAVIOR_VARIABLE`] holds its [`AgentBehavior`]: JSON, or the path of a file with it. The
+//! prompt holds its actions. It trusts no client: a message that is not in the protocol is refused with -32602, one at
+//! the wrong time with -32600. A fault that cannot be answered is kept as a complaint, which the step `"complaints"`
+//! prints and stderr shows.
 //!
 //! ```no_run
 //! use grove_testkit::acp::{BEHAVIOR_VARIABLE, AgentAbilities, AgentBehavior, agent_program, prompt};
 //!
-//! let behavior = AgentBehavior { asks_first: true, can: AgentAbilities { resume: false, ..AgentAbilities::default() }, ..AgentBehavior::default() };
+//! let can = AgentAbilities { resume: false, ..AgentAbilities::default() };
+//! let behavior = AgentBehavior { asks_first: true, can, ..AgentBehavior::default() };
 //! let mut command = std::process::Command::new(agent_program());
 //! command.env(BEHAVIOR_VARIABLE, behavior.to_json());
 //! let text = prompt(&serde_json::json!([{"tool": {"title": "touch x", "ask": true}}, {"say": "done"}]));
 //! ```
 //!
-//! # Characters
+//! # Behaviors
 //!
-//! Each field of [`AgentBehavior`] is a switch, and all are off: `{}` is an agent that behaves well and can do everything.
-//! Each of the ways in which real agents differ has one. A test of such a way sets its switch and nothing else.
+//! Each field of [`AgentBehavior`] is a switch, and all are off: `{}` is an agent that behaves well and can do
+//! everything.
+//! Each difference between real agents has one. A test of a difference sets its switch and nothing else.
 //!
-//! With a `store`, sessions are kept there, one file each, so that another process can list, load, resume, fork and
+//! With a `store`, sessions are stored there, one file each, so that another process can list, load, resume, fork and
 //! delete them. They are written when a prompt comes, when its turn ends and when the agent does; `kill -9` in the
-//! middle of a turn costs what was said in it.
+//! middle of a turn loses its output.
 //!
 //! # Scripts
 //!
-//! A prompt whose last text begins with `acp:` carries a JSON array of steps. Any other is answered with
-//! `You said: ` and its text, a word at a time. Steps are done one after the other; at the end the turn ends with
-//! `end_turn`. A cancelled turn ends before the next step and in the middle of those that wait, with `cancelled`; a
-//! question that was asked is waited for even then, since a client owes its answer.
+//! A prompt whose last text begins with `acp:` carries a JSON array of steps. Any other is answered with `You said: `
+//! and its text, a word at a time. Steps run one after the other; at the end the turn ends with `end_turn`. A cancelled
+//! turn ends before the next step and in the middle of waiting steps, with `cancelled`; the answer to a pending
+//! question is awaited even then, since a client owes it.
 //!
-//! Steps that ask something say what came of it, on a line of its own: `read: …`, `permission: allow_once`, or with an
-//! error `read: error -32002 …`.
+//! Steps that ask something print the result, on its own line: `read: …`, `permission: allow_once`, or with an error
+//! `read: error -32002 …`.
 //!
 //! | step | what it does |
 //! |---|---|
@@ -40,13 +42,13 @@
 //! | `{"say": {"text": "text", "chunks": 4, "delay_ms": 5, "repeat": 2}}` | the same in pieces, with a pause before each but the first; `pieces` and `delay` are understood too |
 //! | `{"think": "text"}` | a chunk of thought; it has the same long form |
 //! | `{"stream": {"count": 100, "per_second": 50}}` | numbered chunks `7:1789000000000000;`, each with the microseconds since 1970 at which it was said |
-//! | `{"tool": {"title": "touch x", "kind": "execute", "input": {"command": "touch x"}, "output": "ok", "ask": true, "fails": false, "takes_ms": 10, "id": "c1"}}` | a tool call from its beginning to its end, in the character's own way; everything may be left out |
+//! | `{"tool": {"title": "touch x", "kind": "execute", "input": {"command": "touch x"}, "output": "ok", "ask": true, "fails": false, "takes_ms": 10, "id": "c1"}}` | a tool call from its beginning to its end, in the behavior's way; everything may be left out |
 //! | `{"tool_call": {"toolCallId": "c", "title": "t"}}` | an update `tool_call`, as it is |
 //! | `{"tool_update": {"toolCallId": "c", "status": "completed"}}` | an update `tool_call_update`, as it is |
-//! | `{"ask": {"tool_call": {"toolCallId": "c"}, "options": []}}` | a permission request; without options, those of the character |
+//! | `{"ask": {"tool_call": {"toolCallId": "c"}, "options": []}}` | a permission request; without options, those of the behavior |
 //! | `{"asks": [{"tool_call": {"toolCallId": "c"}}, {"tool_call": {"toolCallId": "c"}}]}` | several permission requests, sent before any of them is answered |
 //! | `{"plan": [{"content": "c", "priority": "high", "status": "pending"}]}` | a plan |
-//! | `{"commands": [{"name": "n", "description": "d"}]}` | the commands that there are |
+//! | `{"commands": [{"name": "n", "description": "d"}]}` | the available commands |
 //! | `{"mode": "plan"}` | the agent has switched to another mode |
 //! | `{"config": {"model": "large"}}` | options have other values; an array is all options as they are from now on |
 //! | `{"usage": {"used": 10, "size": 1000, "cost": {"amount": 0.1, "currency": "USD"}}}` | an update `usage_update` |
@@ -73,9 +75,9 @@
 //! | `"echo_history"` | says the texts of the session from before this prompt: `user: …`, `agent: …`, one a line |
 //! | `"cwd"` | says the session's folder and the process's |
 //! | `{"env": "HOME"}` | says an environment variable: `env: HOME is /root`, `env: HOME is not set` |
-//! | `"client"` | says what the client told of itself in `initialize` |
+//! | `"client"` | says the client's params of `initialize` |
 //! | `"settings"` | says mode, model and options: `settings: {"mode":…,"model":…,"options":{…}}` |
-//! | `"complaints"` | says what the client did wrong so far: `complaints: none` |
+//! | `"complaints"` | says the client's faults so far: `complaints: none` |
 
 mod agent;
 mod behavior;

@@ -1,4 +1,4 @@
-//! JSON-RPC over lines, both ways.
+//! JSON-RPC over lines, in both directions.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
@@ -12,7 +12,7 @@ use super::behavior::{AgentBehavior, RpcError};
 
 /// The longest line that is read. The agent ends when a longer one comes.
 const LONGEST_LINE: u64 = 256 << 20;
-/// How many complaints are kept; the first say the most.
+/// The most complaints that are kept; the first are the most useful.
 const MOST_COMPLAINTS: usize = 100;
 
 pub(super) const PARSE: i64 = -32700;
@@ -23,10 +23,10 @@ pub(super) const INTERNAL: i64 = -32603;
 pub(super) const NEEDS_AUTH: i64 = -32000;
 pub(super) const NOT_FOUND: i64 = -32002;
 
-/// What came of a request.
+/// The result of a request.
 pub(super) type RpcResult = Result<Value, RpcError>;
 
-/// What the other side said.
+/// A message of the other side.
 pub(super) enum IncomingMessage {
     Request {
         id: Value,
@@ -37,16 +37,16 @@ pub(super) enum IncomingMessage {
         method: String,
         params: Value,
     },
-    /// Something that was dealt with, or that means nothing.
+    /// A message that was handled, or that means nothing.
     Nothing,
-    /// The other side closed, or said what cannot be a line.
+    /// The other side closed, or sent an invalid line.
     End,
 }
 
 /// The other side.
 pub(super) struct RpcPeer {
     out: Mutex<Box<dyn Write + Send>>,
-    /// Who waits for an answer, by the id of its question as JSON.
+    /// The waiters for answers, by the id of the question as JSON.
     waiting: Mutex<HashMap<String, Arc<TurnWait>>>,
     next: AtomicU64,
     ids_as_text: bool,
@@ -64,7 +64,7 @@ impl RpcPeer {
         }
     }
 
-    /// Sends a line as it is. One that nobody takes is lost: the end of stdin says the rest.
+    /// Sends a line as it is. If nobody reads, it is lost: the end of stdin says the rest.
     pub(super) fn line(&self, mut line: String) {
         line.push('\n');
         let mut out = lock(&self.out);
@@ -83,7 +83,7 @@ impl RpcPeer {
         self.line(response.to_string());
     }
 
-    /// Asks, and gives the question's id: its answer goes to whoever waits.
+    /// Sends a request, and returns its id: the answer goes to the waiter.
     pub(super) fn ask(&self, method: &str, params: &Value, wait: &Arc<TurnWait>) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let id = if self.ids_as_text { json!(format!("question {number}")) } else { json!(number) };
@@ -93,7 +93,7 @@ impl RpcPeer {
         key
     }
 
-    /// Notes what the other side did wrong where no answer can say it.
+    /// Records a fault of the other side that no answer can report.
     pub(super) fn complain(&self, complaint: impl Into<String>) {
         let complaint = complaint.into();
         writeln!(std::io::stderr(), "acp-agent: {complaint}").ok();
@@ -107,7 +107,7 @@ impl RpcPeer {
         lock(&self.complaints).clone()
     }
 
-    /// The next line of the other side. Answers go where they are waited for.
+    /// The next message of the other side. Answers go to their waiters.
     pub(super) fn hear(&self, lines: &mut dyn BufRead) -> IncomingMessage {
         let mut line = Vec::new();
         match lines.take(LONGEST_LINE).read_until(b'\n', &mut line) {
@@ -183,7 +183,7 @@ impl RpcPeer {
     }
 }
 
-/// What a turn waits for: answers, time, and its end.
+/// The waiting state of a turn: answers, time, and its end.
 #[derive(Default)]
 pub(super) struct TurnWait {
     seen: Mutex<WaitState>,
@@ -238,7 +238,7 @@ impl TurnWait {
         Cancelled
     }
 
-    /// The answer to a question. It is waited for even where the turn was cancelled: a client owes it.
+    /// The answer to a question. It is awaited even if the turn was cancelled: a client owes it.
     pub(super) fn answer(&self, id: &str) -> RpcResult {
         let mut seen = lock(&self.seen);
         loop {
@@ -260,14 +260,14 @@ impl TurnWait {
             if seen.cancelled || left.is_some_and(|left| left.is_zero()) {
                 return None;
             }
-            // Without a deadline it looks again now and then.
+            // Without a deadline it checks again now and then.
             let left = left.unwrap_or(Duration::from_secs(60));
             seen = self.changed.wait_timeout(seen, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
-/// Somebody who panicked left nothing half done here.
+/// A thread that panicked left nothing half done here.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

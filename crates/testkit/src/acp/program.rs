@@ -1,4 +1,4 @@
-//! Where the agent's program is.
+//! Finding the agent's program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,12 +8,12 @@ use std::time::SystemTime;
 const NAME: &str = "acp-agent";
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The program of the scripted agent. It lies beside the tests that need it; where it is missing or older than its
-/// sources, as it may be when one crate alone is tested, it is built, once for each test program.
+/// The program of the scripted agent. It is beside the tests that need it; if it is missing or older than its sources,
+/// as when one crate alone is tested, it is built, once for each test program.
 ///
 /// # Panics
 ///
-/// Where it cannot be built.
+/// If it cannot be built.
 pub fn agent_program() -> PathBuf {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(find).clone()
@@ -42,7 +42,7 @@ fn find() -> PathBuf {
     program
 }
 
-/// The folder with the programs of the build that a program is of: tests and examples lie one below it.
+/// The folder with the programs of the same build: tests and examples are one level below it.
 fn built(program: &Path) -> PathBuf {
     let folder = program.parent().unwrap_or(program);
     match folder.file_name().and_then(|name| name.to_str()) {
@@ -51,7 +51,7 @@ fn built(program: &Path) -> PathBuf {
     }
 }
 
-/// Whether a program is there and no source of it is newer.
+/// Tells whether a program exists and none of its sources is newer.
 fn is_current(program: &Path) -> bool {
     let changed = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified()).ok();
     let sources = newest(&Path::new(PACKAGE).join("src"), &changed);

@@ -1,4 +1,4 @@
-//! What a prompt makes an agent do.
+//! The scripts of prompts.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use super::behavior::RpcError;
 
-/// What a prompt with a script begins with.
+/// The prefix of a prompt with a script.
 pub const PREFIX: &str = "acp:";
 
-/// The most that one step may say, repetitions included.
+/// The most bytes of one step, repetitions included.
 const LONGEST: usize = 48 << 20;
 /// The most chunks of one step.
 const MOST_CHUNKS: u64 = 10_000_000;
 
-/// The prompt that makes the agent do these steps.
+/// The prompt that makes the agent run these steps.
 pub fn prompt(steps: &Value) -> String {
     format!("{PREFIX}{steps}")
 }
@@ -71,13 +71,13 @@ pub(super) struct ChunkedText {
     pub(super) chunks: usize,
     #[serde(default, alias = "delay")]
     pub(super) delay_ms: u64,
-    /// How often the text stands there.
+    /// The number of repetitions of the text.
     #[serde(default = "one")]
     pub(super) repeat: usize,
 }
 
-/// Numbered chunks at an even pace: `7:1789000000000000;` is the seventh, and the microseconds since 1970 at which it
-/// was said.
+/// Numbered chunks at an even pace: `7:1789000000000000;` is the seventh, with the time at which it was sent, in
+/// microseconds since 1970.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stream {
@@ -85,7 +85,7 @@ pub(super) struct Stream {
     pub(super) per_second: f64,
 }
 
-/// A tool call from its beginning to its end, as the character does it.
+/// A tool call from its beginning to its end, in the way of the behavior.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tool {
@@ -100,10 +100,10 @@ pub(super) struct Tool {
     pub(super) output: String,
     #[serde(default)]
     pub(super) fails: bool,
-    /// Whether it asks first, where the character does not decide it.
+    /// It asks first, unless the behavior decides that.
     #[serde(default)]
     pub(super) ask: bool,
-    /// How long it runs.
+    /// The milliseconds that it runs.
     #[serde(default)]
     pub(super) takes_ms: u64,
 }
@@ -112,7 +112,7 @@ pub(super) struct Tool {
 #[serde(deny_unknown_fields)]
 pub(super) struct Ask {
     pub(super) tool_call: Value,
-    /// The character's, where none are given.
+    /// The behavior's options if none are given.
     #[serde(default)]
     pub(super) options: Vec<Value>,
 }
@@ -136,12 +136,12 @@ pub(super) struct Request {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Terminal {
-    /// As the protocol has it, but for the session.
+    /// The params of the protocol, without the session.
     pub(super) create: Value,
-    /// After so long the command is killed.
+    /// The milliseconds after which the command is killed.
     #[serde(default)]
     pub(super) kill_after_ms: Option<u64>,
-    /// It is left for the client to tidy up.
+    /// The client has to release it.
     #[serde(default)]
     pub(super) leave: bool,
     /// The tool call that shows it.
@@ -193,7 +193,7 @@ fn execute() -> String {
     "execute".to_owned()
 }
 
-/// A plain string says it at once.
+/// A plain string, or the long form.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StringOr<T> {
@@ -215,9 +215,10 @@ fn stop<'de, D: Deserializer<'de>>(from: D) -> Result<Stop, D::Error> {
     })
 }
 
-/// The steps of a script; the error says what is wrong with it.
+/// The steps of a script; the error names its fault.
 pub(super) fn parse(script: &str) -> Result<Vec<ScriptStep>, String> {
-    let steps: Vec<Value> = serde_json::from_str(script).map_err(|error| format!("the script is no array: {error}"))?;
+    let steps: Vec<Value> =
+        serde_json::from_str(script).map_err(|error| format!("the script is not an array: {error}"))?;
     let step = |(n, step): (usize, Value)| {
         let step = serde_json::from_value(step).map_err(|error| format!("step {}: {error}", n + 1))?;
         match &step {
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn every_step_reads_as_it_is_documented() {
-        // The page on scripts is what people write by.
+        // The documented steps must be valid.
         let page = include_str!("mod.rs");
         let rows: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("//! | `")).collect();
         let steps = rows.iter().filter_map(|row| row.split('`').next()).filter(|step| step.starts_with(['{', '"']));

@@ -1,4 +1,4 @@
-//! A turn: a thread that does its steps one after the other.
+//! A turn: a thread that runs its steps one after the other.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -15,16 +15,16 @@ use super::memory::{self, chunk};
 use super::peer::{Cancelled, INTERNAL, INVALID_PARAMS, NO_METHOD, RpcResult, TurnWait, lock};
 use super::script::{self, Ask, ChunkedText, Later, PREFIX, ScriptStep, Stop, Stream, Terminal, Tool};
 
-/// How long a cancelled permission may be ahead of the cancellation.
+/// The time by which a cancelled permission may precede the cancellation.
 const AHEAD: Duration = Duration::from_secs(1);
 
-/// What a client said in a prompt.
+/// The content of a prompt.
 pub(super) struct PromptText {
     /// All texts, one below the other.
     pub(super) text: String,
     /// The last text, which may be a script.
     last: String,
-    /// What else there was.
+    /// The other contents.
     others: Vec<&'static str>,
 }
 
@@ -76,13 +76,13 @@ pub(super) struct TurnRunner {
     agent: Arc<ScriptedAcpAgent>,
     session: Arc<RunningSession>,
     wait: Arc<TurnWait>,
-    /// What was said in the session before.
+    /// The conversation before the prompt.
     before: String,
     /// Tool calls that have not ended.
     open: BTreeSet<String>,
 }
 
-/// Why no further step is done.
+/// The reason why no further step runs.
 enum ScriptEnd {
     Stop(Box<Stop>),
     Fail(RpcError),
@@ -95,7 +95,7 @@ impl From<Cancelled> for ScriptEnd {
     }
 }
 
-/// What a person said to a tool call.
+/// A person's answer to a tool call.
 enum ToolPermission {
     Allowed,
     Rejected,
@@ -111,7 +111,7 @@ impl TurnRunner {
         Self { agent, session, wait, before, open: BTreeSet::new() }
     }
 
-    /// Does the steps, and gives the answer to the prompt.
+    /// Runs the steps, and returns the answer to the prompt.
     pub(super) fn run(mut self, steps: Vec<ScriptStep>) -> RpcResult {
         let ended = self.begin().and_then(|()| {
             steps.into_iter().try_for_each(|step| {
@@ -229,7 +229,7 @@ impl TurnRunner {
                 match command.spawn() {
                     Ok(child) => {
                         self.say(&format!("spawned: {}\n", child.id()));
-                        // Somebody has to wait for it, should it end first.
+                        // A thread waits for it, in case it ends first.
                         std::thread::spawn(move || {
                             let mut child = child;
                             child.wait().ok();
@@ -345,7 +345,7 @@ impl TurnRunner {
         Ok(())
     }
 
-    /// Asks for leave, unless it was given or denied for good.
+    /// Asks for permission, unless it was given or denied permanently.
     fn may_run(&mut self, call: &Value) -> Result<ToolPermission, ScriptEnd> {
         let kind = call["kind"].as_str().unwrap_or_default().to_owned();
         if let Some(allowed) = lock(&self.session.memory).allowed.get(&kind) {
@@ -375,7 +375,7 @@ impl TurnRunner {
         })
     }
 
-    /// Asks all of it, and then waits for the answers, one after the other.
+    /// Sends all requests, and then waits for the answers, one after the other.
     fn asks(&mut self, asks: Vec<Ask>) -> Result<(), ScriptEnd> {
         let mut asked = Vec::new();
         for ask in asks {
@@ -390,7 +390,7 @@ impl TurnRunner {
         Ok(())
     }
 
-    /// Which of the options was chosen.
+    /// The chosen option.
     fn permission(&mut self, call: Value, options: &[Value]) -> Result<Result<String, RpcError>, ScriptEnd> {
         let asked = self.send_permission(call, options);
         self.permitted(&asked, options)
@@ -483,7 +483,7 @@ impl TurnRunner {
         Ok(())
     }
 
-    /// Tells what becomes of the calls of a turn that was cancelled.
+    /// Sends the last updates of the calls of a cancelled turn.
     fn let_go(&mut self) {
         let behavior = &self.agent.behavior;
         if behavior.no_last_update_on_cancel {
@@ -495,7 +495,7 @@ impl TurnRunner {
         }
     }
 
-    /// Says what came of something, on a line of its own.
+    /// Prints a result, on its own line.
     fn report(&mut self, what: &str, answer: RpcResult) {
         let answer = match answer {
             Ok(Value::String(text)) => text,
@@ -526,7 +526,7 @@ impl TurnRunner {
         self.agent.update(&self.session.id, &update);
     }
 
-    /// Asks the client something of this session, and waits for the answer.
+    /// Sends the client a request about this session, and waits for the answer.
     fn request(&self, method: &str, params: Value) -> RpcResult {
         let asked = self.send(method, params);
         self.wait.answer(&asked)
@@ -542,7 +542,7 @@ impl TurnRunner {
     }
 }
 
-/// An update of a kind, whatever else it says.
+/// An update of a kind, with any other members.
 fn named(kind: &str, update: Value) -> Value {
     let mut whole = json!({"sessionUpdate": kind});
     if let (Value::Object(whole), Value::Object(update)) = (&mut whole, update) {
@@ -551,7 +551,7 @@ fn named(kind: &str, update: Value) -> Value {
     whole
 }
 
-/// An update that is a list under a name; an object is taken as it is.
+/// An update with a list under a name; an object is used as it is.
 fn listed(kind: &str, name: &str, list: Value) -> Value {
     if list.is_object() { named(kind, list) } else { json!({"sessionUpdate": kind, name: list}) }
 }

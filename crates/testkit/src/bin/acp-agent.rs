@@ -1,4 +1,4 @@
-//! An agent that speaks ACP on its stdio and needs no model: `grove_testkit::acp` says what it does.
+//! An agent that speaks ACP on its stdio and needs no model: see `grove_testkit::acp`.
 
 use std::io::Write;
 use std::process::ExitCode;

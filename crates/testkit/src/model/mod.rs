@@ -1,14 +1,14 @@
-//! A fake model for real agents: it speaks the formats of the services that they know, and says what a script tells it.
+//! A fake model for real agents: it speaks the formats of their services, and answers from a script.
 //!
-//! [`FakeModel`] listens on loopback, wants no key, and answers to any model's name. A [`Script`] has a [`Turn`] for
-//! each prompt, and each turn an answer for each request that the agent makes until the prompt is done: the first to
-//! the prompt, the next to what the tools gave, and so on.
+//! [`FakeModel`] listens on loopback, needs no key, and accepts any model name. A [`Script`] has a [`Turn`] for each
+//! prompt, and each turn an answer for each request that the agent makes until the prompt is done: the first to the
+//! prompt, the next to the tools' results, and so on.
 //!
-//! Agents also ask for titles, summaries and the like. Those requests get a short text (or JSON, where they want some
-//! schema) and use up nothing of the script. They are known by offering no tools, or by a system prompt that begins
-//! with titles.
+//! Agents also ask for titles, summaries and the like. Those requests get a short text (or JSON, if they require a
+//! schema) and use up nothing of the script. They are recognized by offering no tools, or by a system prompt that
+//! begins with titles.
 //!
-//! | format | where |
+//! | format | path |
 //! |---|---|
 //! | OpenAI chat completions | `POST /v1/chat/completions` |
 //! | OpenAI responses | `POST /v1/responses` |
@@ -72,17 +72,17 @@ impl FakeModel {
         self.address
     }
 
-    /// The base that agents are told. Those that speak OpenAI's formats want `/v1` after it.
+    /// The base URL for agents. Those that speak OpenAI's formats need `/v1` after it.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked so far: the newest thousand, or fewer if they are long.
+    /// The requests so far: the newest thousand, or fewer if they are long.
     pub fn requests(&self) -> Vec<Arc<RecordedRequest>> {
         server::lock(&self.shared.records).all()
     }
 
-    /// Waits for what it was asked to be as a test wants it.
+    /// Waits until the requests meet a condition.
     ///
     /// # Panics
     ///
@@ -100,7 +100,7 @@ impl FakeModel {
         tokio::time::timeout(crate::PATIENCE, waiting).await.expect("the model is asked in time")
     }
 
-    /// Says something else from now on. Prompts that are being answered go on as they began.
+    /// Replaces the script. Prompts that are being answered go on with the old one.
     pub fn set_script(&self, script: Script) {
         server::lock(&self.shared.player).replace(script);
     }

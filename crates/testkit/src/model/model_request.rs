@@ -4,31 +4,31 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-/// What an agent asks its model.
+/// A request of an agent to its model.
 #[derive(Clone, Debug)]
 pub(super) struct ModelRequest {
     pub(super) model: String,
-    /// Whether the answer is wanted as events.
+    /// The answer is sent as events.
     pub(super) stream: bool,
-    /// Whether the stream must end with what it cost (chat completions only say so when asked).
+    /// The stream must end with the token usage (chat completions only send it on request).
     pub(super) wants_usage: bool,
     pub(super) system: String,
     pub(super) items: Vec<ConversationItem>,
     pub(super) tools: Vec<ModelTool>,
-    /// The schema that the answer's text must fit.
+    /// The schema of the answer's text.
     pub(super) output: Option<Value>,
     /// An estimate.
     pub(super) input_tokens: u64,
 }
 
-/// One thing in the conversation so far.
+/// One item of the conversation so far.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ConversationItem {
-    /// What the person said.
+    /// A message of the person.
     User(String),
-    /// Anything of the model's.
+    /// Any output of the model.
     Model,
-    /// What a tool gave. Gemini's agents may leave out which call it answers.
+    /// A tool's result. Gemini's agents may leave out the call that it answers.
     Result { call: Option<String> },
 }
 
@@ -40,19 +40,19 @@ pub(super) struct ModelTool {
     pub(super) schema: Value,
 }
 
-/// How a tool is called.
+/// The form of a tool's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelToolKind {
-    /// With JSON that fits its schema.
+    /// JSON that fits its schema.
     Function,
-    /// With a list of words: the Responses API's own shell.
+    /// A list of words: the Responses API's own shell.
     LocalShell,
-    /// With any text.
+    /// Any text.
     Custom,
 }
 
 impl ModelRequest {
-    /// Whether tools have answered and nobody has said anything since.
+    /// Tells whether tools have answered and nobody has said anything since.
     pub(super) fn is_continued(&self) -> bool {
         matches!(self.items.last(), Some(ConversationItem::Result { .. }))
     }
@@ -65,7 +65,7 @@ impl ModelRequest {
         }
     }
 
-    /// What the person said last.
+    /// The person's last message.
     pub(super) fn prompt(&self) -> &str {
         let said = self.items.iter().rev().find_map(|item| match item {
             ConversationItem::User(text) => Some(text.as_str()),
@@ -74,14 +74,14 @@ impl ModelRequest {
         said.unwrap_or_default()
     }
 
-    /// How often the model has called tools since the person spoke.
+    /// The rounds of tool calls since the person's last message.
     pub(super) fn rounds(&self) -> usize {
         let since = self.items.iter().rev().take_while(|item| !matches!(item, ConversationItem::User(_)));
         let answered: Vec<bool> = since.map(|item| matches!(item, ConversationItem::Result { .. })).collect();
         answered.iter().enumerate().filter(|&(at, result)| *result && (at == 0 || !answered[at - 1])).count()
     }
 
-    /// The same for the same conversation at the same point.
+    /// A hash of the conversation up to this point.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.items.hash(&mut hasher);
@@ -90,7 +90,7 @@ impl ModelRequest {
 }
 
 impl ConversationItem {
-    /// A user's text, unless it is all from the agent: these wrap what they add in tags like `<system-reminder>`.
+    /// A user's text, unless all of it is from the agent: agents wrap their additions in tags like `<system-reminder>`.
     pub(super) fn user(text: &str) -> Option<Self> {
         let text = text.trim();
         let tag = text.strip_prefix('<').and_then(|rest| rest.split(['>', ' ']).next());
@@ -105,12 +105,12 @@ impl ModelTool {
     }
 }
 
-/// The array's elements, or nothing.
+/// The array's elements, or none.
 pub(super) fn each(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The string, or nothing.
+/// The string, or an empty one.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! From an answer's steps to what goes over the connection, and when.
+//! Planning the bytes of an answer and their times from its steps.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use super::script_player::ScriptedReply;
 use super::shell;
 use super::wire::{ModelApi, ReplyWriter, SseEvents};
 
-/// How an answer is given.
+/// The form of an answer.
 #[derive(Debug)]
 pub(super) enum ReplyPlan {
-    /// By an error.
+    /// An error.
     Refuse { wait: Duration, status: u16, body: Value },
-    /// By events.
+    /// Events.
     Stream(Vec<StreamAction>),
-    /// At once; if cut, only half of it.
+    /// One body; if cut, only half of it.
     Whole { wait: Duration, body: Value, is_cut: bool },
 }
 
-/// What happens next in a stream.
+/// The next action in a stream.
 #[derive(Debug)]
 pub(super) enum StreamAction {
     Send(String),
@@ -38,7 +38,7 @@ struct ReplyBuilder<'a> {
     reply: ModelReply,
     writer: Box<dyn ReplyWriter>,
     actions: Vec<StreamAction>,
-    /// All waiting so far.
+    /// The total delay so far.
     wait: Duration,
     is_started: bool,
     open: Option<TextKind>,
@@ -109,7 +109,7 @@ impl ReplyBuilder<'_> {
         self.actions.push(StreamAction::Send(events.into_text()));
     }
 
-    /// Not before there is something to say: a stall that comes first leaves the agent with nothing but headers.
+    /// Not before there is content: a stall that comes first leaves the agent with nothing but headers.
     fn start(&mut self) {
         if !self.is_started {
             self.is_started = true;

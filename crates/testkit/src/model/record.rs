@@ -1,4 +1,4 @@
-//! What the server was asked, for a test to look at.
+//! The requests that the server got, for tests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How many requests are kept, and how long their bodies may be together. The oldest go first.
+/// The most requests that are kept, and the limit of their total size. The oldest are dropped first.
 const KEPT: usize = 1000;
 const KEPT_BYTES: usize = 64 << 20;
 
@@ -29,17 +29,17 @@ pub struct RecordedRequest {
     pub purpose: RequestPurpose,
 }
 
-/// What the server took a request for.
+/// The server's classification of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestPurpose {
-    /// The conversation. Which turn and which of its answers it got; no turn if the script had none left.
+    /// The conversation: the turn and the number of its answer; no turn if the script had none left.
     Turn { turn: Option<usize>, answer: usize },
-    /// Something beside the conversation.
+    /// A request beside the conversation.
     Utility,
-    /// How long a request is.
+    /// A request for the length of a request.
     Count,
-    /// Which models there are.
+    /// A request for the list of models.
     Models,
     /// Nothing that it serves: answered with 404, or 400 if it was not JSON.
     Unknown,

@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::model_request::{ModelRequest, ModelToolKind};
 use super::script::TokenUsage;
 
-/// An answer as far as it has been given.
+/// The part of an answer that has been given so far.
 #[derive(Clone, Debug)]
 pub(super) struct ModelReply {
-    /// The same for no other answer; formats put their prefix before it.
+    /// A unique id; formats add their prefix.
     pub(super) id: String,
     pub(super) model: String,
     /// Seconds since 1970.
@@ -35,7 +35,7 @@ pub(super) struct Call {
     pub(super) arguments: Value,
 }
 
-/// What happens to an answer next. Blocks of text are opened, added to and closed; calls come whole.
+/// The next event of an answer. Text blocks are opened, added to and closed; calls come complete.
 #[derive(Clone, Debug)]
 pub(super) enum ReplyEvent {
     Start,
@@ -43,12 +43,12 @@ pub(super) enum ReplyEvent {
     Delta(String),
     Close,
     Call(Call),
-    /// It ends here, badly.
+    /// It ends here with an error.
     Error(Value),
     End,
 }
 
-/// What kind of text a block has.
+/// The kind of a block's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextKind {
     Text,
@@ -61,7 +61,7 @@ impl ModelReply {
         Self { id, model, created, blocks: Vec::new(), input_tokens: model_request.input_tokens, fixed }
     }
 
-    /// Takes a piece in.
+    /// Applies an event.
     pub(super) fn take(&mut self, piece: &ReplyEvent) {
         match piece {
             ReplyEvent::Open(TextKind::Text) => self.blocks.push(Block::Text(String::new())),
@@ -76,7 +76,7 @@ impl ModelReply {
         }
     }
 
-    /// The place of the newest block.
+    /// The index of the newest block.
     pub(super) fn at(&self) -> usize {
         self.blocks.len().saturating_sub(1)
     }
@@ -101,7 +101,7 @@ impl ModelReply {
         texts.collect()
     }
 
-    /// What it has cost so far.
+    /// The token usage so far.
     pub(super) fn usage(&self) -> TokenUsage {
         let length = |block: &Block| match block {
             Block::Text(text) | Block::Thought(text) => text.len(),
@@ -113,7 +113,7 @@ impl ModelReply {
 }
 
 impl Call {
-    /// The arguments as the formats that carry JSON as text have them.
+    /// The arguments for formats that carry JSON as text.
     pub(super) fn written(&self) -> String {
         match &self.arguments {
             Value::String(text) if self.kind == ModelToolKind::Custom => text.clone(),
@@ -122,7 +122,7 @@ impl Call {
     }
 }
 
-/// About how many tokens so many bytes are.
+/// An estimate of the tokens of so many bytes.
 pub(super) fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4).max(1)
 }

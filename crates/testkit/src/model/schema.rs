@@ -1,11 +1,11 @@
-//! Values that fit a JSON schema: as small as it allows.
+//! Minimal values that fit a JSON schema.
 
 use serde_json::{Map, Value, json};
 
-/// Schemas refer to themselves; no value that we make is deeper than this.
+/// The deepest value: schemas may refer to themselves.
 const DEPTH: usize = 12;
 
-/// A small value that fits. `words` is what its strings say.
+/// A small value that fits. Its strings are `words`.
 pub(super) fn fit(schema: &Value, words: &str) -> Value {
     value(schema, schema, words, DEPTH)
 }

@@ -1,55 +1,56 @@
-//! What the model says, written down beforehand.
+//! The script of the model's answers.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The command of the default script. A test looks for what it prints in the tool call's output.
+/// The command of the default script. A test searches the tool call's output for its text.
 pub const COMMAND: &str = "echo grove-was-here";
 
-/// Everything that a model will say.
+/// All answers of a model.
 ///
-/// Which turn answers a prompt: the first one that is [told](PromptMatch::Told) what the prompt contains, else the first
-/// [`PromptMatch::Next`] that no prompt has had yet, else the first [`PromptMatch::Always`], else only [`ended`](Self::ended).
+/// The turn that answers a prompt is the first [`PromptMatch::Told`] whose text the prompt contains, else the first
+/// [`PromptMatch::Next`] that no prompt has had yet, else the first [`PromptMatch::Always`], else only
+/// [`ended`](Self::ended).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
     pub turns: Vec<Turn>,
-    /// What is said when nothing is left to say. It calls no tool, so that an agent's loop ends.
+    /// The answer when the script has ended. It calls no tool, so that an agent's loop ends.
     pub ended: String,
-    /// The answer to what agents ask beside the conversation.
+    /// The answer to requests beside the conversation.
     pub utility: String,
-    /// Whether a request that offers no tools belongs to the conversation. For coding agents it does not.
+    /// A request without tools belongs to the conversation. For coding agents it does not.
     pub without_tools: bool,
-    /// What every answer is said to have cost. Otherwise it is estimated from the lengths.
+    /// The reported token usage of every answer. Otherwise it is estimated from the lengths.
     pub usage: Option<TokenUsage>,
 }
 
-/// What follows one prompt.
+/// The answers to one prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
     #[serde(default)]
     pub when: PromptMatch,
-    /// One for each request: the first answers the prompt, the others what the tools gave, or another try of a request
-    /// that met a fault. If the last one is itself a fault, every further try meets it again.
+    /// One for each request: the first answers the prompt, the others the tools' results, or a retry of a request that
+    /// met a fault. If the last one is itself a fault, every further retry meets it again.
     pub answers: Vec<ReplySteps>,
 }
 
-/// What answers one request.
+/// The answer to one request.
 pub type ReplySteps = Vec<ReplyStep>;
 
-/// Which prompts a turn belongs to.
+/// The prompts that a turn answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptMatch {
     /// The next one, once.
     #[default]
     Next,
-    /// Each whose last user message contains this.
+    /// Each whose last user message contains this text.
     Told(String),
-    /// Each that no other turn wants.
+    /// Each that no other turn answers.
     Always,
 }
 
@@ -65,20 +66,20 @@ pub enum ReplyStep {
         #[serde(default, rename = "delay_ms", with = "millis")]
         delay: Duration,
     },
-    /// What the model thinks aloud.
+    /// A thought of the model.
     Think { text: String },
-    /// A tool call, as it is written here, whether the agent has such a tool or not.
+    /// A tool call, exactly as written here, whether the agent has such a tool or not.
     Call { tool: String, arguments: Value },
-    /// A call of whichever of the agent's tools runs shell commands, with arguments that fit it.
+    /// A call of the agent's tool that runs shell commands, with arguments that fit it.
     Shell { command: String },
-    /// An HTTP status, or where the answer has already begun, the error that the format has for that. Without a body
-    /// it is the format's own.
+    /// An HTTP status or, if the answer has already begun, the format's error for that. Without a body it is the
+    /// format's own.
     Fail {
         status: u16,
         #[serde(default)]
         body: Value,
     },
-    /// Nothing, for so long.
+    /// A pause.
     Stall {
         #[serde(rename = "ms", with = "millis")]
         time: Duration,
@@ -87,7 +88,7 @@ pub enum ReplyStep {
     Cut,
 }
 
-/// What an answer is said to have cost.
+/// The reported token usage of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenUsage {
@@ -135,7 +136,7 @@ impl Turn {
         Self { when: PromptMatch::Told(text.to_owned()), answers: answers.into() }
     }
 
-    /// The answers to each prompt that no other turn wants.
+    /// The answers to each prompt that no other turn answers.
     pub fn always(answers: impl Into<Vec<ReplySteps>>) -> Self {
         Self { when: PromptMatch::Always, answers: answers.into() }
     }
@@ -164,7 +165,7 @@ impl ReplyStep {
         Self::Shell { command: command.to_owned() }
     }
 
-    /// An error. With [`Value::Null`] as its body it looks as the format's own errors do.
+    /// An error. With [`Value::Null`] as its body it looks like the format's own errors.
     pub fn fail(status: u16, body: impl Into<Value>) -> Self {
         Self::Fail { status, body: body.into() }
     }
@@ -173,7 +174,7 @@ impl ReplyStep {
         Self::Stall { time }
     }
 
-    /// Whether an agent may ask the same again after this.
+    /// Tells whether an agent may retry after this.
     pub(super) fn is_fault(&self) -> bool {
         matches!(self, Self::Fail { .. } | Self::Stall { .. } | Self::Cut)
     }

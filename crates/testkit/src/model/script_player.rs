@@ -1,11 +1,11 @@
-//! Which part of the script answers which request.
+//! Assigning the script's answers to requests.
 //!
 //! A prompt claims a turn of the script and thereby begins a *run* of it. Calls carry their run's number in their id,
-//! and agents send the id back with what the tool gave: so a request belongs to its run even when several
-//! conversations go on at once, or the agent has rewritten its history.
+//! and agents send the id back with the tool's result: so a request belongs to its run even when several conversations
+//! go on at once, or the agent has rewritten its history.
 //!
-//! A prompt has no such id. One that comes again just as it was, after an answer with a fault in it, is the agent's
-//! next try; that another conversation says the very same then cannot be told from it.
+//! A prompt has no such id. An identical prompt after an answer with a fault in it is the agent's retry; it cannot be
+//! distinguished from another conversation with the very same prompt.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::record::RequestPurpose;
 use super::schema;
 use super::script::{PromptMatch, ReplyStep, ReplySteps, Script, TokenUsage, Turn};
 
-/// Runs that are remembered. Those before have ended long ago.
+/// The most runs that are remembered. Earlier ones have ended long ago.
 const RUNS: usize = 1000;
 
-/// How much of a system prompt is looked at for what it is about. The long ones of agents mention everything.
+/// The characters of a system prompt that are searched for its topic. The long ones of agents mention everything.
 const OPENING: usize = 600;
 
-/// The script, and how far it has come.
+/// The script, and its progress.
 #[derive(Debug)]
 pub(super) struct ScriptPlayer {
     script: Arc<Script>,
@@ -30,7 +30,7 @@ pub(super) struct ScriptPlayer {
     claimed: Vec<bool>,
     runs: VecDeque<ScriptRun>,
     last_run: u64,
-    /// In all ids, so that those of another server, in a conversation that is resumed here, mean nothing.
+    /// Part of all ids, so that those of another server, in a conversation that is resumed here, mean nothing.
     nonce: u64,
 }
 
@@ -43,17 +43,17 @@ struct ScriptRun {
     prompt: String,
     next: usize,
     calls: usize,
-    /// The last request, if its answer had a fault: the same again is another try.
+    /// The last request, if its answer had a fault: the same again is a retry.
     faulted: Option<u64>,
 }
 
-/// What answers a request.
+/// The answer to a request.
 #[derive(Debug)]
 pub(super) struct ScriptedReply {
     pub(super) purpose: RequestPurpose,
     pub(super) steps: ReplySteps,
     pub(super) usage: Option<TokenUsage>,
-    /// What the ids of its calls begin with.
+    /// The prefix of its calls' ids.
     pub(super) id: String,
     /// The number of its first call.
     pub(super) first_call: usize,
@@ -66,13 +66,13 @@ impl ScriptPlayer {
         Self { script: Arc::new(script), claimed, runs: VecDeque::new(), last_run: 0, nonce }
     }
 
-    /// Takes another script. Prompts that are being answered go on as they began.
+    /// Replaces the script. Prompts that are being answered go on with the old one.
     pub(super) fn replace(&mut self, script: Script) {
         self.claimed = vec![false; script.turns.len()];
         self.script = Arc::new(script);
     }
 
-    /// What answers a request.
+    /// The answer to a request.
     pub(super) fn answer(&mut self, model_request: &ModelRequest) -> ScriptedReply {
         let script = self.script.clone();
         if is_utility(model_request, &script) {
@@ -103,7 +103,7 @@ impl ScriptPlayer {
         ScriptedReply { purpose, steps, usage: script.usage, id: format!("{nonce:x}r{}", run.number), first_call }
     }
 
-    /// The run that a request goes on with.
+    /// The run that a request continues.
     fn find(&self, model_request: &ModelRequest) -> Option<usize> {
         if !model_request.is_continued() {
             let fingerprint = model_request.fingerprint();
@@ -114,14 +114,14 @@ impl ScriptPlayer {
         by_number.or_else(|| self.runs.iter().rposition(|run| run.prompt == model_request.prompt()))
     }
 
-    /// The run's number in a call's id, with whatever the agent has put around it.
+    /// The run's number in a call's id, with any additions of the agent.
     fn number_in(&self, call: &str) -> Option<u64> {
         let mark = format!("{:x}r", self.nonce);
         let (_, rest) = call.split_once(&mark)?;
         rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
     }
 
-    /// Begins a run. A conversation that another server began is taken up where it stands.
+    /// Begins a run. A conversation that another server began is continued from its present state.
     fn claim(&mut self, model_request: &ModelRequest) -> usize {
         let prompt = model_request.prompt();
         let turns = || self.script.turns.iter().enumerate();
@@ -151,10 +151,10 @@ impl ScriptPlayer {
     }
 }
 
-/// Whether a request is beside the conversation: for a title, a summary, a guess at what comes next.
+/// Tells whether a request is beside the conversation: for a title, a summary, a guess at the next message.
 ///
-/// Two signs. It offers no tools, although no tool has just answered (coding agents always offer theirs in the
-/// conversation); or its system prompt opens with titles.
+/// There are two signs. It offers no tools, although no tool has just answered (coding agents always offer theirs in
+/// the conversation); or its system prompt begins with titles.
 fn is_utility(model_request: &ModelRequest, script: &Script) -> bool {
     let opening: String = model_request.system.chars().take(OPENING).collect();
     let is_toolless = model_request.tools.is_empty() && !model_request.is_continued() && !script.without_tools;

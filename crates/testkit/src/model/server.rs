@@ -1,4 +1,4 @@
-//! HTTP.
+//! The HTTP server.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,16 +23,16 @@ use super::record::{RecordedRequest, RequestLog, RequestPurpose};
 use super::script_player::ScriptPlayer;
 use super::wire::{ModelApi, Route};
 
-/// The model that the server says it has. It answers to any name.
+/// The name of the only listed model. The server accepts any name.
 pub const MODEL: &str = "fake-model";
 
 /// The longest request. Agents send their whole conversation each time.
 const LONGEST: usize = 32 << 20;
 
-/// Time for what was sent to reach the agent before its connection breaks. Without it hyper would drop both at once.
+/// The time for sent data to reach the agent before its connection breaks. Without it hyper would drop both at once.
 const FLUSH: Duration = Duration::from_millis(50);
 
-/// What the connections share.
+/// The state that connections share.
 #[derive(Debug)]
 pub(super) struct ServerState {
     pub(super) player: Mutex<ScriptPlayer>,
@@ -42,7 +42,7 @@ pub(super) struct ServerState {
 type ResponseBody = UnsyncBoxBody<Bytes, io::Error>;
 type HttpResponse = hyper::Response<ResponseBody>;
 
-/// The value, although a test that panicked may have held it.
+/// The value, even if a test that held the lock panicked.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -56,7 +56,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
             Some(_) = connections.join_next() => continue,
         };
         let Ok((stream, _)) = accepted else {
-            // No descriptors left, most likely. Others may close theirs.
+            // Most likely no descriptors are left. Others may close theirs.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
@@ -67,7 +67,7 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
                 let shared = shared.clone();
                 async move { Ok::<_, Infallible>(respond(&shared, request).await) }
             });
-            // A connection that ends badly is the agent's doing, or a scripted cut.
+            // A connection error is the agent's doing, or a scripted cut.
             let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
@@ -121,7 +121,7 @@ async fn respond(shared: &ServerState, request: hyper::Request<Incoming>) -> Htt
     }
 }
 
-/// For programs that are not in the same process: what was asked, and another script.
+/// For other processes: the requests, and another script.
 async fn steer(shared: &ServerState, method: &Method, path: &str, body: Incoming) -> HttpResponse {
     match (method, path) {
         (&Method::GET, "/grove/requests") => object(StatusCode::OK, &json!(lock(&shared.records).all())),
@@ -165,7 +165,7 @@ async fn perform(plan: ReplyPlan) -> HttpResponse {
     }
 }
 
-/// A body that comes beat by beat.
+/// A body that is sent action by action.
 fn played(actions: Vec<StreamAction>) -> ResponseBody {
     let frames = stream::iter(actions).filter_map(|beat| async move {
         match beat {

@@ -1,11 +1,11 @@
-//! Which of an agent's tools runs shell commands, and how it wants to be called.
+//! Finding the agent's tool that runs shell commands, and its arguments.
 
 use serde_json::{Value, json};
 
 use super::model_request::{ModelTool, ModelToolKind};
 use super::schema;
 
-/// What agents call their shell, the surest first.
+/// The names of shell tools, the surest first.
 const NAMES: [&str; 14] = [
     "bash",
     "shell",
@@ -23,14 +23,13 @@ const NAMES: [&str; 14] = [
     "powershell",
 ];
 
-/// Words in a name nobody has told us about. Tools beside the shell have them too (`read_bash`, `KillShell`), but those
-/// take no command.
+/// Words in unknown names. Tools beside the shell have them too (`read_bash`, `KillShell`), but those take no command.
 const WORDS: [&str; 5] = ["shell", "bash", "exec", "command", "terminal"];
 
-/// What the argument with the command is called.
+/// The names of the argument with the command.
 const COMMANDS: [&str; 6] = ["command", "cmd", "commandLine", "command_line", "script", "code"];
 
-/// What the argument with the working folder is called. Left out unless it is required.
+/// The names of the argument with the working folder. Left out unless it is required.
 const FOLDERS: [&str; 6] = ["cwd", "workdir", "working_directory", "dir_path", "directory", "path"];
 
 /// The tool that looks most like a shell.
@@ -42,7 +41,7 @@ pub(super) fn find(tools: &[ModelTool]) -> Option<&ModelTool> {
     by_name.or_else(|| tools.iter().find(unknown))
 }
 
-/// What the tool is called with to run a command.
+/// The arguments that run a command.
 pub(super) fn arguments(tool: &ModelTool, command: &str) -> Value {
     let words = json!(["bash", "-lc", command]);
     match tool.kind {
@@ -68,7 +67,7 @@ fn takes(tool: &ModelTool) -> Option<&'static str> {
     COMMANDS.into_iter().find(|name| tool.schema["properties"].get(name).is_some())
 }
 
-/// A name without the server that offers it (`developer__shell`), in the way that the lists above are written.
+/// A name without the server that offers it (`developer__shell`), in the spelling of the lists above.
 fn plain(name: &str) -> String {
     let name = name.rsplit_once("__").map_or(name, |(_, name)| name);
     name.to_ascii_lowercase().replace('-', "_")

@@ -1,4 +1,4 @@
-//! What every agent does, whatever its character.
+//! The common behavior of all agents.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Each switch of a character, one test each.
+//! Each switch of a behavior, one test each.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ fn code(outcome: Result<Value, Value>) -> i64 {
     outcome.unwrap_err()["code"].as_i64().unwrap()
 }
 
-/// The kinds of everything that an agent says of a tool call that it asks for and that is allowed, in its order.
+/// The kinds of everything that an agent sends for a tool call that it asks for and that is approved, in order.
 fn told(behavior: &AgentBehavior) -> Vec<String> {
     let (mut fixture, session) = AgentFixture::with_session(behavior);
     let id = fixture.begin(&session, &tool(true));
@@ -161,7 +161,7 @@ fn ignores_stdin_close_lives_on() {
     let mut fixture = AgentFixture::start(&AgentBehavior { ignores_stdin_close: true, ..AgentBehavior::default() });
     fixture.initialize();
     fixture.close_stdin();
-    // One that does not ignore it, and is told later, ends meanwhile.
+    // An agent that does not ignore it, and gets it later, ends meanwhile.
     let mut other = AgentFixture::start(&AgentBehavior::default());
     other.initialize();
     other.close_stdin();

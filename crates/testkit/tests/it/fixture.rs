@@ -1,4 +1,4 @@
-//! A client of the agent that knows nothing but JSON.
+//! A client of the agent over plain JSON.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a question of the agent is answered with: a result, or an error's code.
+/// The answer to a request of the agent: a result, or an error's code.
 pub(crate) type AnswerFn = Box<dyn Fn(&Value) -> Result<Value, i64>>;
 
-/// An agent that runs. It ends with this.
+/// A running agent. It ends when this is dropped.
 pub(crate) struct AgentFixture {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     last_id: u64,
-    /// What the agent asked, oldest first.
+    /// The agent's requests, oldest first.
     pub(crate) asked: Vec<Value>,
     /// The updates, without the session that they belong to.
     pub(crate) updates: Vec<Value>,
@@ -46,7 +46,7 @@ impl AgentFixture {
         Self { child, stdin, lines, last_id: 0, asked: Vec::new(), updates: Vec::new(), answers }
     }
 
-    /// An agent with a session; gives its id.
+    /// An agent with a session; returns its id.
     pub(crate) fn with_session(behavior: &AgentBehavior) -> (Self, String) {
         let mut fixture = Self::start(behavior);
         fixture.initialize();
@@ -73,14 +73,14 @@ impl AgentFixture {
         self.line(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// Asks, and gives the question's id.
+    /// Sends a request, and returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
         self.line(&json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}).to_string());
         self.last_id
     }
 
-    /// Calls, answers what the agent asks meanwhile, and gives the result or the error.
+    /// Calls, answers the agent's requests meanwhile, and returns the result or the error.
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.send(method, params);
         self.answer(id)
@@ -99,7 +99,7 @@ impl AgentFixture {
         }
     }
 
-    /// Takes what comes until it is so.
+    /// Handles messages until the condition holds.
     pub(crate) fn until(&mut self, is_so: impl Fn(&Self) -> bool) {
         while !is_so(self) {
             let message = self.next();
@@ -131,13 +131,13 @@ impl AgentFixture {
         }
     }
 
-    /// Starts a turn with a script, and gives the prompt's id.
+    /// Starts a turn with a script, and returns the prompt's id.
     pub(crate) fn begin(&mut self, session: &str, steps: &Value) -> u64 {
         let prompt = json!([{"type": "text", "text": prompt(steps)}]);
         self.send("session/prompt", json!({"sessionId": session, "prompt": prompt}))
     }
 
-    /// Runs a script to its end, and gives the answer to the prompt. What was said before is forgotten.
+    /// Runs a script to its end, and returns the answer to the prompt. Earlier text is dropped.
     pub(crate) fn script(&mut self, session: &str, steps: Value) -> Result<Value, Value> {
         self.updates.clear();
         self.asked.clear();
@@ -145,7 +145,7 @@ impl AgentFixture {
         self.answer(id)
     }
 
-    /// Runs a script, and gives what was said.
+    /// Runs a script, and returns its text.
     pub(crate) fn said(&mut self, session: &str, steps: Value) -> String {
         self.script(session, steps).unwrap();
         self.text()
@@ -189,7 +189,7 @@ impl AgentFixture {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Whether the agent says nothing for so long.
+    /// Tells whether the agent sends nothing for so long.
     pub(crate) fn is_silent(&mut self, time: Duration) -> bool {
         matches!(self.lines.recv_timeout(time), Err(RecvTimeoutError::Timeout))
     }
@@ -202,7 +202,7 @@ impl Drop for AgentFixture {
     }
 }
 
-/// Whichever option is asked for is chosen.
+/// Answers every permission request with this option.
 pub(crate) fn choosing(option: &'static str) -> AnswerFn {
     Box::new(move |asked| match asked["method"].as_str() {
         Some("session/request_permission") => Ok(json!({"outcome": {"outcome": "selected", "optionId": option}})),

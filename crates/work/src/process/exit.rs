@@ -1,11 +1,11 @@
-//! How a program ended.
+//! The exit of a program.
 
 use std::fmt;
 
 use rustix::process::WaitIdStatus;
 use serde::{Deserialize, Serialize};
 
-/// How a program ended: with a code, or by a signal. Neither is known of a program that somebody else waited for.
+/// The exit of a program: a code, or a signal. Neither is known if another process waited for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Exit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ impl Exit {
         self.code == Some(0)
     }
 
-    /// The signal as it is called, where it has a common name.
+    /// The common name of the signal, if it has one.
     pub fn signal_name(self) -> Option<&'static str> {
         Some(match self.signal? {
             1 => "SIGHUP",
@@ -53,7 +53,7 @@ impl fmt::Display for Exit {
                 Some(name) => write!(f, "was ended by {name}"),
                 None => write!(f, "was ended by signal {signal}"),
             },
-            (None, None) => f.write_str("ended, nobody knows how"),
+            (None, None) => f.write_str("ended with an unknown status"),
         }
     }
 }

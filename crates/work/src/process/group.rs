@@ -1,8 +1,8 @@
 //! A program and everything that it started, ended together.
 //!
-//! The program's number is the name of its group. The system gives that number away again once the program was waited
-//! for and its group is empty, and a signal to the group would then hit somebody else. So the program is looked at
-//! without being waited for (it stays as a zombie) until nothing of its group is left.
+//! The program's process id names its group. The system reuses that id once the program was waited for and its group is
+//! empty, and a signal to the group would then hit another one. So the program's end is observed without waiting for it
+//! (it stays as a zombie) until nothing of its group is left.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,12 +18,12 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{Exit, ProcessError};
 
-/// How often to look where the system does not call.
+/// The interval of checks if the system has no notification.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long the system may take to bury what was killed.
+/// The time that the system may take to remove killed processes.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What belongs to a program.
+/// The processes that belong to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupScope {
     /// The process group that it leads.
@@ -37,15 +37,15 @@ pub(crate) enum GroupScope {
 pub(crate) struct ProcessGroup {
     id: Pid,
     scope: GroupScope,
-    /// Readable when the leader has ended. Where the system has no such thing, we look again and again.
+    /// Readable when the leader has ended. Without pidfds it is polled.
     pidfd: Option<AsyncFd<OwnedFd>>,
     exit: Option<Exit>,
-    /// The leader was waited for: its number is no longer ours.
+    /// The leader was waited for: its id is no longer ours.
     is_reaped: bool,
 }
 
 impl ProcessGroup {
-    /// Of a child that leads its own group or session. It must be called inside a runtime.
+    /// The group of a child that leads its own group or session. Must be called inside a runtime.
     pub(crate) fn new(leader: &Child, scope: GroupScope) -> io::Result<Self> {
         let id = i32::try_from(leader.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { id, scope, pidfd: pidfd(id), exit: None, is_reaped: false })
@@ -55,7 +55,7 @@ impl ProcessGroup {
         self.id.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// How the leader ended. Others of its group may go on. A call that is dropped loses nothing.
+    /// Waits for the leader's exit. Others of its group may go on. Dropping the call loses nothing.
     pub(crate) async fn exited(&mut self) -> Exit {
         loop {
             if let Some(exit) = self.poll_exit() {
@@ -71,13 +71,13 @@ impl ProcessGroup {
         }
     }
 
-    /// Ends what is left, however much it resists: SIGTERM, `grace`, SIGKILL. Afterwards nothing of it is there.
+    /// Ends everything that is left, even if it resists: SIGTERM, `grace`, SIGKILL. Afterwards nothing of it exists.
     pub(crate) async fn end(&mut self, grace: Duration) -> Result<Exit, ProcessError> {
         if !self.is_gone() {
             self.signal(Signal::TERM);
             self.gone(grace).await;
         }
-        // Also where nothing seems to be left: not every system lets us see.
+        // Even if nothing seems to be left: not every system lets us see.
         self.signal(Signal::KILL);
         let deadline = Instant::now() + REAP_TIMEOUT;
         while !self.gone(POLL_INTERVAL).await {
@@ -90,7 +90,7 @@ impl ProcessGroup {
         Ok(self.exit.unwrap_or_default())
     }
 
-    /// Waits until nothing is left, and says whether that came to be.
+    /// Waits until nothing is left, and returns whether that happened in time.
     async fn gone(&mut self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         if timeout_at(deadline, self.exited()).await.is_err() {
@@ -110,14 +110,14 @@ impl ProcessGroup {
         self.is_reaped || (self.poll_exit().is_some() && self.living().is_empty())
     }
 
-    /// Whether the leader has ended, without waiting for it.
+    /// The leader's exit if it has ended, without reaping it.
     fn poll_exit(&mut self) -> Option<Exit> {
         if self.exit.is_none() {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
             self.exit = match rustix::process::waitid(WaitId::Pid(self.id), options) {
                 Ok(status) => status.as_ref().map(Exit::from),
                 Err(Errno::INTR) => None,
-                // Somebody else waited for it.
+                // Another process waited for it.
                 Err(_) => Some(Exit::default()),
             };
         }
@@ -128,7 +128,7 @@ impl ProcessGroup {
         if self.is_reaped {
             return;
         }
-        // It fails where nothing is left, which is what is wanted.
+        // It fails if nothing is left, which is the goal.
         rustix::process::kill_process_group(self.id, signal).ok();
         if self.scope == GroupScope::Session {
             for group in self.living().into_iter().filter(|group| *group != self.id) {
@@ -137,8 +137,7 @@ impl ProcessGroup {
         }
     }
 
-    /// The groups in which something lives that belongs to the leader. Where that cannot be told, it is as if there
-    /// were none.
+    /// The groups with living processes that belong to the leader. If that is unknown, none.
     fn living(&self) -> HashSet<Pid> {
         let id = self.id.as_raw_nonzero().get();
         live_processes()
@@ -150,7 +149,7 @@ impl ProcessGroup {
             .collect()
     }
 
-    /// Waits for the leader, which has ended, and so gives its number back.
+    /// Reaps the leader, which has ended, and so releases its id.
     fn reap(&mut self) {
         let waited = rustix::process::waitid(WaitId::Pid(self.id), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         self.is_reaped = !matches!(waited, Ok(None) | Err(Errno::INTR));
@@ -178,8 +177,7 @@ fn pidfd(id: Pid) -> Option<AsyncFd<OwnedFd>> {
     use rustix::process::{PidfdFlags, pidfd_open};
 
     let descriptor = pidfd_open(id, PidfdFlags::empty()).ok()?;
-    // The constructors that took this one's place are unsafe, since they are given any descriptor at all. This one is
-    // owned.
+    // The constructors that replace this one are unsafe, since they accept any descriptor at all. This one is owned.
     #[allow(deprecated, reason = "sound for a descriptor that is owned, and there is no other without `unsafe`")]
     AsyncFd::with_interest(descriptor, tokio::io::Interest::READABLE).ok()
 }
@@ -195,7 +193,7 @@ struct LiveProcess {
     session: i32,
 }
 
-/// Every process that has not ended. Of a system without `/proc` nothing is known.
+/// Every process that has not ended. Without `/proc`, none.
 fn live_processes() -> impl Iterator<Item = LiveProcess> {
     let folder = fs::read_dir("/proc").into_iter().flatten().flatten();
     folder
@@ -204,9 +202,9 @@ fn live_processes() -> impl Iterator<Item = LiveProcess> {
         .filter_map(|stat| read_stat(&stat))
 }
 
-/// Reads a line of `/proc/PID/stat`, of which nothing is told where the process has ended.
+/// Reads a line of `/proc/PID/stat`; `None` if the process has ended.
 fn read_stat(stat: &str) -> Option<LiveProcess> {
-    // The program's name is in brackets, and may hold any of them itself.
+    // The program's name is in parentheses, and may contain some itself.
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
     let state = fields.next()?;
     let _parent = fields.next()?;

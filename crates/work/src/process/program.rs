@@ -1,4 +1,4 @@
-//! What is to be run, and what of our own environment it gets to see.
+//! The command line of a program, and the part of our environment that it inherits.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 
 use super::ProcessError;
 
-/// A program with all that it is given. It may hold secrets in `env`, which its `Debug` leaves out.
+/// A program with its arguments and environment. `Debug` leaves out `env`, which may hold secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// A path, or a name that is looked for in `PATH`.
+    /// A path, or a name to search in `PATH`.
     pub command: String,
     #[serde(default)]
     pub args: Vec<String>,
-    /// Beside what [`inherited_environment`] gives, and before it.
+    /// Added to the [`inherited_environment`], and stronger than it.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     pub cwd: PathBuf,
 }
 
-/// What a program is told of its surroundings without being given it: who and where the user is, in which language,
-/// and how the network is reached. Secrets come through such variables as well, so all others are left out.
+/// The inherited variables: the user and the home folder, the language, and the network settings. Other variables may
+/// hold secrets, so all of them are left out.
 const ALLOWED: [&str; 29] = [
     "HOME",
     "PATH",
@@ -48,7 +48,7 @@ const ALLOWED: [&str; 29] = [
     "ftp_proxy",
     "all_proxy",
     "no_proxy",
-    // A proxy that looks into what it carries has a certificate of its own.
+    // A proxy that inspects traffic has its own certificate.
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
@@ -59,7 +59,7 @@ const ALLOWED: [&str; 29] = [
 ];
 const ALLOWED_PREFIXES: [&str; 2] = ["LC_", "XDG_"];
 
-/// What a program that we start inherits of our environment.
+/// The part of our environment that a started program inherits.
 pub fn inherited_environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| is_inherited(name))
 }
@@ -70,7 +70,7 @@ fn is_inherited(name: &OsStr) -> bool {
 }
 
 impl Program {
-    /// A program without arguments, with nothing but the inherited environment.
+    /// A program without arguments, with only the inherited environment.
     pub fn new(command: impl Into<String>, cwd: impl Into<PathBuf>) -> Self {
         Self { command: command.into(), args: Vec::new(), env: BTreeMap::new(), cwd: cwd.into() }
     }
@@ -86,7 +86,7 @@ impl Program {
     }
 
     pub(crate) fn command(&self) -> Result<Command, ProcessError> {
-        // The system's own error would not tell a missing folder from a missing program.
+        // The system's own error does not distinguish a missing folder from a missing program.
         if !self.cwd.is_dir() {
             return Err(ProcessError::NoFolder { path: self.cwd.clone() });
         }

@@ -1,31 +1,31 @@
-//! A configuration of git's, read line by line.
+//! A git configuration, read line by line.
 //!
-//! Only what repositories say of themselves is of interest, so files that it includes are not read, and nothing is ever
-//! written. Git refuses a file with a mistake in it; here the line with the mistake says nothing, and the rest counts.
+//! Only the facts about repositories matter, so included files are not read, and nothing is ever written. Git refuses a
+//! file with a mistake in it; here the line with the mistake is skipped, and the rest counts.
 
 use std::iter::Peekable;
 use std::str::Chars;
 use std::sync::Arc;
 
-/// How many variables are kept. Those behind them are not known.
+/// The most variables that are kept. Later ones are ignored.
 const MOST: usize = 32_768;
-/// How long a value may be, in bytes. A longer one is not known.
+/// The longest value, in bytes. A longer one is ignored.
 const LONGEST: usize = 4_096;
 
-/// What a configuration says.
+/// A configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitConfig(Vec<Variable>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Variable {
-    /// Shared by all that stand under it.
+    /// Shared by all variables of the section.
     heading: Arc<SectionHeader>,
     /// In lower case, as git compares it.
     name: String,
     value: String,
 }
 
-/// What variables stand under: `[branch "main"]`.
+/// The header of a section: `[branch "main"]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SectionHeader {
     /// In lower case.
@@ -34,7 +34,7 @@ struct SectionHeader {
 }
 
 impl GitConfig {
-    /// Reads any text. What is no configuration says nothing.
+    /// Parses any text. A text that is not a configuration gives an empty one.
     pub fn parse(text: &str) -> Self {
         let mut reader = ConfigParser { rest: text.chars().peekable() };
         let mut variables = Vec::new();
@@ -51,14 +51,14 @@ impl GitConfig {
                     }
                     variables.push(Variable { heading, name, value });
                 }
-                // A comment, or something that is no part of the format.
+                // A comment, or invalid text.
                 _ => reader.skip_line(),
             }
         }
         Self(variables)
     }
 
-    /// A value of a section, such as `branch`, `main` and `remote`. Where it stands there twice, the last one counts.
+    /// The value of a section's variable, such as `branch`, `main` and `remote`. Of several values the last one counts.
     pub fn value(&self, section: &str, subsection: &str, name: &str) -> Option<&str> {
         let is_meant = |variable: &&Variable| {
             let SectionHeader { section: mine, subsection: of } = &*variable.heading;
@@ -81,11 +81,11 @@ struct ConfigParser<'a> {
 
 impl ConfigParser<'_> {
     fn skip_line(&mut self) {
-        // Also the end of the line, so that something is always taken.
+        // The end of the line as well, so that the reader always advances.
         self.rest.by_ref().find(|next| *next == '\n');
     }
 
-    /// Gives up on a line.
+    /// Skips an invalid line.
     fn mistake<T>(&mut self) -> Option<T> {
         self.skip_line();
         None
@@ -99,7 +99,7 @@ impl ConfigParser<'_> {
         std::iter::from_fn(|| self.rest.next_if(|next| belongs(*next))).map(|next| next.to_ascii_lowercase()).collect()
     }
 
-    /// What stands in brackets. A variable may follow it on the same line.
+    /// The header in brackets. A variable may follow it on the same line.
     fn heading(&mut self) -> Option<SectionHeader> {
         self.rest.next();
         let section = self.word(|next| next.is_ascii_alphanumeric() || matches!(next, '-' | '.'));
@@ -108,7 +108,7 @@ impl ConfigParser<'_> {
         }
         self.blanks();
         if self.rest.next_if_eq(&']').is_some() {
-            // `[branch.main]` is how it was once written.
+            // `[branch.main]` is an older form.
             return Some(match section.split_once('.') {
                 Some((section, of)) => SectionHeader { section: section.to_owned(), subsection: Some(of.to_owned()) },
                 None => SectionHeader { section, subsection: None },
@@ -119,7 +119,7 @@ impl ConfigParser<'_> {
         }
         let mut subsection = String::new();
         loop {
-            // The end of the line is left for whoever goes on behind it.
+            // The end of the line is left for the next step.
             match self.rest.next_if(|next| *next != '\n') {
                 Some('"') => break,
                 Some('\\') => subsection.extend(self.rest.next_if(|next| *next != '\n')),
@@ -133,7 +133,7 @@ impl ConfigParser<'_> {
         }
     }
 
-    /// A name and what it is set to. A name alone is set to nothing that a text could say.
+    /// A name and its value. A name without a value has no text.
     fn variable(&mut self) -> Option<(String, String)> {
         let name = self.word(|next| next.is_ascii_alphanumeric() || next == '-');
         self.blanks();
@@ -142,7 +142,7 @@ impl ConfigParser<'_> {
         }
         self.blanks();
         let mut value = String::new();
-        // Up to where it counts: blanks at its end do not, unless they are quoted.
+        // The end of the value: trailing blanks do not count, unless they are quoted.
         let mut end = 0;
         let mut is_quoted = false;
         while let Some(next) = self.rest.next() {
@@ -178,7 +178,7 @@ impl ConfigParser<'_> {
         (value.len() <= LONGEST).then_some((name, value))
     }
 
-    /// What follows a backslash in a value.
+    /// The character after a backslash in a value.
     fn escaped(&mut self) -> Option<EscapeSequence> {
         self.rest.next_if_eq(&'\r');
         match *self.rest.peek()? {
@@ -202,7 +202,7 @@ impl ConfigParser<'_> {
 
 enum EscapeSequence {
     Character(char),
-    /// The value goes on in the next line.
+    /// The value continues in the next line.
     LineEnd,
 }
 
@@ -241,7 +241,7 @@ mod tests {
             assert_eq!(config.value("branch", "a", "remote"), None, "{mistake}");
             assert_eq!(config.value("branch", "a", "merge"), Some("main"), "{mistake}");
         }
-        // What stands under a heading that cannot be read belongs to nobody.
+        // Variables under an invalid header are dropped.
         for mistake in ["[branch \"a\n", "[branch \"a\" x]\n", "[]\n", "[branch a]\n", "["] {
             let config = GitConfig::parse(&format!("[branch \"a\"]\n{mistake}merge = main\n"));
             assert_eq!(config.value("branch", "a", "merge"), None, "{mistake}");

@@ -1,8 +1,8 @@
-//! Commands on pseudo-terminals, as agents ask for them.
+//! Commands on pseudo-terminals, for agents.
 //!
-//! [`Terminals`] knows those of one asker by their ids, and bounds how many there are. Each [`Terminal`] comes with a
-//! future ([`TerminalDriver::run`]) that has to run somewhere: it reads what the command shows, so that a command whose output
-//! nobody asks for never waits. What is kept are the newest bytes; whoever wants all of them is told them as they come
+//! [`Terminals`] holds those of one agent by their ids, and limits their number. Each [`Terminal`] comes with a future
+//! ([`TerminalDriver::run`]) that the caller runs: it reads the command's output, so that a command never blocks on
+//! output that nobody reads. The newest bytes are kept; a listener gets all of them as they come
 //! ([`TerminalDriver::with_listener`]).
 
 mod output;
@@ -24,11 +24,11 @@ use tokio::time::{Instant, sleep_until};
 use self::output::OutputBuffer;
 use crate::process::{Exit, GroupScope, ProcessError, ProcessGroup, Program, inherit_nothing};
 
-/// A command that is to be run on a terminal.
+/// A command to run on a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TerminalRequest {
     pub program: Program,
-    /// How many bytes of output are kept; without it, as many as the limits allow.
+    /// The bytes of output that are kept; without it, as many as the limits allow.
     pub output_bytes: Option<usize>,
     pub size: TerminalSize,
 }
@@ -45,25 +45,25 @@ impl Default for TerminalSize {
     }
 }
 
-/// What a terminal showed.
+/// The output of a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TerminalOutput {
-    /// The newest of it, cut where a character begins.
+    /// The newest part, cut between characters.
     pub text: String,
-    /// Something is missing before it.
+    /// An earlier part is missing.
     pub truncated: bool,
-    /// Where the command has ended, this is all of its output.
+    /// The command's exit; if it is set, the output is complete.
     pub exit: Option<Exit>,
 }
 
-/// The bounds of an asker's terminals. What happens beyond each is said beside it.
+/// The limits of an agent's terminals, each with the consequence of exceeding it.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalLimits {
     /// Terminals that are not released; another one is refused.
     pub terminals: usize,
     /// Bytes of output of one terminal; the newest are kept.
     pub output_bytes: usize,
-    /// How long a command that is killed may take before it is killed for good.
+    /// The time that a killed command may take before it gets SIGKILL.
     pub grace: Duration,
 }
 
@@ -73,27 +73,27 @@ impl Default for TerminalLimits {
     }
 }
 
-/// Why there is no such terminal.
+/// The reason why a terminal operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TerminalError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error("no more than {limit} terminals can be open at a time: release some")]
     TooMany { limit: usize },
-    #[error("there is no terminal {0}: it was released, or never made")]
+    #[error("no terminal {0}: it was released, or never created")]
     Unknown(String),
-    #[error("the system gives no pseudo-terminal: {0}")]
+    #[error("cannot open a pseudo-terminal: {0}")]
     Open(io::Error),
 }
 
-/// How long after its end a command's last words may take through the terminal, where something that it left behind
-/// keeps that open.
+/// The time that a command's last output may take through the terminal after its end, if a leftover process keeps that
+/// open.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 const CHUNK_BYTES: usize = 16 << 10;
-/// What a program is told of a terminal of which we know nothing else.
+/// The default terminal type for programs.
 const KIND: (&str, &str) = ("TERM", "xterm-256color");
 
-/// The terminals of one asker. Clones are the same.
+/// The terminals of one agent. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Terminals {
     limits: TerminalLimits,
@@ -101,25 +101,25 @@ pub struct Terminals {
     made: Arc<AtomicU64>,
 }
 
-/// A command on a terminal. Clones are the same. When it was released and the last clone is dropped, so is its output.
+/// A command on a terminal. Clones share it. After its release, the output is dropped with the last clone.
 #[derive(Clone, Debug)]
 pub struct Terminal {
     id: String,
     buffer: Arc<Mutex<OutputBuffer>>,
-    /// Closed when nobody has the terminal any longer.
+    /// Closed when the last handle of the terminal is dropped.
     requested: watch::Sender<RequestedState>,
-    /// Closed when the screen is gone.
+    /// Closed when the driver is dropped.
     state: watch::Receiver<CommandState>,
 }
 
-/// How far a command has come.
+/// The state of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CommandState {
     Running,
     Ended(Exit),
 }
 
-/// What is to become of a command. It only ever grows.
+/// The requested state of a command. It only advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RequestedState {
     Run,
@@ -127,7 +127,7 @@ enum RequestedState {
     Release,
 }
 
-/// What must run ([`TerminalDriver::run`]) for a terminal to show anything. Dropped, it kills the command.
+/// The driver of a terminal, which must run ([`TerminalDriver::run`]). Dropping it kills the command.
 #[derive(Debug)]
 pub struct TerminalDriver {
     master: AsyncFd<OwnedFd>,
@@ -136,7 +136,7 @@ pub struct TerminalDriver {
     buffer: Arc<Mutex<OutputBuffer>>,
     requested: watch::Receiver<RequestedState>,
     state: watch::Sender<CommandState>,
-    /// Who is told everything that is shown.
+    /// Receives all output.
     listener: Option<mpsc::Sender<Vec<u8>>>,
 }
 
@@ -145,7 +145,7 @@ impl Terminals {
         Self { limits, table: Arc::default(), made: Arc::default() }
     }
 
-    /// Starts a command on a terminal of its own. It must be called inside a runtime.
+    /// Starts a command on a new terminal. Must be called inside a runtime.
     pub fn create(&self, request: &TerminalRequest) -> Result<(Terminal, TerminalDriver), TerminalError> {
         let limit = self.limits.terminals;
         if self.table().len() >= limit {
@@ -170,7 +170,7 @@ impl Terminals {
         let id = format!("terminal-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1);
         let terminal = Terminal { id: id.clone(), buffer, requested, state: its_state };
         let mut table = self.table();
-        // Others may have been made in the meantime.
+        // Others may have been created in the meantime.
         if table.len() >= limit {
             return Err(TerminalError::TooMany { limit });
         }
@@ -182,7 +182,7 @@ impl Terminals {
         self.table().get(id).cloned().ok_or_else(|| TerminalError::Unknown(id.to_owned()))
     }
 
-    /// Ends a terminal's command and all that it started, and forgets the terminal. It returns when they are gone.
+    /// Ends a terminal's command and everything that it started, and drops the terminal. Returns when they are gone.
     pub async fn release(&self, id: &str) -> Result<(), TerminalError> {
         let terminal = self.table().remove(id).ok_or_else(|| TerminalError::Unknown(id.to_owned()))?;
         terminal.requested(RequestedState::Release);
@@ -211,9 +211,9 @@ impl Terminal {
         &self.id
     }
 
-    /// What it has shown so far.
+    /// Its output so far.
     pub fn output(&self) -> TerminalOutput {
-        // In this order: once the command has ended, nothing is added.
+        // In this order: once the command has ended, no output is added.
         let exit = self.exit();
         let (text, truncated) = locked(&self.buffer).text(exit.is_none());
         TerminalOutput { text, truncated, exit }
@@ -223,12 +223,12 @@ impl Terminal {
         let mut state = self.state.clone();
         match state.wait_for(|state| *state != CommandState::Running).await.as_deref() {
             Ok(CommandState::Ended(exit)) => *exit,
-            // The screen was dropped, and the command with it.
+            // The driver was dropped, and the command with it.
             _ => Exit::default(),
         }
     }
 
-    /// Ends the command, and says how it ended. The output can still be read.
+    /// Ends the command, and returns its exit. The output can still be read.
     pub async fn kill(&self) -> Exit {
         self.requested(RequestedState::Kill);
         self.wait_for_exit().await
@@ -255,14 +255,13 @@ impl Terminal {
     }
 }
 
-// Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+// Nothing that can panic leaves it half-changed, so a poisoned lock still guards complete data.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TerminalDriver {
-    /// Tells everything that the command shows, all of it before its exit is known. The command waits while the listener
-    /// has no room.
+    /// Sends all output to a listener, before the exit is known. The command waits while the listener has no room.
     #[must_use]
     pub fn with_listener(self, listener: mpsc::Sender<Vec<u8>>) -> Self {
         Self { listener: Some(listener), ..self }
@@ -271,15 +270,15 @@ impl TerminalDriver {
     /// Runs until the terminal is released.
     pub async fn run(mut self) {
         let exit = self.show().await;
-        // Whoever listens knows the end before anybody else knows the exit.
+        // The listener sees the end before anybody else sees the exit.
         self.listener = None;
         self.state.send_replace(CommandState::Ended(exit));
-        // What the command left behind goes on until the terminal is released, or nobody has it any longer.
+        // Leftover processes go on until the terminal is released, or its last handle is dropped.
         self.requested.wait_for(|requested| *requested == RequestedState::Release).await.map(drop).ok();
         self.group.end(self.grace).await.ok();
     }
 
-    /// Reads what the command shows, until it has ended or is killed.
+    /// Reads the command's output, until it has ended or is killed.
     async fn show(&mut self) -> Exit {
         let (group, requested, grace) = (&mut self.group, &mut self.requested, self.grace);
         let life = async move {
@@ -296,7 +295,7 @@ impl TerminalDriver {
         let mut listens = self.listener.is_some();
         let mut untold: Option<PendingOutput> = None;
         loop {
-            // A command need not hurry because its listener is slow.
+            // A slow listener does not shorten the time of a command.
             let last_words = ended.filter(|_| untold.is_none()).map(|(_, until)| until);
             tokio::select! {
                 read = read(&self.master, &mut chunk), if open && untold.is_none() => match read {
@@ -314,7 +313,7 @@ impl TerminalDriver {
                     }
                     match (room, told) {
                         (Ok(room), Some(told)) => room.send(told.bytes),
-                        // Nobody listens any longer.
+                        // The listener is gone.
                         (Err(_), _) => listens = false,
                         (Ok(_), None) => {}
                     }
@@ -332,7 +331,7 @@ impl TerminalDriver {
     }
 }
 
-/// What was shown and not told yet.
+/// Output that was not sent to the listener yet.
 #[derive(Debug)]
 struct PendingOutput {
     bytes: Vec<u8>,
@@ -360,13 +359,13 @@ async fn read(master: &AsyncFd<OwnedFd>, chunk: &mut [u8]) -> io::Result<usize> 
             Ok(bytes) => return Ok(bytes),
             Err(Errno::AGAIN) => ready.clear_ready(),
             Err(Errno::INTR) => {}
-            // Nothing has the other end open any longer.
+            // Nothing holds the other end open any longer.
             Err(errno) => return Err(errno.into()),
         }
     }
 }
 
-/// Starts a program as the leader of a session whose terminal is a new one.
+/// Starts a program as the leader of a session with a new terminal.
 fn start(program: &Program, size: TerminalSize) -> Result<(AsyncFd<OwnedFd>, ProcessGroup), TerminalError> {
     let mut command = program.command()?;
     let (name, value) = KIND;

@@ -1,8 +1,8 @@
-//! The newest of what a terminal showed.
+//! The newest part of a terminal's output.
 
 use std::collections::VecDeque;
 
-/// Bytes, of which the newest are kept.
+/// A buffer that keeps the newest bytes.
 #[derive(Debug)]
 pub(super) struct OutputBuffer {
     bytes: VecDeque<u8>,
@@ -24,8 +24,8 @@ impl OutputBuffer {
         }
     }
 
-    /// The kept bytes as text, never longer than the limit, and whether something is missing before it. While more may
-    /// come, a character that has only half arrived waits for its other half.
+    /// The kept bytes as text, never longer than the limit, and whether an earlier part is missing. While more may
+    /// come, an incomplete character waits for its rest.
     pub(super) fn text(&mut self, more_may_come: bool) -> (String, bool) {
         let mut bytes: &[u8] = self.bytes.make_contiguous();
         if self.truncated {
@@ -35,7 +35,7 @@ impl OutputBuffer {
             bytes = &bytes[..bytes.len() - half_character(bytes)];
         }
         let mut text = String::from_utf8_lossy(bytes).into_owned();
-        // What is no text grows when it is replaced.
+        // Invalid bytes grow when they are replaced.
         let over = text.len().saturating_sub(self.limit);
         if over > 0 {
             let cut = (over..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
@@ -49,7 +49,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// How many bytes at the end begin a character that is not complete.
+/// The bytes of an incomplete character at the end.
 fn half_character(bytes: &[u8]) -> usize {
     // The longest character has four bytes.
     (1..=bytes.len().min(3))

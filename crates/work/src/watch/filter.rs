@@ -1,4 +1,4 @@
-//! Which paths below a watched one are told.
+//! Filtering the changed paths of a watch.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::WatchError;
 
-/// Patterns for paths relative to the watched one. A pattern that names a folder stands for everything in it, since
-/// it may as well be a plain path.
+/// Patterns for paths relative to the watched one. A pattern that names a folder matches everything in it, since it may
+/// as well be a plain path.
 #[derive(Debug)]
 pub(super) struct WatchFilter {
-    /// Without any, everything is told.
+    /// If empty, everything is reported.
     includes: Option<GlobSet>,
     excludes: GlobSet,
 }
 
-/// Stands for any name: no pattern is about this very one.
+/// Stands for any name: no pattern matches this very one.
 const ANY_NAME: &str = "\u{1}any\u{1}";
 
 impl WatchFilter {
@@ -25,19 +25,19 @@ impl WatchFilter {
     }
 
     pub(super) fn wants(&self, relative: &Path) -> bool {
-        // The watched path itself is what was asked about.
+        // The watched path itself always counts.
         relative.as_os_str().is_empty()
             || !covers(&self.excludes, relative)
                 && self.includes.as_ref().is_none_or(|includes| covers(includes, relative))
     }
 
-    /// Whether nothing in a folder could be told.
+    /// Tells whether nothing in a folder could be reported.
     pub(super) fn excludes_folder(&self, folder: &Path) -> bool {
         covers(&self.excludes, folder) || self.excludes.is_match(folder.join(ANY_NAME))
     }
 }
 
-/// Whether a path or one of the folders that lead to it matches.
+/// Tells whether a path or one of its parent folders matches.
 fn covers(patterns: &GlobSet, relative: &Path) -> bool {
     let named = |path: &&Path| !path.as_os_str().is_empty();
     !patterns.is_empty() && relative.ancestors().filter(named).any(|path| patterns.is_match(path))
@@ -50,7 +50,7 @@ fn set(root: &Path, patterns: &[String]) -> Result<GlobSet, WatchError> {
             pattern: pattern.chars().take(200).collect(),
             reason: error.kind().to_string(),
         };
-        // Some clients write whole paths.
+        // Some clients write absolute paths.
         let below = root.to_str().and_then(|root| pattern.strip_prefix(root)).filter(|rest| rest.starts_with('/'));
         let relative = below.map_or(pattern.as_str(), |rest| rest.trim_start_matches('/'));
         let relative = relative.trim_start_matches("./").trim_end_matches('/');

@@ -18,27 +18,27 @@ use tokio::sync::oneshot;
 use super::WatchError;
 use super::inbox::{Inbox, PathEvent};
 
-/// What the kernel calls a folder that it watches: the folder itself, whatever its name becomes.
+/// The kernel's id of a watched folder: the folder itself, even if it is renamed.
 pub(super) type Descriptor = i32;
 
 /// A watch's interest in a folder.
 #[derive(Debug)]
 pub(super) struct FolderWatch {
     pub(super) inbox: Arc<Inbox>,
-    /// Under the name by which this watch knows it.
+    /// The folder, under this watch's name of it.
     pub(super) folder: PathBuf,
-    /// The one name in it that matters, where not all do.
+    /// The only name in it that matters, if not all do.
     pub(super) only: Option<OsString>,
 }
 
-/// The watches' end.
+/// The watches' side of the hub.
 #[derive(Debug)]
 pub(super) struct WatchHub {
     shared: Arc<HubState>,
-    /// Held while seats are taken and left, or the last to leave a folder would take it away from the next. The reader
-    /// never waits for it.
+    /// Held while folders are subscribed and unsubscribed: otherwise the last to leave a folder would remove it from
+    /// the next one. The reader never waits for it.
     changing: Mutex<()>,
-    /// Dropped with the hub: the reader's end.
+    /// Dropped with the hub, which ends the reader.
     _alive: oneshot::Sender<()>,
 }
 
@@ -54,14 +54,14 @@ struct FolderTable {
     ended: bool,
 }
 
-/// Reads what the system says for all watches. It must run for any of them to see anything.
+/// Reads the system's events for all watches. It must run for any of them to see anything.
 #[derive(Debug)]
 pub struct WatchReader {
     shared: Arc<HubState>,
     hub: oneshot::Receiver<()>,
 }
 
-/// Everything that changes what a folder holds. Never through links.
+/// Everything that changes the content of a folder. Never through links.
 const EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVED_FROM)
@@ -86,7 +86,7 @@ impl WatchHub {
         Ok((Self { shared, changing: Mutex::default(), _alive: alive }, reader))
     }
 
-    /// Takes a seat in a folder. What the system says against it is the inner error.
+    /// Subscribes to a folder. An error of the system is the inner error.
     pub(super) fn subscribe(&self, folder_watch: FolderWatch) -> Result<Result<Descriptor, io::Error>, WatchError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let descriptor = match inotify::add_watch(&self.shared.inotify, &folder_watch.folder, EVENTS) {
@@ -105,7 +105,7 @@ impl WatchHub {
         Ok(Ok(descriptor))
     }
 
-    /// Leaves a seat. With the last one the system no longer watches the folder.
+    /// Unsubscribes from a folder. With the last subscription the system no longer watches it.
     pub(super) fn unsubscribe(&self, descriptor: Descriptor, inbox: &Arc<Inbox>, folder: &Path) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut table = self.shared.table();
@@ -114,7 +114,7 @@ impl WatchHub {
         if folder_watches.is_empty() {
             table.folder_watches.remove(&descriptor);
             drop(table);
-            // It fails for a folder that is gone, which is watched no longer either.
+            // It fails for a deleted folder, which is no longer watched either.
             inotify::remove_watch(&self.shared.inotify, descriptor).ok();
         }
     }
@@ -127,7 +127,7 @@ impl FolderWatch {
 }
 
 impl HubState {
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards complete data.
     fn table(&self) -> MutexGuard<'_, FolderTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,7 +151,7 @@ impl HubState {
             flags if flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) => PathEvent::Deleted,
             _ => PathEvent::Changed,
         };
-        // What has no name is about the folder itself: its own folder tells that.
+        // An event without a name is about the folder itself: its parent folder reports that.
         let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else { return };
         for folder_watch in table.folder_watches.get(&event.wd()).into_iter().flatten() {
             if folder_watch.only.as_ref().is_none_or(|only| only == name) {
@@ -164,8 +164,8 @@ impl HubState {
 impl WatchReader {
     /// Runs until the [`Watcher`](super::Watcher) and all its watches are dropped.
     pub async fn run(mut self) {
-        // The constructors that took this one's place are unsafe, since they are given any descriptor at all. This one
-        // is owned, and open for as long as it is shared.
+        // The constructors that replace this one are unsafe, since they accept any descriptor at all. This one is
+        // owned, and open as long as it is shared.
         #[allow(deprecated, reason = "sound for a descriptor that is owned, and there is no other without `unsafe`")]
         let registered = AsyncFd::with_interest(Arc::clone(&self.shared.inotify), Interest::READABLE);
         let Ok(inotify) = registered else { return };
@@ -193,7 +193,7 @@ impl WatchReader {
                     break;
                 }
             }
-            // A flood of events must not keep the thread.
+            // A flood of events must not block the thread.
             tokio::task::yield_now().await;
         }
     }

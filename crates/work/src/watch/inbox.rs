@@ -1,4 +1,4 @@
-//! What was seen for one watch and not told yet: coalesced as it arrives, so its size follows the paths, not the events.
+//! The pending events of one watch: coalesced as they arrive, so its size follows the paths, not the events.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,21 +6,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// What has become of a path since it was last told.
+/// The change of a path since its last report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathEvent {
-    /// It was not there before.
+    /// It did not exist before.
     Created,
-    /// It was moved here, perhaps over something.
+    /// It was moved here, perhaps over another file.
     Arrived,
     Changed,
     Deleted,
-    /// Another thing is there now.
+    /// It is another file or folder now.
     Replaced,
 }
 
 impl PathEvent {
-    /// Both, one after the other; nothing where the second undoes the first.
+    /// Both, one after the other; `None` if the second undoes the first.
     fn then(self, next: PathEvent) -> Option<PathEvent> {
         use PathEvent::{Arrived, Changed, Created, Deleted, Replaced};
         match (self, next) {
@@ -35,11 +35,11 @@ impl PathEvent {
 
 #[derive(Debug, Default)]
 pub(super) struct PathEvents {
-    /// In the order of their parts: what lies in a folder comes right after it.
+    /// In the order of their parts: the content of a folder comes right after it.
     pub(super) paths: BTreeMap<PathBuf, PathEvent>,
-    /// More happened than was kept; then no paths are.
+    /// More events happened than are kept; then no paths are.
     pub(super) overflowed: bool,
-    /// Nothing more will be seen.
+    /// No more events will come.
     pub(super) ended: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct PathEvents {
 pub(super) struct Inbox {
     gathered: Mutex<PathEvents>,
     news: Notify,
-    /// How many paths are kept.
+    /// The most paths that are kept.
     most: usize,
 }
 
@@ -88,7 +88,7 @@ impl Inbox {
         self.news.notify_one();
     }
 
-    /// Returns when there is something to take, or nothing ever will be.
+    /// Returns when there are events, or when none will ever come.
     pub(super) async fn wait(&self) {
         loop {
             {
@@ -109,7 +109,7 @@ impl Inbox {
         taken
     }
 
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards complete data.
     fn gathered(&self) -> MutexGuard<'_, PathEvents> {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,7 +128,7 @@ mod tests {
             (&[Changed, Deleted], Some(Deleted)),
             (&[Deleted, Created, Changed], Some(Replaced)),
             (&[Deleted, Created, Deleted], Some(Deleted)),
-            // What was moved here may have replaced something, whose end has to be told then.
+            // A moved file may have replaced another, whose end has to be reported then.
             (&[Arrived, Changed], Some(Arrived)),
             (&[Arrived, Deleted], Some(Deleted)),
             (&[Changed, Arrived], Some(Replaced)),

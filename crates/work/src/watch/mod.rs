@@ -1,15 +1,15 @@
 //! Watching files and folders.
 //!
-//! A [`Watcher`] is one for the whole process, since the system has few instances to give; its [`WatchReader`] is a future
-//! that has to run somewhere. Each [`Watch`] has a box in which what was seen is coalesced as it arrives, bounded by
-//! the number of paths. Whoever asks a watch for the next notice does its work: gathers for a moment, looks at what is
-//! there, watches new folders. So a watch that nobody asks costs its box and nothing else, and a slow disk costs only
-//! the watch that is on it.
+//! There is one [`Watcher`] for the whole process, since the system limits the instances; its [`WatchReader`] is a
+//! future that the caller runs. Each [`Watch`] has an inbox in which events are coalesced as they arrive, bounded by
+//! the number of paths. [`Watch::next`] does the work of its watch: it gathers for a moment, examines the paths, and
+//! watches new folders. So a watch that nobody reads costs only its inbox, and a slow disk costs only the watch that is
+//! on it.
 //!
-//! What is told is what happened, added up: a file that came and went within one notice is not told, one that was
-//! removed and made again has changed. Without a memory of all names some things are told more than once, or bigger
-//! than they were, never smaller: a file that another one was moved over counts as added (the watched file itself as
-//! changed). A folder that goes is told once, for all that was in it.
+//! A notice is the sum of the events: a file that was created and deleted within one notice is not reported, one that
+//! was deleted and created again has changed. Without a memory of all names some changes are reported more than once,
+//! or larger than they were, never smaller: a file that another one was moved over counts as added (the watched file
+//! itself as changed). A deleted folder is reported once, for everything in it.
 
 mod filter;
 #[cfg_attr(not(target_os = "linux"), path = "unsupported.rs")]
@@ -31,37 +31,37 @@ use self::inbox::Inbox;
 use self::tree::WatchTree;
 use crate::{FileError, Policy};
 
-/// Whether this system can watch folders: Linux can. Elsewhere every watch fails with [`WatchError::Start`].
+/// Tells whether this system can watch folders: Linux can. Elsewhere every watch fails with [`WatchError::Start`].
 pub const fn can_watch() -> bool {
     cfg!(target_os = "linux")
 }
 
-/// What to watch.
+/// The parameters of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchRequest {
-    /// A file, or a folder with what is directly in it.
+    /// A file, or a folder with its direct entries.
     pub path: PathBuf,
     /// Also everything below the folder. Links are not followed.
     pub recursive: bool,
-    /// Glob patterns or paths, relative to `path`, of what is told; without any, everything is. One that names a
-    /// folder stands for all that is in it. `*` stays within a folder, `**` does not.
+    /// Glob patterns or paths, relative to `path`, of the reported paths; without any, all are. A pattern that names a
+    /// folder matches everything in it. `*` stays within a folder, `**` does not.
     pub includes: Vec<String>,
-    /// What is not told, likewise. Folders of which nothing is told are not watched.
+    /// Patterns of paths that are not reported. Folders that are completely excluded are not watched.
     pub excludes: Vec<String>,
 }
 
-/// What a watch has to tell.
+/// A notice of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchEvent {
-    /// By path.
+    /// Changes, by path.
     Changes(Vec<PathChange>),
-    /// More happened than can be told: look at everything again. The watch goes on.
+    /// More changes than can be reported: read everything again. The watch goes on.
     Overflow,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathChange {
-    /// Below the path that was asked for, also where that leads through links.
+    /// Below the requested path, even if that leads through links.
     pub path: PathBuf,
     pub kind: PathChangeKind,
 }
@@ -73,16 +73,16 @@ pub enum PathChangeKind {
     Deleted,
 }
 
-/// The bounds of every watch. What happens beyond each is said beside it.
+/// The limits of every watch, each with the consequence of exceeding it.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchLimits {
     /// Folders of one watch; with more it is refused, or ends.
     pub folders: usize,
-    /// Changes that wait to be told, and those of one notice; with more there is an overflow.
+    /// Changes that wait to be reported, and those of one notice; with more there is an overflow.
     pub changes: usize,
     /// Patterns of one watch; with more it is refused.
     pub patterns: usize,
-    /// How long changes are gathered before they are told.
+    /// The time for which changes are gathered before they are reported.
     pub debounce: Duration,
 }
 
@@ -92,14 +92,14 @@ impl Default for WatchLimits {
     }
 }
 
-/// Why something is not watched, or not any longer.
+/// The reason why a path is not watched, or no longer.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("{pattern} is no pattern: {reason}")]
+    #[error("{pattern} is not a valid pattern: {reason}")]
     BadPattern { pattern: String, reason: String },
-    #[error("a watch may have {limit} patterns, not {patterns}: leave some out")]
+    #[error("a watch has {patterns} patterns, and the limit is {limit}: leave some out")]
     TooManyPatterns { patterns: usize, limit: usize },
     #[error(
         "{} has more than {limit} folders below it: exclude some of them, or watch a part of it",
@@ -116,7 +116,7 @@ pub enum WatchError {
     Stopped,
 }
 
-/// Watches for whoever asks. Clones are the same watcher.
+/// Creates watches. Clones share the watcher.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     hub: Arc<WatchHub>,
@@ -130,8 +130,8 @@ impl Watcher {
         Ok((Self { hub: Arc::new(hub), limits }, reader))
     }
 
-    /// Begins to watch: what happens from now on is seen. What the policy does not show is never told. The policy is
-    /// that of this moment: whoever narrows it later drops the watches that it no longer allows.
+    /// Starts a watch of all changes from now on. Paths that the policy hides are never reported. The policy is the
+    /// present one: code that narrows it later drops the watches that it no longer allows.
     pub async fn watch(&self, policy: &Policy, request: WatchRequest) -> Result<Watch, WatchError> {
         let inbox = Arc::new(Inbox::new(self.limits.changes));
         let asked = request.path.clone();
@@ -148,36 +148,36 @@ impl Watcher {
     }
 }
 
-/// A file or folder that is watched for as long as this is kept.
+/// A file or folder that is watched as long as this is kept.
 #[derive(Debug)]
 pub struct Watch {
     inbox: Arc<Inbox>,
     asked: PathBuf,
     debounce: Duration,
-    /// When what has been gathered is told.
+    /// The time at which the gathered changes are reported.
     until: Option<Instant>,
     work: WatchState,
 }
 
-/// A tree, back with what it has to tell.
+/// A tree, returned with its notice.
 type CollectOutcome = (Box<WatchTree>, Result<Option<WatchEvent>, WatchError>);
 
-/// Where a watch's tree is.
+/// The location of a watch's tree.
 #[derive(Debug)]
 enum WatchState {
     Waiting(Box<WatchTree>),
-    /// With those who do the blocking work.
+    /// In a blocking task.
     Collecting(JoinHandle<CollectOutcome>),
     Ended,
 }
 
 impl Watch {
-    /// The path that was asked for.
+    /// The requested path.
     pub fn path(&self) -> &Path {
         &self.asked
     }
 
-    /// The next notice. After an error there is none. A call that is dropped loses nothing.
+    /// The next notice. After an error there is none. Dropping the call loses nothing.
     pub async fn next(&mut self) -> Option<Result<WatchEvent, WatchError>> {
         loop {
             match (&mut self.work, self.until) {
@@ -231,14 +231,14 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // A tree that is away ends when it comes back to nobody.
+        // A tree in a blocking task ends when that completes.
         if let WatchState::Waiting(tree) = std::mem::replace(&mut self.work, WatchState::Ended) {
             put_away(tree);
         }
     }
 }
 
-/// Ends a tree where its many calls to the system keep nobody.
+/// Drops a tree in a blocking task, since that makes many system calls.
 fn put_away(tree: Box<WatchTree>) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn_blocking(move || drop(tree))),

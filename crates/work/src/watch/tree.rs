@@ -1,4 +1,4 @@
-//! The folders of one watch, and what their changes mean. All of it blocks.
+//! The folders of one watch, and the meaning of their changes. All of it blocks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,23 +23,23 @@ pub(super) struct WatchTree {
     filter: WatchFilter,
     limits: WatchLimits,
     recursive: bool,
-    /// The watched path as it was asked for, under which changes are told.
+    /// The requested path, under which changes are reported.
     asked: PathBuf,
-    /// The same for real.
+    /// Its real path.
     root: PathBuf,
-    /// Whether there was anything at the root when it was last looked at.
+    /// Set if there was anything at the root at the last check.
     there: bool,
-    /// The folder that holds the root: it tells when the root itself goes, comes back or is replaced.
+    /// The folder that contains the root: its events show when the root itself is deleted, created again or replaced.
     above: Option<(PathBuf, Descriptor)>,
-    /// The root and folders below it, where they are watched.
+    /// The root and the folders below it that are watched.
     folders: BTreeMap<PathBuf, Descriptor>,
 }
 
-/// Changes that will be told together.
+/// Changes that are reported together.
 struct ChangeBatch {
     changes: Vec<PathChange>,
     most: usize,
-    /// There were more than are told.
+    /// There were more than are reported.
     overflowed: bool,
 }
 
@@ -61,7 +61,7 @@ impl WatchTree {
         let root = policy.find(&asked, access)?;
         let is_folder = fs::metadata(&root).map_err(|error| FileError::from_io(error, &asked))?.is_dir();
         if is_folder {
-            // A watch on a folder tells the names in it.
+            // A watch on a folder reveals the names in it.
             access = FileAccess::Browse;
             policy.find(&asked, access)?;
         }
@@ -85,7 +85,7 @@ impl WatchTree {
             let only = Some(name.to_owned());
             match tree.hub.subscribe(FolderWatch { inbox: Arc::clone(&tree.inbox), folder: folder.clone(), only })? {
                 Ok(descriptor) => tree.above = Some((folder, descriptor)),
-                // Where it may not be read, only what becomes of the root itself goes unseen.
+                // If it may not be read, only changes of the root itself go unseen.
                 Err(_) if is_folder => {}
                 Err(error) => return Err(FileError::from_io(error, &tree.asked).into()),
             }
@@ -98,13 +98,13 @@ impl WatchTree {
         Ok(tree)
     }
 
-    /// What there is to tell of what was seen.
+    /// The notice for some events.
     pub(super) fn tell(&mut self, gathered: PathEvents) -> Result<Option<WatchEvent>, WatchError> {
         if gathered.overflowed {
             self.restart()?;
             return Ok(Some(WatchEvent::Overflow));
         }
-        // What went is left first: a folder that was only renamed is the same to the system under its new name.
+        // Deletions are handled first: a renamed folder is the same to the system under its new name.
         for (path, seen) in &gathered.paths {
             if !matches!(seen, PathEvent::Created | PathEvent::Changed) {
                 self.unsubscribe(path);
@@ -119,14 +119,14 @@ impl WatchTree {
             }
             let was_there = path == self.root && std::mem::replace(&mut self.there, seen != PathEvent::Deleted);
             if seen == PathEvent::Deleted {
-                // With a folder goes all that is in it.
+                // A deleted folder includes everything in it.
                 if !deleted.as_ref().is_some_and(|folder| path.starts_with(folder)) && self.wants(&path) {
                     self.put(&mut told, &path, PathChangeKind::Deleted);
                     deleted = Some(path);
                 }
                 continue;
             }
-            // Of what is gone again, an event of its own will tell.
+            // If it is gone again, another event will report that.
             let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
             if metadata.is_symlink() && !self.may_tell_link(&path) {
                 continue;
@@ -156,7 +156,7 @@ impl WatchTree {
         })
     }
 
-    /// Watches what is there now, whatever was before.
+    /// Watches the present folders, independent of the earlier ones.
     fn restart(&mut self) -> Result<(), WatchError> {
         let root = self.root.clone();
         self.unsubscribe(&root);
@@ -168,8 +168,8 @@ impl WatchTree {
         Ok(())
     }
 
-    /// Watches a folder, and those below it in a recursive watch. What is found in them is told: it may have been
-    /// there before anybody looked. It may be told once more then, where it came while this looked.
+    /// Watches a folder, and those below it in a recursive watch. Files in them are reported: they may have been there
+    /// before the watch. A file created during the scan may be reported twice.
     fn scan(&mut self, from: &Path, mut told: Option<&mut ChangeBatch>) -> Result<(), WatchError> {
         let private = self.policy.private();
         let mut ahead = vec![from.to_owned()];
@@ -178,7 +178,7 @@ impl WatchTree {
             if is_private(&folder, &private) || folder != self.root && self.filter.excludes_folder(relative) {
                 continue;
             }
-            // A folder that is gone again or may not be read has nothing to tell.
+            // A folder that is gone again or unreadable has nothing to report.
             if self.enter(&folder)?.is_err() {
                 continue;
             }
@@ -204,7 +204,7 @@ impl WatchTree {
         Ok(())
     }
 
-    /// Watches one folder. What the system says against it is the inner error.
+    /// Watches one folder. An error of the system is the inner error.
     fn enter(&mut self, folder: &Path) -> Result<Result<(), io::Error>, WatchError> {
         if self.folders.len() >= self.limits.folders && !self.folders.contains_key(folder) {
             return Err(WatchError::TooManyFolders { path: self.asked.clone(), limit: self.limits.folders });
@@ -223,7 +223,7 @@ impl WatchTree {
         })
     }
 
-    /// Watches neither a folder nor what is below it any longer.
+    /// Stops watching a folder and those below it.
     fn unsubscribe(&mut self, folder: &Path) {
         let within = self
             .folders
@@ -241,7 +241,7 @@ impl WatchTree {
         path.strip_prefix(&self.root).is_ok_and(|relative| self.filter.wants(relative))
     }
 
-    /// A link is told where what it leads to may be seen, or would be.
+    /// A link is reported if its target, existing or not, may be seen.
     fn may_tell_link(&self, path: &Path) -> bool {
         matches!(self.policy.find(path, self.access), Ok(_) | Err(FileError::NotFound { .. }))
     }

@@ -1,4 +1,4 @@
-//! Where there is no inotify, nothing can be watched, and whoever asks is told.
+//! The stand-in for systems without inotify: every watch fails with an error.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ pub(super) struct FolderWatch {
 #[derive(Debug)]
 pub(super) struct WatchHub(Infallible);
 
-/// Reads what the system says for all watches. There is none on this system.
+/// Reads the system's events for all watches. There are none on this system.
 #[derive(Debug)]
 pub struct WatchReader(Infallible);
 

@@ -1,4 +1,4 @@
-//! What may be seen of a working directory, how it is looked at, how it is watched, and what runs in it.
+//! The visible paths of a working directory, reading, watching, and running programs in it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod browse;

@@ -1,4 +1,4 @@
-//! Which paths may be seen.
+//! The visible paths.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use grove_work::{FileAccess, FileError, Policy, Roots};
 
 use crate::test_folder::TestFolder;
 
-/// What is said of a path, with the path itself left out.
+/// The message about a path, without the path itself.
 async fn said(policy: &Policy, path: &Path) -> &'static str {
     match policy.allowed(path, FileAccess::Read).await {
         Ok(_) => "allowed",
@@ -143,7 +143,7 @@ async fn a_folder_that_the_system_keeps_shut_is_said_to_be_so() {
     place.write("work/shut/file", "f");
     let shut = place.path("work/shut");
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
-    // Nothing is shut for root.
+    // Nothing is forbidden for root.
     let expected = if fs::read_dir(&shut).is_ok() { "allowed" } else { "denied" };
     let said = said(&place.policy(), &shut.join("file")).await;
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();

@@ -1,4 +1,4 @@
-//! Programs and what they leave behind, with real processes.
+//! Programs and their leftover processes, with real processes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use tokio::time::timeout;
 use crate::test_folder::TestFolder;
 
 const DEADLINE: Duration = Duration::from_secs(20);
-/// For what is expected to resist.
+/// The timeout for operations that are expected to hang.
 const SHORT: Duration = Duration::from_millis(200);
 
 pub(crate) fn shell(cwd: impl AsRef<Path>, script: &str) -> Program {
     Program::new("sh", cwd.as_ref()).args(["-c", script])
 }
 
-/// Whether a process is there that has not ended.
+/// Tells whether a process is running.
 pub(crate) fn is_alive(id: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", id.trim()))
         .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))
@@ -31,7 +31,7 @@ pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A process, and the first lines that it says.
+/// A process, and its first lines.
 async fn started(script: &str, lines: usize) -> (Process, Vec<String>) {
     let mut process = Process::start(&shell("/", script)).unwrap();
     let mut stdout = BufReader::new(process.stdout.take().unwrap());
@@ -60,7 +60,7 @@ async fn a_program_gets_its_stdio_its_folder_and_an_environment_without_our_secr
     let environment: Vec<&str> = lines.collect();
     assert!(environment.contains(&"KEY=given"), "{environment:?}");
     assert!(environment.iter().any(|line| line.starts_with("PATH=")), "{environment:?}");
-    // Cargo gives every test plenty of these.
+    // Cargo gives every test many of these.
     assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO")));
     assert!(!environment.iter().any(|line| line.starts_with("CARGO")), "{environment:?}");
     assert_eq!(err, "oops\n");
@@ -71,7 +71,7 @@ async fn a_program_gets_its_stdio_its_folder_and_an_environment_without_our_secr
 
 #[tokio::test]
 async fn a_program_inherits_no_descriptor_of_ours() {
-    // A descriptor without the flag that closes it, as those are that we inherited ourselves.
+    // A descriptor without the close-on-exec flag, like those that we inherited ourselves.
     let leak = std::fs::File::open("/dev/null").unwrap();
     rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
     let (process, said) =

@@ -63,7 +63,7 @@ async fn a_listener_is_told_everything_before_the_exit_is_known_however_slow_it_
     let listens = tokio::spawn(async move {
         let mut all = Vec::new();
         while let Some(chunk) = told.recv().await {
-            // Longer than a command's last words are waited for, all in all.
+            // Longer in total than the wait for a command's last output.
             if all.len() < 40_000 {
                 tokio::time::sleep(Duration::from_millis(30)).await;
             }
@@ -115,13 +115,13 @@ async fn a_killed_command_keeps_its_output_until_it_is_released() {
     assert_eq!(terminals.get(terminal.id()).unwrap().output().text, "working\r\n");
     terminals.release(terminal.id()).await.unwrap();
     assert!(matches!(terminals.get(terminal.id()), Err(TerminalError::Unknown(_))));
-    assert_eq!(terminal.output().exit, Some(exit), "whoever still has it can still read it");
+    assert_eq!(terminal.output().exit, Some(exit), "a remaining handle can still read it");
 }
 
 #[tokio::test]
 async fn a_released_terminal_leaves_nothing_behind_not_even_jobs_of_a_shell() {
     let terminals = terminals();
-    // With job control each job is a group of its own, in the terminal's session.
+    // With job control each job is its own group, in the terminal's session.
     let script = "set -m; (trap '' HUP TERM; while :; do sleep 0.01; done) & echo job $!; wait";
     let terminal = create(&terminals, script);
     until("the job is started", || terminal.output().text.contains("job ")).await;

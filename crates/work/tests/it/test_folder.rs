@@ -1,4 +1,4 @@
-//! A folder of a test's own.
+//! A test folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl TestFolder {
         path
     }
 
-    /// A policy for a session that works in `work`, with `work/private` never shown.
+    /// A policy for a session that works in `work`, with `work/private` never visible.
     pub(crate) fn policy(&self) -> Policy {
         let roots = Roots { private: vec![self.path("work/private")], ..Roots::default() };
         Policy::new(roots, vec![self.path("work")])

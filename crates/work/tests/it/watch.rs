@@ -1,6 +1,7 @@
 //! Watching, with the system's real watcher.
 //!
-//! Silence is checked with a mark: events come in their order, so once the mark is told, all before it would have been.
+//! Silence is checked with a mark: events come in order, so once the mark is reported, all earlier events would have
+//! been.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -32,7 +33,7 @@ fn recursive(path: impl AsRef<Path>) -> WatchRequest {
     WatchRequest { recursive: true, ..request(path) }
 }
 
-/// A watch on `work`, and everything that it told, as paths relative to it.
+/// A watch on `work`, and all its notices, as paths relative to it.
 struct WatchFixture {
     watch: Watch,
     told: Vec<(String, PathChangeKind)>,
@@ -54,7 +55,7 @@ impl WatchFixture {
         timeout(DEADLINE, self.watch.next()).await.unwrap_or_else(|_| panic!("nothing more than {told:?}"))
     }
 
-    /// Takes notices until a change was told, and gives all that was told since the last call.
+    /// Takes notices until a change is reported, and returns all changes since the last call.
     async fn until(&mut self, path: &str, kind: PathChangeKind) -> Vec<(String, PathChangeKind)> {
         while !self.told.contains(&(path.to_owned(), kind)) {
             match self.notice().await {
@@ -106,7 +107,7 @@ async fn what_happens_at_once_is_told_at_once_and_added_up() {
     let passing = place.write("work/passing", "p");
     fs::remove_file(passing).unwrap();
     place.write("work/mark", "m");
-    // The system may be slow enough for several notices, but never for one an event.
+    // The system may be slow enough for several notices, but never for one per event.
     let changes = watched.until("mark", Added).await;
     assert!(changes.len() < 20, "{changes:?}");
     assert_eq!(changes.first().map(|(path, kind)| (path.as_str(), *kind)), Some(("kept", Changed)), "{changes:?}");
@@ -139,7 +140,7 @@ async fn new_folders_are_told_with_what_is_in_them_and_watched() {
     watched.until("a/b/c/file", Changed).await;
     place.write("work/a/b/other", "o");
     watched.until("a/b/other", Added).await;
-    // One that was filled elsewhere.
+    // A folder that was filled elsewhere.
     place.write("elsewhere/deep/file", "f");
     fs::rename(place.path("elsewhere"), place.path("work/moved-in")).unwrap();
     watched.until("moved-in/deep/file", Added).await;
@@ -157,7 +158,7 @@ async fn a_renamed_folder_is_watched_under_its_new_name_by_every_watch() {
         watches.push(WatchFixture::from(watcher.watch(&place.policy(), recursive(place.path("work"))).await.unwrap()));
     }
     fs::rename(place.path("work/old"), place.path("work/new")).unwrap();
-    // Each does its part after the other, so that the second one leaves what the first has taken again.
+    // Each does its part after the other, so that the second one unsubscribes what the first has subscribed again.
     for watched in &mut watches {
         let changes = watched.until("new/deep/file", Added).await;
         assert_eq!(changes[..2], told(&[("new", Added), ("new/deep", Added)])[..]);
@@ -188,7 +189,7 @@ async fn a_folder_that_goes_is_told_once_for_all_that_was_in_it() {
     let mut watched = WatchFixture::from(watch);
     fs::rename(place.path("work/folder"), place.path("elsewhere")).unwrap();
     assert_eq!(watched.until("folder", Deleted).await, told(&[("folder", Deleted)]));
-    // What happens to it elsewhere is nobody's business any more.
+    // Changes to it elsewhere do not matter any more.
     append(&place.path("elsewhere/deep/b"));
     place.write("work/mark", "m");
     assert_eq!(watched.until("mark", Added).await, told(&[("mark", Added)]));
@@ -327,11 +328,11 @@ async fn beyond_the_bound_there_is_one_overflow_and_the_watch_goes_on() {
         place.write(&format!("work/slow/new/{n}"), "x");
         place.write(&format!("work/slow/{n}"), "x");
     }
-    // The system's events come in one order for all: behind this one, all the others have been handed out.
+    // The system's events come in one order for all: after this one, all the others have been delivered.
     place.write("work/other/mark", "m");
     other.until("mark", Added).await;
     assert_eq!(slow.notice().await.unwrap().unwrap(), WatchEvent::Overflow);
-    // Folders that were made meanwhile are watched, and nothing is left over.
+    // Folders created meanwhile are watched, and nothing is left over.
     append(&place.path("work/slow/new/1"));
     assert_eq!(slow.until("new/1", Changed).await, told(&[("new/1", Changed)]));
 }
@@ -343,7 +344,7 @@ async fn what_the_system_lost_is_an_overflow_too() {
     let (watcher, reader) = Watcher::start(WatchLimits::default()).unwrap();
     let watch = watcher.watch(&place.policy(), request(place.path("work"))).await.unwrap();
     let mut watched = WatchFixture::from(watch);
-    // Nobody reads yet. Equal events in a row are one to the system, so they take turns.
+    // Nobody reads yet. Equal events in a row are one to the system, so they alternate.
     let queue: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
     let mut files = files.map(|file| OpenOptions::new().append(true).open(file).unwrap());
     for _ in 0..=queue / 2 {
@@ -352,7 +353,7 @@ async fn what_the_system_lost_is_an_overflow_too() {
         }
     }
     tokio::spawn(reader.run());
-    // It is the queue's last event, so changes may be told before it.
+    // It is the queue's last event, so changes may be reported before it.
     while watched.notice().await.unwrap().unwrap() != WatchEvent::Overflow {}
     append(&place.path("work/a"));
     assert_eq!(watched.until("a", Changed).await, told(&[("a", Changed)]));
@@ -381,7 +382,7 @@ async fn a_watch_has_a_bound_of_folders() {
     let limited = |folders| watcher(WatchLimits { folders, ..WatchLimits::default() });
     let refused = limited(2).watch(&place.policy(), recursive(place.path("work"))).await.unwrap_err();
     assert!(matches!(refused, WatchError::TooManyFolders { limit: 2, .. }), "{refused}");
-    // A watch that grows past it ends, since it could not keep its promise.
+    // A watch that grows past the limit ends, since it would miss changes.
     let watch = limited(3).watch(&place.policy(), recursive(place.path("work"))).await.unwrap();
     let mut watched = WatchFixture::from(watch);
     place.folder("work/c");
@@ -407,7 +408,7 @@ async fn what_cannot_be_watched_is_refused_with_the_reason() {
         let hidden = refused(request(hidden)).await;
         assert!(matches!(hidden, WatchError::File(FileError::Outside { .. })), "{hidden}");
     }
-    // What may only be read can be watched file by file, but not for the names in its folders.
+    // Readable folders can be watched file by file, but not for their names.
     watcher.watch(&policy, request(&readable)).await.unwrap();
     let names = refused(request(place.path("readable"))).await;
     assert!(matches!(names, WatchError::File(FileError::Outside { .. })), "{names}");
@@ -448,7 +449,7 @@ async fn a_call_that_is_given_up_loses_nothing() {
     let place = TestFolder::new();
     let mut watched = WatchFixture::new(&place, recursive(place.path("work"))).await;
     place.write("work/a/b/file", "f");
-    // However far it got: gathering, or at work.
+    // At any stage: gathering, or at work.
     for milliseconds in (0..200).step_by(7) {
         if let Ok(notice) = timeout(Duration::from_millis(milliseconds), watched.watch.next()).await {
             let Some(Ok(WatchEvent::Changes(changes))) = notice else { panic!("{notice:?}") };

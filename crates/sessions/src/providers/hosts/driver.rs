@@ -300,7 +300,7 @@ fn explain(error: &ConnectError, reconnect: &Backoff) -> (Availability, Retry) {
             (Availability::Incompatible { message: message.into() }, Retry::Late)
         }
         ConnectError::Open(TransportError::Denied { .. }) => {
-            let reason = turned_away(&format!("{error}; it lies in that host's data folder"), reconnect);
+            let reason = turned_away(&format!("{error}; the token is in that host's data folder"), reconnect);
             (Availability::Away { reason: reason.into() }, Retry::WhenAsked)
         }
         ConnectError::Open(TransportError::Certificate(_)) => {
@@ -323,7 +323,7 @@ fn explain(error: &ConnectError, reconnect: &Backoff) -> (Availability, Retry) {
 fn turned_away(why: &str, reconnect: &Backoff) -> String {
     match is_tried_again(reconnect) {
         true => format!(
-            "{why}. It is not tried again before its entry is another one, or somebody opens the list of sessions anew"
+            "{why}. It is not tried again before its entry changes, or somebody opens the list of sessions again"
         ),
         // Nobody expects a retry.
         false => why.to_owned(),

@@ -1,4 +1,4 @@
-//! What is done to sessions of a host, seen by everybody.
+//! Actions on sessions of a host, visible to all clients.
 
 use std::sync::Arc;
 

@@ -11,14 +11,14 @@ fn tool() -> Value {
     json!({"tool": {"name": "make", "output": "ok", "permission": "shell", "input": "make test"}})
 }
 
-/// A session whose main chat has said something.
+/// A session whose main chat has a message.
 async fn begun(provider: &HostProvider) -> Session {
     let row = sent(provider, script(json!([{"say": "one"}]))).await;
     until("the turn's end", || row.status() == SessionStatus::Completed && row.last_turn_end().is_some()).await;
     row
 }
 
-/// Begins another chat in it.
+/// Creates another chat in it.
 async fn chat(provider: &HostProvider, row: &Session, steps: Value) -> grove_sessions::Chat {
     soon("another chat", provider.send_and_create_chat(row.id(), script(steps))).await.unwrap();
     row.chats().pop().unwrap()
@@ -58,7 +58,7 @@ async fn a_session_that_is_opened_tells_of_all_its_chats_what_no_list_says() {
     maker.set_model(made.id(), "scripted").await.unwrap();
     let second = chat(&maker, &made, json!([{"say": "two"}])).await;
     until("its end", || second.status() == SessionStatus::Completed).await;
-    // One that comes later has seen nothing of the turns.
+    // A later client has seen nothing of the turns.
     let provider = host.here().await;
     let row = session(&provider, provider.host().host_uri(made.resource()).unwrap()).await;
     let known = row.chat(second.resource()).unwrap();
@@ -67,7 +67,7 @@ async fn a_session_that_is_opened_tells_of_all_its_chats_what_no_list_says() {
     until("the turn's end", || known.last_turn_end().is_some()).await;
     assert_eq!(known.model_id().as_deref(), Some("scripted"));
     assert_eq!(row.last_turn_end(), known.last_turn_end());
-    // One that comes while it is open is listened to as well.
+    // A chat that appears while it is open is subscribed to as well.
     let third = chat(&maker, &made, json!([tool()])).await;
     until("the third chat", || row.chat(third.resource()).is_some_and(|chat| chat.description().is_some())).await;
     drop(opened);
@@ -88,7 +88,7 @@ async fn a_chat_is_renamed_for_everybody_and_the_session_keeps_its_name() {
     let host_uri = provider.host().host_uri(row.resource()).unwrap().to_owned();
     let seen = session(&other, &host_uri).await;
     until("the name elsewhere", || seen.chats().len() == 2 && &*seen.chats()[1].title() == "Review").await;
-    // Who is subscribed to the session hears of it, too.
+    // Subscribers of the session are notified, too.
     let client = host.client().await;
     let mut subscribed = client.subscribe(&host_uri).await.unwrap();
     other.rename_chat(seen.id(), seen.chats()[1].resource(), "Again").await.unwrap();

@@ -1,4 +1,4 @@
-//! New sessions, and what becomes of them.
+//! Drafts, and their way to the host.
 
 use std::collections::HashSet;
 
@@ -37,7 +37,7 @@ async fn the_hosts_session_takes_the_place_of_the_new_one_and_no_moment_has_both
     let watched = tokio::spawn({
         let (provider, mut events) = (provider.clone(), provider.subscribe());
         async move {
-            // A row that came and neither went nor was replaced is listed; at no moment may there be two.
+            // A row that was added and neither removed nor replaced is listed; there may never be two.
             let mut rows: HashSet<SessionId> = HashSet::new();
             while let Ok(event) = events.recv().await {
                 match event {

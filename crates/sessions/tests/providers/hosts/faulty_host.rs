@@ -1,4 +1,4 @@
-//! Hosts that are not ours: one that says what its test says.
+//! A host that is not ours, which answers as its test says.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::harness::{options, pass, soon, told, until};
 
-/// Answers requests as it is told, or not at all where that is `null`, and says what it is told to say.
+/// Answers requests as told, or not at all if that is `null`, and sends what the test wants.
 pub(super) struct FaultyHost {
     endpoint: Endpoint,
     heard: Arc<Mutex<Vec<String>>>,
@@ -116,7 +116,7 @@ pub(super) fn unknown() -> Value {
     json!({"code": -32601, "message": "no such method"})
 }
 
-/// A host of these rows.
+/// A host with these rows.
 fn with_rows(version: &'static str, rows: Vec<Value>) -> AnswerFn {
     Box::new(move |method, _| match method {
         "initialize" => Ok(initialized(version)),
@@ -145,13 +145,13 @@ async fn a_host_of_the_older_version_with_plain_rows_is_listed() {
         assert_eq!(session.chats().len(), 1);
     }
     assert_eq!(&*provider.session_types()[0].label, "Claude [odd]");
-    // It can say that one came which is there already.
+    // It may announce a session that is already listed.
     host.tell("root/sessionAdded", json!({"channel": "ahp-root://", "summary": row("failed", 1)}));
     until("the change", || provider.sessions()[3].status() == SessionStatus::Completed).await;
     assert_eq!(provider.sessions().len(), bits.len());
 }
 
-/// What that takes is measured by `bench/sessions`; here the work is counted.
+/// Here the work is counted; `bench/sessions` measures its time.
 #[tokio::test]
 async fn ten_thousand_rows_cost_one_list_and_a_change_is_told_alone() {
     let rows: Vec<Value> = (0..10_000).map(|name| row(&name.to_string(), 33)).collect();
@@ -196,7 +196,7 @@ async fn versions_that_do_not_fit_are_explained() {
     assert!(message.contains("^7.0.0") && message.contains("1.0.0") && message.contains("0.9.0"), "{message}");
 }
 
-/// What a host lists. `None`: it does not.
+/// The list of a host. `None`: it does not answer.
 type Lists = Arc<Mutex<Option<Vec<Value>>>>;
 
 fn that_lists(rows: &Lists) -> AnswerFn {
@@ -224,7 +224,7 @@ async fn what_is_remembered_goes_only_after_a_list_that_came_whole() {
     list_cache.keep(CachedSessionList::new(Timestamp(1), &remembered));
     let provider = host.provider_with(HostOptions { list_cache, ..options() });
     until("a connection", || provider.availability() == Availability::Ready).await;
-    // All that the connection knows of the host's list.
+    // Everything that the connection knows of the host's list.
     host.tell("root/sessionAdded", json!({"channel": "ahp-root://", "summary": row("early", 1)}));
     until("the early one", || titles(&provider).contains(&"early".to_owned())).await;
     until("lists that do not come", || host.heard("listSessions") >= 3).await;
@@ -255,7 +255,7 @@ async fn a_list_that_does_not_come_is_asked_for_again_and_nothing_goes_before_it
         host.heard("listSessions") >= before + 4
     })
     .await;
-    // What is told meanwhile is believed.
+    // Events are applied meanwhile.
     host.tell("root/sessionAdded", json!({"channel": "ahp-root://", "summary": row("early", 1)}));
     until("the early one", || listed() == ["gone", "kept", "early"]).await;
     // Without waits that grow it would be asked for another fifty times. A slow machine asks less often. Each list goes over

@@ -1,4 +1,4 @@
-//! What becomes of the host's session while its first message is on its way, and right after that.
+//! The host's session while its first message is on its way, and right after that.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use super::independent::IndependentHost;
 
 const OTHER: &str = "ahp-session:/other";
 
-/// Somebody sends the first message of a session whose agent does not come to be ready. Gives what the host calls it, once
-/// its provider has heard of it.
+/// Sends the first message of a session whose agent never becomes ready. Returns the host's URI of it, once its
+/// provider knows it.
 async fn stalled(host: &IndependentHost, provider: &Arc<HostProvider>) -> (JoinHandle<String>, String) {
     host.stall();
     let draft = provider.create_new_session(&SessionWorkspace::new("file:///srv/app", "app")).await.unwrap();
@@ -26,7 +26,7 @@ async fn stalled(host: &IndependentHost, provider: &Arc<HostProvider>) -> (JoinH
     });
     until("the session", || host.sessions().len() == 1).await;
     let made = host.sessions().remove(0);
-    // What is told later is heard later.
+    // Later events arrive later.
     host.create(OTHER);
     session(provider, OTHER).await;
     (sending, made)

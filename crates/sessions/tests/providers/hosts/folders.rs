@@ -1,4 +1,4 @@
-//! Which repository a folder belongs to, on a Grove host whose rows do not say it.
+//! The repository of a folder, on a Grove host whose rows do not name it.
 
 use grove_sessions::SessionsProvider;
 use grove_sessions::provider::Availability;

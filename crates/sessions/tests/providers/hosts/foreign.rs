@@ -1,4 +1,4 @@
-//! Hosts of every version that is spoken, ours and one that is not ours.
+//! Hosts of every supported version, ours and one that is not ours.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn provider_of(endpoint: Endpoint) -> Arc<HostProvider> {
     Arc::new(provider)
 }
 
-/// What a chat's turns say once there are so many, as another client sees it.
+/// The texts of a chat's turns once there are so many, as another client sees them.
 async fn said(endpoint: &Endpoint, chat: &str, count: usize) -> Vec<String> {
     let dialect = Ahp { versions: vec![version::CURRENT, version::OLDEST], ..Ahp::default() };
     let client = soon("a client", Client::connect(endpoint.clone(), dialect, Options::default())).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_host_that_is_not_ours_is_listed_used_and_followed_in_both_versions() 
             provider.set_read(row.id(), read).await.unwrap();
             until("the mark", || row.is_read() == is_read).await;
         }
-        // The host and others act, too.
+        // The host and other clients act, too.
         host.say("ahp-session:/a", json!({"type": "session/titleChanged", "title": "Theirs"}));
         let theirs = session(&provider, "ahp-session:/a").await;
         until("their title", || &*theirs.title() == "Theirs").await;
@@ -128,12 +128,12 @@ async fn a_host_that_is_too_old_is_explained_and_connected_once_it_was_brought_u
     let Availability::Incompatible { message } = provider.availability() else { panic!("it became compatible") };
     assert!(message.contains("0.4.0") && message.contains("up to date"), "{message}");
     let refused = provider.create_new_session(&grove_sessions::session::SessionWorkspace::new("file:///", "x")).await;
-    assert!(refused.unwrap_err().to_string().contains("0.4.0"), "whoever wants something hears why not");
+    assert!(refused.unwrap_err().to_string().contains("0.4.0"), "every request fails with the reason");
     host.upgrade(&["0.9.0"]);
     until("a connection", || provider.availability() == Availability::Ready).await;
 }
 
-/// A way to a host on which clients seem to offer no other versions than these.
+/// An endpoint of a host at which clients seem to offer only these versions.
 async fn offering(host: &TestHost, versions: &'static [&'static str]) -> Endpoint {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = Endpoint::tcp(&format!("ws://{}/", listener.local_addr().unwrap()), None).unwrap();

@@ -1,4 +1,4 @@
-//! A host behind a real socket that can be shut, and its provider.
+//! A host behind a real socket that can be closed, and its provider.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,15 +29,15 @@ use tokio::sync::{broadcast, mpsc};
 use tokio::task::AbortHandle;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-/// How long a test waits for anything.
+/// The time limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits, but not for ever.
+/// Waits, with the time limit.
 pub(super) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} did not happen in {PATIENCE:?}"))
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(super) async fn until(what: &str, holds: impl Fn() -> bool) {
     soon(what, async {
         while !holds() {
@@ -72,7 +72,7 @@ impl Agent for Named {
     }
 }
 
-/// A host on a port of its own.
+/// A host on its own port.
 pub(super) struct TestHost {
     address: SocketAddr,
     door: Arc<TestListener>,
@@ -87,7 +87,7 @@ struct TestListener {
     open: Mutex<Vec<AbortHandle>>,
 }
 
-/// A way to the host that needs no socket.
+/// A connection to the host that needs no socket.
 struct TestConnector(mpsc::UnboundedSender<DuplexStream>);
 
 #[async_trait]
@@ -99,7 +99,7 @@ impl Dial for TestConnector {
     }
 }
 
-/// Connections come through a channel.
+/// Connections through a channel.
 struct Pipes(mpsc::UnboundedReceiver<DuplexStream>);
 
 #[async_trait]
@@ -153,7 +153,7 @@ impl TestHost {
         Self { address, door, dial, host }
     }
 
-    /// Cuts every connection that goes through the door, and lets none in.
+    /// Cuts every connection through the socket, and accepts none.
     pub(super) fn shut(&self) {
         self.door.is_shut.store(true, Ordering::SeqCst);
         self.door.open.lock().unwrap().drain(..).for_each(|open| open.abort());
@@ -171,7 +171,7 @@ impl TestHost {
         Endpoint::tcp(&format!("ws://{}/ws", self.address), Some(TOKEN)).unwrap()
     }
 
-    /// Its address and its token, for other ways to it.
+    /// Its address and its token, for other endpoints.
     pub(super) fn way(&self) -> (String, String) {
         (format!("ws://{}/ws", self.address), TOKEN.to_owned())
     }
@@ -181,7 +181,7 @@ impl TestHost {
         soon("a client", Client::connect(self.endpoint(), Ahp::default(), Options::default())).await.unwrap()
     }
 
-    /// Another client of the host, which the door does not shut out.
+    /// Another client of the host, which is not affected by closing the socket.
     pub(super) async fn inside(&self) -> Client<Ahp> {
         let way = Arc::new(TestConnector(self.dial.clone()));
         let endpoint = Endpoint::over(&format!("ws://{}/ws", self.address), Some(TOKEN), way).unwrap();
@@ -214,7 +214,8 @@ pub(super) fn options() -> HostOptions {
     HostOptions { reconnect, ..HostOptions::default() }
 }
 
-/// A worktree of a repository with a remote, on the branch `fix`, which is tied to a pull request: the repository's folder and its own.
+/// A worktree of a repository with a remote, on the branch `fix`, which has a pull request. Returns the repository's
+/// folder and its own.
 pub(super) fn worktree(folder: &Path) -> (PathBuf, PathBuf) {
     let folder = folder.canonicalize().unwrap();
     let git = folder.join("site/.git");
@@ -232,7 +233,7 @@ pub(super) fn worktree(folder: &Path) -> (PathBuf, PathBuf) {
     (folder.join("site"), folder.join("fix"))
 }
 
-/// Makes a session on a host, past its provider.
+/// Creates a session on a host, without its provider.
 pub(super) async fn create(client: &Client<Ahp>, uri: &str, folder: &str) {
     let params = CreateSessionParams {
         channel: uri.to_owned(),
@@ -250,7 +251,7 @@ pub(super) fn script(steps: serde_json::Value) -> SendOptions {
     SendOptions::new(format!("script:{steps}"))
 }
 
-/// The host's own URIs of what a provider lists, in order.
+/// The host's own URIs of a provider's sessions, in order.
 pub(super) fn listed(provider: &HostProvider) -> Vec<String> {
     let host = provider.host();
     let mut all: Vec<String> =
@@ -275,14 +276,14 @@ pub(super) async fn workspace(provider: &HostProvider, folder: &str) -> SessionW
     provider.resolve_workspace(&Uri::from(format!("file://{folder}"))).await.unwrap().unwrap()
 }
 
-/// A session that was sent, with its events told.
+/// A sent session, with its events announced.
 pub(super) async fn sent(provider: &HostProvider, options: SendOptions) -> Session {
     let workspace = workspace(provider, "/").await;
     let draft = provider.create_new_session(&workspace).await.unwrap();
     soon("the first message", provider.send_and_create_chat(draft.id(), options)).await.unwrap()
 }
 
-/// What was told until now, in words.
+/// The announced events so far, in words.
 pub(super) fn told(events: &mut broadcast::Receiver<ProviderEvent>) -> Vec<String> {
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
@@ -305,7 +306,7 @@ pub(super) fn told(events: &mut broadcast::Receiver<ProviderEvent>) -> Vec<Strin
     told
 }
 
-/// Another client lets the tool run for which a chat waits.
+/// Approves the pending tool call of a chat, as another client.
 pub(super) async fn approve(endpoint: &Endpoint, chat: &str) {
     let client = Client::connect(endpoint.clone(), Ahp::default(), Options::default());
     let client = soon("a client", client).await.unwrap();

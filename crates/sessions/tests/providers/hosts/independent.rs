@@ -1,6 +1,6 @@
-//! A host that is not ours: it speaks through the protocol's own types and keeps its states by the protocol's own reducers,
-//! so what it says is what other hosts say, and what it takes is what other hosts take. Its names follow the protocol's text
-//! (`ahp-session:/…`, `ahp-chat:/…`), and of all requests it knows the few that every host has.
+//! A host that is not ours: it uses the protocol's own types and keeps its states by the protocol's own reducers, so it
+//! sends and accepts the same as other hosts. Its names follow the protocol's text (`ahp-session:/…`, `ahp-chat:/…`),
+//! and of all requests it supports the few that every host has.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ use tokio_tungstenite::tungstenite::Message;
 const ROOT: &str = "ahp-root://";
 const AT: &str = "2026-01-01T00:00:00.000Z";
 
-/// An independent host on a port of its own.
+/// An independent host on its own port.
 #[derive(Clone)]
 pub(super) struct IndependentHost {
     pub(super) endpoint: Endpoint,
@@ -46,11 +46,11 @@ struct Hosted {
     last_seq: u64,
     connections: Vec<Connection>,
     made: u64,
-    /// What is to be told of changed rows, where that is held back.
+    /// Announcements of changed rows, while they are held back.
     held_back: Option<Vec<Value>>,
-    /// New sessions that its list does not have yet, where it lists late.
+    /// New sessions that are not in its list yet, if it lists late.
     unlisted: Option<Vec<String>>,
-    /// Whether its agents do not come to be ready by themselves.
+    /// Set if its agents never become ready by themselves.
     stalls: bool,
 }
 
@@ -67,7 +67,7 @@ struct Connection {
     subscribed: HashSet<String>,
 }
 
-/// What is said, once the protocol's own type has read it.
+/// A message, checked by the protocol's own type.
 fn checked<T: DeserializeOwned + Serialize>(value: Value) -> Value {
     serde_json::to_value(serde_json::from_value::<T>(value).unwrap()).unwrap()
 }
@@ -93,17 +93,17 @@ impl IndependentHost {
         host
     }
 
-    /// From now on it speaks these.
+    /// From now on it speaks these versions.
     pub(super) fn upgrade(&self, versions: &[&'static str]) {
         self.inner.hosted.lock().unwrap().versions = versions.to_vec();
     }
 
-    /// From now on it does not say that rows of its list have changed.
+    /// From now on it does not announce changed rows of its list.
     pub(super) fn hold_back_the_list(&self) {
         self.inner.hosted.lock().unwrap().held_back = Some(Vec::new());
     }
 
-    /// Says what was held back.
+    /// Announces what was held back.
     pub(super) fn tell_the_list(&self) {
         let mut hosted = self.inner.hosted.lock().unwrap();
         for changed in hosted.held_back.take().unwrap_or_default() {
@@ -116,7 +116,7 @@ impl IndependentHost {
         self.inner.hosted.lock().unwrap().unlisted = Some(Vec::new());
     }
 
-    /// New sessions are listed, those too that were not.
+    /// Lists new sessions, including those that were held back.
     pub(super) fn list_now(&self) {
         let mut hosted = self.inner.hosted.lock().unwrap();
         for session in hosted.unlisted.take().unwrap_or_default() {
@@ -124,7 +124,7 @@ impl IndependentHost {
         }
     }
 
-    /// Somebody makes a session there that is listed at once.
+    /// Creates a session there that is listed at once.
     pub(super) fn list_another(&self, session: &str) {
         let mut hosted = self.inner.hosted.lock().unwrap();
         let unlisted = hosted.unlisted.take();
@@ -132,7 +132,7 @@ impl IndependentHost {
         hosted.unlisted = unlisted;
     }
 
-    /// From now on the agent of a session that a client makes is not ready by itself.
+    /// From now on the agent of a session that a client creates is not ready by itself.
     pub(super) fn stall(&self) {
         self.inner.hosted.lock().unwrap().stalls = true;
     }
@@ -142,7 +142,7 @@ impl IndependentHost {
         self.inner.hosted.lock().unwrap().rows.keys().cloned().collect()
     }
 
-    /// Somebody makes a session there.
+    /// Creates a session there.
     pub(super) fn create(&self, session: &str) {
         self.inner.hosted.lock().unwrap().create(session, "file:///srv/app");
         self.ready(session);
@@ -152,7 +152,7 @@ impl IndependentHost {
         self.inner.hosted.lock().unwrap().dispose(session);
     }
 
-    /// The host itself says something on a channel.
+    /// Sends an action of the host itself on a channel.
     pub(super) fn say(&self, channel: &str, action: Value) {
         self.inner.hosted.lock().unwrap().apply(channel, action, None);
     }
@@ -185,7 +185,7 @@ impl IndependentHost {
         self.inner.hosted.lock().unwrap().connections.retain(|connection| connection.number != number);
     }
 
-    /// Takes a message. Its answer stands behind what was said before it.
+    /// Handles a message. Its answer follows everything sent before it.
     fn heard(&self, number: u64, text: &str) {
         let message: Value = serde_json::from_str(text).unwrap();
         let params = message.get("params").cloned().unwrap_or_default();
@@ -280,7 +280,7 @@ impl IndependentHost {
         }
     }
 
-    /// Its agent: it says what it heard, word by word, and runs a tool where the word is "run".
+    /// Its agent: it repeats the message word by word, and runs a tool for the word "run".
     async fn work(self, chat: String, turn: String, text: String) {
         let part = json!({"kind": "markdown", "id": "p1", "content": ""});
         self.say(&chat, json!({"type": "chat/responsePart", "turnId": turn, "part": part}));
@@ -359,7 +359,7 @@ impl Hosted {
         is_gone
     }
 
-    /// Applies an action and tells those who hear the channel, and those who hear the list where its row differs.
+    /// Applies an action and notifies the subscribers of the channel, and of the list if its row changed.
     fn apply(&mut self, channel: &str, action: Value, origin: Option<ActionOrigin>) {
         let action: StateAction = serde_json::from_value(action).unwrap();
         assert!(!matches!(action, StateAction::Unknown(_)), "the protocol does not know {action:?}");
@@ -394,12 +394,12 @@ impl Hosted {
         }
     }
 
-    /// Tells all who have subscribed the channel.
+    /// Notifies all subscribers of the channel.
     fn notify(&self, method: &str, params: Value) {
         let channel = params["channel"].as_str().unwrap();
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string();
         for connection in self.connections.iter().filter(|connection| connection.subscribed.contains(channel)) {
-            // A connection that ends is taken out by itself.
+            // A connection that ends is removed by itself.
             connection.out.send(message.clone()).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! Whatever hosts and connections do, the list is what the hosts have: nothing twice, nothing lost.
+//! Whatever hosts and connections do, the list is exactly what the hosts have: nothing twice, nothing lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::harness::*;
 
-/// A list that is kept by events alone, and finds it wrong that something comes twice or goes without having come.
+/// A list that is updated by events alone. It fails if a session is added twice or removed without having been added.
 pub(super) struct EventListener {
     rows: BTreeMap<SessionId, Session>,
     events: Subscription<SessionsEvent>,
@@ -28,7 +28,7 @@ impl EventListener {
         Self { rows: sessions.into_iter().map(|session| (session.id().clone(), session)).collect(), events }
     }
 
-    /// Takes in what was told. `true` where it had to list anew.
+    /// Applies the pending events. `true` if it had to list again.
     pub(super) fn take_in(&mut self, management: &Management) -> bool {
         let mut was_reset = false;
         while let Some(notice) = self.events.try_next() {
@@ -52,7 +52,7 @@ impl EventListener {
         was_reset
     }
 
-    /// What it knows is what is listed.
+    /// Asserts that its list equals the management's.
     pub(super) fn must_agree(&mut self, management: &Management) {
         let listed = management.sessions();
         self.take_in(management);
@@ -67,12 +67,12 @@ enum HostStep {
     Create,
     Dispose(usize),
     Rename(usize),
-    /// A new session is made here and sent.
+    /// Creates a draft here and sends it.
     Send,
     Delete(usize),
-    /// Every connection breaks, and can be made again at once.
+    /// Breaks every connection, which can be made again at once.
     Cut,
-    /// The host cannot be reached until further notice.
+    /// Makes the host unreachable until further notice.
     Shut,
     Open,
     Look,
@@ -92,7 +92,7 @@ fn step() -> impl Strategy<Value = HostStep> {
     ]
 }
 
-/// A host, somebody on it who is never cut off, and its provider in a management.
+/// A host, a client of it that is never disconnected, and its provider in a management.
 struct HostWorld {
     host: TestHost,
     inside: Client<Ahp>,
@@ -100,7 +100,7 @@ struct HostWorld {
     management: Management,
     listener: EventListener,
     _registered: Registration,
-    /// What the host has.
+    /// The host's sessions.
     there: Vec<String>,
     made: usize,
 }
@@ -146,7 +146,7 @@ impl HostWorld {
             HostStep::Delete(row) => {
                 let sessions = self.provider.sessions();
                 let Some(session) = sessions.get(row % sessions.len().max(1)) else { return };
-                // Away, or gone already: the host knows.
+                // Unreachable, or already deleted: the host knows.
                 self.provider.delete_session(session.id()).await.ok();
                 self.ask().await;
             }
@@ -166,7 +166,7 @@ impl HostWorld {
         }
     }
 
-    /// Away or not, it is sent once or not at all.
+    /// Reachable or not, it is sent once or not at all.
     async fn send(&mut self) {
         let folder = grove_sessions::session::SessionWorkspace::new("file:///srv/app", "app");
         let Ok(draft) = self.provider.create_new_session(&folder).await else { return };
@@ -177,7 +177,7 @@ impl HostWorld {
         self.ask().await;
     }
 
-    /// Asks the host what it has.
+    /// Asks the host for its sessions.
     async fn ask(&mut self) {
         self.inside.sessions().refresh().await.unwrap();
         self.there = self.inside.sessions().read(|list| list.iter().map(|row| row.resource.clone()).collect());
@@ -188,11 +188,11 @@ impl HostWorld {
         let ids = |all: Vec<Session>| -> BTreeSet<SessionId> { all.iter().map(|it| it.id().clone()).collect() };
         let (before, listed, after) =
             (ids(self.provider.sessions()), ids(self.management.sessions()), ids(self.provider.sessions()));
-        // What changed in between may be in either.
+        // Changes in between may be in either.
         assert!(before != after || listed == after, "{listed:?} is listed, and the provider has {after:?}");
     }
 
-    /// Once the host can be reached and is quiet, everybody agrees with it.
+    /// Once the host is reachable and quiet, everybody agrees with it.
     async fn settle(&mut self) {
         self.host.open();
         self.ask().await;
@@ -240,7 +240,7 @@ async fn who_did_not_listen_to_all_that_a_host_told_lists_anew_and_has_lost_noth
     let provider = host.here().await;
     let registry = Registry::new();
     let _registered = registry.register(provider.clone()).unwrap();
-    // Nobody drives it: nothing is taken in before somebody looks.
+    // Without a driver nothing is applied before the next read.
     let (management, _driver) = Management::new(registry, Arc::new(InMemoryState::default())).unwrap();
     let mut listener = EventListener::new(&management);
     let row = session(&provider, "scripted:/0").await;

@@ -1,4 +1,4 @@
-//! Where a session works is said on every path on which it comes to be.
+//! The metadata of a session's workspace, for every way in which a session is created.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::harness::*;
 
-/// A worktree, and what a session in it says of where that is.
+/// A worktree, and the expected metadata of a session in it.
 struct MetadataFixture {
     source: PathBuf,
     fix: PathBuf,
@@ -32,7 +32,7 @@ impl MetadataFixture {
         self.fix.display().to_string()
     }
 
-    /// Whether the metadata of a session says all of it, with the host where that is another one.
+    /// Asserts that the metadata of a session is complete, with the host if that is another one.
     async fn is_said(&self, what: &str, session: &Session, host: Option<&str>) {
         let path = |path: &Path| Some(path.display().to_string());
         let expected = [

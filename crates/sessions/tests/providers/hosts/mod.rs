@@ -1,4 +1,4 @@
-//! The provider of hosts, over loopback against hosts in this process and one that says what its test says.
+//! The provider of hosts, over loopback against hosts in this process and one that answers as its test says.
 
 mod actions;
 mod chats;

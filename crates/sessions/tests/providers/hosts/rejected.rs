@@ -1,4 +1,4 @@
-//! Hosts that do not let this client in: they are not tried again by themselves.
+//! Hosts that refuse this client: they are not retried automatically.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::foreign::provider_of;
 use super::harness::*;
 
-/// Longer than the longest wait between attempts, several times.
+/// Several times the longest delay between attempts.
 const LONG: Duration = Duration::from_millis(600);
 
 fn reason(provider: &HostProvider) -> Option<String> {
@@ -27,7 +27,7 @@ fn reason(provider: &HostProvider) -> Option<String> {
     }
 }
 
-/// The host is tried once, and once more each time that somebody asks or reaches it in another way.
+/// The host is tried once, and once more after each request or change of the endpoint.
 async fn is_tried_when_asked(endpoint: Endpoint, tried: impl Fn() -> usize, why: &str) {
     let provider = provider_of(endpoint.clone());
     until("a refusal", || reason(&provider).is_some()).await;
@@ -45,7 +45,7 @@ async fn is_tried_when_asked(endpoint: Endpoint, tried: impl Fn() -> usize, why:
     assert!(tried() == 3 && reason(&provider).is_some());
 }
 
-/// What is run as `ssh`: a script that notes each time that it is run.
+/// A stand-in for `ssh`: a script that records each run.
 fn ssh(folder: &Path, script: &str) -> (Endpoint, impl Fn() -> usize) {
     let (program, runs) = (folder.join("ssh"), folder.join("runs"));
     std::fs::write(&program, format!("#!/bin/sh\necho run >>'{}'\n{script}\n", runs.display())).unwrap();
@@ -65,7 +65,7 @@ async fn a_machine_that_refuses_the_login_is_not_logged_in_to_again_before_someb
 #[tokio::test]
 async fn a_machine_that_refuses_the_login_later_is_not_logged_in_to_again_either() {
     let folder = tempfile::tempdir().unwrap();
-    // It says hello the first time, and then the connection is lost.
+    // It sends a hello the first time, and then the connection is lost.
     let script = r#"if [ "$(wc -l <"$(dirname "$0")/runs")" -gt 1 ]; then
   echo 'me@dev-box: Permission denied (publickey).' >&2; exit 255
 fi
@@ -115,7 +115,7 @@ async fn a_host_that_does_not_take_the_token_is_not_asked_again_before_somebody_
     is_tried_when_asked(endpoint, || asked.load(Ordering::SeqCst), "no such token").await;
 }
 
-/// A way on which the host shows another certificate than the one that was pinned.
+/// An endpoint at which the host shows another certificate than the pinned one.
 struct OtherCertificate(Arc<AtomicUsize>);
 
 #[async_trait]

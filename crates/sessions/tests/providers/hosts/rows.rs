@@ -1,4 +1,4 @@
-//! Where each property of a row comes from.
+//! The source of each property of a row.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ async fn a_session_that_somebody_has_open_tells_more_than_its_row() {
     let other = host.here().await;
     let done = sent(&other, script(json!([{"say": "hi"}]))).await;
     until("the turn's end", || done.status() == SessionStatus::Completed).await;
-    // One that comes later has seen nothing of the turn.
+    // A later client has seen nothing of the turn.
     let provider = host.here().await;
     let row = session(&provider, provider.host().host_uri(done.resource()).unwrap()).await;
     assert_eq!(row.last_turn_end(), None);
@@ -152,7 +152,7 @@ async fn the_same_repository_on_two_hosts_is_two_groups() {
     assert_eq!((sessions.len(), sessions[0].provider_id()), (4, here.id()), "this host comes first");
     let groups = group(sessions);
     let shown: Vec<_> = groups.iter().map(|group| (group.heading(), group.sessions.len())).collect();
-    // The worktree stands with its repository, and most sessions say how that is called.
+    // The worktree is grouped with its repository, and most sessions give its name.
     assert_eq!(shown, [("site".to_owned(), 1), ("site [dev-box]".to_owned(), 3)]);
     let keys: Vec<_> = groups.into_iter().map(|group| group.key.unwrap()).collect();
     let place = GroupLocation::Repository("github.com/acme/site".into());

@@ -109,7 +109,7 @@ impl ThreeHostsFixture {
         soon("its turns", turns).await.unwrap().iter().map(|turn| text(&turn.response_parts)).collect()
     }
 
-    /// So many sessions, none twice, and the same for who only listens.
+    /// Asserts so many sessions, none twice, and the same for a list that is updated by events alone.
     fn must_list(&mut self, count: usize) {
         let listed = self.management.sessions();
         let names: BTreeSet<_> = listed.iter().map(|session| session.resource().clone()).collect();
@@ -139,7 +139,7 @@ async fn a_host_that_dies_in_the_middle_of_a_turn_comes_back_with_its_question_w
     let refused = world.providers[EAST].archive_session(far.id()).await.unwrap_err();
     assert!(matches!(refused, ProviderError::Away { .. }), "{refused}");
     assert!(world.providers[EAST].session_types().is_empty());
-    // The others go on as if nothing were.
+    // The others go on unaffected.
     assert!(!world.is_away(HERE) && !world.is_away(WEST));
     until("the others' turns", || [&near, &west].iter().all(|session| session.status() == SessionStatus::Completed))
         .await;
@@ -179,7 +179,7 @@ async fn a_turn_goes_on_while_its_host_cannot_be_reached_and_is_whole_afterwards
     until("the turn's end", || far.status() == SessionStatus::Completed).await;
     assert_eq!(world.said(EAST, &far).await, ["a b c d e f g h"]);
     world.must_list(1);
-    // It is as it was: what is said next arrives.
+    // It is as before: the next message arrives.
     let main = far.main_chat().resource().clone();
     world.management.send_request(far.id(), &main, script(json!([{"say": "more"}])), &TrustEveryFolder).await.unwrap();
     until("a second turn", || far.status() == SessionStatus::Completed).await;

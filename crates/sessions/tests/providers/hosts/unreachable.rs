@@ -1,4 +1,4 @@
-//! A host that goes away and comes back.
+//! A host that disconnects and comes back.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ async fn what_changed_meanwhile_is_told_after_the_next_list() {
     host.shut();
     until("the loss", || is_away(&provider)).await;
     let mut events = provider.subscribe();
-    // Another way to the host, which the provider has not.
+    // Another endpoint of the host, which the provider does not have.
     host.open();
     let client = host.client().await;
     dispose(&client, "scripted:/1").await;
@@ -132,13 +132,13 @@ async fn what_somebody_else_saw_of_a_host_that_is_away_takes_the_place_of_what_w
     assert_eq!(provider.seen_at(), Some(seen.at));
     let one = |uri: &str| seen.sessions.iter().find(|row| row.resource == uri).unwrap().clone();
     let three = SessionSummary { resource: "scripted:/3".to_owned(), ..one("scripted:/2") };
-    let other = SessionSummary { title: "mended".to_owned(), ..one("scripted:/2") };
+    let other = SessionSummary { title: "fixed".to_owned(), ..one("scripted:/2") };
     let later = Timestamp(seen.at.0 + 1);
     let mut cut = CachedSessionList::new(later, [&other, &three]);
     cut.is_whole = false;
     list_cache.keep(cut);
     until_listed(&provider, &["scripted:/1", "scripted:/2", "scripted:/3"]).await;
-    assert_eq!(&*session(&provider, "scripted:/2").await.title(), "mended");
+    assert_eq!(&*session(&provider, "scripted:/2").await.title(), "fixed");
     list_cache.keep(CachedSessionList::new(Timestamp(later.0 + 1), [&other]));
     until_listed(&provider, &["scripted:/2"]).await;
     assert_eq!(provider.seen_at(), Some(Timestamp(later.0 + 1)));
@@ -155,7 +155,7 @@ async fn a_host_that_is_reached_in_another_way_keeps_its_rows() {
     until_listed(&provider, &["scripted:/1"]).await;
     let row = session(&provider, "scripted:/1").await;
     let mut events = provider.subscribe();
-    // Nobody is there, so it goes.
+    // The host is gone, so it is dropped.
     other.shut();
     provider.reach(other.endpoint());
     until("the loss", || is_away(&provider)).await;

@@ -1,4 +1,4 @@
-//! The fake model, asked by a small client of its own.
+//! The fake model, tested with a small client.
 
 mod faults;
 mod formats;
@@ -19,7 +19,7 @@ use super::{FakeModel, ReplyStep, Script, Turn};
 struct TestResponse {
     status: u16,
     text: String,
-    /// How many pieces it came in.
+    /// The number of pieces in which it came.
     pieces: usize,
     is_broken: bool,
 }
@@ -36,7 +36,7 @@ impl TestResponse {
         serde_json::from_str(&self.text).unwrap()
     }
 
-    /// The events. Data that are not JSON become a string.
+    /// The events. Data that is not JSON becomes a string.
     fn events(&self) -> Vec<SseEvent> {
         let event = |text: &str| {
             let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
@@ -86,7 +86,7 @@ fn prompt(text: &str) -> Value {
     json!({"model": "m", "messages": [{"role": "user", "content": text}], "tools": [bash()]})
 }
 
-/// The same when the model has answered by a call, and the tool has given something.
+/// The same after the model answered with a call, and the tool with a result.
 fn continued(mut body: Value, answer: &Value) -> Value {
     let message = answer["choices"][0]["message"].clone();
     let id = message["tool_calls"][0]["id"].clone();
@@ -101,7 +101,7 @@ fn bash() -> Value {
         "properties": {"command": {"type": "string"}}, "required": ["command"]}}})
 }
 
-/// What a chat completion says.
+/// The text of a chat completion.
 fn said(got: &TestResponse) -> String {
     got.json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
 }

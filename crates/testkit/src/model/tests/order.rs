@@ -1,4 +1,4 @@
-//! Which answer belongs to which request.
+//! The assignment of answers to requests.
 
 use hyper::Method;
 use serde_json::json;

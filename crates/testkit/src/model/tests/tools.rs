@@ -1,4 +1,4 @@
-//! The agent's shell is found among its tools. The lists are those of real agents, without what does not matter.
+//! The agent's shell is found among its tools. The lists are those of real agents, without irrelevant members.
 
 use serde_json::{Value, json};
 

@@ -42,7 +42,7 @@ impl ReplyWriter for ChatCompletions {
             ReplyEvent::Start => to.push(&chunk(reply, json!({"role": "assistant", "content": ""}), None)),
             ReplyEvent::Delta(more) => {
                 let thought = matches!(reply.blocks.last(), Some(Block::Thought(_)));
-                // Not in OpenAI's own documents, but what the models behind compatible servers think comes so.
+                // Not in OpenAI's own documents, but the form of thoughts from models behind compatible servers.
                 let field = if thought { "reasoning_content" } else { "content" };
                 to.push(&chunk(reply, json!({ field: more }), None));
             }

@@ -25,7 +25,7 @@ pub(super) fn read(path: &str, body: &Value) -> ModelRequest {
         }
         items.extend(ConversationItem::user(&said.join("\n")));
     }
-    // The model and whether to stream are in the path: `/v1beta/models/MODEL:streamGenerateContent`.
+    // The path holds the model and the streaming mode: `/v1beta/models/MODEL:streamGenerateContent`.
     let (model, method) = path.rsplit('/').next().and_then(|last| last.split_once(':')).unwrap_or_default();
     let settings = &body["generationConfig"];
     let output = settings.get("responseJsonSchema").or_else(|| settings.get("responseSchema"));

@@ -6,7 +6,7 @@ use super::{ReplyWriter, SseEvents};
 use crate::model::model_request::{self, ConversationItem, ModelRequest, ModelTool, each, text};
 use crate::model::reply::{Block, ModelReply, ReplyEvent, TextKind, pieces, tokens};
 
-/// What a thought is signed with. Agents send it back; nobody checks it here.
+/// The signature of a thought. Agents send it back; nobody checks it here.
 const SIGNATURE: &str = "Z3JvdmU=";
 
 pub(super) struct Messages;
@@ -20,7 +20,7 @@ pub(super) fn read(body: &Value) -> ModelRequest {
                 items.push(ConversationItem::Model);
                 continue;
             }
-            // Claude Code speaks so amid the conversation, and last of all.
+            // Claude Code sends these in the middle of the conversation, and at its end.
             "system" => {
                 system.push_str(&model_request::content(&message["content"]));
                 continue;
@@ -30,7 +30,7 @@ pub(super) fn read(body: &Value) -> ModelRequest {
         if let Some(said) = message["content"].as_str() {
             items.extend(ConversationItem::user(said));
         }
-        // Results, what the person said and what the agent adds to it share a message.
+        // Results, the person's text and the agent's additions share a message.
         let mut said = Vec::new();
         for part in each(&message["content"]) {
             if part["type"] == "tool_result" {
@@ -141,7 +141,7 @@ pub(super) fn error(status: u16, message: &str) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": message}})
 }
 
-/// A message with nothing in it yet.
+/// An empty message.
 fn message(reply: &ModelReply) -> Value {
     json!({"id": format!("msg_{}", reply.id), "type": "message", "role": "assistant", "model": reply.model,
         "content": [], "stop_reason": null, "stop_sequence": null,

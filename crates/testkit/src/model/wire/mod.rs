@@ -1,4 +1,4 @@
-//! The formats that agents speak with their models.
+//! The formats between agents and their models.
 
 mod chat;
 mod gemini;
@@ -23,13 +23,13 @@ pub(super) enum ModelApi {
     Gemini,
 }
 
-/// What a request wants.
+/// The kind of a request, by its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Answer(ModelApi),
-    /// Only how long the request is.
+    /// The length of a request.
     Count(ModelApi),
-    /// Which models there are.
+    /// The list of models.
     Models(ModelApi),
     /// Nothing that a model serves.
     Nothing,
@@ -57,7 +57,7 @@ impl SseEvents {
         self.0.push_str(&format!("event: {name}\ndata: {data}\n\n"));
     }
 
-    /// An event whose data are not JSON.
+    /// An event whose data is not JSON.
     pub(super) fn push_raw(&mut self, data: &str) {
         self.0.push_str(&format!("data: {data}\n\n"));
     }
@@ -68,7 +68,7 @@ impl SseEvents {
 }
 
 impl Route {
-    /// What a path asks for. Agents differ in what they put before the last words of it.
+    /// The route of a path. Agents differ in the parts before its last words.
     pub(super) fn of(path: &str) -> Self {
         let last = |words: &str| path.ends_with(words);
         match path {
@@ -86,7 +86,7 @@ impl Route {
 }
 
 impl ModelApi {
-    /// Reads a request. What is missing is taken as empty: an agent that forgets a field is not this server's concern.
+    /// Reads a request. Missing members count as empty: checking requests is not this server's task.
     pub(super) fn read(self, path: &str, body: &Value) -> ModelRequest {
         match self {
             Self::ChatCompletions => chat::read(body),
@@ -114,7 +114,7 @@ impl ModelApi {
         }
     }
 
-    /// The answer to how long a request is.
+    /// The answer to a request for a length.
     pub(super) fn count(self, tokens: u64) -> Value {
         match self {
             Self::Gemini => serde_json::json!({"totalTokens": tokens}),

@@ -6,7 +6,7 @@ use super::{ReplyWriter, SseEvents};
 use crate::model::model_request::{self, ConversationItem, ModelRequest, ModelTool, ModelToolKind, each, text};
 use crate::model::reply::{Block, Call, ModelReply, ReplyEvent, pieces, tokens};
 
-/// Every event has a number, and every item a place.
+/// Every event has a number, and every item an index.
 #[derive(Default)]
 pub(super) struct Responses {
     sent: u64,
@@ -181,7 +181,7 @@ impl Responses {
         self.done(reply, to);
     }
 
-    /// The newest item is complete.
+    /// Completes the newest item.
     fn done(&mut self, reply: &ModelReply, to: &mut SseEvents) {
         let at = reply.at();
         let item = item(reply, at, &reply.blocks[at]);
