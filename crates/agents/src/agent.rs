@@ -27,7 +27,7 @@ pub trait Agent: Send + Sync + 'static {
         None
     }
 
-    /// Tells whether it changes files in the session's working directories by itself, so that two agents there would
+    /// Returns whether it changes files in the session's working directories by itself, so that two agents there would
     /// conflict.
     fn edits_files(&self) -> bool {
         false
@@ -43,7 +43,7 @@ pub trait Agent: Send + Sync + 'static {
         None
     }
 
-    /// Tells whether it keeps its conversations within its model's context window by itself.
+    /// Returns whether it keeps its conversations within its model's context window by itself.
     fn manages_context_window(&self) -> bool {
         false
     }
@@ -94,7 +94,7 @@ pub trait AgentSession: Send + Sync + 'static {
         Err(AgentError::TurnFailed("this agent cannot continue a turn".to_owned()))
     }
 
-    /// Tells whether a running turn accepts messages ([`AgentSession::steer`]). If not, each message becomes its own
+    /// Returns whether a running turn accepts messages ([`AgentSession::steer`]). If not, each message becomes its own
     /// turn.
     fn can_steer(&self) -> bool {
         false
@@ -343,7 +343,7 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    /// Tells whether it is about the session as a whole, and holds even if the turn is dropped.
+    /// Returns whether it is about the session as a whole, and holds even if the turn is dropped.
     pub(crate) fn is_of_session(&self) -> bool {
         match self {
             AgentEvent::Commands(_)

@@ -28,7 +28,7 @@ impl Conventions {
         }
     }
 
-    /// Tells whether a character ends a part. Windows accepts `/` as well.
+    /// Returns whether a character ends a part. Windows accepts `/` as well.
     pub const fn is_separator(self, character: char) -> bool {
         match self {
             Conventions::Posix => character == '/',
@@ -36,7 +36,7 @@ impl Conventions {
         }
     }
 
-    /// Tells whether a path is absolute. On Windows that takes a drive with a separator behind it, or a server:
+    /// Returns whether a path is absolute. On Windows that takes a drive with a separator behind it, or a server:
     /// `\folder` and `C:folder` depend on the current directory.
     pub fn is_absolute(self, path: &str) -> bool {
         match self {

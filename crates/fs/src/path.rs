@@ -43,7 +43,7 @@ pub(crate) fn file_parts(path: &str) -> Result<Vec<&str>> {
     Ok(parts)
 }
 
-/// Tells whether a name in a folder can be a part of a path.
+/// Returns whether a name in a folder can be a part of a path.
 pub(crate) fn is_part(name: &str) -> bool {
     !name.contains('/') && file_parts(name).is_ok()
 }

@@ -112,7 +112,7 @@ pub trait SessionFs: Debug + Send + Sync {
     /// Truncates a file to `length` bytes. A shorter file stays as it is.
     async fn truncate(&self, path: &str, length: u64) -> Result<()>;
 
-    /// Tells whether anything exists at this path.
+    /// Returns whether anything exists at this path.
     async fn exists(&self, path: &str) -> Result<bool> {
         match self.stat(path).await {
             Ok(_) => Ok(true),

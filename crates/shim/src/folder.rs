@@ -78,7 +78,7 @@ pub(crate) fn unnamed_file(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Tells whether the other end of a connection runs as our user.
+/// Returns whether the other end of a connection runs as our user.
 pub(crate) fn is_ours(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
 }

@@ -94,7 +94,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Tells whether lines wait to be written.
+    /// Returns whether lines wait to be written.
     pub(crate) fn is_behind(&self) -> bool {
         self.unwritten_lines > 0
     }

@@ -75,7 +75,7 @@ impl Policy {
         }
     }
 
-    /// Tells whether a link itself may be seen: not its target, but its existence.
+    /// Returns whether a link itself may be seen: not its target, but its existence.
     pub(crate) fn shows_link(&self, path: &Path, access: FileAccess) -> bool {
         let is_root = self.roots(access).any(|root| root == path);
         let Some((folder, name)) = path.parent().zip(path.file_name()) else { return is_root };

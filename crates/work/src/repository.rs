@@ -201,12 +201,12 @@ fn read(file: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Tells whether a text can be the name of a branch, and is worth showing.
+/// Returns whether a text can be the name of a branch, and is worth showing.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= LONGEST_NAME && !text.contains(char::is_control)
 }
 
-/// Tells whether a text can be an owner or a repository name on GitHub.
+/// Returns whether a text can be an owner or a repository name on GitHub.
 fn is_plain(text: &str) -> bool {
     let belongs = |next: char| next.is_ascii_alphanumeric() || matches!(next, '-' | '_' | '.');
     (1..=100).contains(&text.len()) && text.chars().all(belongs) && text != "." && text != ".."

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use crate::agent::*;
 
-/// The names of the older lists as settings.
-/// The mode's name if an agent has the older list, and mostly if it is an option.
+/// The names of the older lists as settings. An option for the mode mostly has the same name.
 pub(crate) const MODE: &str = "mode";
 const MODEL: &str = "model";
 
@@ -221,7 +220,7 @@ impl Setting {
         Self { name: name.to_owned(), title: title.to_owned(), description: None, role, mechanism, value }
     }
 
-    /// Tells whether this option replaces an older list.
+    /// Returns whether this option replaces an older list.
     fn stands_for(&self, list: &Setting) -> bool {
         self.role == list.role || self.name == list.name
     }

@@ -112,7 +112,7 @@ fn belongs(path: &str, from: &SessionFolder<'_>, purpose: &CopyPurpose) -> bool 
     }
 }
 
-/// Tells whether a file is derived from a log, or was cut off from one.
+/// Returns whether a file is derived from a log, or was cut off from one.
 pub(super) fn is_side_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name == "events.idx" || name.ends_with(".torn")

@@ -166,7 +166,7 @@ impl FolderCopy<'_> {
         Ok(copied)
     }
 
-    /// Tells whether others write into the new folder as well.
+    /// Returns whether others write into the new folder as well.
     fn is_beside(&self) -> bool {
         matches!(&self.purpose, CopyPurpose::Fork(Fork { parts: ForkScope::Artifacts, .. }))
     }

@@ -111,7 +111,7 @@ impl PastePathStream<'_> {
     }
 }
 
-/// Tells whether the rest after a prefix is exactly a paste's name, without further characters.
+/// Returns whether the rest after a prefix is exactly a paste's name, without further characters.
 fn is_paste(rest: &[u8]) -> bool {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let Some((b'.', rest)) = rest.get(digits..).and_then(<[u8]>::split_first) else { return false };
@@ -127,7 +127,7 @@ fn is_paste(rest: &[u8]) -> bool {
     (1..=LONGEST_TIME).contains(&digits) && (1..=LONGEST_EXTENSION).contains(&extension) && !goes_on
 }
 
-/// Tells whether a byte beside a path makes it another path. A backslash may be a separator or belong to JSON: in
+/// Returns whether a byte beside a path makes it another path. A backslash may be a separator or belong to JSON: in
 /// doubt the path stays as it is.
 fn goes_on(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"/\\._-~%".contains(&byte)

@@ -30,7 +30,7 @@ struct StoredProgress {
     end: u64,
 }
 
-/// Tells whether there is an interrupted copy at this place.
+/// Returns whether there is an interrupted copy at this place.
 pub async fn is_unfinished(store: &dyn SessionFs, folder: &str) -> Result<bool, CopyError> {
     Ok(read(store, folder).await?.is_some_and(|read| !read.progress.finished))
 }
@@ -44,7 +44,7 @@ pub async fn settle(store: &dyn SessionFs, folder: &str) -> Result<(), CopyError
     }
 }
 
-/// Tells whether there is a moved copy at this place, finished or not, that is not [settled](settle) yet.
+/// Returns whether there is a moved copy at this place, finished or not, that is not [settled](settle) yet.
 pub async fn is_move(store: &dyn SessionFs, folder: &str) -> Result<bool, CopyError> {
     Ok(read(store, folder).await?.is_some_and(|read| read.what.get("move").is_some()))
 }
@@ -91,7 +91,7 @@ impl CopyProgress {
         Ok(Self { done: BTreeSet::new(), finished: false })
     }
 
-    /// Tells whether a path is finished. Once all is finished, new files in the source are not part of the copy.
+    /// Returns whether a path is finished. Once all is finished, new files in the source are not part of the copy.
     pub(super) fn has(&self, path: &str) -> bool {
         self.finished || self.done.contains(path)
     }

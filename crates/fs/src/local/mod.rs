@@ -58,7 +58,7 @@ impl RootFolder {
     }
 }
 
-/// Tells whether the root is the folder of one session.
+/// The kind of root: one session's folder, or another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SessionRoot {
     Yes,

@@ -50,7 +50,7 @@ fn is_invisible(character: char) -> bool {
         )
 }
 
-/// Tells whether a program that normalises text, or a reader, takes this for a dot or a slash.
+/// Returns whether a program that normalises text, or a reader, takes this for a dot or a slash.
 fn looks_like_a_separator(character: char) -> bool {
     let mut becomes_one = false;
     decompose_compatible(character, |part| becomes_one |= matches!(part, '.' | '/' | '\\'));

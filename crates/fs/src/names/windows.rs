@@ -13,7 +13,7 @@ pub(crate) fn fault(part: &str) -> Option<BadName> {
     is_reserved(part).then_some(BadName::Reserved)
 }
 
-/// Tells whether a part is a device on Windows, whatever its case and its extension.
+/// Returns whether a part is a device on Windows, whatever its case and its extension.
 fn is_reserved(part: &str) -> bool {
     let stem = part.split('.').next().unwrap_or(part).trim_end();
     if ["con", "prn", "aux", "nul", "conin$", "conout$"].iter().any(|name| stem.eq_ignore_ascii_case(name)) {

@@ -180,7 +180,7 @@ impl RpcFs {
         if self.is_blocked(path).await { FsError::NotADirectory { path: path.clone() } } else { error }
     }
 
-    /// Tells whether a part of the path exists and is not a folder.
+    /// Returns whether a part of the path exists and is not a folder.
     async fn is_blocked(&self, path: &str) -> bool {
         for (end, _) in path.match_indices('/') {
             match self.look(&path[..end]).await {

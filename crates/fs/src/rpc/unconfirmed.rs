@@ -83,7 +83,7 @@ impl UnconfirmedAppends {
         self.guards().get(key).is_some_and(|guard| guard.append.is_some())
     }
 
-    /// Tells whether this append is still unconfirmed.
+    /// Returns whether this append is still unconfirmed.
     pub(super) fn has(&self, key: &str, number: u64) -> bool {
         let guards = self.guards();
         guards.get(key).and_then(|guard| guard.append.as_ref()).is_some_and(|append| append.number == number)

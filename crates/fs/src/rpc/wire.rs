@@ -69,7 +69,7 @@ impl SessionFsMethod {
         }
     }
 
-    /// Tells whether a client with these abilities has the method.
+    /// Returns whether a client with these abilities has the method.
     pub fn is_offered(self, capabilities: StorageCapabilities) -> bool {
         match self {
             SessionFsMethod::ReadFileBytes | SessionFsMethod::WriteFileBytes => capabilities.binary,

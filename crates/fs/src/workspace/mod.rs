@@ -128,7 +128,7 @@ impl<'a> Workspace<'a> {
     }
 }
 
-/// Tells whether a file that may not have existed was deleted.
+/// Returns whether a file that may not have existed was deleted.
 fn removed(done: crate::Result<()>) -> Result<bool, WorkspaceError> {
     match done {
         Ok(()) => Ok(true),

@@ -202,7 +202,7 @@ impl Workspace<'_> {
 }
 
 impl PlanVersion {
-    /// Tells whether this is the same plan.
+    /// Returns whether this is the same plan.
     fn is(&self, other: &Self) -> bool {
         self.plan == other.plan && self.bytes == other.bytes
     }

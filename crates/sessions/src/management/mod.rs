@@ -245,8 +245,8 @@ impl Drop for Management {
 }
 
 impl ManagementShared {
-    /// Applies the providers' events, passes them on, and returns the lists as of then. All later changes are passed on
-    /// after the guard is dropped.
+    /// Applies the providers' events, passes them on, and returns the lists as of then. Every change
+    /// that is not in them is passed on later.
     fn current(&self) -> MutexGuard<'_, ManagementState> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = self.registry.snapshot();

@@ -34,7 +34,7 @@ impl SessionsChange {
         Self { changed: sessions.into_iter().collect(), ..Self::default() }
     }
 
-    /// Tells whether nothing changed.
+    /// Returns whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }

@@ -184,7 +184,7 @@ pub enum ProviderEnvironment {
 }
 
 impl ProviderEnvironment {
-    /// Tells whether sessions run on a host, this one or another, and go on in the background.
+    /// Returns whether sessions run on a host, this one or another, and go on in the background.
     pub fn is_background(&self) -> bool {
         match self {
             Self::ThisHost | Self::OtherHost(_) => true,

@@ -144,7 +144,7 @@ impl SupportedAttachments {
     /// All of them.
     pub const ALL: Self = Self { files: true, folders: true, selections: true, images: true };
 
-    /// Tells whether a kind is accepted.
+    /// Returns whether a kind is accepted.
     pub fn takes(self, kind: AttachedContextKind) -> bool {
         match kind {
             AttachedContextKind::File => self.files,

@@ -350,7 +350,7 @@ fn changes(changes: SessionChanges) -> Arc<[session::ChatFileChange]> {
     changes.files.into_iter().map(change).collect()
 }
 
-/// Tells whether a path begins with a root or a drive.
+/// Returns whether a path begins with a root or a drive.
 fn is_path(path: &str) -> bool {
     path.starts_with(['/', '\\']) || path.get(1..2) == Some(":")
 }

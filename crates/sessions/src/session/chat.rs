@@ -40,7 +40,7 @@ impl Chat {
         self.session.borrow().chat(&self.known.resource).unwrap_or(&self.known).clone()
     }
 
-    /// Tells whether it still belongs to its session.
+    /// Returns whether it still belongs to its session.
     pub fn exists(&self) -> bool {
         self.session.borrow().chat(&self.known.resource).is_some()
     }
@@ -85,17 +85,17 @@ impl Chat {
         self.state().mode.clone()
     }
 
-    /// Tells whether it is still being set up.
+    /// Returns whether it is still being set up.
     pub fn loading(&self) -> bool {
         self.state().loading
     }
 
-    /// Tells whether it is archived.
+    /// Returns whether it is archived.
     pub fn is_archived(&self) -> bool {
         self.state().is_archived
     }
 
-    /// Tells whether a person has read its newest part.
+    /// Returns whether a person has read its newest part.
     pub fn is_read(&self) -> bool {
         self.state().is_read
     }

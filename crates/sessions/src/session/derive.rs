@@ -28,7 +28,7 @@ impl SessionState {
         self.chats().find(|chat| &chat.resource == resource)
     }
 
-    /// Tells whether something was sent. Until then the session is a draft.
+    /// Returns whether something was sent. Until then the session is a draft.
     pub fn was_sent(&self) -> bool {
         !self.more_chats.is_empty() || self.main_chat.status != SessionStatus::Untitled
     }
@@ -76,17 +76,17 @@ impl SessionState {
         self.main_chat.mode.clone()
     }
 
-    /// Tells whether the main chat is still being set up.
+    /// Returns whether the main chat is still being set up.
     pub fn loading(&self) -> bool {
         self.main_chat.loading
     }
 
-    /// Tells whether the main chat is archived.
+    /// Returns whether the main chat is archived.
     pub fn is_archived(&self) -> bool {
         self.main_chat.is_archived
     }
 
-    /// Tells whether all chats were read.
+    /// Returns whether all chats were read.
     pub fn is_read(&self) -> bool {
         self.chats().all(|chat| chat.is_read)
     }

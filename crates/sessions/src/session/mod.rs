@@ -150,17 +150,17 @@ impl Session {
         self.state.borrow().mode()
     }
 
-    /// Tells whether it is still being set up.
+    /// Returns whether it is still being set up.
     pub fn loading(&self) -> bool {
         self.state.borrow().loading()
     }
 
-    /// Tells whether it is archived.
+    /// Returns whether it is archived.
     pub fn is_archived(&self) -> bool {
         self.state.borrow().is_archived()
     }
 
-    /// Tells whether all of it was read.
+    /// Returns whether all of it was read.
     pub fn is_read(&self) -> bool {
         self.state.borrow().is_read()
     }
@@ -180,7 +180,7 @@ impl Session {
         self.state.borrow().github_info()
     }
 
-    /// Tells whether something was sent.
+    /// Returns whether something was sent.
     pub fn was_sent(&self) -> bool {
         self.state.borrow().was_sent()
     }
@@ -206,7 +206,7 @@ impl Session {
         self.state.clone()
     }
 
-    /// Tells whether it changed since this handle's last [`Session::look`].
+    /// Returns whether it changed since this handle's last [`Session::look`].
     pub(crate) fn changed_since_look(&self) -> bool {
         self.state.has_changed().unwrap_or(false)
     }
@@ -215,7 +215,7 @@ impl Session {
         self.state.mark_unchanged();
     }
 
-    /// Tells whether its provider still holds its source.
+    /// Returns whether its provider still holds its source.
     pub(crate) fn is_held(&self) -> bool {
         self.state.has_changed().is_ok()
     }

@@ -236,7 +236,7 @@ impl Shim {
         AgentEnd { reason, exit: exited.exit, message }
     }
 
-    /// Tells whether to stop waiting for the remaining lines to be fetched.
+    /// Returns whether to stop waiting for the remaining lines to be fetched.
     fn is_over(&self, now: Instant, exited: Exited) -> bool {
         match &self.host {
             Some(_) => self.ends_soon() && now >= exited.at + LAST_SEND_TIMEOUT,
@@ -244,7 +244,7 @@ impl Shim {
         }
     }
 
-    /// Tells whether nobody will fetch the remaining lines.
+    /// Returns whether nobody will fetch the remaining lines.
     fn ends_soon(&self) -> bool {
         self.told || matches!(self.ending, Some((EndReason::Abandoned, _)))
     }
@@ -264,7 +264,7 @@ impl Shim {
         all.filter(|at| *at > now).min().unwrap_or(now + RETRY)
     }
 
-    /// Tells whether there is room for more output of the agent.
+    /// Returns whether there is room for more output of the agent.
     fn may_read(&self) -> bool {
         self.agent.stdout.is_some() && !self.spool.is_behind() && self.spool.bytes() < self.limits.spool_bytes
     }
@@ -416,7 +416,7 @@ impl HostListener {
         })
     }
 
-    /// Tells whether a host could still find it: the folder may have been removed.
+    /// Returns whether a host could still find it: the folder may have been removed.
     fn is_reachable(&self) -> bool {
         fs::symlink_metadata(&self.address.path).is_ok()
     }

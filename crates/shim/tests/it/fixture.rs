@@ -77,7 +77,7 @@ pub(crate) async fn end(stream: &mut ShimStream) -> (u64, AgentEnd) {
     }
 }
 
-/// Tells whether a process is running.
+/// Returns whether a process is running.
 pub(crate) fn is_alive(id: impl ToString) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", id.to_string().trim()))
         .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))

@@ -435,14 +435,14 @@ impl ScriptedAcpAgent {
     }
 }
 
-/// Tells whether a session that is opened again replays its history.
+/// The treatment of a reopened session's history.
 #[derive(Clone, Copy)]
 enum HistoryReplay {
     Yes,
     No,
 }
 
-/// Tells whether an option can have a value.
+/// Returns whether an option can have a value.
 fn takes_value(option: &Value, value: &Value) -> bool {
     if option["type"] == "boolean" {
         return value.is_boolean();

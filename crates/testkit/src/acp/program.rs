@@ -51,7 +51,7 @@ fn built(program: &Path) -> PathBuf {
     }
 }
 
-/// Tells whether a program exists and none of its sources is newer.
+/// Returns whether a program exists and none of its sources is newer.
 fn is_current(program: &Path) -> bool {
     let changed = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified()).ok();
     let sources = newest(&Path::new(PACKAGE).join("src"), &changed);

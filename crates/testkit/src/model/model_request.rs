@@ -52,7 +52,7 @@ pub(super) enum ModelToolKind {
 }
 
 impl ModelRequest {
-    /// Tells whether tools have answered and nobody has said anything since.
+    /// Returns whether tools have answered and nobody has said anything since.
     pub(super) fn is_continued(&self) -> bool {
         matches!(self.items.last(), Some(ConversationItem::Result { .. }))
     }

@@ -174,7 +174,7 @@ impl ReplyStep {
         Self::Stall { time }
     }
 
-    /// Tells whether an agent may retry after this.
+    /// Returns whether an agent may retry after this.
     pub(super) fn is_fault(&self) -> bool {
         matches!(self, Self::Fail { .. } | Self::Stall { .. } | Self::Cut)
     }

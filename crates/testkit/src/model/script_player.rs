@@ -151,7 +151,7 @@ impl ScriptPlayer {
     }
 }
 
-/// Tells whether a request is beside the conversation: for a title, a summary, a guess at the next message.
+/// Returns whether a request is beside the conversation: for a title, a summary, a guess at the next message.
 ///
 /// There are two signs. It offers no tools, although no tool has just answered (coding agents always offer theirs in
 /// the conversation); or its system prompt begins with titles.

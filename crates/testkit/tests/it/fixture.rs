@@ -189,7 +189,7 @@ impl AgentFixture {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Tells whether the agent sends nothing for so long.
+    /// Returns whether the agent sends nothing for so long.
     pub(crate) fn is_silent(&mut self, time: Duration) -> bool {
         matches!(self.lines.recv_timeout(time), Err(RecvTimeoutError::Timeout))
     }

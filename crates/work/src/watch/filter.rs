@@ -31,13 +31,13 @@ impl WatchFilter {
                 && self.includes.as_ref().is_none_or(|includes| covers(includes, relative))
     }
 
-    /// Tells whether nothing in a folder could be reported.
+    /// Returns whether nothing in a folder could be reported.
     pub(super) fn excludes_folder(&self, folder: &Path) -> bool {
         covers(&self.excludes, folder) || self.excludes.is_match(folder.join(ANY_NAME))
     }
 }
 
-/// Tells whether a path or one of its parent folders matches.
+/// Returns whether a path or one of its parent folders matches.
 fn covers(patterns: &GlobSet, relative: &Path) -> bool {
     let named = |path: &&Path| !path.as_os_str().is_empty();
     !patterns.is_empty() && relative.ancestors().filter(named).any(|path| patterns.is_match(path))

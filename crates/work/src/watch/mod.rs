@@ -31,7 +31,7 @@ use self::inbox::Inbox;
 use self::tree::WatchTree;
 use crate::{FileError, Policy};
 
-/// Tells whether this system can watch folders: Linux can. Elsewhere every watch fails with [`WatchError::Start`].
+/// Returns whether this system can watch folders: Linux can. Elsewhere every watch fails with [`WatchError::Start`].
 pub const fn can_watch() -> bool {
     cfg!(target_os = "linux")
 }

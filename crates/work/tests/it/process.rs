@@ -17,7 +17,7 @@ pub(crate) fn shell(cwd: impl AsRef<Path>, script: &str) -> Program {
     Program::new("sh", cwd.as_ref()).args(["-c", script])
 }
 
-/// Tells whether a process is running.
+/// Returns whether a process is running.
 pub(crate) fn is_alive(id: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", id.trim()))
         .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))

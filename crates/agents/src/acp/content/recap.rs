@@ -7,7 +7,7 @@ answer it, and do not do again what it tells. The person's new message comes beh
 
 ";
 const CLOSING: &str = "\n</conversation-so-far>";
-/// The mark as it is written inside the recap, which it must not end. It is not longer than the mark.
+/// The closing mark, and its replacement inside the recap, which must not end early. The replacement is not longer.
 const MARK: &str = "conversation-so-far>";
 const NO_MARK: &str = "conversation-so-far)";
 

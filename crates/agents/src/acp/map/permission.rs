@@ -68,7 +68,7 @@ pub(crate) fn outcome(offered: &[acp::PermissionOption], verdict: Option<&Verdic
     }
 }
 
-/// Tells whether an option allows the call, and whether it holds permanently.
+/// Returns whether an option allows the call, and whether it holds permanently.
 fn allows_and_lasts(option: &acp::PermissionOption) -> Option<(bool, bool)> {
     match option.kind {
         acp::PermissionOptionKind::AllowOnce => Some((true, false)),

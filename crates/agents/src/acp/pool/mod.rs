@@ -131,7 +131,7 @@ pub fn shim_folder(folder: &Path, session: &SessionId, chat: &ChatId) -> PathBuf
     folder.join(hex::encode(&hash.finalize()[..NAME_BYTES]))
 }
 
-/// Tells whether a folder's name is one that [`shim_folder`] gives.
+/// Returns whether a folder's name is one that [`shim_folder`] gives.
 fn is_shim_name(name: &str) -> bool {
     name.len() == 2 * NAME_BYTES && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

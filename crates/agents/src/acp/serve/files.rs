@@ -165,7 +165,7 @@ impl AgentServices {
         Ok(())
     }
 
-    /// Tells whether a path is Grove's own, also if it does not exist yet.
+    /// Returns whether a path is Grove's own, also if it does not exist yet.
     fn is_private(&self, path: &Path) -> bool {
         self.private.iter().any(|private| path.starts_with(private) || path.starts_with(resolved(private)))
     }

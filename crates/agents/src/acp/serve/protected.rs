@@ -66,7 +66,7 @@ fn folded(name: &str) -> String {
     name.chars().filter(|c| !is_unseen(*c)).flat_map(char::to_lowercase).collect()
 }
 
-/// Tells whether a folder is a repository's data, whatever its name: a bare repository, or one that `.git` refers to.
+/// Returns whether a folder is a repository's data, whatever its name: a bare repository, or one that `.git` refers to.
 fn is_git_folder(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).exists();
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))

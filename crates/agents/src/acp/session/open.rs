@@ -224,7 +224,7 @@ fn forgotten(result: Result<Value, ConversationError>) -> Result<Option<Value>, 
     }
 }
 
-/// Tells whether an agent refuses to load a session because it has it open.
+/// Returns whether an agent refuses to load a session because it has it open.
 fn is_open(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     message.contains("already") && ["loaded", "open", "active"].iter().any(|word| message.contains(word))

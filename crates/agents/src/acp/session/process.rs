@@ -182,7 +182,7 @@ impl AgentProcess {
         state.reported = settled(mark).max(state.reported);
     }
 
-    /// Tells whether a report may not be stored yet.
+    /// Returns whether a report may not be stored yet.
     pub(super) fn has_unstored(&self) -> bool {
         *self.settled.borrow() < self.state().reported
     }
@@ -210,7 +210,7 @@ impl AgentProcess {
         }
     }
 
-    /// Tells whether a call is about our conversation. While ours is not open yet, any call counts.
+    /// Returns whether a call is about our conversation. While ours is not open yet, any call counts.
     pub(super) fn concerns(&self, session: &acp::SessionId) -> bool {
         self.session().is_none_or(|ours| ours == *session)
     }
@@ -298,7 +298,7 @@ impl AgentProcess {
         Some(TurnHandle { sink: running.sink.clone(), cancelled: running.cancelled.subscribe() })
     }
 
-    /// Tells whether this turn is running, cancelled or not.
+    /// Returns whether this turn is running, cancelled or not.
     pub(super) fn runs(&self, turn: &str) -> bool {
         self.state().turn.as_ref().is_some_and(|running| running.sink.turn().as_str() == turn)
     }
@@ -334,7 +334,7 @@ impl AgentProcess {
         self.state().last.clone()
     }
 
-    /// Tells whether the newest turn was cancelled, over or not.
+    /// Returns whether the newest turn was cancelled, over or not.
     pub(super) fn was_cancelled(&self) -> bool {
         let state = self.state();
         state.turn.as_ref().map_or(state.last_was_cancelled, |turn| turn.cancelled.borrow().is_some())
@@ -370,7 +370,7 @@ impl AgentProcess {
         self.state().ended.clone()
     }
 
-    /// Stops waiting for its reports to be stored: its turn is cancelled, and nothing of it is stored.
+    /// Gives up its turn and its unstored reports: the turn counts as cancelled, and every frame as settled.
     pub(super) fn let_go(&self) {
         if let Some(turn) = &self.state().turn {
             turn.cancelled.send_modify(|since| {

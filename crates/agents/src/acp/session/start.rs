@@ -126,7 +126,7 @@ impl OngoingTurn {
     }
 }
 
-/// Tells whether a process exists. Its number may be reused by now, which only costs the right reason of an end.
+/// Returns whether a process exists. Its number may be reused by now, which only costs the right reason of an end.
 fn is_there(id: u32) -> bool {
     let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
     id.is_some_and(|id| rustix::process::test_kill_process(id).is_ok())

@@ -456,7 +456,7 @@ impl SessionWorker {
     }
 }
 
-/// Tells whether the line caused the error, and not the connection.
+/// Returns whether the line caused the error, and not the connection.
 fn is_about_the_line(error: &ShimError) -> bool {
     matches!(error, ShimError::LineTooLong { .. } | ShimError::LineBreak)
 }

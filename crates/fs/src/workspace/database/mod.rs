@@ -19,7 +19,7 @@ use crate::FsError;
 /// The tables of one session. Every method may be called from several tasks at once.
 #[async_trait]
 pub trait Database: fmt::Debug + Send + Sync {
-    /// Tells whether there is a database already. Asking does not create one.
+    /// Returns whether there is a database already. Asking does not create one.
     async fn exists(&self) -> Result<bool, DatabaseError>;
 
     /// Runs one statement. The database is created if it is missing.

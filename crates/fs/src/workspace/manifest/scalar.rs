@@ -125,13 +125,13 @@ fn hex(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<u32> {
     (0..digits).try_fold(0_u32, |code, _| Some((code << 4) | characters.next()?.to_digit(16)?))
 }
 
-/// Tells whether nothing but a comment follows a closing quote.
+/// Returns whether nothing but a comment follows a closing quote.
 fn ends(rest: &str) -> bool {
     let trimmed = rest.trim_start();
     trimmed.is_empty() || (trimmed.starts_with('#') && trimmed.len() < rest.len())
 }
 
-/// Tells whether every reader reads a text correctly without quotes. In doubt it gets them.
+/// Returns whether every reader reads a text correctly without quotes. In doubt it gets them.
 fn is_plain(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
     let allowed =

@@ -64,7 +64,7 @@ impl KnownRepository {
         BrowseOffer { uri: self.uri(), label: label.into(), description: Some(self.path.as_str().into()) }
     }
 
-    /// Tells whether its name, its remote or its folder contains the typed text.
+    /// Returns whether its name, its remote or its folder contains the typed text.
     fn has(&self, typed: &str) -> bool {
         self.said.iter().any(|(_, value)| value.to_lowercase().contains(typed))
     }

@@ -100,7 +100,7 @@ impl SessionDetails {
         self.told.iter().find(|chat| chat.resource == resource)
     }
 
-    /// Tells whether some of it holds only during a subscription.
+    /// Returns whether some of it holds only during a subscription.
     pub(super) fn is_live(&self) -> bool {
         self.loading || self.chats.values().any(|chat| chat.status.is_some() || chat.description.is_some())
     }

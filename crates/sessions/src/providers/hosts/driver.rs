@@ -277,7 +277,7 @@ async fn learn_folders(shared: Arc<HostState>, client: Client<Ahp>) {
     }
 }
 
-/// Tells whether a failure is retried.
+/// Returns whether a failure is retried.
 fn is_tried_again(reconnect: &Backoff) -> bool {
     reconnect.attempts != Some(0)
 }
@@ -330,7 +330,7 @@ fn turned_away(why: &str, reconnect: &Backoff) -> String {
     }
 }
 
-/// Tells whether ssh reports that the machine refuses the user, or has another identity than before. Its text is the
+/// Returns whether ssh reports that the machine refuses the user, or has another identity than before. Its text is the
 /// only evidence: its exit code is the same after a lost connection, and the client has no other error for it.
 fn is_login_refused(why: &str) -> bool {
     // Programs on the host may be denied something, too, but in other words.

@@ -79,7 +79,7 @@ async fn listen(client: &Client<Ahp>, host_uri: &str) -> Option<Channels> {
     Some(channels)
 }
 
-/// Tells whether a host serves manifests.
+/// Returns whether a host serves manifests.
 pub(super) fn knows_manifests(client: &Client<Ahp>) -> bool {
     client.offers(x_grove::Method::Workspace(workspace::WorkspaceMethod::Manifest))
 }

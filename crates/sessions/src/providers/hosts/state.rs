@@ -55,7 +55,7 @@ pub(super) struct SessionFacts<'a> {
     pub(super) before: Option<&'a SessionState>,
 }
 
-/// Tells whether a row is a session of another tool. Those have their own providers.
+/// Returns whether a row is a session of another tool. Those have their own providers.
 pub(super) fn is_history(row: &SessionSummary) -> bool {
     said(row, HISTORY).is_some()
 }
@@ -70,7 +70,7 @@ pub(super) fn folder(row: &SessionSummary) -> Option<String> {
     row.working_directories.iter().flatten().next().map(|uri| path_of(uri))
 }
 
-/// Tells whether a row itself names the repository of its folder.
+/// Returns whether a row itself names the repository of its folder.
 pub(super) fn tells_repository(row: &SessionSummary) -> bool {
     [REPOSITORY_PATH, REPOSITORY_NWO, REPOSITORY_URL].into_iter().any(|key| said(row, key).is_some())
 }

@@ -619,7 +619,7 @@ impl HostRow {
     }
 }
 
-/// Tells whether the host has it and it is shown as running.
+/// Returns whether the host has it and it is shown as running.
 fn is_shown_running(row: &HostRow) -> bool {
     row.summary.is_some() && is_running(row.source.session().status())
 }
