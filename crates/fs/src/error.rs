@@ -19,7 +19,7 @@ pub enum FsError {
     NotADirectory { path: String },
     #[error("{path}: it is a folder")]
     IsADirectory { path: String },
-    #[error("{path}: the folder is not empty: remove what is in it first, or all of it at once")]
+    #[error("{path}: the folder is not empty: remove its content first, or all of it at once")]
     NotEmpty { path: String },
     #[error("{path}: there is no room left: free some, then try again")]
     NoSpace { path: String },
@@ -76,7 +76,7 @@ impl fmt::Display for BadPath {
             BadPath::Nul => "it has a NUL in it",
             BadPath::LongPart => "none of its parts may have more than 255 bytes",
             BadPath::LongPath => "it may not have more than 4096 bytes",
-            BadPath::Separator => "a separator stands in what must be one part",
+            BadPath::Separator => "it has a separator where a single part is required",
             BadPath::Root => "the store's root is not a file",
         })
     }

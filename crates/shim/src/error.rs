@@ -16,7 +16,7 @@ pub enum ShimError {
     Broken,
     #[error("the agent does not read its stdin, and {waiting} bytes wait for it: cancel its turn, or end it")]
     StdinFull { waiting: usize },
-    #[error("lines from {from} on were asked for, and those before {oldest} were acknowledged: attach from {oldest}")]
+    #[error("lines from {from} on were requested, but those before {oldest} are acknowledged: attach from {oldest}")]
     Forgotten { from: u64, oldest: u64 },
     #[error("the shim speaks version {theirs} and this host {ours}: end the agent with the program that started it")]
     Version { theirs: u32, ours: u32 },
@@ -44,7 +44,7 @@ pub enum ShimError {
     OtherUser,
     #[error(transparent)]
     Process(#[from] ProcessError),
-    #[error("the system failed a shim: {0}")]
+    #[error("a system call of the shim failed: {0}")]
     Io(io::Error),
 }
 

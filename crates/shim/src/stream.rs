@@ -174,7 +174,7 @@ async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimErro
     let mut frames = FrameBuffer::new(SMALL_BYTES);
     let greeting = match shared.hear(&mut frames).await? {
         FromShim::Greeting(greeting) if greeting.protocol == PROTOCOL => greeting,
-        other => return Err(ShimError::Nonsense(format!("{other:?} as first words"))),
+        other => return Err(ShimError::Nonsense(format!("{other:?} instead of a greeting"))),
     };
     // An older shim is addressed in its own version.
     let version = greeting.version.min(VERSION);
@@ -188,7 +188,7 @@ async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimErro
             return Err(ShimError::Version { theirs: greeting.version, ours: VERSION });
         }
         FromShim::ConnectionClosed(closed) => return Err(closed.into()),
-        other => return Err(ShimError::Nonsense(format!("{other:?} as an answer"))),
+        other => return Err(ShimError::Nonsense(format!("{other:?} instead of a welcome"))),
     };
     if from < oldest {
         return Err(ShimError::Forgotten { from, oldest });
@@ -227,7 +227,7 @@ impl ShimReader {
                     return Err(self.shared.closed.get_or_init(|| closed).clone().into());
                 }
                 other @ (FromShim::Greeting(_) | FromShim::Welcome(_)) => {
-                    return Err(ShimError::Nonsense(format!("{other:?} in the middle")));
+                    return Err(ShimError::Nonsense(format!("unexpected {other:?}")));
                 }
             }
         }
@@ -235,7 +235,7 @@ impl ShimReader {
 
     fn expect(&mut self, number: u64) -> Result<(), ShimError> {
         if number != self.next {
-            return Err(ShimError::Nonsense(format!("line {number}, and {} was the next", self.next)));
+            return Err(ShimError::Nonsense(format!("line {number} instead of {}", self.next)));
         }
         self.next += 1;
         Ok(())

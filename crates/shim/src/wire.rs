@@ -261,7 +261,7 @@ impl FrameBuffer {
     pub(crate) fn next(&mut self) -> Result<Option<(u8, Bytes)>, ShimError> {
         let Some(length) = length(&self.buffer) else { return Ok(None) };
         if length == 0 || length > self.limit {
-            return Err(ShimError::Nonsense(format!("a frame of {length} bytes, and {} are allowed", self.limit)));
+            return Err(ShimError::Nonsense(format!("a frame of {length} bytes, longer than {}", self.limit)));
         }
         let whole = 4 + length;
         if self.buffer.len() < whole {

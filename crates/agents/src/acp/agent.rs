@@ -126,7 +126,7 @@ impl AcpAgent {
     }
 
     fn cannot(&self, what: &str) -> AgentError {
-        AgentError::TurnFailed(format!("{} cannot {what}: a newer version may", self.program.display_name))
+        AgentError::TurnFailed(format!("{} cannot {what}: try a newer version", self.program.display_name))
     }
 }
 

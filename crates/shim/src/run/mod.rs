@@ -355,7 +355,7 @@ impl Shim {
             FromHost::Write { number, line } => {
                 if number != self.taken + 1 {
                     let expected = self.taken + 1;
-                    return Err(ShimError::Nonsense(format!("write {number}, and {expected} is the next")));
+                    return Err(ShimError::Nonsense(format!("write {number} instead of {expected}")));
                 }
                 let waiting = self.agent.stdin.waiting();
                 if waiting + line.len() > self.limits.stdin_bytes {

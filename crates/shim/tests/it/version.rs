@@ -122,5 +122,5 @@ async fn a_write_that_leaves_one_out_is_refused() {
     host.write_all(&frame(b'w', Some(2), "two")).await.unwrap();
     let mut heard = String::new();
     within("the reason", host.read_to_string(&mut heard)).await.ok();
-    assert!(heard.contains("write 2, and 1 is the next"), "{heard}");
+    assert!(heard.contains("write 2 instead of 1"), "{heard}");
 }

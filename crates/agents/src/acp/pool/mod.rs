@@ -69,7 +69,7 @@ impl ProcessPool {
     /// If the capture file cannot be opened, that is logged, and the agents work without it.
     pub fn new(options: ProcessPoolOptions) -> Arc<Self> {
         let capture = options.capture.as_ref().and_then(|path| {
-            let failed = |error: &_| tracing::warn!(path = %path.display(), %error, "frames are not captured");
+            let failed = |error: &_| tracing::warn!(path = %path.display(), %error, "cannot open the capture file");
             Capture::append_to(path).inspect_err(failed).ok()
         });
         let slots = ProcessSlots::new(options.processes);

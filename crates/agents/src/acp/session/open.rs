@@ -149,7 +149,7 @@ impl InitializedAgent<'_> {
     async fn authenticate(&self, refusal: &AgentCallError) -> Result<(), ConversationError> {
         let method = acp::AGENT_METHOD_NAMES.authenticate;
         let Some(chosen) = &self.chat.program.auth else {
-            return Err(ConversationError::Auth(self.ways(&format!("it wants to be logged in ({refusal})"))));
+            return Err(ConversationError::Auth(self.ways(&format!("it requires a login ({refusal})"))));
         };
         let request = acp::AuthenticateRequest::new(chosen.clone());
         let answer = self.process.agent_connection.call_for(CallPurpose::Any, method, &request, self.patience).await;

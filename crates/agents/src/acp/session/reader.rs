@@ -378,7 +378,7 @@ fn answered(outcome: Result<&RawValue, ErrorObject>, name: &str) -> (Vec<AgentEv
             Err(error) => failed(format!("the agent's answer to the prompt is invalid: {error}")),
         },
         Err(error) if error.code == AUTH_REQUIRED => failed(format!(
-            "the agent wants to be logged in ({}): log in with {name} itself, then try again",
+            "the agent requires you to log in ({}): log in with {name} itself, then try again",
             told(&error)
         )),
         Err(error) => failed(format!("the agent says: {}", told(&error))),

@@ -77,7 +77,7 @@ pub enum DatabaseError {
     Busy,
     #[error("the statement took longer than {longest:?} and was stopped: ask for less")]
     TooSlow { longest: Duration },
-    #[error("the statement gave more than {limit} {what}: ask for less, with LIMIT")]
+    #[error("the statement returned more than {limit} {what}: ask for less, with LIMIT")]
     TooMuch { limit: usize, what: &'static str },
     #[error("there is no parameter {name:?} in the statement: leave it out, or correct its name")]
     NoParameter { name: String },
