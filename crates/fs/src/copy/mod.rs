@@ -120,7 +120,7 @@ pub struct CopyReport {
 /// The reason why a copy or a comparison failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyError {
-    #[error("no session at {folder}: nothing was copied")]
+    #[error("there is no session at {folder}: nothing was copied")]
     NothingThere { folder: String },
     #[error("{folder} exists already and is not an unfinished copy: choose another place, or remove it")]
     Occupied { folder: String },

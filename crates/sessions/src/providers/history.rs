@@ -224,7 +224,7 @@ impl SessionsProvider for HistoryProvider {
     }
 
     fn unsupported(&self, what: &'static str) -> ProviderError {
-        let provider = format!("{} (its sessions are read-only here: continue one on a host first)", self.label());
+        let provider = format!("{} (its sessions are read-only here: continue it first, on a host)", self.label());
         ProviderError::Unsupported { provider, what }
     }
 }

@@ -76,7 +76,8 @@ fn carried(embedded: &MessageEmbeddedResourceAttachment, able: &acp::PromptCapab
             let blob = acp::BlobResourceContents::new(data, uri).mime_type(content_type.clone());
             embed(acp::EmbeddedResourceResource::BlobResourceContents(blob))
         }
-        None => format!("(Attached: {label})").into(),
+        None => format!("(Attached: {label}, {content_type}, which you cannot see: this agent takes no such content.)")
+            .into(),
     }
 }
 

@@ -41,7 +41,7 @@ async fn a_session_that_its_host_took_back_while_it_was_sent_is_not_listed() {
     let (sending, made) = stalled(&host, &provider).await;
     host.dispose(&made);
     let why = soon("the end of sending", sending).await.unwrap();
-    assert!(why.contains("took the session back"), "{why}");
+    assert!(why.contains("removed the session"), "{why}");
     assert_eq!(listed(&provider), [OTHER], "no other list has to come before it goes");
     let made = provider.host().here(&made);
     let told = told(&mut events);
