@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: every command, flag and help text.
 
 mod chats;
 mod copilot;
@@ -39,9 +39,9 @@ pub(crate) use workspace::{CheckpointsArgs, FilesAction, FilesArgs, PlanArgs};
 
 /// A host for coding-agent sessions: one process owns them, any number of clients see them live and act on them.
 ///
-/// Begin with `grove run "print_line hello"`: it starts a host in the background, a session in it, and shows what the agent
-/// does. `grove ls` lists sessions, `grove attach` goes on with one, `grove open` shows them all in the browser; any
-/// number of these can be used at once. `grove status` says what the host does, `grove stop` ends it.
+/// Begin with `grove run "say hello"`: it starts a host in the background, creates a session there, and shows what the
+/// agent does. `grove ls` lists sessions, `grove attach` continues one, `grove open` shows them all in the browser; any
+/// number of these can be used at once. `grove status` shows the state of the host, `grove stop` stops it.
 #[derive(Debug, Parser)]
 #[command(name = "grove", version, max_term_width = 80, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -53,15 +53,15 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Every setting can be given as a flag, as an environment variable
-(GROVE_DATA_DIR for --data-dir) or in grove.toml; `grove config show` says
-which value holds and where it came from.
+(GROVE_DATA_DIR for --data-dir) or in grove.toml; `grove config show` prints
+the value in use and where it came from.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no host is running, 4 the data
 folder is in use by another host, 5 a session's log is damaged, 6 the turn
 failed, 7 the turn was cancelled, 8 there is no such session, entry, agent,
 question or running turn, 9 `grove wait` found a session that needs an answer,
-124 its timeout is over, 130 left with Ctrl-C while the turn goes on, or a
-summary was given up with it.";
+124 its timeout expired, 130 interrupted with Ctrl-C: the turn goes on, or
+the summary was discarded.";
 
 const RUN_HELP: &str = "\
 Examples:
@@ -71,14 +71,14 @@ Examples:
   git diff | grove run - > review.md
   grove run --json \"Say hello\" | tail -1
 
-The answer goes to stdout, everything about it to stderr. Where stdin is no
-terminal and --yes is not given, a permission waits until somebody answers:
+The answer goes to stdout, everything about it to stderr. If stdin is not a
+terminal and --yes is not given, a permission request waits for an answer from
 `grove approve SESSION`, another `grove attach SESSION`, or the web page.
 
-Ctrl-C cancels the turn; a second one leaves it to itself.
+Ctrl-C cancels the turn; a second one leaves without waiting for its end.
 
-Exit codes: 0 complete, 6 the turn failed, 7 it was cancelled, 130 left with
-Ctrl-C; see `grove --help` for the others.";
+Exit codes: 0 complete, 6 the turn failed, 7 it was cancelled, 130 interrupted
+with Ctrl-C; see `grove --help` for the others.";
 
 const ATTACH_HELP: &str = "\
 Examples:
@@ -92,7 +92,7 @@ a line end. If the agent asks something, the next line is the answer, and `?`
 shows all details of a permission request. Ctrl-C cancels a running turn;
 Ctrl-D leaves, and so does Ctrl-C if nothing runs. Actions of other clients
 are shown, too. If stdin is not a terminal, nothing is read, and the session
-is shown until it is gone.";
+is shown until it is removed.";
 
 const SEND_HELP: &str = "\
 Examples:
@@ -101,7 +101,7 @@ Examples:
   grove send --wait --yes 1f0c - < prompt.txt
 
 Exit codes with --wait: 0 complete, 6 the turn failed, 7 it was cancelled, 130
-left with Ctrl-C.";
+interrupted with Ctrl-C.";
 
 const ANSWER_HELP: &str = "\
 Examples:
@@ -131,10 +131,10 @@ Examples:
   grove approve 1f0c
   grove approve 1f0c --option always
 
-Without a session, the only permission request that waits in any session is
-meant; `grove ls --waiting` lists the sessions that wait.
+Without a session, the command answers the only pending permission request of
+all sessions; `grove ls --waiting` lists the sessions with pending requests.
 
-Where several permissions wait, they are listed: say which one behind the
+If a session has several pending requests, they are listed: name one after the
 session.";
 
 const WAIT_HELP: &str = "\
@@ -147,8 +147,9 @@ The session is done when no turn runs and no prompt is queued. The exit code
 tells how the last turn ended.
 
 Exit codes: 0 complete or nothing to do, 6 the turn failed, 7 it was
-cancelled, 9 a permission or a question waits for an answer, 124 the timeout
-is over, 130 left with Ctrl-C; see `grove --help` for the others.";
+cancelled, 9 a permission request or a question waits for an answer, 124 the
+timeout expired, 130 interrupted with Ctrl-C; see `grove --help` for the
+others.";
 
 const AGENTS_HELP: &str = "\
 Examples:
@@ -157,9 +158,9 @@ Examples:
   grove agents add mine --env LEVEL=high --pass-env MINE_KEY -- mine-agent --acp
   grove agents rm mine
 
-`grove run --agent NAME` uses one; without --agent it is `default-agent`
-(`grove config show`), which is the scripted one unless a flag,
-GROVE_DEFAULT_AGENT or grove.toml says otherwise.";
+`grove run --agent NAME` uses an agent of this list; without --agent it uses
+`default-agent` (`grove config show`), which is `scripted` unless a flag,
+GROVE_DEFAULT_AGENT or grove.toml sets another one.";
 
 const AGENTS_ADD_HELP: &str = "\
 Examples:
@@ -173,7 +174,7 @@ written into the file.";
 /// Flags that every command takes.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Common {
-    /// The folder in which the host keeps everything [default: the platform's data folder]
+    /// The data folder of the host [default: the platform's data folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// The configuration file [default: grove.toml in the platform's config folder]
@@ -183,7 +184,7 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start a session with a prompt, and show what the agent does until the turn is over
+    /// Start a session with a prompt, and show what the agent does until the turn ends
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// List the sessions of all hosts, the most recently used first
@@ -195,10 +196,10 @@ pub(crate) enum Command {
     /// Send a prompt to a session
     #[command(after_help = SEND_HELP)]
     Send(SendArgs),
-    /// Wait until a session has nothing left to do, or needs an answer
+    /// Wait until a session is done, or needs an answer
     #[command(after_help = WAIT_HELP)]
     Wait(WaitArgs),
-    /// Cancel the turn that runs in a session
+    /// Cancel the running turn of a session
     Cancel(CancelArgs),
     /// Approve the pending permission request of a session
     #[command(after_help = APPROVE_HELP)]
@@ -208,7 +209,7 @@ pub(crate) enum Command {
     /// Answer what the agent of a session asks: one TEXT for each question
     #[command(after_help = ANSWER_HELP)]
     Answer(AnswerArgs),
-    /// List what a session may do without asking, or revoke it
+    /// List the permission rules and remembered answers of a session, or revoke them
     #[command(after_help = PERMISSIONS_HELP)]
     Permissions(SessionPermissionsArgs),
     /// Set the folder in which the agents of a session work
@@ -217,34 +218,34 @@ pub(crate) enum Command {
     /// Show everything that was said in a session, with the branches that were left
     #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
-    /// Go to another place in a session: the next message goes on from there
+    /// Go to another entry of a session: the next message continues from there
     #[command(after_help = GOTO_HELP)]
     Goto(GotoArgs),
-    /// Name a place in a session, or take its name away
+    /// Label an entry of a session, or delete its label
     #[command(after_help = LABEL_HELP)]
     Label(LabelArgs),
-    /// Call a session something else, or one of its chats
+    /// Rename a session, or one of its chats
     #[command(after_help = RENAME_HELP)]
     Rename(RenameArgs),
-    /// Make a new session with what was said before a message of the user, to say it anew there
+    /// Create a session from the conversation before a user message, to rephrase that message
     #[command(after_help = BRANCH_HELP)]
     Branch(BranchArgs),
-    /// Make a new session with everything that a session has
+    /// Create a copy of a session, with all of its branches
     #[command(after_help = FORK_HELP)]
     Fork(ForkArgs),
-    /// Move a session to another store: it stays the same session, under the same id
+    /// Move a session to another store of the same host, under the same id
     ///
-    /// Everything of it is copied and compared byte for byte before the old folder is removed. Refused while a turn
-    /// runs. `grove config show` lists the stores.
+    /// Everything is copied and compared byte for byte before the old folder is removed. Refused while a turn runs.
+    /// `grove config show` lists the stores.
     #[command(after_help = MIGRATE_HELP)]
     Migrate(MigrateArgs),
-    /// Move a session to another host, with everything that it has
+    /// Move a session to another host, with everything that belongs to it
     #[command(after_help = MOVE_HELP)]
     Move(MoveArgs),
-    /// Bring what came of another branch of a session to where one is, as a summary
+    /// Merge another branch of a session into the current one, as a summary
     #[command(after_help = MERGE_HELP)]
     Merge(MergeArgs),
-    /// Put a summary in place of the older part of a conversation, so that there is room for more
+    /// Compact a conversation: replace its older part by a summary, to make room for more
     #[command(after_help = COMPACT_HELP)]
     Compact(CompactArgs),
     /// Print the plan of a session, or change it
@@ -256,99 +257,102 @@ pub(crate) enum Command {
     /// List the checkpoints of a session, or print one
     #[command(after_help = CHECKPOINTS_HELP)]
     Checkpoints(CheckpointsArgs),
-    /// Show what was said and done in a session: one of the host, or one that another tool keeps on this machine
+    /// Print the conversation of a session: of the host, or of another tool on this machine
     #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
-    /// Write a session to a file: to read it, to keep it, or in the form of another program, which goes on with it
+    /// Export a session to a file: to read, to keep, or for another program to continue
     #[command(after_help = EXPORT_HELP)]
     Export(ExportArgs),
-    /// Take in sessions of other programs, or of another host
+    /// Import sessions of other programs, or of another host
     #[command(after_help = IMPORT_HELP)]
     Import(ImportArgs),
     /// List the chats of a session, create one, or delete one
     #[command(after_help = CHATS_HELP)]
     Chats(ChatsArgs),
-    /// Archive sessions: `grove ls` does not list them any more, unless --all asks for them
+    /// Archive sessions: `grove ls` lists them only with --all
     Archive(MarkArgs),
     /// Mark sessions as read
     Read(MarkArgs),
-    /// Remove sessions for good
+    /// Delete sessions for good
     Rm(RmArgs),
-    /// List the agents that sessions can be started with: what is installed, how to install the rest, and their models
+    /// List the agents: which are installed, how to install the others, and their models
     ///
-    /// Needs no host. One that is running is asked which models its agents have.
+    /// Needs no host. A running host is asked for the models of its agents.
     #[command(after_help = AGENTS_HELP)]
     Agents(AgentsArgs),
-    /// Print what the agent of a session said on stderr: where it complains
+    /// Print the stderr output of a session's agent
     ///
     /// Needs no host. The newest megabyte is kept, also after the agent has ended.
     Logs(LogsArgs),
     /// Run the host in the foreground until SIGTERM, SIGINT or `grove stop`
     ///
-    /// Prints where the host is. The token that opens it is only shown on a terminal, or where --json asks for it, so
-    /// that no log holds it.
+    /// Prints the addresses of the host. The token is only shown on a terminal, or with --json, so that no log holds
+    /// it.
     Serve(Box<ServeArgs>),
-    /// Start a host in the background, if none is running, and say where it is
+    /// Start a host in the background, if none is running, and print its address
     ///
-    /// It writes its log to host.log in the data folder, and ends by itself 10 minutes after its last client and turn
-    /// (--idle-exit), or at once with `grove stop`.
+    /// It writes its log to host.log in the data folder. It exits 10 minutes after its last client and turn
+    /// (--idle-exit),
+    /// or at once with `grove stop`.
     Start(StartArgs),
-    /// Open the host's web page in the browser, or print its address where there is no browser
+    /// Open the host's web page in the browser, or print its address if there is no browser
     ///
-    /// Starts a host in the background if none is running. The address holds the token: whoever has it can do what you
-    /// can.
+    /// Starts a host in the background if none is running. The address holds the token: anybody who has it can do
+    /// everything that you can.
     Open(OpenArgs),
-    /// Say whether a host is running, where, and what it is doing
+    /// Show whether a host is running, its address, and its current work
     Status(OutputArgs),
-    /// Stop the running host: running turns get 5 seconds
+    /// Stop the running host; running turns get 5 seconds
     ///
-    /// Turns of agents that are programs of their own go on without it, and the next host picks them up; --turns ends
+    /// Turns of agents that are separate programs go on without the host, and the next host continues them; --turns
+    /// cancels
     /// them, too.
     Stop(StopArgs),
-    /// Be what the GitHub Copilot SDK takes for its CLI: its sessions are then Grove's
+    /// Serve the GitHub Copilot SDK in place of the Copilot CLI: its sessions are then Grove's
     ///
-    /// Carries what the SDK says to the host, and starts one in the background if none is running.
+    /// Relays messages between the SDK and the host, and starts a host in the background if none is running.
     #[command(after_help = COPILOT_HELP)]
     Copilot(CopilotArgs),
-    /// List the other hosts that are known: whether they can be reached, what they are, how many sessions they have
+    /// List other hosts: whether they are reachable, their versions, and how many sessions they have
     #[command(after_help = HOSTS_HELP)]
     Hosts(HostsArgs),
-    /// Connect a client that speaks on stdin and stdout to the host
+    /// Connect stdin and stdout of an AHP client to the host
     ///
-    /// One JSON message a line, both ways, carried as they are. Starts a host in the background if none is running; ends
-    /// when either side does. Nothing but messages goes to stdout.
+    /// Relays one JSON message per line in both directions, unchanged. Starts a host in the background if none is
+    /// running;
+    /// ends when either side does. Nothing but messages goes to stdout.
     AhpBridge(BridgeArgs),
-    /// Print what a session's log holds, without changing it
+    /// Print the contents of a session's log, without changing it
     ///
     /// Reads logs of Grove, of pi and of oh-my-pi, of versions 1 to 3.
     Inspect(InspectArgs),
-    /// Look at what other tools left on this machine
+    /// Read the sessions of other tools on this machine
     #[command(subcommand)]
     History(HistoryCommand),
-    /// Check every session file that other tools left against every session that is shown; exit code 5 where one is
-    /// damaged, lost or unknown
+    /// Check the session files of other tools on this machine; exit code 5 if one is damaged, lost or unknown
     #[command(after_help = DOCTOR_HELP)]
     Doctor(HistoryArgs),
-    /// Check the log of a session, or everything in the data folder; exit code 5 if anything is damaged or missing
+    /// Check the log of a session, or the whole data folder; exit code 5 if anything is damaged or missing
     ///
-    /// Without FILE or SESSION, the journal and every session are compared with each other, and the damage that hosts found
-    /// when they started (`damage.jsonl` in the data folder) is listed.
+    /// Without FILE or SESSION, compares the journal with every session, and lists the damage that hosts found when
+    /// they
+    /// started (`damage.jsonl` in the data folder).
     Check(CheckArgs),
-    /// Look at the configuration
+    /// Inspect the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print a completion script for a shell
     ///
     /// For bash: `grove completions bash > ~/.local/share/bash-completion/completions/grove`
     Completions { shell: clap_complete::Shell },
-    /// Hold an agent's stdio, so that its turn outlives the host: what a host runs, with its options on stdin
+    /// Hold an agent's stdio, so that its turn outlives the host; started by the host, with options on stdin
     #[command(hide = true)]
     AgentShim,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Show every setting, its value, and where the value came from
+    /// Show every setting, its value, and the origin of the value
     Show(OutputArgs),
 }
 
@@ -359,15 +363,15 @@ pub(crate) struct OutputArgs {
     pub(crate) json: bool,
 }
 
-/// How a command reaches its host.
+/// Flags for reaching a host.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {
-    /// The host that is meant, as `grove hosts` lists them; `local` is the one of this data folder
+    /// The host, as `grove hosts` lists it; `local` is the host of this data folder
     ///
-    /// Without it a session is looked for at all of them. NAME/ID names a session of one, too.
+    /// Without it a session is looked for at all hosts. NAME/ID names a session of one host, too.
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
-    /// Fail where no host is running, instead of starting one in the background
+    /// Fail if no host is running, instead of starting one in the background
     #[arg(long)]
     pub(crate) no_start: bool,
     /// The protocol to speak with the host
@@ -379,7 +383,7 @@ pub(crate) struct ConnectArgs {
 pub(crate) enum Protocol {
     /// The Agent Host Protocol 1.0
     Ahp,
-    /// Version 1, which has no queue, no questions and no options of permissions
+    /// Version 1, which has no queue, no questions and no permission options
     V1,
 }
 
@@ -397,16 +401,16 @@ pub(crate) struct RunArgs {
     /// The mode to work in, such as `plan` or `code`, if the agent has modes [default: the agent's own]
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
-    /// The folder that the agent works in [default: the current one; at another host, the host's]
+    /// The folder that the agent works in [default: the current folder; at another host, the host's default]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// The store that the session is to lie in; `memory` is gone with the host [default: `store`]
+    /// The store of the session; `memory` does not outlive the host [default: `store`]
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
-    /// Give every permission without asking
+    /// Approve every permission request without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Print the action envelopes, one a line, and the finished turn as the last: {"session":…,"turn":{…}}
+    /// Print the action envelopes, one per line, and the finished turn as the last: {"session":…,"turn":{…}}
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -415,22 +419,22 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// List archived sessions, too, and those of other tools
+    /// List archived sessions and sessions of other tools, too
     #[arg(long, short)]
     pub(crate) all: bool,
-    /// List only sessions that wait for a permission or an answer
+    /// List only sessions with a pending permission request or question
     #[arg(long, short, conflicts_with_all = ["disposed", "all"])]
     pub(crate) waiting: bool,
-    /// List sessions that were disposed and are still on the disk; `grove rm` removes them for good
+    /// List sessions that were disposed and are still on disk; `grove rm` deletes them for good
     #[arg(long, conflicts_with_all = ["all", "source", "repo", "since"])]
     pub(crate) disposed: bool,
-    /// Only those of one tool: vs-code, copilot-cli, … or grove
+    /// List only the sessions of one tool: vs-code, copilot-cli, … or grove
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<String>,
-    /// Only those of one repository (owner/name, a name or a URL), or of one folder
+    /// List only the sessions of one repository (owner/name, a name or a URL), or of one folder
     #[arg(long, value_name = "REPO")]
     pub(crate) repo: Option<String>,
-    /// Only those in which something happened since: 2026-01-31, 36h, 7d, 2w
+    /// List only sessions modified since then: 2026-01-31, 36h, 7d, 2w
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<Since>,
     /// Print one JSON object: {"sessions":[…]}
@@ -444,10 +448,10 @@ pub(crate) struct LsArgs {
 pub(crate) struct AttachArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// Another chat of the session than its main one: its URI, or its name in there
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,
-    /// Print the action envelopes as they come, one a line
+    /// Print the action envelopes as they arrive, one per line
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -464,16 +468,16 @@ pub(crate) struct SendArgs {
     /// The model to use from this turn on, by its id or name [default: the one in use]
     #[arg(long, value_name = "MODEL", conflicts_with = "queue")]
     pub(crate) model: Option<String>,
-    /// Another chat of the session than its main one: its URI, or its name in there
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,
-    /// Let it wait until nothing else runs, instead of failing where something does
+    /// Queue the prompt while a turn runs, instead of failing
     #[arg(long)]
     pub(crate) queue: bool,
-    /// Show what the agent does until the turn is over
+    /// Show what the agent does until the turn ends
     #[arg(long)]
     pub(crate) wait: bool,
-    /// Give every permission without asking
+    /// Approve every permission request without asking
     #[arg(long, short, requires = "wait")]
     pub(crate) yes: bool,
     /// Print one JSON object; with --wait, the action envelopes and the finished turn as `grove run` does
@@ -487,10 +491,10 @@ pub(crate) struct SendArgs {
 pub(crate) struct WaitArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// Stop waiting after so many seconds
+    /// Stop waiting after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
-    /// Another chat of the session than its main one: its URI, or its name in there
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,
     /// Print one JSON object: {"session":…,"state":…}
@@ -504,7 +508,7 @@ pub(crate) struct WaitArgs {
 pub(crate) struct CancelArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// Another chat of the session than its main one: its URI, or its name in there
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,
     /// Print one JSON object
@@ -545,9 +549,10 @@ pub(crate) struct CdArgs {
 /// Which permission is meant.
 #[derive(Debug, Args)]
 pub(crate) struct PermissionArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host [default: the only one that waits]
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host [default: the only one
+    /// waiting]
     pub(crate) session: Option<String>,
-    /// The permission request, if several wait
+    /// The permission request, if several are pending
     pub(crate) request: Option<String>,
     /// Print one JSON object
     #[arg(long)]
@@ -560,7 +565,7 @@ pub(crate) struct PermissionArgs {
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) permission: PermissionArgs,
-    /// One of the answers that are offered beside yes and no
+    /// Choose one of the other answers that the agent offers
     #[arg(long, value_name = "ID")]
     pub(crate) option: Option<String>,
 }
@@ -569,10 +574,10 @@ pub(crate) struct ApproveArgs {
 pub(crate) struct DenyArgs {
     #[command(flatten)]
     pub(crate) permission: PermissionArgs,
-    /// One of the answers that are offered beside yes and no
+    /// Choose one of the other answers that the agent offers
     #[arg(long, value_name = "ID")]
     pub(crate) option: Option<String>,
-    /// What the agent is told
+    /// Tell the agent why
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
 }
@@ -584,10 +589,10 @@ pub(crate) struct AnswerArgs {
     pub(crate) session: Option<String>,
     /// The answers, in the order of the questions: a text, a number, y or n, an option's number or name
     pub(crate) text: Vec<String>,
-    /// Which question, where several wait
+    /// Answer this request, if several are pending
     #[arg(long, value_name = "ID")]
     pub(crate) request: Option<String>,
-    /// Do not answer, and let the agent go on without
+    /// Decline to answer; the agent goes on without
     #[arg(long, conflicts_with = "text")]
     pub(crate) decline: bool,
     /// Print one JSON object
@@ -602,10 +607,10 @@ pub(crate) struct RmArgs {
     /// Sessions, each by its id, the beginning of it, its URI, or @last
     #[arg(required = true, value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Print one JSON object for each
+    /// Print one JSON object for each session
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -620,44 +625,44 @@ pub(crate) struct AgentsArgs {
     /// Print one JSON object: {"agents":[…]}
     #[arg(long)]
     pub(crate) json: bool,
-    /// The protocol to speak with a host that is running
+    /// The protocol to speak with a running host
     #[arg(long, value_enum, default_value = "ahp", value_name = "PROTOCOL")]
     pub(crate) protocol: Protocol,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// Add an agent to grove.toml: any program that speaks the Agent Client Protocol on its stdin and stdout
+    /// Add an agent to grove.toml: any program that speaks the Agent Client Protocol on stdin and stdout
     #[command(after_help = AGENTS_ADD_HELP)]
     Add(Box<AgentsAddArgs>),
-    /// Take an agent out of grove.toml
+    /// Remove an agent from grove.toml
     Rm(AgentsRmArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentsAddArgs {
-    /// What it is called: small letters, digits and `-`
+    /// The agent's name: small letters, digits and `-`
     #[arg(value_name = "NAME")]
     pub(crate) agent: String,
-    /// A variable that it gets; can be given several times
+    /// Set a variable of the agent's environment; can be given several times
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// A variable of the host's environment that it gets to see; `*` at the end stands for anything
+    /// Pass a variable of the host's environment on to the agent; `*` at the end matches anything
     #[arg(long, value_name = "NAME")]
     pub(crate) pass_env: Vec<String>,
-    /// How it is shown [default: NAME]
+    /// Show the agent under this name [default: NAME]
     #[arg(long, value_name = "TEXT")]
     pub(crate) name: Option<String>,
-    /// What it is, in a line
+    /// Describe the agent in a line
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// The way to authenticate, as the agent calls it
+    /// Authenticate with this method, as the agent names it
     #[arg(long, value_name = "METHOD")]
     pub(crate) auth: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// The program and its arguments, behind `--`
+    /// The program and its arguments, after `--`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -675,13 +680,13 @@ pub(crate) struct AgentsRmArgs {
 pub(crate) struct LogsArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// Go on printing what comes, until Ctrl-C
+    /// Print new output as it arrives, until Ctrl-C
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// Print only so many of the newest lines
+    /// Print only this many of the newest lines
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) lines: Option<usize>,
-    /// Another chat of the session than its main one
+    /// Use this chat instead of the session's main one
     #[arg(long, value_name = "ID")]
     pub(crate) chat: Option<String>,
 }
@@ -698,7 +703,7 @@ pub(crate) struct StopArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// End the host after so many seconds without client and turn; 0 for never [default: 600]
+    /// Exit after this many seconds without client and turn; 0 for never [default: 600]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) idle_exit: Option<u64>,
     /// Print one JSON object, with the page's address and so the token
@@ -708,7 +713,7 @@ pub(crate) struct StartArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OpenArgs {
-    /// Print the address, even where there is a browser
+    /// Print the address, even if there is a browser
     #[arg(long)]
     pub(crate) print: bool,
 }
@@ -728,7 +733,7 @@ pub(crate) struct InspectArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Whose rules build the context: those of pi 1.5, of oh-my-pi 18.3, or Grove's own
+    /// The rules that build the context: those of pi 1.5, of oh-my-pi 18.3, or Grove's own
     #[arg(long, value_enum, default_value = "grove")]
     pub(crate) rules: RulesName,
 }
@@ -745,7 +750,7 @@ pub(crate) struct CheckArgs {
     /// A log file, or a session of the data folder: its id, the beginning of it, its URI, or @last
     #[arg(value_name = "FILE|SESSION")]
     pub(crate) log: Option<String>,
-    /// Write a mended copy beside the log (NAME.repaired.jsonl); the log itself is never touched
+    /// Write a repaired copy beside the log (NAME.repaired.jsonl); the log itself is never changed
     #[arg(long)]
     pub(crate) repair: bool,
     /// Print one JSON object
@@ -757,66 +762,68 @@ pub(crate) struct CheckArgs {
 pub(crate) struct ServeArgs {
     /// The address to listen on; port 0 takes a free one [default: 127.0.0.1:4747]
     ///
-    /// Without it the host takes the port of its last start, or 4747, or a free one where other programs use these.
+    /// Without it the host listens on the port of its last start, or 4747, or a free one if other programs use these.
     ///
-    /// One that other machines reach needs --tls-cert and --tls-key, or --insecure.
+    /// An address that other machines reach needs --tls-cert and --tls-key, or --insecure.
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// The certificate that is shown to those who connect, in PEM; page and clients then use https:// and wss://
+    /// The certificate shown to clients, in PEM; page and clients then use https:// and wss://
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The private key of the certificate, in PEM
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Listen without TLS on an address that other machines reach: everything can be read on the way, the token too
+    /// Listen without TLS on an address that other machines reach: the network can read everything, the token too
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Be a client's way to the host of the data folder: a message a line on stdin and stdout, in either protocol
+    /// Connect stdin and stdout to the running host: one message per line, in either protocol
     ///
-    /// What ssh:// addresses run at the other end. Starts a host in the background if none is running, and ends with its
-    /// client. The token is not needed: who may run this may read it.
+    /// ssh:// addresses run this at the other end. Starts a host in the background if none is running, and ends with
+    /// its
+    /// client. No token is needed: a user who may run this may read it.
     #[arg(long, conflicts_with_all = [
         "listen", "tls_cert", "tls_key", "insecure", "copilot_listen", "json", "replay_actions", "replay_bytes", "turn_silence",
         "durability", "log_frames", "log_agent_frames", "detached", "default_directory", "browse_roots", "read_roots",
         "default_agent", "max_agents", "agent_idle", "session_idle", "spill_bytes", "compact_at", "compact_keep", "store", "log_dir",
     ])]
     pub(crate) stdio: bool,
-    /// A loopback address at which the GitHub Copilot SDK finds a server; port 0 takes a free one
+    /// Serve the GitHub Copilot SDK on this loopback address; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) copilot_listen: Option<SocketAddr>,
     /// Print the addresses and the token as one JSON object on the first line of stdout
     #[arg(long)]
     pub(crate) json: bool,
-    /// How many actions are kept for clients that reconnect [default: 10000]
+    /// Keep this many actions for clients that reconnect [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) replay_actions: Option<usize>,
-    /// How many bytes of actions are kept for clients that reconnect [default: 33554432]
+    /// Keep this many bytes of actions for clients that reconnect [default: 33554432]
     #[arg(long, value_name = "BYTES")]
     pub(crate) replay_bytes: Option<usize>,
-    /// How long a running turn may be silent before it ends in error, in seconds [default: 1800]
+    /// Fail a running turn after this many seconds without a sign of its agent [default: 1800]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) turn_silence: Option<u64>,
-    /// What a confirmation survives: a power cut (it waits for the disk), or the end of the process [default: power]
+    /// What a confirmed action survives: a power cut (waits for the disk), or the end of the process [default: power]
     #[arg(long, value_name = "WHAT")]
     pub(crate) durability: Option<Durability>,
-    /// End after so many seconds without client and turn [default: never; 600 for a host in the background]
+    /// Exit after this many seconds without client and turn [default: never; 600 for a host in the background]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) idle_exit: Option<u64>,
-    /// Append every message to this file, a JSON object a line, for protocol inspectors; secrets are left out
+    /// Append every message to this file, a JSON object per line, for protocol inspectors; secrets are left out
     ///
-    /// The file holds what is said in all sessions, so only its owner can read it. Where the disk is too slow, messages
+    /// The file holds the conversations of all sessions, so only its owner can read it. If the disk is too slow,
+    /// messages
     /// are left out and counted.
     #[arg(long, value_name = "FILE")]
     pub(crate) log_frames: Option<PathBuf>,
-    /// Append every message to and from agents to this file, a JSON object a line; secrets are left out
+    /// Append every message to and from agents to this file, a JSON object per line; secrets are left out
     ///
-    /// The file holds what is said in all sessions, so only its owner can read it.
+    /// The file holds the conversations of all sessions, so only its owner can read it.
     #[arg(long, value_name = "FILE")]
     pub(crate) log_agent_frames: Option<PathBuf>,
-    /// Leave the terminal for a process session of its own, and let idle-exit hold: what `grove start` runs
+    /// Leave the terminal for a new process session, and apply idle-exit; used by `grove start`
     #[arg(long, conflicts_with = "json")]
     pub(crate) detached: bool,
-    /// The folder that clients are offered first [default: the home folder]
+    /// The folder that is offered to clients first [default: the home folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) default_directory: Option<PathBuf>,
     /// A folder that clients may browse; can be given several times [default: the home folder and the default one]
@@ -828,30 +835,30 @@ pub(crate) struct ServeArgs {
     /// The agent of sessions that name none [default: scripted]
     #[arg(long, value_name = "AGENT")]
     pub(crate) default_agent: Option<String>,
-    /// How many agents' processes may run at a time; one more waits [default: 16]
+    /// Run at most this many agent processes at a time; further ones wait [default: 16]
     #[arg(long, value_name = "N")]
     pub(crate) max_agents: Option<NonZeroUsize>,
-    /// After how many seconds without a turn an agent's process is stopped; it is brought back when needed [default: 600]
+    /// Stop an agent's process after this many seconds without a turn; it is started again when needed [default: 600]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) agent_idle: Option<u64>,
-    /// After how many seconds a session leaves memory that nobody looks at and that does nothing; 0 is never [default: 600]
+    /// Evict an idle session without subscribers from memory after this many seconds; 0 for never [default: 600]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) session_idle: Option<u64>,
-    /// Above how many bytes output for agents, and what is pasted or attached, goes to files [default: 65536]
+    /// Write tool output, pasted and attached text above this many bytes to files [default: 65536]
     #[arg(long, value_name = "BYTES")]
     pub(crate) spill_bytes: Option<NonZeroUsize>,
-    /// How full a model's window is when its conversation is compacted, in percent; 0 is never [default: 85]
+    /// Compact a conversation when it fills this much of the model's window, in percent; 0 for never [default: 85]
     ///
-    /// Agents that mind their window themselves, as those that speak ACP do, are left alone.
+    /// Agents that manage their window themselves, as ACP agents do, are left alone.
     #[arg(long, value_name = "PERCENT")]
     pub(crate) compact_at: Option<u8>,
-    /// How many tokens of a conversation stay as they are when it is compacted [default: 20000]
+    /// Keep this many tokens of a conversation when compacting it [default: 20000]
     #[arg(long, value_name = "TOKENS")]
     pub(crate) compact_keep: Option<u64>,
     /// The store of new sessions: local, memory, or a [stores.NAME] of grove.toml [default: local]
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
-    /// A folder for the logs of new sessions, each in a folder of its own there; goes before --store
+    /// The folder for the logs of new sessions, each in a folder of its own there; overrides --store
     #[arg(long, value_name = "DIR")]
     pub(crate) log_dir: Option<PathBuf>,
 }

@@ -1,13 +1,21 @@
 //! `grove`: the program around the host.
 //!
-//! A thin skin: [`cli`] says what can be typed, [`settings`] where values come from, [`data_folder`] what the process
-//! keeps on disk, [`background`] how a host is found or started, [`agents`] which agents there are, [`hooks`] who
-//! is asked before sessions' trees change, [`stores`] where sessions lie, [`listeners`] where
-//! clients find the host, [`open_files`] how many files it may have open, and each module of [`commands`] does one command.
+//! It is a thin layer over the other crates. Modules of the host process:
 //!
-//! Commands that are clients of the host: [`connect`] reaches it, [`chat_client`] is a conversation in whichever protocol,
-//! [`follow`] stays with one until it is over, [`question_dialog`] puts an agent's questions to the person, and [`show`] is how all
-//! of it looks. [`input`] is the input line of a terminal. [`hosts`] are others that are known by name, [`file_memory`] what the layer of all sessions keeps on disk. [`history`] is what other tools left on this machine. [`import_export`] is how sessions look that come from other programs, or go to them.
+//! - [`cli`]: the command line; [`settings`]: configuration values and their origins
+//! - [`data_folder`]: the files of the process; [`background`]: finding and starting a host
+//! - [`agents`], [`hooks`], [`stores`]: the configured agents, tree hooks and session stores
+//! - [`listeners`]: the addresses that the host listens on; [`open_files`]: the limit of open files
+//! - [`commands`]: one module per command
+//!
+//! Modules of the commands that are clients of the host:
+//!
+//! - [`connect`]: reaches a host; [`hosts`]: hosts that are known by name
+//! - [`chat_client`]: a chat in either protocol; [`follow`]: follows a chat until its turn ends
+//! - [`question_dialog`]: puts an agent's questions to the user; [`input`]: the input line of a terminal
+//! - [`show`]: terminal output
+//! - [`file_memory`]: the state that the session hub keeps on disk
+//! - [`history`]: sessions of other tools on this machine; [`import_export`]: sessions from and for other programs
 
 mod agents;
 mod background;
@@ -52,7 +60,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(typed) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help is no error.
+            // Printing help is not an error.
             if wants_json && error.use_stderr() {
                 commands::print_line(json_errors::of_usage(&error)).ok();
             }
@@ -64,7 +72,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             if !failure.is_printed() {
                 if wants_json && !failure.is_reported() {
-                    // Nobody may be reading, and the words below are said all the same.
+                    // Stdout may be closed; the message below is printed all the same.
                     commands::print_line(json_errors::of(&failure)).ok();
                 }
                 anstream::eprintln!("grove: {failure:#}");
@@ -74,7 +82,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was typed. The Copilot SDK runs a program that it was given as its CLI with its own words alone.
+/// The arguments. The Copilot SDK starts the program as its CLI, without naming the subcommand.
 fn as_typed(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     if args.get(1).is_some_and(|first| first == "--headless") {

@@ -36,7 +36,7 @@ pub(crate) struct ChatsArgs {
 pub(crate) enum ChatsAction {
     /// List the chats (the default)
     Ls,
-    /// Create a chat, with a first prompt if there is one
+    /// Create a chat, optionally with a first prompt
     New {
         /// The prompt, quoted or not; `-` reads it from stdin
         #[arg(value_name = "PROMPT")]
@@ -45,11 +45,11 @@ pub(crate) enum ChatsAction {
         #[arg(long, value_name = "TITLE")]
         title: Option<String>,
     },
-    /// Delete a chat, with everything that was said in it
+    /// Delete a chat with its conversation
     Rm {
         /// The chat's name, the beginning of it, its title, or its URI
         chat: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
     },
@@ -60,10 +60,10 @@ pub(crate) struct MarkArgs {
     /// Sessions, each by its id, the beginning of it, its URI, or @last
     #[arg(required = true, value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
-    /// Take the mark away
+    /// Remove the mark
     #[arg(long)]
     pub(crate) undo: bool,
-    /// Print one JSON object for each
+    /// Print one JSON object for each session
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

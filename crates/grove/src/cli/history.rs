@@ -1,4 +1,4 @@
-//! Commands about what other tools left on this machine.
+//! Arguments of the commands about sessions of other tools on this machine.
 
 use std::str::FromStr;
 
@@ -14,12 +14,12 @@ Examples:
   grove ls --all --repo acme/site --since 7d
   grove ls --all --source copilot-cli --json
 
-Where other hosts are known (`grove hosts`), their sessions are in the list,
-too. One that does not answer in two seconds is named, and what it had when it
-last did is shown as cached. With --json each session has `host`.
+If other hosts are known (`grove hosts`), their sessions are in the list, too.
+A host that does not answer in two seconds is named, and its sessions of the
+last time are shown as cached. With --json each session has `host`.
 
-With --all, sessions that other tools left on this machine are listed behind
-Grove's own. With --json every row has `id`, `title`, `host`, `source`,
+With --all, sessions of other tools on this machine are listed after Grove's
+own. With --json every row has `id`, `title`, `host`, `source`,
 `sourceId` (the id that the tool itself uses), `agent`, `status`, `createdAt`,
 `modifiedAt` and `cwd`.";
 
@@ -28,21 +28,21 @@ Examples:
   grove doctor
   grove doctor --json | jq '.damaged[].path'
 
-damaged: shown with less than what its tool once wrote. orphaned: shown here,
-and in no list of its own tool, which is how sessions seem to be lost. lost:
-in its tool's list, and nowhere on the disk. unknown: named like a session,
-and shown nowhere. Nothing is changed.
+damaged: shown with less than its tool once wrote. orphaned: shown here, but
+missing in the list of its own tool, which is how sessions seem to be lost.
+lost: in its tool's list, but not on disk. unknown: named like a session, but
+not shown. Nothing is changed.
 
 VS Code, Claude Code, Codex (sessions with a name) and OpenCode keep lists of
-their sessions. The others list the files that there are: nothing of theirs
-can be lost or orphaned.";
+their sessions. The other tools list the existing files, so their sessions
+cannot be lost or orphaned.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommand {
-    /// Look for sessions of other tools, and read what is new
+    /// Scan for sessions of other tools, and read the new ones
     ///
-    /// A host does this by itself when it starts and while tools write; this waits until it is done, and says what came of
-    /// it.
+    /// A host does this when it starts and while tools write. This command waits until the scan is done, and prints its
+    /// result.
     Scan(HistoryArgs),
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct HistoryArgs {
     pub(crate) connect: ConnectArgs,
 }
 
-/// A time, or how long ago it was.
+/// A point in time, absolute or relative to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
     At(Timestamp),
@@ -66,7 +66,7 @@ impl FromStr for Since {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no time: say 2026-01-31, 2026-01-31T12:00:00Z, 36h, 7d or 2w");
+        let wrong = || format!("{text:?} is not a time: use 2026-01-31, 2026-01-31T12:00:00Z, 36h, 7d or 2w");
         let unit = match text.chars().last() {
             Some('m') => Some(60),
             Some('h') => Some(60 * 60),

@@ -1,4 +1,4 @@
-//! What can be typed after `grove hosts`.
+//! Arguments of `grove hosts` and `grove move`.
 
 use std::path::PathBuf;
 
@@ -21,10 +21,10 @@ Examples:
   grove hosts add other unix:/home/me/other/host.sock
 
 ssh:// runs the system's ssh, with your keys and your configuration, and
-`grove serve --stdio` at the other end; everybody who may log in may use it.
+`grove serve --stdio` at the other end; any user who may log in may use it.
 ws:// and wss:// need the host's token (`token` in its data folder): it is
 read from --token-file, or from stdin. It is never given on the command line,
-where others on this machine could see it.";
+where other users of this machine could see it.";
 
 pub(super) const MOVE_HELP: &str = "\
 Examples:
@@ -48,10 +48,10 @@ others.";
 pub(crate) struct MoveArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// The host that it goes to, as `grove hosts` lists them, or `local`
+    /// The target host, as `grove hosts` lists it, or `local`
     #[arg(value_name = "HOST")]
     pub(crate) to: String,
-    /// The agent that goes on with it there [default: the one of the same name]
+    /// The agent that continues the session there [default: the one of the same name]
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// The folder that the agent works in there [default: asked for]
@@ -75,26 +75,26 @@ pub(crate) struct HostsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HostsCommand {
-    /// Remember another host under a name
+    /// Add a host under a name
     #[command(after_help = HOSTS_ADD_HELP)]
     Add(HostsAddArgs),
-    /// Forget another host; its sessions stay where they are
+    /// Remove a host; its sessions stay there
     Rm(HostsRmArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HostsAddArgs {
-    /// What it is called here: small letters, digits, `.`, `_` and `-`
+    /// The name of the host here: small letters, digits, `.`, `_` and `-`
     pub(crate) name: String,
-    /// Where it is: ssh://user@machine:port/data/folder (the machine is enough), wss://…, ws://… or unix:/path
+    /// The address: ssh://user@machine:port/data/folder (the machine is enough), wss://…, ws://… or unix:/path
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: HostAddress,
     /// A file whose first line is the host's token
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// The fingerprint of the certificate that the host must show, as `grove serve` prints it there
+    /// The fingerprint of the host's certificate, as `grove serve` prints it there
     ///
-    /// Without it, on a terminal, what the host shows is shown, and you are asked.
+    /// Without it, on a terminal, the fingerprint of the certificate is shown, and you are asked whether to trust it.
     #[arg(long, value_name = "SHA256")]
     pub(crate) pin: Option<Fingerprint>,
 }

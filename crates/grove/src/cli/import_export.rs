@@ -1,4 +1,4 @@
-//! What can be typed about sessions that go to other programs, or come from them.
+//! Arguments of the commands that show, export and import sessions.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ Examples:
 A session is named by its id in the host, or the beginning of it; by the id
 that another tool has for it, or the beginning of that, with the tool's name
 before it (copilot-cli:0f18, vs-code:b881) or without; or by its file or
-folder. Other tools' files are only read. Of a session's tree the current
-branch is shown, and the turn that runs as far as it has come. For another
-tool's session --branches also shows the turns of abandoned branches.
+folder. Files of other tools are only read. The current branch of the session
+is printed, and its running turn so far. For another tool's session,
+--branches also prints the turns of abandoned branches.
 
 Exit codes: 8 there is no such session or turn; see `grove --help` for the
 others.";
@@ -33,25 +33,23 @@ Examples:
     --out ~/.copilot/session-state | jq -r .id)
 
 A session is named as for `grove show`: one of the host, or one that another
-tool keeps on this machine. A file is called as the session's id, with the
-chat's name behind it if --chat names one. An existing file of that name is
-kept unless --force replaces it.
+tool keeps on this machine. The file is named after the session's id, followed
+by the chat's name if --chat is given. An existing file of that name is kept
+unless --force replaces it.
 
 markdown, html: to read. The HTML is one file that loads nothing and runs
 nothing.
 json: everything that is known, as `grove show --json` prints it.
-jsonl: the session's log, for `grove import`. pi: the same under
-the name that pi gives its files. Sessions of the host have all of their
-branches in it; of other tools' sessions, what subagents said to themselves is
-left out.
-copilot-chat: a chat of VS Code's (version 3), which `Chat: Import Chat`
-takes.
-copilot-cli: the folder of a session of the Copilot CLI, called as the
-session's id, with its events, plan, checkpoints and files; of sessions of the
-host alone. The CLI knows no chats beside the main one. The todo list, and the
-bodies of pictures and of output that is too large, stay behind.
+jsonl: the session's log, for `grove import`. pi: the same under the name that
+pi gives its files. For sessions of the host they contain all branches; for
+sessions of other tools, conversations of subagents are left out.
+copilot-chat: a chat of VS Code's (version 3), for `Chat: Import Chat`.
+copilot-cli: a session folder of the Copilot CLI, named after the session's
+id, with its events, plan, checkpoints and files; only for sessions of the
+host. The CLI has no chats beside the main one. The todo list, pictures and
+oversized output are left out.
 
-All formats but jsonl and pi have the current branch alone.
+All formats except jsonl and pi contain only the current branch.
 
 Exit codes: 8 there is no such session; see `grove --help` for the others.";
 
@@ -75,22 +73,22 @@ missing parts are named.
 Exit codes: 0 all were imported, 1 some were not; see `grove --help` for the
 others.";
 
-/// How a session is written for others.
+/// The format of an exported session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// A document in Markdown
+    /// A Markdown document
     Markdown,
-    /// A page of its own
+    /// A standalone web page
     Html,
-    /// All that is known of the session, as one JSON object
+    /// Everything known about the session, as one JSON object
     Json,
-    /// A log of Grove's
+    /// A Grove log
     Jsonl,
-    /// A session of pi
+    /// A pi session
     Pi,
-    /// A chat of VS Code's Copilot Chat
+    /// A VS Code Copilot Chat
     CopilotChat,
-    /// A session's folder of the Copilot CLI
+    /// A session folder of the Copilot CLI
     CopilotCli,
 }
 
@@ -112,16 +110,16 @@ impl ExportFormat {
 pub(crate) struct ShowArgs {
     /// The session's id, the beginning of it, its URI, @last, SOURCE:ID, or its file
     pub(crate) session: String,
-    /// Another chat of the session than its main one: its URI, or its name in there
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,
-    /// Show one turn, in full; the first is 1
+    /// Print one turn, in full; the first is 1
     #[arg(long, value_name = "N")]
     pub(crate) turn: Option<NonZeroU32>,
-    /// Show the turns of abandoned branches as well, in the order of the file
+    /// Print the turns of abandoned branches as well, in the order of the file
     #[arg(long)]
     pub(crate) branches: bool,
-    /// Show what the tool put before the model beside what was said, and what that says of where it worked
+    /// Print the context that the tool added for the model, and the workspace that it describes
     #[arg(long)]
     pub(crate) context: bool,
     /// Print one JSON object: {"session":…,"turns":[…]}, with --context {"workspace":…,"turns":[…]}
@@ -135,16 +133,16 @@ pub(crate) struct ShowArgs {
 pub(crate) struct ExportArgs {
     /// The session's id, the beginning of it, its URI, @last, SOURCE:ID, or its file
     pub(crate) session: String,
-    /// Another chat of the session than its main one: its URI, or its name in there
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,
-    /// What it is written as
+    /// The format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: ExportFormat,
-    /// The folder that it is put into; `-` prints what would be a file [default: the current one]
+    /// The folder to write to; `-` prints the file instead [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace a file or folder of an earlier export that has the same name
+    /// Replace a file or folder of the same name from an earlier export
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Print one JSON object: {"session":…,"format":…,"id":…,"path":…,"turns":…}
@@ -156,22 +154,22 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Sessions' folders or files, or sessions of other tools by SOURCE:ID
+    /// Folders or files of sessions, or sessions of other tools by SOURCE:ID
     #[arg(required = true, value_name = "SESSION")]
     pub(crate) paths: Vec<PathBuf>,
-    /// The agent that goes on with them [default: their tool's own, or that of new sessions]
+    /// The agent that continues them [default: their tool's own, or that of new sessions]
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// The store that they are to lie in [default: that of new sessions]
+    /// The store of the imported sessions [default: that of new sessions]
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
     /// The folder that their agent works in [default: of a file, asked for; of SOURCE:ID, the one that the tool noted]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Give them ids of their own, instead of those that they have
+    /// Give them new ids, instead of keeping theirs
     #[arg(long)]
     pub(crate) new_id: bool,
-    /// Print one JSON object a line for each: {"path":…,"session":…,"turns":…,"warnings":…}, or {"path":…,"error":…}
+    /// Print one JSON object per line: {"path":…,"session":…,"turns":…,"warnings":…}, or {"path":…,"error":…}
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

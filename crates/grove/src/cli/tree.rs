@@ -1,4 +1,4 @@
-//! What can be typed about a session's tree.
+//! Arguments of the commands about a session's tree.
 
 use clap::{Args, ValueEnum};
 
@@ -15,8 +15,8 @@ the text. `*` marks the leaf, where the next message goes; `|` marks the
 entries that lead to it. The current branch comes first; branches behind a
 fork are indented.
 
-`grove goto SESSION ENTRY` goes elsewhere, and `grove label SESSION ENTRY
-TEXT` names a place.";
+`grove goto SESSION ENTRY` moves to another entry, and `grove label SESSION
+ENTRY TEXT` labels one.";
 
 pub(super) const GOTO_HELP: &str = "\
 Examples:
@@ -30,22 +30,22 @@ Going to a user message moves to the entry before it, and prints its text for
 editing. Nothing is lost: the other branches stay in the tree. It is refused
 while a turn runs.
 
-With --summarize the agent is told where it goes on what came of the branch
-that is left. Its model makes the summary, which may take a while: Ctrl-C
-gives it up, and nothing has changed then.
+With --summarize the agent gets a summary of the abandoned branch, attached at
+the target. Its model writes the summary, which may take a while: Ctrl-C
+discards it, and nothing changes.
 
-Exit codes: 8 there is no such session or entry, 130 a summary was given up;
-see `grove --help` for the others.";
+Exit codes: 8 there is no such session or entry, 130 the summary was
+discarded; see `grove --help` for the others.";
 
 pub(super) const BRANCH_HELP: &str = "\
 Examples:
   grove branch 1f0c 8a3d
   grove branch 1f0c before-the-rewrite --json
 
-The entry is a message of the user: `grove tree SESSION --filter user-only`
-lists them. The new session has what was said before it, and the message is
-printed, ready to be sent there, as it was or changed. The old session stays
-as it is; `grove goto` goes back in there instead.
+The entry is a user message: `grove tree SESSION --filter user-only` lists
+them. The new session has the conversation before it, and the message is
+printed, ready to be edited and sent there. The old session does not change;
+`grove goto` goes back within it instead.
 
 Exit codes: 8 there is no such session or entry; see `grove --help` for the
 others.";
@@ -55,8 +55,8 @@ Examples:
   grove migrate 1f0c --to archive
   grove migrate 1f0c --to local --json
 
-Stores are `local` (the data folder), `memory` (gone with the host), and what
-grove.toml names:
+Stores are `local` (the data folder), `memory` (does not outlive the host), and
+those of grove.toml:
   [stores.archive]
   folder = \"/mnt/archive/sessions\"
 
@@ -69,9 +69,9 @@ Examples:
   grove fork 1f0c --to memory
   grove attach $(grove fork 1f0c --json | jq -r .session)
 
-The new session has everything that the old one has, with all branches and
-labels, and is at the same place in it. From there both go their own ways.
-`grove branch` makes one that ends before a message of the user.
+The new session is a copy of the old one, with all branches and labels, at the
+same entry. From there the two are independent. `grove branch` creates one that
+ends before a user message.
 
 Exit codes: 8 there is no such session; see `grove --help` for the others.";
 
@@ -80,28 +80,29 @@ Examples:
   grove merge 1f0c 8a3d
   grove merge 1f0c the-rewrite --instructions \"Only what concerns the parser\"
 
-The entry is the end of another branch, or any place on it: `grove tree
-SESSION` shows them. What was said from where that branch leaves this one is
-summarized, and the agent is told so from its next turn on. Nobody is moved,
-and the other branch stays. The agent's model makes the summary, which may
-take a while: Ctrl-C gives it up, and nothing has changed then.
+The entry is the end of another branch, or any entry on it: `grove tree
+SESSION` shows them. The part of that branch that the current one does not
+have is summarized, and the agent gets the summary with its next turn. The
+current position and the other branch stay as they are. The agent's model
+writes the summary, which may take a while: Ctrl-C discards it, and nothing
+changes.
 
-Exit codes: 8 there is no such session or entry, 130 the summary was given up;
-see `grove --help` for the others.";
+Exit codes: 8 there is no such session or entry, 130 the summary was
+discarded; see `grove --help` for the others.";
 
 pub(super) const COMPACT_HELP: &str = "\
 Examples:
   grove compact 1f0c
   grove compact 1f0c --instructions \"Keep the names of all files\"
 
-For a conversation that is getting too long for the model: a summary takes the
-place of what is older, and the agent is told the summary and the newest part
-from its next turn on. People still see everything, and `grove goto` goes back
-to before. Where what was said is short, there is nothing to compact, and it
-fails. The agent's model makes the summary, which may take a while: Ctrl-C
-gives it up, and nothing has changed then.
+For a conversation that gets too long for the model: a summary replaces its
+older part, and the agent gets the summary and the newest part with its next
+turn. People still see everything, and `grove goto` goes back to earlier
+entries. A short conversation cannot be compacted: the command fails. The
+agent's model writes the summary, which may take a while: Ctrl-C discards it,
+and nothing changes.
 
-Exit codes: 8 there is no such session, 130 the summary was given up; see
+Exit codes: 8 there is no such session, 130 the summary was discarded; see
 `grove --help` for the others.";
 
 pub(super) const LABEL_HELP: &str = "\
@@ -109,8 +110,8 @@ Examples:
   grove label 1f0c 8a3d before-the-rewrite
   grove label 1f0c before-the-rewrite
 
-The second one takes the label away. `grove tree SESSION --filter
-labeled-only` lists what has one.
+The second command deletes the label. `grove tree SESSION --filter
+labeled-only` lists the labeled entries.
 
 Exit codes: 8 there is no such session or entry; see `grove --help` for the
 others.";
@@ -123,23 +124,23 @@ Examples:
 Exit codes: 8 there is no such session or chat; see `grove --help` for the
 others.";
 
-/// What is shown of a tree. Where one is, is always shown.
+/// A selection of a tree's entries. The current position is always shown, whatever the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TreeFilter {
     /// The conversation
     Default,
     /// The conversation without the results of tools
     NoTools,
-    /// What the user said
+    /// The user messages
     UserOnly,
-    /// What has a label
+    /// The entries with a label
     LabeledOnly,
-    /// Everything that is in the log
+    /// Every entry of the log
     All,
 }
 
 impl TreeFilter {
-    /// As the host calls it.
+    /// The filter's name in the host's protocol.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             TreeFilter::Default => "default",
@@ -151,10 +152,10 @@ impl TreeFilter {
     }
 }
 
-/// Beside the session: which of its trees, and how the host is reached.
+/// The chat whose tree is meant, and the flags for reaching the host.
 #[derive(Debug, Args)]
 pub(crate) struct TreeOfArgs {
-    /// Another chat of the session than its main one: its URI, or its name in there
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,
     #[command(flatten)]
@@ -165,10 +166,10 @@ pub(crate) struct TreeOfArgs {
 pub(crate) struct TreeArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// What is shown
+    /// The entries to show
     #[arg(long, value_enum, default_value = "default", value_name = "WHAT")]
     pub(crate) filter: TreeFilter,
-    /// Show only what has all of these words, in any order
+    /// Show only entries that contain all of these words, in any order
     #[arg(long, value_name = "WORDS")]
     pub(crate) search: Option<String>,
     /// Print one JSON object: {"session":…,"rows":[…]}
@@ -182,19 +183,19 @@ pub(crate) struct TreeArgs {
 pub(crate) struct GotoArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// The entry's id, the beginning of it, or its label; `root` is before the first one
+    /// The entry's id, the beginning of it, or its label; `root` is before the first entry
     #[arg(value_name = "ENTRY|root")]
     pub(crate) entry: String,
-    /// Name the entry, too
+    /// Label the entry, too
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
-    /// Have what is left summarized where one goes to
+    /// Summarize the abandoned branch and attach the summary at the target
     #[arg(long)]
     pub(crate) summarize: bool,
-    /// What the summary should look at
+    /// Instructions for the summary
     #[arg(long, value_name = "TEXT", requires = "summarize")]
     pub(crate) instructions: Option<String>,
-    /// Tell the model nothing but the instructions, instead of what it is usually told about summaries
+    /// Replace the usual instructions for summaries instead of adding to them
     #[arg(long, requires = "instructions")]
     pub(crate) replace_instructions: bool,
     /// Print one JSON object
@@ -210,7 +211,7 @@ pub(crate) struct LabelArgs {
     pub(crate) session: String,
     /// The entry's id, the beginning of it, or its label
     pub(crate) entry: String,
-    /// The label; without one, the entry has none any more
+    /// The new label; without it, the label is deleted
     pub(crate) text: Option<String>,
     /// Print one JSON object
     #[arg(long)]
@@ -223,7 +224,7 @@ pub(crate) struct LabelArgs {
 pub(crate) struct RenameArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// What it is to be called
+    /// The new title
     pub(crate) title: String,
     /// Print one JSON object: {"session":…,"chat":…,"title":…}
     #[arg(long)]
@@ -249,10 +250,10 @@ pub(crate) struct BranchArgs {
 pub(crate) struct ForkArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// What the new one is called [default: as the old one, with "(fork)" behind it]
+    /// The title of the new session [default: the old title with "(fork)" appended]
     #[arg(long, value_name = "TITLE")]
     pub(crate) title: Option<String>,
-    /// The store that the new one is to lie in [default: where the old one lies]
+    /// The store of the new session [default: the store of the old one]
     #[arg(long, value_name = "STORE")]
     pub(crate) to: Option<String>,
     /// Print one JSON object: {"session":…}
@@ -266,7 +267,7 @@ pub(crate) struct ForkArgs {
 pub(crate) struct MigrateArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// The store that it is to lie in
+    /// The target store
     #[arg(long, value_name = "STORE")]
     pub(crate) to: String,
     /// Print one JSON object: {"session":…,"store":…,"files":…,"bytes":…}
@@ -282,7 +283,7 @@ pub(crate) struct MergeArgs {
     pub(crate) session: String,
     /// The end of the other branch: its id, the beginning of it, or its label
     pub(crate) entry: String,
-    /// What the summary should look at
+    /// Instructions for the summary
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
     /// Print one JSON object
@@ -296,7 +297,7 @@ pub(crate) struct MergeArgs {
 pub(crate) struct CompactArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// What the summary should look at
+    /// Instructions for the summary
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
     /// Print one JSON object

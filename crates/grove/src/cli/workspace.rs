@@ -1,4 +1,4 @@
-//! What can be typed about what a session has beside its conversation.
+//! Arguments of the commands about a session's plan, files and checkpoints.
 
 use std::path::PathBuf;
 
@@ -30,9 +30,9 @@ Examples:
   grove files 1f0c rm notes.md
   grove files 1f0c --research ls
 
-A session's own files go with it, also into its forks; what was pasted is
-there as well. Names are relative, their parts separated by `/`. A file that
-is put there may have 2 MiB.
+A session's own files belong to it and are copied to its forks; pasted text is
+among them. Names are relative, their parts separated by `/`. A file that is
+put there may have up to 2 MiB.
 
 Exit codes: 8 there is no such session or file; see `grove --help` for the
 others.";
@@ -43,9 +43,9 @@ Examples:
   grove checkpoints 1f0c 2
   grove checkpoints 1f0c --json
 
-Each compaction (`grove compact`) leaves a checkpoint: its summary, under a
-number. Those of the branch that one is on are listed; the others can still be
-read by their numbers.
+Each compaction (`grove compact`) creates a checkpoint: its summary, under a
+number. The checkpoints of the current branch are listed; the others can still
+be read by their numbers.
 
 Exit codes: 8 there is no such session or checkpoint; see `grove --help` for
 the others.";
@@ -57,10 +57,10 @@ pub(crate) struct PlanArgs {
     /// Open the plan in an editor
     #[arg(long, conflicts_with_all = ["set", "delete"])]
     pub(crate) edit: bool,
-    /// Make this file's text the plan; `-` reads it from stdin
+    /// Replace the plan by the text of this file; `-` reads it from stdin
     #[arg(long, value_name = "FILE|-", conflicts_with = "delete")]
     pub(crate) set: Option<PathBuf>,
-    /// Take the plan away
+    /// Delete the plan
     #[arg(long)]
     pub(crate) delete: bool,
     /// Print one JSON object: {"session":…,"text":…}, or {"session":…,"changed":…}
@@ -74,7 +74,7 @@ pub(crate) struct PlanArgs {
 pub(crate) struct FilesArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// The files of its research, instead of the others
+    /// Use the session's research files instead of its other files
     #[arg(long, global = true)]
     pub(crate) research: bool,
     /// Print one JSON object
@@ -88,23 +88,23 @@ pub(crate) struct FilesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FilesAction {
-    /// List the files: what happens where nothing else is said
+    /// List the files (the default)
     Ls,
     /// Print a file
     Get {
-        /// Its name, as `ls` shows it
+        /// The name, as `ls` shows it
         name: String,
     },
-    /// Put a file there, or replace one
+    /// Add a file, or replace one
     Put {
         /// The file; `-` reads it from stdin
         file: PathBuf,
-        /// What it is called there [default: as it is called here]
+        /// The name in the session [default: the file's own]
         name: Option<String>,
     },
-    /// Take a file away
+    /// Delete a file
     Rm {
-        /// Its name, as `ls` shows it
+        /// The name, as `ls` shows it
         name: String,
     },
 }
@@ -113,7 +113,7 @@ pub(crate) enum FilesAction {
 pub(crate) struct CheckpointsArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// Print the summary of this one
+    /// Print the summary of this checkpoint
     pub(crate) number: Option<u32>,
     /// Print one JSON object
     #[arg(long)]
