@@ -1,4 +1,4 @@
-//! Finding the host of a data folder, and starting one in the background where there is none.
+//! Finding the host of a data folder, and starting one in the background if there is none.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -15,24 +15,24 @@ use crate::data_folder;
 use crate::endpoint::{Health, HostEndpoint};
 use crate::settings::{SettingSource, Settings};
 
-/// How long a host may take until it answers.
+/// How long a starting host may take until it answers.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often to look whether it does.
+/// The pause between attempts to reach a starting host.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A log that is larger than this makes room for a new one when a host starts.
+/// The size above which a log is replaced by a new one when a host starts.
 const LOG_BYTES: u64 = 8 << 20;
-/// How much of a log an error shows.
+/// The part of a log that an error shows: bytes and lines.
 const LOG_END: (u64, usize) = (4 << 10, 10);
 
 /// A host that answers.
 pub(crate) struct LiveHost {
     pub(crate) endpoint: HostEndpoint,
     pub(crate) health: Health,
-    /// It was started for us.
+    /// This call started it.
     pub(crate) started: bool,
 }
 
-/// The host of a data folder, if one is running. An error means that there is one, and that it does not answer.
+/// Finds the running host of a data folder. An error means that there is one which does not answer.
 pub(crate) async fn find_host(data_dir: &Path) -> Result<Option<LiveHost>> {
     let Some(endpoint) = data_folder::read_endpoint(data_dir)?.filter(|endpoint| may_send_token(endpoint, data_dir))
     else {
@@ -40,20 +40,22 @@ pub(crate) async fn find_host(data_dir: &Path) -> Result<Option<LiveHost>> {
     };
     match endpoint.health().await {
         Ok(health) => Ok(Some(LiveHost { endpoint, health, started: false })),
-        // The file of a host that was killed stays behind; the lock does not.
+        // A killed host leaves its file behind, but not its lock.
         Err(_) if !data_folder::is_taken(data_dir) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Decides whether the token may be sent to the address in a data folder. Without a socket that is a loopback port, which
-/// another program may have by the time the host is dead.
+/// Decides whether the token may be sent to the address in a data folder.
+///
+/// Without a socket the address is a loopback port, which another program may have taken since the host died.
 fn may_send_token(endpoint: &HostEndpoint, data_dir: &Path) -> bool {
     endpoint.unix.is_some() || data_folder::is_taken(data_dir)
 }
 
-/// The host of the data folder. Where none is running, one is started in the background; of several who want that at
-/// once, one starts it and the others find it.
+/// Finds the host of the data folder, or starts one in the background.
+///
+/// If several processes do that at once, one starts the host and the others find it.
 pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<LiveHost> {
     let data_dir = &settings.data_dir.value;
     if let Ok(Some(found)) = find_host(data_dir).await {
@@ -64,7 +66,7 @@ pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<LiveHost> 
     let turn = data_folder::start_lock(data_dir)?;
     while turn.try_lock().is_err() {
         if Instant::now() > deadline {
-            bail!("somebody else has been starting a host for {} s: try again", TIMEOUT.as_secs());
+            bail!("another process has been starting a host for {} s: try again", TIMEOUT.as_secs());
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -82,11 +84,11 @@ pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<LiveHost> 
         }
         match &mut starting {
             None if !data_folder::is_taken(data_dir) => starting = Some(HostLaunch::begin(settings)?),
-            // Another host is starting, or just stopping.
+            // Another host is just starting or stopping.
             None => {}
             Some(mine) => match mine.process.try_wait().context("the host cannot be watched")? {
                 None => {}
-                // Somebody else was faster: theirs is the one to find.
+                // Another process was faster: use its host.
                 Some(status) if status.code() == Some(IN_USE.into()) => starting = None,
                 Some(status) => bail!("the host could not be started ({status}); {}", mine.log_end()),
             },
@@ -101,7 +103,7 @@ pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<LiveHost> 
                     mine.log_end()
                 ),
                 None => bail!(
-                    "another host has {} and has not answered for {} s: wait for it, or end it with `grove stop`",
+                    "another host uses {} and has not answered for {} s: wait for it, or end it with `grove stop`",
                     data_dir.display(),
                     TIMEOUT.as_secs()
                 ),
@@ -111,13 +113,13 @@ pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<LiveHost> 
     }
 }
 
-/// A host that was told to start.
+/// A host process that was started.
 struct HostLaunch {
     process: Child,
-    /// What an earlier host left behind: it leads nowhere.
+    /// The endpoint of an earlier host, which is no longer valid.
     stale: Option<HostEndpoint>,
     log: PathBuf,
-    /// Where this host's lines begin.
+    /// The length of the log before this host started.
     log_start: u64,
 }
 
@@ -128,26 +130,26 @@ impl HostLaunch {
         let log = data_folder::log_path(&data_dir);
         let (output, log_start) = open_log(&log).with_context(|| format!("{} cannot be opened", log.display()))?;
         let errors = output.try_clone().context("the log cannot be opened twice")?;
-        let program = std::env::current_exe().context("this program cannot be found, to start a host with")?;
+        let program = std::env::current_exe().context("cannot find this program's file, to start a host with")?;
 
         let mut command = Command::new(&program);
         command.args(["serve", "--detached", "--data-dir"]).arg(&data_dir);
-        // Unnamed it is found in the same place, where there is one by then.
+        // Without the flag the host looks in the default place itself, where the file may appear later.
         if settings.config_is_named {
             command.arg("--config").arg(absolute(&settings.config_file)?);
         }
         if let SettingSource::Flag(_) = settings.idle_exit.source {
             command.arg("--idle-exit").arg(settings.idle_exit.value.to_string());
         }
-        // The folder in which it happened to be started is none of its business.
+        // The host must not depend on the folder in which it was started.
         command.current_dir(&data_dir).stdin(Stdio::null()).stdout(output).stderr(errors);
-        // Whoever reads a pipe of ours would wait for the host's end, too.
+        // A process that reads one of our pipes would wait for the host's end, too.
         close_fds::set_fds_cloexec_threadsafe(3, &[]);
         let process = command.spawn().with_context(|| format!("{} cannot be run", program.display()))?;
         Ok(Self { process, stale, log, log_start })
     }
 
-    /// The last lines of what the host wrote.
+    /// The last lines of the host's log.
     fn log_end(&self) -> String {
         let (most_bytes, most_lines) = LOG_END;
         let read = || {
@@ -164,14 +166,13 @@ impl HostLaunch {
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
         match &lines[lines.len().saturating_sub(most_lines)..] {
-            [] => format!("its log {} says nothing", self.log.display()),
+            [] => format!("its log {} is empty", self.log.display()),
             lines => format!("its log {} ends with:\n{}", self.log.display(), lines.join("\n")),
         }
     }
 }
 
-/// Opens the log to append to, and says how long it is. One that has grown large is put aside, in the place of the one
-/// before.
+/// Opens the log for appending, and returns its length. A large log first replaces the older copy.
 fn open_log(path: &Path) -> std::io::Result<(File, u64)> {
     if fs::metadata(path).is_ok_and(|log| log.len() > LOG_BYTES) {
         fs::rename(path, path.with_extension("log.old"))?;
@@ -182,5 +183,5 @@ fn open_log(path: &Path) -> std::io::Result<(File, u64)> {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).with_context(|| format!("{} leads nowhere", path.display()))
+    std::path::absolute(path).with_context(|| format!("{} is not a valid path", path.display()))
 }

@@ -1,4 +1,4 @@
-//! The agents of a host: made when it starts, and looked at again when it is told to.
+//! The agents of a host: created when it starts, and updated when its configuration is read again.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,22 +19,22 @@ use super::offers;
 use crate::data_folder;
 use crate::settings::{Settings, environment};
 
-/// How long an agent may take for what needs no model. Some are interpreters that load for seconds on a busy machine.
+/// How long an agent may take for requests that need no model. Some are interpreters that load for seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The agents, and what they share.
+/// The agents, and the resources that they share.
 pub(crate) struct Backends {
-    /// The one for sessions that name none is the first.
+    /// The agents. The first one is the default.
     pub(crate) agents: Vec<Arc<dyn Agent>>,
     pool: Arc<ProcessPool>,
-    /// What the agents that are programs were made of.
+    /// The configuration that the external agents were created from.
     programs: Mutex<Vec<AcpProgram>>,
     models: Vec<watch::Receiver<Vec<ModelInfo>>>,
     editors: Arc<LateEditors>,
 }
 
 impl Backends {
-    /// `capture` is where frames go, `private` what agents never see.
+    /// Creates the agents. `capture` is the file for frames; `private` are paths that agents never see.
     pub(crate) fn new(settings: &Settings, capture: Option<PathBuf>, private: Vec<PathBuf>) -> Result<Self> {
         let editors = Arc::new(LateEditors::default());
         let pool = ProcessPool::new(ProcessPoolOptions {
@@ -69,8 +69,9 @@ impl Backends {
         Ok(Self { agents, pool, programs: Mutex::new(programs), models, editors })
     }
 
-    /// Looks again which agents there are: those that came or changed take their places, those that went leave. Sessions
-    /// that are open keep theirs.
+    /// Updates the agents from the configuration: adds new ones, replaces changed ones, removes missing ones.
+    ///
+    /// Open sessions keep their agents.
     pub(crate) async fn reread(&self, settings: &Settings, host: &Host) -> Result<(), HostStopped> {
         let now = usable(settings);
         let before = std::mem::replace(&mut *self.programs.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
@@ -88,35 +89,36 @@ impl Backends {
         Ok(())
     }
 
-    /// Ends what an earlier host left behind, but for the agents of these chats, whose turns go on. It is done before
-    /// anybody can start an agent, so that none of this host's is taken for one of those.
+    /// Ends the processes of an earlier host, except for the agents of these chats, whose turns go on.
+    ///
+    /// It runs before any agent can be started, so that no agent of this host is mistaken for an earlier one.
     pub(crate) async fn sweep(&self, running: &[(SessionId, ChatId)]) {
         self.pool.sweep(running).await;
     }
 
-    /// The host has started: its editors can be asked, and it hears of the models that agents tell of.
+    /// Connects the agents to the started host: it serves their editor requests, and learns their models.
     pub(crate) fn attend(&self, host: &Host) {
-        // It is set once, here.
+        // It is set only here, so it cannot be set already.
         self.editors.0.set(host.clone()).ok();
         for models in &self.models {
             announce(models.clone(), host);
         }
     }
 
-    /// Waits until every frame so far is in the file of frames, where there is one.
+    /// Waits until every frame so far is in the frame file, if there is one.
     pub(crate) async fn captured(&self) {
         self.pool.captured().await;
     }
 }
 
-/// Looks again for an agent that is asked for and not known: it may be new, or in the PATH of commands and not of the host.
+/// Looks for an unknown agent again: it may be new, or in the PATH of commands and not in the host's.
 pub(crate) struct ConfiguredAgentFinder {
     backends: Arc<Backends>,
     load: Box<dyn Fn() -> Result<Settings> + Send + Sync>,
 }
 
 impl ConfiguredAgentFinder {
-    /// `load` reads the settings as they are now.
+    /// `load` reads the current settings.
     pub(crate) fn new(backends: Arc<Backends>, load: impl Fn() -> Result<Settings> + Send + Sync + 'static) -> Self {
         Self { backends, load: Box::new(load) }
     }
@@ -128,12 +130,12 @@ impl AgentFinder for ConfiguredAgentFinder {
         match (self.load)() {
             // A host that stops needs no agents.
             Ok(settings) => self.backends.reread(&settings, host).await.unwrap_or_default(),
-            Err(error) => tracing::warn!("agents are not looked for again: {error:#}"),
+            Err(error) => tracing::warn!("cannot update the agents: {error:#}"),
         }
     }
 }
 
-/// The agents that are installed or configured, and not turned off. The host's own PATH comes first, then that of commands.
+/// The agents that are installed or configured, and enabled. The host's own PATH comes first, then that of commands.
 fn usable(settings: &Settings) -> Vec<AcpProgram> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let find = |path: &OsStr| {
@@ -148,7 +150,7 @@ fn usable(settings: &Settings) -> Vec<AcpProgram> {
     if let Some(theirs) = theirs {
         for mut program in find(OsStr::new(&theirs)) {
             if programs.iter().all(|known| known.provider != program.provider) {
-                // What the program itself runs, such as its interpreter, is in that PATH as well.
+                // The program may need that PATH as well, for example for its interpreter.
                 program.env.entry("PATH".to_owned()).or_insert_with(|| theirs.clone());
                 programs.push(program);
             }
@@ -157,13 +159,13 @@ fn usable(settings: &Settings) -> Vec<AcpProgram> {
     programs
 }
 
-/// Lets clients know whenever an agent's models become known.
+/// Announces an agent's models to clients whenever they change.
 fn announce(mut models: watch::Receiver<Vec<ModelInfo>>, host: &Host) {
     let host = host.clone();
     tokio::spawn(async move { while models.changed().await.is_ok() && host.agents_changed().await.is_ok() {} });
 }
 
-/// The editors of a host that starts after its agents are made.
+/// The editors of a host that starts after its agents were created.
 #[derive(Debug, Default)]
 struct LateEditors(OnceLock<Host>);
 
@@ -174,16 +176,16 @@ impl Documents for LateEditors {
     }
 }
 
-/// How a shim is run: by the program that runs now, also where its file was replaced by a newer one since.
+/// The program for shims: the running executable, even if a newer version has replaced its file.
 fn shim_program() -> Result<ShimProgram> {
     let running = Path::new("/proc/self/exe");
     let program = match running.exists() {
         true => running.to_owned(),
-        false => std::env::current_exe().context("this program cannot be found, to run agents with")?,
+        false => std::env::current_exe().context("cannot find this program's file, which runs agents")?,
     };
     Ok(ShimProgram { program, args: vec!["agent-shim".into()] })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).with_context(|| format!("{} leads nowhere", path.display()))
+    std::path::absolute(path).with_context(|| format!("{} is not a valid path", path.display()))
 }

@@ -1,4 +1,4 @@
-//! What `grove.toml` may say of an agent: the tables `[agents.NAME]`.
+//! The tables `[agents.NAME]` of `grove.toml`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use toml::Value;
 /// One table `[agents.NAME]`. It may hold secrets in `env`, which its `Debug` leaves out.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct AgentConfig {
-    /// Program and arguments, in the place of the catalog's. An agent that the catalog does not know has one.
+    /// Program and arguments, which override the catalog's. Required for an agent that is not in the catalog.
     pub(crate) command: Option<Vec<String>>,
     pub(crate) env: BTreeMap<String, String>,
-    /// Variables of the host's environment that it gets to see; a `*` at the end stands for anything.
+    /// Variables of the host's environment that the agent gets; a `*` at the end matches anything.
     pub(crate) pass_env: Vec<String>,
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
-    /// The way to authenticate, as the agent calls it.
+    /// The authentication method, as the agent names it.
     pub(crate) auth: Option<String>,
     pub(crate) enabled: bool,
 }
@@ -51,13 +51,13 @@ impl fmt::Debug for AgentConfig {
 
 const KEYS: &[&str] = &["command", "env", "pass-env", "name", "description", "auth", "enabled"];
 
-/// How long the name of an agent may be. It is part of every session's address.
+/// The maximum length of an agent's name. It is part of every session's address.
 const NAME_BYTES: usize = 32;
 
-/// Names that mean something else where an agent's name stands.
+/// Names that have another meaning in place of an agent's name.
 const TAKEN: &[&str] = &["scripted", "agenthost", "file", "http", "https"];
 
-/// Whether something is fit to be the name of an agent. It is the scheme of its sessions' addresses.
+/// Checks the name of an agent. It is the scheme of its sessions' addresses.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(fits) || name.len() > NAME_BYTES {
@@ -67,19 +67,19 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         );
     }
     if TAKEN.contains(&name) || name.starts_with("ahp-") {
-        bail!("{name:?} cannot be the name of an agent, since it means something else: choose another");
+        bail!("{name:?} cannot be the name of an agent, since it has another meaning: choose another");
     }
     Ok(())
 }
 
-/// Whether something can be the name of a variable.
+/// Checks the name of a variable.
 pub(crate) fn is_variable(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Reads what a file has under `agents`. Errors name the file, the agent and the key.
+/// Reads the key `agents` of a file. Errors name the file, the agent and the key.
 pub(crate) fn read(file: &Path, agents: Option<&Value>) -> Result<BTreeMap<String, AgentConfig>> {
     let Some(agents) = agents else { return Ok(BTreeMap::new()) };
     let file = file.display();
@@ -123,17 +123,17 @@ fn text(key: &str, value: &Value) -> Result<String> {
     }
 }
 
-/// A list of texts.
+/// Reads a list of strings.
 pub(crate) fn texts(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|item| item.as_str().map(ToOwned::to_owned)).collect()
 }
 
-/// A program and its arguments.
+/// Reads a program and its arguments.
 pub(crate) fn command(value: &Value) -> Result<Vec<String>> {
     let command = texts(value).ok_or_else(|| anyhow!("command must be a list of texts, the program first"))?;
     match command.first().map(String::as_str) {
         None | Some("") => bail!("command must name a program"),
-        // The folder in which a host happens to be started is nobody's choice.
+        // A relative path would depend on the folder in which the host was started.
         Some(program) if program.contains('/') && !program.starts_with('/') => {
             bail!("command must begin with a name in PATH or a whole path, and `{program}` is neither")
         }

@@ -1,4 +1,4 @@
-//! Changing `grove.toml` for a person: what they wrote themselves, comments and order, stays as it is.
+//! Editing `grove.toml` for the user: their comments and their order of tables stay.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -10,17 +10,17 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use super::AgentConfig;
 
-/// A file that is made here, since it may hold secrets.
+/// The mode of a new file, since it may hold secrets.
 const PRIVATE: u32 = 0o600;
 
-/// Writes the table of an agent that has none.
+/// Writes the table of a new agent.
 pub(crate) fn add(file: &Path, name: &str, told: &AgentConfig) -> Result<()> {
     let mut document = read(file)?;
     put(&mut document, name, told).with_context(|| file.display().to_string())?;
     write(file, &document)
 }
 
-/// Takes the table of an agent out, and says whether there was one.
+/// Removes the table of an agent, and returns whether there was one.
 pub(crate) fn remove(file: &Path, name: &str) -> Result<bool> {
     let mut document = read(file)?;
     if !take(&mut document, name) {
@@ -32,12 +32,12 @@ pub(crate) fn remove(file: &Path, name: &str) -> Result<bool> {
 
 fn put(document: &mut DocumentMut, name: &str, told: &AgentConfig) -> Result<()> {
     let mut none = Table::new();
-    // Nobody wants to see an empty `[agents]`.
+    // An empty `[agents]` would only be noise.
     none.set_implicit(true);
     let agents = document.entry("agents").or_insert(Item::Table(none));
     let agents = agents.as_table_like_mut().ok_or_else(|| anyhow!("`agents` must be tables [agents.NAME]"))?;
     if agents.contains_key(name) {
-        bail!("[agents.{name}] is there already: change it there, or `grove agents rm {name}` first");
+        bail!("[agents.{name}] exists already: change it there, or `grove agents rm {name}` first");
     }
     agents.insert(name, Item::Table(table(told)));
     Ok(())
@@ -85,7 +85,7 @@ fn read(file: &Path) -> Result<DocumentMut> {
     }
 }
 
-/// Writes the file whole or not at all. One that is a link stays a link.
+/// Writes the file atomically. A symbolic link stays a link.
 fn write(file: &Path, document: &DocumentMut) -> Result<()> {
     let failed = || format!("{} cannot be written", file.display());
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -161,7 +161,7 @@ pass-env = [\"T\"]
     fn what_is_there_is_not_written_over() {
         let mut document: DocumentMut = BEFORE.parse().unwrap();
         let error = put(&mut document, "claude", &mine()).unwrap_err().to_string();
-        assert!(error.contains("[agents.claude] is there already"), "{error}");
+        assert!(error.contains("[agents.claude] exists already"), "{error}");
         let mut odd: DocumentMut = "agents = 1".parse().unwrap();
         assert!(put(&mut odd, "mine", &mine()).is_err() && !take(&mut odd, "mine"));
     }

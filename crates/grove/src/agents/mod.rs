@@ -1,7 +1,8 @@
-//! Which agents there are: the scripted one, those that the catalog knows, and those that `grove.toml` names.
+//! The agents: the scripted one, those of the catalog, and those of `grove.toml`.
 //!
-//! [`config_table`] is what the file may say of an agent, [`mod@file`] how commands change it. Here both are put together
-//! with the catalog, for a `PATH` and an environment that are given; [`backends`] makes a host's agents of them.
+//! [`config_table`] reads the tables of the file, [`mod@file`] edits them for commands. This module combines them with
+//! the
+//! catalog, for a given `PATH` and environment; [`backends`] creates a host's agents from the result.
 
 pub(crate) mod backends;
 pub(crate) mod config_table;
@@ -17,7 +18,7 @@ use grove_agents::scripted::ScriptedAgent;
 
 pub(crate) use config_table::{AgentConfig, check_name};
 
-/// An agent that sessions can be started with, or could be.
+/// An agent that sessions can be started with, or could be once it is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) provider: String,
@@ -27,28 +28,28 @@ pub(crate) struct Offer {
     pub(crate) state: AgentState,
 }
 
-/// Who knows of an agent.
+/// The origin of an agent's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AgentSource {
-    /// It is part of Grove.
+    /// Built into Grove.
     Grove,
     Catalog,
-    /// `grove.toml`, whether the catalog knows it as well or not.
+    /// `grove.toml`, in addition to the catalog or alone.
     File,
 }
 
-/// Whether an agent can be used.
+/// An agent's availability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AgentState {
     BuiltIn,
     Installed {
         program: Box<AcpProgram>,
-        /// The package whose description may tell its version.
+        /// The package whose metadata may contain the version.
         package: Option<&'static str>,
     },
     Missing {
         looked_for: Vec<String>,
-        /// What the person is to do.
+        /// The next step for the user.
         advice: String,
     },
     /// `enabled = false` in `grove.toml`.
@@ -56,7 +57,7 @@ pub(crate) enum AgentState {
 }
 
 impl Offer {
-    /// The program of an agent that can be used and is one.
+    /// The program of a usable external agent.
     pub(crate) fn program(&self) -> Option<&AcpProgram> {
         match &self.state {
             AgentState::Installed { program, .. } => Some(program),
@@ -65,7 +66,7 @@ impl Offer {
     }
 }
 
-/// Every agent: the scripted one, the catalog in its order, then what only the file names.
+/// Every agent: the scripted one, the catalog in its order, then those that only the file defines.
 pub(crate) fn offers(
     config_table: &BTreeMap<String, AgentConfig>,
     path: &OsStr,
@@ -107,7 +108,7 @@ fn of_catalog(known: &AgentEntry, path: &OsStr, environment: &BTreeMap<String, S
     }
 }
 
-/// What the file says of an agent, on top of what the catalog does.
+/// Combines an agent's table in the file with its catalog entry.
 fn of_file(
     name: &str,
     told: &AgentConfig,
@@ -166,7 +167,7 @@ fn of_file(
         auth: told.auth.clone().or(sign_in),
         env,
     };
-    // Another command need not be what the package holds.
+    // Another command may not be the one of the package.
     let package = known.filter(|_| told.command.is_none()).and_then(|known| known.install.package());
     offer.state = AgentState::Installed { program: Box::new(program), package };
     offer

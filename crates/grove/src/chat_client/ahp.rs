@@ -1,4 +1,4 @@
-//! A conversation in the Agent Host Protocol: the session's channel and its main chat's.
+//! A chat client for the Agent Host Protocol: the channels of the session and of one chat.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -29,12 +29,12 @@ use super::{
 pub(crate) struct AhpChatClient {
     session: Subscription<Ahp>,
     chat: Subscription<Ahp>,
-    /// Other chats in which something was answered.
+    /// Other chats of the session in which a request was answered.
     others: Vec<Subscription<Ahp>>,
 }
 
 impl AhpChatClient {
-    /// Subscribes to a session, and to one of its chats or its main one.
+    /// Subscribes to a session, and to one of its chats (by default the main one).
     pub(crate) async fn join(client: &Client<Ahp>, session: &str, chat: Option<String>) -> Result<Self> {
         let session = client.subscribe(session).await?;
         let chat = chat.or_else(|| session.read(|state| state.session().and_then(main_chat)));
@@ -61,12 +61,12 @@ impl AhpChatClient {
         }))
     }
 
-    /// The settings of the session, as far as its agent has named them.
+    /// The settings of the session, once its agent has named them.
     pub(crate) fn settings(&self) -> SessionSettings {
         self.session.read_confirmed(|state, _| state.session().map(settings).unwrap_or_default())
     }
 
-    /// Where the session went, if it is another host's now.
+    /// The new location of a session that was moved to another host.
     pub(crate) fn moved_to(&self) -> Option<RemoteSession> {
         self.session.read(|state| read_moved_to(state.session()?))
     }
@@ -104,7 +104,7 @@ pub(crate) fn main_chat(session: &SessionState) -> Option<String> {
     session.default_chat.clone().or_else(|| session.chats.first().map(|chat| chat.resource.clone()))
 }
 
-/// The chats of a session but one.
+/// The chats of a session except one.
 pub(crate) fn other_chats(session: &SessionState, but: &str) -> Vec<OtherChat> {
     let main = main_chat(session);
     let others = session.chats.iter().filter(|chat| chat.resource != but);
@@ -129,7 +129,7 @@ pub(crate) fn chat_name(uri: &str) -> String {
 }
 
 fn settings(session: &SessionState) -> SessionSettings {
-    // An agent names its settings when it runs, which may be later than the snapshot.
+    // An agent names its settings when it starts, which may be after the snapshot.
     let named = session.meta.as_ref().and_then(|meta| meta.get("settings")).cloned();
     let schema = session.config.as_ref().and_then(|config| serde_json::to_value(&config.schema).ok());
     let properties = named.or(schema).and_then(|schema| schema.get("properties")?.as_object().cloned());
@@ -149,13 +149,13 @@ fn settings(session: &SessionState) -> SessionSettings {
     SessionSettings { has_any: session.config.is_some(), mode }
 }
 
-/// What a person should know of a session before going on.
+/// Warnings for the user before they continue a session.
 fn warnings(session: &SessionState) -> Vec<String> {
     let told = |key: &str| session.meta.as_ref().and_then(|meta| meta.get(key));
     let warnings = told("warnings").and_then(Value::as_array).into_iter().flatten();
     let warnings = warnings.filter_map(|warning| warning.as_str().map(ToOwned::to_owned));
     let unsaved = told("unsaved").and_then(Value::as_str);
-    let unsaved = unsaved.map(|why| format!("what was said last is not stored yet, and nothing new is taken: {why}"));
+    let unsaved = unsaved.map(|why| format!("the last messages are not stored yet, and new ones are refused: {why}"));
     warnings.chain(unsaved).collect()
 }
 
@@ -274,7 +274,7 @@ impl ChatClient for AhpChatClient {
                 }),
             ),
             ChatCommand::Cancel { turn } => {
-                // The host counts for itself, and what it has confirmed is what is shown.
+                // The host measures the duration itself; the confirmed value is shown.
                 (None, ChatAction::TurnCancelled(ChatTurnCancelled { turn_id: turn, duration: 0, meta: None }))
             }
             ChatCommand::Permit { permission, verdict } => {
@@ -292,7 +292,7 @@ impl ChatClient for AhpChatClient {
                 }),
             ),
         };
-        // Of what is not subscribed only refusals are heard.
+        // Without a subscription, only rejections of an action arrive.
         let chat = match chat.filter(|chat| chat != self.chat.resource()) {
             None => &self.chat,
             Some(chat) => match self.others.iter().position(|other| other.resource() == chat) {
@@ -336,7 +336,7 @@ fn end(turn: &grove_wire::ahp::Turn) -> TurnResult<'_> {
         TurnState::Cancelled => TurnResult::Cancelled,
         TurnState::Error => TurnResult::Failed(match turn.response_parts.last() {
             Some(ResponsePart::Error(part)) => &part.error.message,
-            _ => "nothing is known of why",
+            _ => "the reason is unknown",
         }),
     }
 }
@@ -368,7 +368,7 @@ fn parts(parts: &[ResponsePart]) -> Vec<PartView<'_>> {
                 });
                 PartContent::Question { asks: asks.unwrap_or_default(), response }
             }
-            // The end of the turn says it.
+            // The end of the turn reports it.
             ResponsePart::Error(_) | ResponsePart::Unknown(_) => return None,
         };
         Some(PartView { key: (0, at), content })
@@ -484,11 +484,11 @@ fn waiting(needed: &SessionInputRequest) -> Option<PendingRequest> {
         }
         SessionInputRequest::ToolClientExecution(needed) => PendingRequest::Elsewhere {
             id: needed.id.clone(),
-            what: format!("a tool that the client {} has to run", needed.client_id),
+            what: format!("a tool that the client {} must run", needed.client_id),
         },
         SessionInputRequest::ToolAuthentication(needed) => PendingRequest::Elsewhere {
             id: needed.id.clone(),
-            what: "a tool that needs somebody to sign in".to_owned(),
+            what: "a tool that requires signing in".to_owned(),
         },
         SessionInputRequest::Unknown(_) => return None,
     })
@@ -505,6 +505,6 @@ mod tests {
         assert_eq!(warnings(&session(json!({}))), Vec::<String>::new());
         let told = warnings(&session(json!({"warnings": ["two work here"], "unsaved": "its provider is gone"})));
         assert_eq!(told[0], "two work here");
-        assert!(told[1].ends_with("nothing new is taken: its provider is gone"), "{told:?}");
+        assert!(told[1].ends_with("new ones are refused: its provider is gone"), "{told:?}");
     }
 }

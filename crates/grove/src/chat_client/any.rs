@@ -1,4 +1,4 @@
-//! A conversation in the protocol that was asked for.
+//! A chat client for either protocol, chosen at run time.
 
 use anyhow::anyhow;
 use grove_client::{ClientClosed, ConnectionStatus, DispatchHandle};
@@ -19,11 +19,11 @@ pub(crate) enum AnyChatClient {
     V1(v1::V1ChatClient),
 }
 
-/// Where envelopes come from, where they are printed.
+/// The source of envelopes, if they are printed.
 pub(crate) type EnvelopeReceiver = Option<mpsc::UnboundedReceiver<String>>;
 
 impl AnyChatClient {
-    /// Connects, and joins the session that somebody means.
+    /// Connects to the host of a session, and joins the session.
     pub(crate) async fn join(
         connector: &HostConnector,
         protocol: Protocol,
@@ -55,7 +55,7 @@ impl AnyChatClient {
 }
 
 impl AnyChatClient {
-    /// The other chats of the session. Version 1 does not know them.
+    /// The other chats of the session. Version 1 has none.
     pub(crate) fn other_chats(&self) -> Vec<OtherChat> {
         match self {
             AnyChatClient::Ahp(chat_client) => chat_client.other_chats(),
@@ -79,7 +79,7 @@ impl AnyChatClient {
         }
     }
 
-    /// Where the session went, if it is another host's now. Version 1 does not know.
+    /// The new location of a session that was moved to another host. Version 1 does not have it.
     pub(crate) fn moved_to(&self) -> Option<RemoteSession> {
         match self {
             AnyChatClient::Ahp(chat_client) => chat_client.moved_to(),

@@ -1,6 +1,6 @@
-//! A conversation with an agent, whichever protocol it is held in: what there is to see, and what one can do.
+//! A chat with an agent, independent of the protocol: a view of its state, and the commands of a user.
 //!
-//! [`ChatView`] borrows from the state as the host has confirmed it, so looking costs no copies however long a turn is.
+//! [`ChatView`] borrows from the confirmed state, so reading it copies nothing, however long a turn is.
 
 pub(crate) mod ahp;
 pub(crate) mod any;
@@ -21,48 +21,48 @@ use tokio::sync::watch;
 use crate::show::call::{self, ToolCallSubject};
 use crate::show::diff::FileDiff;
 
-/// A session, and the chat in it that is shown.
+/// A client of a session and of one chat in it.
 pub(crate) trait ChatClient {
     /// The session's URI.
     fn uri(&self) -> &str;
 
-    /// Looks at the chat. It cannot change meanwhile: take what is needed, and return.
+    /// Reads the chat. The state is locked meanwhile: copy the needed values, and return.
     fn read_view<T>(&self, read_view: impl FnOnce(&ChatView<'_>) -> T) -> T;
 
-    /// What waits for a person, in whichever chat of the session.
+    /// The pending requests of all chats of the session.
     fn waiting(&self) -> Vec<PendingRequest>;
 
-    /// How far the session is with its beginning.
+    /// The progress of the session's creation.
     fn readiness(&self) -> SessionReadiness;
 
-    /// Waits until anything has changed since the last time that this waited.
+    /// Waits for the next change since the last call.
     async fn changed(&mut self) -> Result<(), ClientClosed>;
 
-    /// How it stands with the connection.
+    /// The status of the connection.
     fn status(&self) -> watch::Receiver<ConnectionStatus>;
 
-    /// Whether the session is not there any more.
+    /// Returns whether the session has been removed.
     fn is_gone(&self) -> bool;
 
-    /// Does something. What becomes of it is told by what is given back.
+    /// Dispatches a command. The handle reports its outcome.
     async fn act(&mut self, command: ChatCommand) -> Result<DispatchHandle>;
 
-    /// The text behind a reference, if it is text and can be had.
+    /// The text behind a URI, if it is text and can be read.
     async fn content(&self, uri: &str) -> Option<String>;
 
-    /// A finished turn as the protocol writes it.
+    /// A finished turn in the protocol's JSON.
     fn finished(&self, turn: &str) -> Option<Value>;
 }
 
-/// The settings that a session has.
+/// The settings of a session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionSettings {
-    /// Whether the session has settings at all, even if its agent has not named them yet.
+    /// The session has settings, even if its agent has not named them yet.
     pub(crate) has_any: bool,
     pub(crate) mode: Option<ModeSetting>,
 }
 
-/// The setting that chooses an agent's mode.
+/// The setting that selects an agent's mode.
 #[derive(Debug)]
 pub(crate) struct ModeSetting {
     pub(crate) name: String,
@@ -78,7 +78,7 @@ pub(crate) struct OtherChat {
     pub(crate) title: String,
 }
 
-/// Whether a session can be used.
+/// The progress of a session's creation.
 #[derive(Debug)]
 pub(crate) enum SessionReadiness {
     Creating,
@@ -86,20 +86,20 @@ pub(crate) enum SessionReadiness {
     Failed(String),
 }
 
-/// What there is to see.
+/// The state of a chat.
 #[derive(Debug)]
 pub(crate) struct ChatView<'a> {
     pub(crate) title: &'a str,
-    /// The finished turns that are held, oldest first.
+    /// The loaded finished turns, oldest first.
     pub(crate) turns: Vec<TurnView<'a>>,
-    /// Whether there are older ones.
+    /// There are older turns that are not loaded.
     pub(crate) older: bool,
     pub(crate) active: Option<TurnView<'a>>,
-    /// What waits to become a turn.
+    /// Queued prompts.
     pub(crate) queued: Vec<&'a str>,
-    /// What it is busy with, where nothing else shows it.
+    /// The session's current activity, if no turn shows it.
     pub(crate) activity: Option<&'a str>,
-    /// What a person should know before going on.
+    /// Warnings for the user before they continue.
     pub(crate) warnings: &'a [String],
 }
 
@@ -109,11 +109,11 @@ pub(crate) struct TurnView<'a> {
     pub(crate) prompt: &'a str,
     pub(crate) parts: Vec<PartView<'a>>,
     pub(crate) usage: Option<UsageView<'a>>,
-    /// Nothing while it runs.
+    /// `None` while the turn runs.
     pub(crate) end: Option<TurnResult<'a>>,
 }
 
-/// What a turn took. What is beyond tokens is read when somebody wants it.
+/// The usage of a turn. Values beyond tokens are parsed on demand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UsageView<'a> {
     pub(crate) input: Option<u64>,
@@ -122,18 +122,18 @@ pub(crate) struct UsageView<'a> {
 }
 
 impl UsageView<'_> {
-    /// How much of the model's window is taken.
+    /// The used part of the model's context window.
     pub(crate) fn context(&self) -> Option<ContextUsage> {
         ContextUsage::deserialize(self.meta?.get("context")?).ok()
     }
 
-    /// What the session has cost so far.
+    /// The cost of the session so far.
     pub(crate) fn cost(&self) -> Option<Cost> {
         Cost::deserialize(self.meta?.get("cost")?).ok()
     }
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnResult<'a> {
     Complete,
@@ -141,14 +141,14 @@ pub(crate) enum TurnResult<'a> {
     Failed(&'a str),
 }
 
-/// A piece of an answer. Pieces of one turn are told apart by their key, and only ever grow.
+/// A part of a response. The parts of one turn are identified by their keys, and only ever grow.
 #[derive(Debug)]
 pub(crate) struct PartView<'a> {
     pub(crate) key: PartKey,
     pub(crate) content: PartContent<'a>,
 }
 
-/// What kind of piece, and the how-manieth of its kind.
+/// The kind of a part, and its index among the parts of that kind.
 pub(crate) type PartKey = (u8, usize);
 
 #[derive(Debug)]
@@ -156,27 +156,27 @@ pub(crate) enum PartContent<'a> {
     Text(&'a str),
     Reasoning(&'a str),
     ToolPart(ToolPart<'a>),
-    /// A question to the person, and whether it has been answered.
+    /// A question to the user, and whether it has been answered.
     Question {
         asks: Cow<'a, str>,
         response: Option<&'static str>,
     },
-    /// Something that the person should know.
+    /// A notice for the user.
     Notice(Cow<'a, str>),
-    /// What the agent means to do. A later one takes its place.
+    /// The agent's plan. A later one replaces it.
     PlanPart(PlanPart<'a>),
 }
 
-/// A plan, which is read when somebody wants to see it.
+/// A plan, parsed on demand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanPart<'a> {
     pub(crate) plan: &'a Value,
-    /// The same in words.
+    /// The plan as plain text.
     pub(crate) text: &'a str,
 }
 
 impl PlanPart<'_> {
-    /// Its steps, where they can be read.
+    /// The steps, if they can be parsed.
     pub(crate) fn steps(&self) -> Option<Vec<PlanEntry>> {
         Vec::deserialize(self.plan).ok()
     }
@@ -184,19 +184,19 @@ impl PlanPart<'_> {
 
 #[derive(Debug)]
 pub(crate) struct ToolPart<'a> {
-    /// The tool.
+    /// The tool's name.
     pub(crate) name: &'a str,
-    /// What it does, in the present tense.
+    /// What the call does, in the present tense.
     pub(crate) does: &'a str,
     pub(crate) input: Option<&'a str>,
-    /// The files that it changed.
+    /// The files that the call changed.
     pub(crate) edits: Vec<&'a FileEdit>,
     pub(crate) state: ToolPartState<'a>,
 }
 
 #[derive(Debug)]
 pub(crate) enum ToolPartState<'a> {
-    /// Its input still comes, or it waits to be allowed.
+    /// Its input is still streaming, or it waits for approval.
     NotYet,
     Runs,
     Done {
@@ -211,7 +211,7 @@ pub(crate) enum ToolPartState<'a> {
     },
 }
 
-/// Something that waits for a person.
+/// A request that waits for a person.
 #[derive(Clone, Debug)]
 pub(crate) enum PendingRequest {
     ToolPermission(ToolPermission),
@@ -220,7 +220,7 @@ pub(crate) enum PendingRequest {
         chat: String,
         request: Box<ChatInputRequest>,
     },
-    /// Something that only another client can do.
+    /// A request that only another client can serve.
     Elsewhere {
         id: String,
         what: String,
@@ -236,7 +236,7 @@ impl PendingRequest {
         }
     }
 
-    /// What it is about, in a line.
+    /// A description of the request, in one line.
     pub(crate) fn summary(&self) -> String {
         match self {
             PendingRequest::ToolPermission(permission) => {
@@ -257,29 +257,29 @@ impl PendingRequest {
     }
 }
 
-/// A tool call that waits to be allowed, or for its result to be used.
+/// A tool call that waits for approval of its execution or of its result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolPermission {
     pub(crate) chat: String,
     pub(crate) turn: String,
     pub(crate) request: String,
-    /// The tool.
+    /// The tool's name.
     pub(crate) name: String,
-    /// The request in the agent's words, which need not be a question.
+    /// The request in the agent's words, not necessarily a question.
     pub(crate) title: String,
     pub(crate) input: Option<String>,
-    /// Whether the input is a command for a shell.
+    /// The input is a shell command.
     pub(crate) is_command: bool,
-    /// The changes that it would make, once they were fetched.
+    /// The changes that it would make, once they have been fetched.
     pub(crate) diffs: Vec<FileDiff>,
     /// The files that it would change.
     pub(crate) edits: Vec<FileEdit>,
-    /// Answers that are more than yes and no.
+    /// Further answers beside yes and no.
     pub(crate) options: Vec<ConfirmationOption>,
     pub(crate) about: ApprovalStage,
 }
 
-/// What a permission is for.
+/// The subject of a permission request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ApprovalStage {
     #[default]
@@ -287,17 +287,17 @@ pub(crate) enum ApprovalStage {
     Result,
 }
 
-/// The answer to a permission.
+/// The answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PermissionDecision {
     pub(crate) approved: bool,
     pub(crate) option: Option<String>,
-    /// A word to the agent, where it is denied.
+    /// A message to the agent about a denial.
     pub(crate) reason: Option<String>,
     pub(crate) by: DecisionSource,
 }
 
-/// Who decided.
+/// The origin of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DecisionSource {
     Person,
@@ -311,7 +311,7 @@ impl PermissionDecision {
     }
 }
 
-/// What one can do.
+/// A user's command to a chat.
 #[derive(Clone, Debug)]
 pub(crate) enum ChatCommand {
     Start {
@@ -324,7 +324,7 @@ pub(crate) enum ChatCommand {
     Configure {
         values: Object,
     },
-    /// A message that becomes a turn of the same id when nothing else runs.
+    /// Queues a message. It becomes a turn of the same id when nothing else runs.
     Queue {
         id: String,
         text: String,
@@ -336,7 +336,7 @@ pub(crate) enum ChatCommand {
         permission: Box<ToolPermission>,
         verdict: PermissionDecision,
     },
-    /// Answers to all questions of a request, or none: then it is declined.
+    /// Answers all questions of a request, or declines it if there are no answers.
     Answer {
         chat: String,
         request: String,
@@ -344,7 +344,7 @@ pub(crate) enum ChatCommand {
     },
 }
 
-/// A text in one line, not too long for one.
+/// A text on one line, shortened if necessary.
 pub(crate) fn one_line(text: &str) -> String {
     const MOST: usize = 100;
     let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! A chat's tree, in whichever protocol: what Grove adds to them is the same in each.
+//! A client of a chat's tree in either protocol: Grove's extension methods are the same in both.
 
 use anyhow::anyhow;
 use grove_client::{Ahp, Client, RequestError, V1};
@@ -21,21 +21,21 @@ use crate::connect::{HostConnector, find_session, id_of, moved_to};
 use crate::hosts::Destination;
 use crate::show::style::sanitize;
 
-/// Why version 1 and a chat do not go together.
-pub(crate) const NO_CHATS_IN_V1: &str = "version 1 knows the main chat alone: leave out --protocol v1, or --chat";
+/// The error for `--chat` with version 1.
+pub(crate) const NO_CHATS_IN_V1: &str = "version 1 has only the main chat: leave out --protocol v1, or --chat";
 
-/// How many rows are fetched at once.
+/// The number of rows per request.
 const PAGE: usize = 2_000;
 
 #[derive(Debug)]
 pub(crate) struct TreeClient {
     session: String,
-    /// The session, or the chat that is meant.
+    /// The channel of the session, or of the selected chat.
     channel: String,
     client: AnyClient,
 }
 
-/// A client in whichever protocol.
+/// A client in either protocol.
 #[derive(Debug)]
 pub(crate) enum AnyClient {
     Ahp(Client<Ahp>),
@@ -50,7 +50,7 @@ impl AnyClient {
         }
     }
 
-    /// Whether the host says that it serves this.
+    /// Returns whether the host announces a method.
     pub(crate) fn offers(&self, method: Method) -> bool {
         match self {
             AnyClient::Ahp(client) => client.offers(method),
@@ -65,7 +65,7 @@ impl AnyClient {
     ) -> Result<R, Failure> {
         if !self.offers(method) {
             return Err(anyhow!(
-                "the host does not offer {}: it is no Grove, an older one, or was not set up for it",
+                "the host does not offer {}: it is not a Grove host, is too old, or was not configured for it",
                 method.as_str()
             )
             .into());
@@ -75,7 +75,7 @@ impl AnyClient {
             AnyClient::V1(client) => client.request_raw(method.as_str(), params).await,
         };
         answer.map_err(|error| match error {
-            // The host says what is the matter and what to do; how it was asked is no help.
+            // The host's message is complete; the name of the method would not help the user.
             RequestError::Refused { error, .. } if error.code == error_code::NOT_FOUND => {
                 Failure::NotFound(error.message)
             }
@@ -85,7 +85,7 @@ impl AnyClient {
     }
 }
 
-/// Params with what they are about.
+/// Params with the channel that they refer to.
 #[derive(Serialize)]
 struct ChannelParams<'a, P> {
     channel: &'a str,
@@ -94,7 +94,7 @@ struct ChannelParams<'a, P> {
 }
 
 impl TreeClient {
-    /// Connects, and finds the session and chat that somebody means.
+    /// Connects, and finds the session and the chat.
     pub(crate) async fn find(connector: &HostConnector, session: &str, args: &TreeOfArgs) -> Result<Self, Failure> {
         let mut tree = match (args.connect.protocol, &args.chat) {
             (Protocol::V1, Some(_)) => {
@@ -106,7 +106,7 @@ impl TreeClient {
         Ok(tree)
     }
 
-    /// Makes this the tree of another chat of the session than its main one, if one is named.
+    /// Selects another chat of the session than its main one, if one is named.
     pub(crate) async fn choose_chat(&mut self, chat: Option<&str>) -> Result<(), Failure> {
         match (&self.client, chat) {
             (_, None) => Ok(()),
@@ -129,7 +129,7 @@ impl TreeClient {
         Ok(title.filter(|title| !title.trim().is_empty()))
     }
 
-    /// The other chats of the session. Version 1 does not know them.
+    /// The other chats of the session. Version 1 has none.
     pub(crate) async fn other_chats(&self) -> Result<Vec<OtherChat>, Failure> {
         let AnyClient::Ahp(client) = &self.client else { return Ok(Vec::new()) };
         let session = client.subscribe(&self.session).await?;
@@ -140,7 +140,7 @@ impl TreeClient {
         }))
     }
 
-    /// The conversation in the chat, for a look at the turn that runs. Version 1 shows the main chat.
+    /// A chat client for the selected chat, to show its running turn. In version 1 it shows the main chat.
     pub(crate) async fn chat_client(&self) -> Result<AnyChatClient, Failure> {
         Ok(match &self.client {
             AnyClient::Ahp(client) => AnyChatClient::Ahp(
@@ -150,7 +150,7 @@ impl TreeClient {
         })
     }
 
-    /// Connects, and finds the session that somebody means.
+    /// Connects to the host of a session.
     pub(crate) async fn of_session(
         connector: &HostConnector,
         session: &str,
@@ -174,7 +174,7 @@ impl TreeClient {
         &self.session
     }
 
-    /// The URI of the chat that is meant, where that is not the main one.
+    /// The URI of the selected chat, unless it is the main one.
     pub(crate) fn chat(&self) -> Option<&str> {
         (self.channel != self.session).then_some(&self.channel)
     }
@@ -190,7 +190,7 @@ impl TreeClient {
         let mut rows = Vec::new();
         loop {
             let page: TreeResult = self.ask(Method::Tree, &params).await?;
-            // A page without rows brings nobody further.
+            // A page without rows would loop forever.
             params.cursor = page.next_cursor.filter(|_| !page.rows.is_empty());
             rows.extend(page.rows);
             if params.cursor.is_none() {
@@ -204,17 +204,17 @@ impl TreeClient {
         self.ask(Method::Navigate, params).await
     }
 
-    /// Names an entry, or takes its name away.
+    /// Labels an entry, or deletes its label.
     pub(crate) async fn label(&self, params: &LabelParams) -> Result<LabelResult, Failure> {
         self.ask(Method::Label, params).await
     }
 
-    /// Gives the chat another name, and the session with its main one.
+    /// Renames the chat, and with the main chat its session.
     pub(crate) async fn rename(&self, params: &RenameParams) -> Result<RenameResult, Failure> {
         self.ask(Method::Rename, params).await
     }
 
-    /// Lists what the session may do without a person being asked, after revoking it where that is wanted.
+    /// Lists the session's permission rules and remembered answers, after revoking them if requested.
     pub(crate) async fn permissions(&self, params: &PermissionsParams) -> Result<PermissionsResult, Failure> {
         self.ask(Method::Permissions, params).await
     }
@@ -232,27 +232,27 @@ impl TreeClient {
         self.ask(Method::Branch, params).await
     }
 
-    /// Makes a new session with everything.
+    /// Creates a copy of the session.
     pub(crate) async fn fork(&self, params: &ForkParams) -> Result<NewSessionResult, Failure> {
         self.ask(Method::Fork, params).await
     }
 
-    /// Has the session lie in another store.
+    /// Moves the session to another store.
     pub(crate) async fn migrate(&self, params: &MigrateParams) -> Result<MigrateResult, Failure> {
         self.ask(Method::Migrate, params).await
     }
 
-    /// Brings what came of another branch here.
+    /// Merges another branch into the current one, as a summary.
     pub(crate) async fn merge(&self, params: &MergeParams) -> Result<MergeResult, Failure> {
         self.ask(Method::Merge, params).await
     }
 
-    /// Puts a summary in place of what is older.
+    /// Replaces the older part of the conversation by a summary.
     pub(crate) async fn compact(&self, params: &CompactParams) -> Result<CompactResult, Failure> {
         self.ask(Method::Compact, params).await
     }
 
-    /// Gives up the summary that is being made.
+    /// Discards the summary in progress.
     pub(crate) async fn abort(&self) -> Result<AbortResult, Failure> {
         self.ask(Method::Abort, &()).await
     }
@@ -265,7 +265,7 @@ impl TreeClient {
         self.client.ask(method, &ChannelParams { channel: &self.channel, params }).await
     }
 
-    /// Asks something about the session as a whole, whichever chat is meant.
+    /// Sends a request about the whole session, whichever chat is selected.
     pub(crate) async fn ask_session<R: DeserializeOwned>(
         &self,
         method: Method,
@@ -275,7 +275,7 @@ impl TreeClient {
     }
 }
 
-/// Says where a session went that is another host's now.
+/// Prints the new location of a session that was moved to another host.
 async fn tell_if_moved(connector: &HostConnector, client: &Client<Ahp>, session: &str) -> Result<(), Failure> {
     let is_archived =
         client.sessions().read(|list| list.get(session).is_some_and(|row| row.status & status::IS_ARCHIVED != 0));
@@ -283,10 +283,10 @@ async fn tell_if_moved(connector: &HostConnector, client: &Client<Ahp>, session:
         let (host, id) = (Destination::of(connector.data_dir(), &at)?, sanitize(id_of(&at.session)));
         match &host {
             Destination::Known(name) => {
-                anstream::eprintln!("this session was moved to {name}: {name}/{id} is what became of it");
+                anstream::eprintln!("this session was moved to {name}: use {name}/{id}");
             }
             Destination::Unknown { .. } => {
-                anstream::eprintln!("this session was moved to {host}: there {id} is what became of it");
+                anstream::eprintln!("this session was moved to {host}: use {id} there");
             }
         }
     }

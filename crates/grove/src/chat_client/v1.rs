@@ -1,4 +1,4 @@
-//! A conversation in version 1, which shows a session together with its one chat.
+//! A chat client for version 1, in which a session and its one chat are the same resource.
 
 use anyhow::Result;
 use grove_client::{Client, ClientClosed, ConnectionStatus, DispatchHandle, Subscription, Unsupported, V1};
@@ -103,7 +103,7 @@ impl ChatClient for V1ChatClient {
             Err(Unsupported::ByVersion { what, version }.into())
         };
         let change = match command {
-            ChatCommand::Configure { .. } => return missing("settings of sessions"),
+            ChatCommand::Configure { .. } => return missing("session settings"),
             ChatCommand::Start { turn, text, model } => {
                 if let Some(model) = model {
                     self.session.dispatch(SessionChange::ModelChanged { model })?;
@@ -112,21 +112,21 @@ impl ChatClient for V1ChatClient {
             }
             ChatCommand::Cancel { turn } => SessionChange::TurnCancelled { turn_id: turn },
             ChatCommand::Permit { verdict, .. } if verdict.option.is_some() => {
-                return missing("options of permissions");
+                return missing("permission options");
             }
             ChatCommand::Permit { permission, verdict } => SessionChange::PermissionResolved {
                 turn_id: permission.turn,
                 request_id: permission.request,
                 approved: verdict.approved,
             },
-            ChatCommand::Queue { .. } => return missing("queue of messages"),
-            ChatCommand::Answer { .. } => return missing("questions to a person"),
+            ChatCommand::Queue { .. } => return missing("message queue"),
+            ChatCommand::Answer { .. } => return missing("questions"),
         };
         Ok(self.session.dispatch(change)?)
     }
 
     async fn content(&self, _uri: &str) -> Option<String> {
-        // Its requests name no contents.
+        // Version 1's requests refer to no contents.
         None
     }
 
@@ -166,7 +166,7 @@ fn active(turn: &ActiveTurn) -> TurnView<'_> {
 }
 
 fn finished(turn: &grove_wire::v1::Turn) -> TurnView<'_> {
-    // What was streamed stands in front of the other parts.
+    // The streamed text comes before the other parts.
     let (text, others) = match turn.response_parts.as_slice() {
         [ResponsePart::Markdown { content }, others @ ..] => (content.as_str(), others),
         others => ("", others),
@@ -180,7 +180,7 @@ fn finished(turn: &grove_wire::v1::Turn) -> TurnView<'_> {
         TurnState::Complete => TurnResult::Complete,
         TurnState::Cancelled => TurnResult::Cancelled,
         TurnState::Error => {
-            TurnResult::Failed(turn.error.as_ref().map_or("nothing is known of why", |error| error.message.as_str()))
+            TurnResult::Failed(turn.error.as_ref().map_or("the reason is unknown", |error| error.message.as_str()))
         }
     };
     TurnView {

@@ -21,7 +21,7 @@ use crate::settings::{Settings, environment};
 use crate::show::style::{bold, dim, sanitize};
 use crate::show::table::lines;
 
-/// How many programs are asked for their version at a time.
+/// How many programs are asked for their versions at a time.
 const ASKED_AT_ONCE: usize = 4;
 
 pub(crate) fn run(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
@@ -32,15 +32,15 @@ pub(crate) fn run(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
     }
 }
 
-/// An agent, with what is known of it beside how it is started.
+/// A line of the list: an agent, its version and its state at the host.
 struct AgentRow {
     provider: String,
     display_name: String,
     description: String,
-    /// Nothing of one that only the host knows.
+    /// `None` for an agent that only the host knows.
     offer: Option<Offer>,
     version: Option<String>,
-    /// As the host writes it, where one is running and has it.
+    /// The agent in the host's JSON, if a running host has it.
     at_host: Option<Value>,
 }
 
@@ -50,8 +50,8 @@ fn list(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
     let (at_host, versions) = command_runtime()?
         .block_on(async { tokio::join!(at_host(common, args.protocol, &settings), versions(&offers)) });
     let at_host = at_host.unwrap_or_else(|failure| {
-        // What is installed can be told without it.
-        anstream::eprintln!("the host that is running was not heard, so nothing of it is shown: {failure:#}");
+        // The installed agents can be listed without a host.
+        anstream::eprintln!("the running host does not answer, so its agents are not shown: {failure:#}");
         None
     });
     let rows = rows(offers, versions, at_host.as_deref());
@@ -68,20 +68,20 @@ fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
-/// What a host that is running says of its agents. None is started for that.
+/// The agents of the running host, if there is one. It starts none.
 async fn at_host(common: &Common, protocol: Protocol, settings: &Settings) -> Result<Option<Vec<Value>>, Failure> {
     if find_host(&settings.data_dir.value).await?.is_none() {
         return Ok(None);
     }
     let connector = HostConnector::new(common, &ConnectArgs { host: None, no_start: true, protocol })?;
-    // Both protocols write an agent alike.
+    // Both protocols have the same JSON for an agent.
     let agents = match protocol {
         Protocol::Ahp => match connector.ahp(None).await {
             Ok(client) => {
                 let root = client.subscribe(ahp::ROOT).await?;
                 root.read(|state| serde_json::to_value(state.root().map(|root| &root.agents)))?
             }
-            // It ended in this very moment.
+            // The host ended at this moment.
             Err(Failure::NoHost(_)) => return Ok(None),
             Err(failure) => return Err(failure),
         },
@@ -100,7 +100,7 @@ async fn at_host(common: &Common, protocol: Protocol, settings: &Settings) -> Re
     })
 }
 
-/// The versions of those that are installed, in the order of the offers.
+/// The versions of the installed agents, in the order of the offers.
 async fn versions(offers: &[Offer]) -> Vec<Option<String>> {
     let asked: Vec<(Option<PathBuf>, Option<&str>)> = offers
         .iter()
@@ -154,12 +154,12 @@ impl AgentRow {
         self.offer.as_ref().map(|offer| &offer.state)
     }
 
-    /// Whether sessions could be started with it, by a host that starts now.
+    /// Returns whether a host that starts now could use the agent.
     fn is_usable(&self) -> bool {
         matches!(self.state(), Some(AgentState::BuiltIn | AgentState::Installed { .. }))
     }
 
-    /// Program and arguments.
+    /// The program and its arguments.
     fn command(&self) -> Option<Vec<String>> {
         let program = self.offer.as_ref()?.program()?;
         let mut command = vec![program.program.display().to_string()];
@@ -201,7 +201,7 @@ impl AgentRow {
 
     fn status(&self) -> String {
         match self.state() {
-            None => "at the host only".to_owned(),
+            None => "only at the host".to_owned(),
             Some(AgentState::BuiltIn) => "built in".to_owned(),
             Some(AgentState::Installed { .. }) => match &self.version {
                 Some(version) => sanitize(version),
@@ -242,7 +242,7 @@ fn show(rows: &[AgentRow]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the person may want to do next.
+/// Prints suggestions for the user.
 fn advise(rows: &[AgentRow], settings: &Settings, host_runs: bool) {
     let default = &settings.default_agent.value;
     let file = settings.config_file.display();
@@ -254,7 +254,7 @@ fn advise(rows: &[AgentRow], settings: &Settings, host_runs: bool) {
             ))
         ),
         _ => anstream::eprintln!(
-            "default-agent is {} (from {}), which cannot be used: the scripted agent takes its place",
+            "default-agent is {} (from {}), which cannot be used: the scripted agent is used instead",
             sanitize(default),
             settings.default_agent.source
         ),
@@ -290,7 +290,7 @@ fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
     let added = match added {
         Ok(settings) => settings,
         Err(error) => {
-            // What every command would stumble over must not stay.
+            // A table that every command fails on must not stay in the file.
             file::remove(&settings.config_file, &args.agent)?;
             return Err(error.into());
         }
@@ -298,7 +298,7 @@ fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
     let found = offers(&added.agents.value, &path(), &environment());
     let found = found.iter().find(|offer| offer.provider == args.agent);
     if let Some(AgentState::Missing { looked_for, .. }) = found.map(|offer| &offer.state) {
-        anstream::eprintln!("{} cannot be run yet: it is not there, or not in PATH", sanitize(&looked_for.join(", ")));
+        anstream::eprintln!("{} cannot be run yet: it does not exist, or is not in PATH", sanitize(&looked_for.join(", ")));
     }
     changed(&settings, args.json, &args.agent, "added")
 }
@@ -325,24 +325,24 @@ fn changed(settings: &Settings, as_json: bool, agent: &str, what: &str) -> Resul
     let from = if what == "added" { "to" } else { "from" };
     print_line(format!("{what} {agent} {from} {}", file.display()))?;
     if told {
-        anstream::eprintln!("the host that is running has been told");
+        anstream::eprintln!("the running host has read the new configuration");
     }
     Ok(())
 }
 
-/// Has a host that is running read its configuration again. `false` where none is.
+/// Makes a running host read its configuration again. Returns `false` if none is running.
 fn tell_host(settings: &Settings) -> Result<bool, Failure> {
-    // Process numbers are used again: only the one that answers with our token is told.
+    // Process ids are reused: only a process that answers with our token is signalled.
     let Ok(Some(host)) = command_runtime()?.block_on(find_host(&settings.data_dir.value)) else { return Ok(false) };
     let pid = i32::try_from(host.health.pid).ok().and_then(Pid::from_raw);
     Ok(pid.is_some_and(|pid| kill_process(pid, Signal::HUP).is_ok()))
 }
 
-/// The command as the file has it: a host runs in another folder than whoever types it.
+/// The command as stored in the file, with an absolute path: the host runs in another folder than this command.
 fn command(given: &[String]) -> Result<Vec<String>, Failure> {
     let (program, args) = given.split_first().context("the command is missing")?;
     let program = if program.contains('/') {
-        let whole = std::path::absolute(Path::new(program)).with_context(|| format!("{program} leads nowhere"))?;
+        let whole = std::path::absolute(Path::new(program)).with_context(|| format!("{program} is not a valid path"))?;
         whole.to_str().with_context(|| format!("{} is not UTF-8", whole.display()))?.to_owned()
     } else {
         program.clone()
@@ -353,7 +353,7 @@ fn command(given: &[String]) -> Result<Vec<String>, Failure> {
 fn assignment(variable: &str) -> Result<(String, String), Failure> {
     let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
     if !variable.contains('=') || !is_variable(name) {
-        return Err(anyhow!("--env wants NAME=VALUE, and `{variable}` is none").into());
+        return Err(anyhow!("--env requires NAME=VALUE, but got `{variable}`").into());
     }
     Ok((name.to_owned(), value.to_owned()))
 }

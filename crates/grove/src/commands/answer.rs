@@ -31,7 +31,7 @@ pub(crate) fn deny(common: &Common, args: &DenyArgs) -> Result<(), Failure> {
     })
 }
 
-/// The option of this id, where it says what the command does.
+/// The option of this id, if its effect matches the command.
 fn chosen(permission: &ToolPermission, wanted: &str, approves: bool) -> Result<PermissionDecision, Failure> {
     let option = permission.options.iter().find(|option| option.id == wanted);
     let option = option.ok_or_else(|| match permission.options.as_slice() {
@@ -47,7 +47,7 @@ fn chosen(permission: &ToolPermission, wanted: &str, approves: bool) -> Result<P
     }
 }
 
-/// Answers a permission.
+/// Answers a permission request.
 fn decide(
     common: &Common,
     args: &PermissionArgs,
@@ -69,7 +69,7 @@ fn decide(
         let PendingRequest::ToolPermission(permission) =
             only(waiting, args.request.as_deref(), &chat_client, "permission")?
         else {
-            return Err(anyhow!("nothing waits for a permission").into());
+            return Err(anyhow!("no permission request is pending").into());
         };
         let verdict = verdict(&permission)?;
         let waiting = PendingRequest::ToolPermission(permission.clone());
@@ -113,7 +113,7 @@ async fn the_one_that_waits(
     request: Request,
 ) -> Result<AnyChatClient, Failure> {
     if protocol == Protocol::V1 {
-        return Err(anyhow!("version 1 does not say which sessions wait: name one, or leave out --protocol v1").into());
+        return Err(anyhow!("version 1 does not tell which sessions wait: name one, or leave out --protocol v1").into());
     }
     let mut found = Vec::new();
     for name in connector.waiting_sessions().await? {
@@ -141,7 +141,7 @@ async fn the_one_that_waits(
     }
 }
 
-/// The one that waits, or the one that is named.
+/// The named request, or the only pending one.
 fn only(
     mut waiting: Vec<PendingRequest>,
     named: Option<&str>,
@@ -162,7 +162,7 @@ fn only(
             let list: Vec<String> =
                 waiting.iter().map(|waiting| format!("  {}  {}", waiting.id(), sanitize(&waiting.summary()))).collect();
             let list = list.join("\n");
-            Err(anyhow!("{} {what}s wait in {id}: say which one behind the session\n{list}", others + 1).into())
+            Err(anyhow!("{} {what}s wait in {id}: name one after the session\n{list}", others + 1).into())
         }
     }
 }
@@ -190,7 +190,7 @@ pub(crate) fn answer(common: &Common, args: &AnswerArgs) -> Result<(), Failure> 
             chat_client.waiting().into_iter().filter(|waiting| matches!(waiting, PendingRequest::Questions { .. }));
         let waiting = only(waiting.collect(), args.request.as_deref(), &chat_client, "question")?;
         let PendingRequest::Questions { chat, request } = waiting else {
-            return Err(anyhow!("nothing waits for an answer").into());
+            return Err(anyhow!("no question is pending").into());
         };
         let answers = if args.decline { None } else { Some(answers(&request, texts)?) };
         let id = request.id.clone();
@@ -222,14 +222,14 @@ async fn must_be_an_answer(connector: &HostConnector, word: &str) -> Result<(), 
 
 type InputAnswers = Vec<(String, grove_wire::ahp::ChatInputAnswer)>;
 
-/// A text for each question, in their order.
+/// The answers from one text per question, in their order.
 fn answers(request: &ChatInputRequest, texts: &[String]) -> Result<InputAnswers, Failure> {
     let questions = request.questions.as_deref().unwrap_or_default();
     if questions.len() != texts.len() {
         let list: Vec<String> =
             questions.iter().map(|question| format!("  {}", question_dialog::wording(question))).collect();
         let (wanted, given, list) = (questions.len(), texts.len(), sanitize(&list.join("\n")));
-        return Err(anyhow!("{wanted} answers are wanted, one text for each, and {given} are given:\n{list}").into());
+        return Err(anyhow!("{wanted} answers are needed, one text for each question, but {given} were given:\n{list}").into());
     }
     let answer = |(question, text): (_, &String)| {
         let answer = question_dialog::answer(question, text)

@@ -11,7 +11,7 @@ use crate::connect::{HostConnector, id_of};
 use crate::follow::{FollowOptions, FollowUntil, OutputFormat, follow};
 use crate::show::style::{bold, dim, sanitize};
 
-/// How many of the turns that were there before are shown.
+/// The number of earlier turns that are shown.
 const NEWEST: usize = 3;
 
 pub(crate) fn run(common: &Common, args: &AttachArgs) -> Result<(), Failure> {

@@ -22,21 +22,21 @@ use crate::cli::{Common, ServeArgs};
 use crate::endpoint::{HostEndpoint, HostStream};
 use crate::settings::Settings;
 
-/// The largest message taken from the host: its largest answer is a file, and that much is never sent.
+/// The size limit of a message from the host. Its largest answer is a file, which is smaller.
 const FROM_HOST: usize = 256 << 20;
-/// How many lines may wait for the host.
+/// The number of lines that may wait for the host.
 const LINES: usize = 16;
-/// How long the host may take to answer the end.
+/// How long the host may take to close the connection.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 type HostSocket = WebSocketStream<Box<dyn Bytes>>;
 
-/// What the client is told when the host ends the connection.
+/// The message to the client when the host ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseNotice {
-    /// Why, in a last message that only clients of Grove expect: they decide by it whether to come back.
+    /// A final message with the reason. Only Grove's clients expect it: it decides whether they reconnect.
     Sent,
-    /// Nothing: nothing but the host's messages is carried.
+    /// None: only the host's messages are relayed.
     Silent,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs, end: CloseNotice) -> Result
         let socket = connect(&settings).await?;
         carry(socket, end).await
     });
-    // A reader or writer that still waits for the other program is not waited for.
+    // Do not wait for a reader or writer that is blocked by the other program.
     runtime.shutdown_background();
     Ok(ended?)
 }
@@ -56,33 +56,33 @@ async fn connect(settings: &Settings) -> Result<HostSocket> {
     let found = find_or_start_host(settings).await?;
     match connect_to(&found.endpoint).await {
         Ok(socket) => Ok(socket),
-        // A host may end in the very moment in which it was found, since nobody had used it. The next one stays.
+        // An idle host may exit at the moment it was found. The next one stays.
         Err(_) => connect_to(&find_or_start_host(settings).await?.endpoint).await,
     }
 }
 
 async fn connect_to(endpoint: &HostEndpoint) -> Result<HostSocket> {
     let HostStream { stream, name } = endpoint.dial().await?;
-    let mut request = format!("ws://{name}/ws").into_client_request().context("the host's address is no address")?;
-    let bearer = HeaderValue::from_str(&format!("Bearer {}", endpoint.token)).context("the host's token is odd")?;
+    let mut request = format!("ws://{name}/ws").into_client_request().context("the host's address is invalid")?;
+    let bearer = HeaderValue::from_str(&format!("Bearer {}", endpoint.token)).context("the host's token has invalid characters")?;
     request.headers_mut().insert("authorization", bearer);
     let config = WebSocketConfig::default().max_message_size(Some(FROM_HOST)).max_frame_size(Some(FROM_HOST));
     let (socket, _) =
-        client_async_with_config(request, stream, Some(config)).await.context("the host does not let us in")?;
+        client_async_with_config(request, stream, Some(config)).await.context("the host refused the connection")?;
     Ok(socket)
 }
 
-/// Carries messages both ways until either side ends.
+/// Relays messages in both directions until either side ends.
 async fn carry(socket: HostSocket, end: CloseNotice) -> Result<()> {
     let (mut to_host, mut from_host) = socket.split();
     let (lines, mut arriving) = mpsc::channel(LINES);
-    // Reading stdin blocks, and goes on doing so when all is over: a thread can be left behind.
+    // A read of stdin cannot be interrupted, so it has a thread that can be left behind.
     std::thread::spawn(move || read_lines(&mut io::stdin().lock(), Limits::default().message_bytes, &lines));
     tokio::select! {
         ended = outwards(&mut arriving, &mut to_host) => ended?,
         ended = inwards(&mut from_host, end) => return ended,
     }
-    // What is under way still arrives.
+    // Messages in transit still arrive.
     let rest = async {
         to_host.close().await.ok();
         inwards(&mut from_host, CloseNotice::Silent).await
@@ -90,21 +90,21 @@ async fn carry(socket: HostSocket, end: CloseNotice) -> Result<()> {
     tokio::time::timeout(FAREWELL, rest).await.unwrap_or(Ok(()))
 }
 
-/// From the client to the host, until the client ends.
+/// Relays from the client to the host, until the client ends.
 async fn outwards(
     lines: &mut mpsc::Receiver<Result<Utf8Bytes>>,
     socket: &mut (impl Sink<Message, Error = SocketError> + Unpin),
 ) -> Result<()> {
     while let Some(line) = lines.recv().await {
         if socket.send(Message::Text(line?)).await.is_err() {
-            // The other direction says why.
+            // The other direction reports the reason.
             std::future::pending::<()>().await;
         }
     }
     Ok(())
 }
 
-/// From the host to the client, until the host ends or nobody listens.
+/// Relays from the host to the client, until the host ends or stdout is closed.
 async fn inwards(
     socket: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin),
     end: CloseNotice,
@@ -128,7 +128,7 @@ async fn inwards(
             Err(SocketError::Capacity(error)) => return Err(anyhow!("the host sent too much: {error}")),
             Err(_) => break,
         };
-        // Between JSON's words a line may end; inside of them it cannot.
+        // A line break can only occur between JSON tokens, never inside of them.
         if line.contains(['\n', '\r']) {
             line = line.replace(['\n', '\r'], " ");
         }
@@ -140,13 +140,13 @@ async fn inwards(
         match written.await {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
-            Err(error) => return Err(error).context("stdout cannot be written"),
+            Err(error) => return Err(error).context("cannot write to stdout"),
         }
     }
     Ok(())
 }
 
-/// Reads lines until the end, or until one that the host would not take.
+/// Reads lines until the end, or until one that the host would refuse.
 fn read_lines(input: &mut impl BufRead, most: usize, lines: &mpsc::Sender<Result<Utf8Bytes>>) {
     for number in 1_u64.. {
         let line = match read_line(input, most) {
@@ -156,7 +156,7 @@ fn read_lines(input: &mut impl BufRead, most: usize, lines: &mpsc::Sender<Result
             Err(error) => Err(error.context(format!("line {number} of stdin"))),
         };
         let failed = line.is_err();
-        // Nobody takes it once the host is gone.
+        // The channel is closed once the host is gone.
         if lines.blocking_send(line).is_err() || failed {
             return;
         }
@@ -165,9 +165,9 @@ fn read_lines(input: &mut impl BufRead, most: usize, lines: &mpsc::Sender<Result
 
 fn read_line(input: &mut impl BufRead, most: usize) -> Result<Option<Utf8Bytes>> {
     let mut line = Vec::new();
-    // The line's end, which may be two bytes, does not count.
+    // The line end, which may be two bytes, does not count.
     let bound = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(2);
-    if input.take(bound).read_until(b'\n', &mut line).context("cannot be read")? == 0 {
+    if input.take(bound).read_until(b'\n', &mut line).context("cannot read it")? == 0 {
         return Ok(None);
     }
     if line.last() == Some(&b'\n') {
@@ -177,7 +177,7 @@ fn read_line(input: &mut impl BufRead, most: usize) -> Result<Option<Utf8Bytes>>
         line.pop();
     }
     if line.len() > most {
-        return Err(anyhow!("is longer than the {most} bytes that the host takes in one message"));
+        return Err(anyhow!("is longer than the {most} bytes that the host accepts in one message"));
     }
     match String::from_utf8(line) {
         Ok(line) => Ok(Some(line.into())),
@@ -204,10 +204,10 @@ mod tests {
         let ok = |line: &str| Ok(line.to_owned());
         assert_eq!(lines("abc\nd\r\n\n\r\nabc\r\nabc", 3), [ok("abc"), ok("d"), ok("abc"), ok("abc")]);
         let cut = lines("a\nabcd\nb\n", 3);
-        assert_eq!(cut.len(), 2, "nothing after it is taken: {cut:?}");
+        assert_eq!(cut.len(), 2, "nothing after it is read: {cut:?}");
         assert_eq!(
             cut[1].as_ref().unwrap_err(),
-            "line 2 of stdin: is longer than the 3 bytes that the host takes in one message"
+            "line 2 of stdin: is longer than the 3 bytes that the host accepts in one message"
         );
         assert!(lines("abcdefghij", 3)[0].is_err(), "without an end, too");
     }

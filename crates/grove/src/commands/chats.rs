@@ -1,4 +1,4 @@
-//! `grove chats`: the chats of a session, beside its main one.
+//! `grove chats`: the further chats of a session.
 
 use std::io::{BufRead, IsTerminal, stdin};
 
@@ -17,7 +17,7 @@ use crate::connect::{HostConnector, find_session, id_of, new_id};
 use crate::show::style::{bold, sanitize};
 use crate::show::table::{cut, lines_within, short, terminal_width};
 
-/// How many columns of a title are shown.
+/// The maximum width of a title, in columns.
 const TITLE: usize = 48;
 
 pub(crate) fn run(common: &Common, args: &ChatsArgs) -> Result<(), Failure> {

@@ -39,7 +39,7 @@ pub(crate) fn run(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
     failure(&path, count + findings.len() as u64)
 }
 
-/// Compares everything in the data folder.
+/// Checks the whole data folder.
 fn check_all(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
     if args.repair {
         return Err(anyhow!("--repair needs the log or the session to repair").into());
@@ -58,16 +58,16 @@ fn check_all(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
         if lines.is_empty() {
             lines.push("nothing is wrong".to_owned());
         } else if !earlier.is_empty() {
-            lines.push(format!("remove {} once you have read it", damage_file::path(data_dir).display()));
+            lines.push(format!("delete {} once you have read it", damage_file::path(data_dir).display()));
         }
         print_line(lines.join("\n"))?;
     }
     failure(data_dir, (findings.len() + earlier.len()) as u64)
 }
 
-/// Compares a session's logs with its file, and lists what hosts found when they started.
+/// Compares a session's logs with its `session.json`, and lists the damage that hosts found when they started.
 fn findings(common: &Common, name: &str, path: &Path) -> Result<Vec<String>, Failure> {
-    // A log that stands anywhere else has no session's file beside it.
+    // A log in any other folder has no `session.json` beside it.
     let folder = path.parent().filter(|folder| folder.join("session.json").is_file());
     let id = folder.and_then(|folder| folder.file_name()?.to_str());
     let id = id.and_then(|id| SessionUri::from(format!("session:/{id}")).id());
@@ -86,7 +86,7 @@ fn earlier_words(finding: &Finding) -> String {
     let at = i64::try_from(finding.at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
     match at {
         Some(at) => format!("found at {at:.0}: {}", finding.message),
-        None => format!("found before: {}", finding.message),
+        None => format!("found earlier: {}", finding.message),
     }
 }
 
@@ -109,22 +109,22 @@ fn in_words(index: &LogIndex, findings: &[String], repaired: Option<&Path>) -> S
         lines.push(format!("and {} more", index.unlisted_damage()));
     }
     if let Some(repaired) = repaired {
-        lines.push(format!("a mended copy is in {}", repaired.display()));
+        lines.push(format!("a repaired copy is in {}", repaired.display()));
     }
     lines.join("\n")
 }
 
-/// Writes a mended copy beside a log and gives its path.
+/// Writes a repaired copy beside a log, and returns its path.
 fn write_repaired(path: &Path, log: &Log) -> Result<PathBuf, Failure> {
     if log.index().header().is_none() {
-        return Err(anyhow!("{}: there is nothing in it to mend", path.display()).into());
+        return Err(anyhow!("{}: it has no damage to repair", path.display()).into());
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name = repair::repaired_name(&name);
     let copy = path.with_file_name(&name);
     if copy.exists() {
-        // Somebody may be working with it.
-        return Err(anyhow!("{} is there already: move it away first", copy.display()).into());
+        // The user may be working with it.
+        return Err(anyhow!("{} exists already: move it away first", copy.display()).into());
     }
     let folder = LocalFs::new(copy.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")));
     let written = command_runtime()?.block_on(folder.write_file(&name, &repair::repair(log)));

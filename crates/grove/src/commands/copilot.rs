@@ -1,7 +1,7 @@
-//! `grove copilot`: what the GitHub Copilot SDK takes for its CLI.
+//! `grove copilot`: a replacement for the Copilot CLI that the GitHub Copilot SDK starts.
 //!
-//! It carries the SDK's bytes to the host of the data folder, and starts one where none is running. So sessions outlive the
-//! program that made them, and everybody else sees them too.
+//! It relays the SDK's bytes to the host of the data folder, and starts one if none is running. So sessions outlive the
+//! program that created them, and all other clients see them too.
 
 use std::env::VarError;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -27,20 +27,20 @@ use crate::data_folder;
 use crate::endpoint::HostEndpoint;
 use crate::settings::Settings;
 
-/// The variable in which the SDK says the secret that it will send over TCP.
+/// The variable that holds the SDK's secret for TCP connections.
 const SECRET: &str = "COPILOT_CONNECTION_TOKEN";
-/// The variables that keep temporary files when one is `true`: the SDK's own, and ours.
+/// The variables that keep temporary files if one is `true`: the SDK's own, and Grove's.
 const KEEPS_TEMP_FILES: [&str; 2] = ["COPILOT_KEEP_TEMP_FILES", "GROVE_KEEP_TEMP_FILES"];
-/// How much is carried at once.
+/// The size of the relay's buffer.
 const PIECE: usize = 64 << 10;
-/// How many connections are carried at a time. Others are not taken until one ends.
+/// The maximum number of connections. Further ones are accepted once one ends.
 const MOST: usize = 256;
 
 pub(crate) fn run(common: &Common, args: &CopilotArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
     let runtime = command_runtime()?;
     let ended = runtime.block_on(carry(&settings, args));
-    // A reader that still waits for the other program is not waited for.
+    // Do not wait for a reader that is blocked by the other program.
     runtime.shutdown_background();
     ended
 }
@@ -55,11 +55,11 @@ async fn carry(settings: &Settings, args: &CopilotArgs) -> Result<(), Failure> {
     }
     let secret = secret(settings)?;
     let carrier = CopilotRelay { host, program, secret: Some(secret) };
-    // The endpoint must be there while no client is.
+    // This connection keeps the endpoint open while no client is connected.
     let keeper = carrier.open(Transport::Pipes).await?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port.unwrap_or(0)));
     let mut listener =
-        QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
+        QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
     let port = listener.local_addr().context("the listener has no address")?.port();
     print_line(format!("Grove listening on port {port}"))?;
     let serving = serve(&carrier, &mut listener);
@@ -70,8 +70,9 @@ async fn carry(settings: &Settings, args: &CopilotArgs) -> Result<(), Failure> {
     }
 }
 
-/// The secret that clients of the port must send. A program that set it in the environment knows it; another one reads the
-/// file that is named here.
+/// The secret that clients of the port must send.
+///
+/// A program that set it in the environment has it; others read the file that is named here.
 fn secret(settings: &Settings) -> Result<String> {
     match std::env::var(SECRET) {
         Ok(secret) if HeaderValue::from_str(&secret).is_err() => {
@@ -107,16 +108,16 @@ async fn serve(carrier: &CopilotRelay, listener: &mut QuickAckListener) -> Resul
     }
 }
 
-/// The origin of the bytes of a connection.
+/// The kind of a client's connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transport {
-    /// The pipes of the program that started this one, or nobody: nothing has to be sent first.
+    /// The pipes of the parent process, or none: no secret is needed.
     Pipes,
-    /// A port that others can reach: clients must send the secret.
+    /// A port that other programs can reach: clients must send the secret.
     Port,
 }
 
-/// The way to an endpoint of this program at the host.
+/// The host's endpoint for this program.
 #[derive(Clone)]
 struct CopilotRelay {
     host: HostEndpoint,
@@ -133,7 +134,7 @@ impl CopilotRelay {
     async fn open(&self, transport: Transport) -> Result<TokioIo<Upgraded>> {
         let address = self.host.address()?;
         let stream = TcpStream::connect(address).await.context("the host does not answer")?;
-        let stream = QuickAckStream::new(stream).context("the host's socket cannot be set up")?;
+        let stream = QuickAckStream::new(stream).context("cannot set up the host's socket")?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let mut request = hyper::Request::get("/copilot")
             .header(HOST, address)
@@ -159,21 +160,22 @@ impl CopilotRelay {
     }
 }
 
-/// Waits for the end of a connection on which nothing is said. What is told on it is for nobody.
+/// Waits for the end of an idle connection, and ignores all data on it.
 async fn host_gone(mut keeper: TokioIo<Upgraded>) {
     let mut nothing = [0; 1 << 10];
     while keeper.read(&mut nothing).await.is_ok_and(|read| read > 0) {}
 }
 
-/// Carries bytes both ways until the host ends the connection. The client's end is passed on, so that what it asked for
-/// last is answered.
+/// Relays bytes in both directions until the host ends the connection.
+///
+/// The client's end of file is passed on, so that its last requests are still answered.
 async fn exchange(
     host: TokioIo<Upgraded>,
     from_client: impl AsyncRead + Unpin + Send + 'static,
     to_client: impl AsyncWrite + Unpin,
 ) -> Result<()> {
     let (from_host, to_host) = tokio::io::split(host);
-    // On its own: a read of stdin cannot be given up, and must not be waited for.
+    // A separate task, since a read of stdin cannot be interrupted and must not be waited for.
     let sending = tokio::spawn(copy(from_client, to_host));
     let received = copy(from_host, to_client).await;
     sending.abort();

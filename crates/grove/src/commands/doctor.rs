@@ -10,7 +10,7 @@ use crate::history::{DATABASE, roots};
 use crate::settings::Settings;
 use crate::show::style::sanitize;
 
-/// How many of each kind are shown. `--json` has them all.
+/// The number of findings of each kind that are shown. `--json` has them all.
 const SHOWN: usize = 20;
 
 pub(crate) fn run(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {

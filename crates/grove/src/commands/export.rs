@@ -19,22 +19,22 @@ use crate::import_export::log_export;
 use crate::import_export::transcript::{Transcript, fit_for_a_file};
 use crate::show::style::sanitize;
 
-/// What stands for stdout.
+/// The path that stands for stdout.
 const STDOUT: &str = "-";
 
-/// Whether a file or folder of an earlier export may be replaced.
+/// Permission to replace a file or folder of an earlier export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Replace {
     Yes,
     No,
 }
 
-/// Why nothing was written.
+/// The error for an existing file or folder.
 fn exists(path: &Path) -> anyhow::Error {
     anyhow!("{} exists: --force replaces it, --out names another folder", path.display())
 }
 
-/// What was written.
+/// The result of an export.
 struct ExportOutcome {
     id: String,
     path: PathBuf,
@@ -45,7 +45,7 @@ pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     let to_stdout = args.out.as_deref() == Some(Path::new(STDOUT));
     if to_stdout && (args.json || args.format == ExportFormat::CopilotCli) {
-        return Err(anyhow!("--out - is for a file of a session alone: name a folder, or leave out --json").into());
+        return Err(anyhow!("--out - works only for a single file: name a folder, or leave out --json").into());
     }
     let out = match &args.out {
         Some(out) => std::path::absolute(out).context("--out")?,
@@ -59,14 +59,14 @@ pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
         let replace = if args.force { Replace::Yes } else { Replace::No };
         let exported = match (args.format, &resolved) {
             (ExportFormat::CopilotCli, ResolvedSession::OfHost(_)) if args.chat.is_some() => {
-                return Err(anyhow!("the Copilot CLI knows the main chat alone: leave out --chat").into());
+                return Err(anyhow!("the Copilot CLI has only the main chat: leave out --chat").into());
             }
             (ExportFormat::CopilotCli, ResolvedSession::OfHost(session)) => {
                 copilot_cli::write(session, &out, replace).await?
             }
             (ExportFormat::CopilotCli, ResolvedSession::Elsewhere(_) | ResolvedSession::Log(_)) => {
                 let why =
-                    "only sessions of the host are written for the Copilot CLI: take it in with `grove import` first";
+                    "only sessions of the host can be exported for the Copilot CLI: import it with `grove import` first";
                 return Err(anyhow!(why).into());
             }
             (_, resolved) => {
@@ -94,7 +94,7 @@ pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
     })
 }
 
-/// Writes a file into a folder. It is made beside its place and moved there, so that it is whole or not there.
+/// Writes a file atomically: as a temporary file beside its place, which is then moved.
 fn to_file(
     transcript: &Transcript,
     chat: Option<&str>,
@@ -102,7 +102,7 @@ fn to_file(
     folder: &Path,
     replace: Replace,
 ) -> Result<ExportOutcome, Failure> {
-    // Each chat of a session has a file of its own.
+    // Each chat of a session has its own file.
     let stem = match chat {
         Some(chat) => format!("{}-{}", transcript.file_name(), fit_for_a_file(chat)),
         None => transcript.file_name(),
@@ -118,7 +118,7 @@ fn to_file(
     };
     let path = folder.join(name);
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    let mut made = tempfile::Builder::new().prefix(".grove-export-").tempfile_in(folder).context("making a file")?;
+    let mut made = tempfile::Builder::new().prefix(".grove-export-").tempfile_in(folder).context("creating a temporary file")?;
     let mut out = BufWriter::new(made.as_file_mut());
     let turns = write(transcript, format, &mut out)?;
     out.flush().context("writing the file")?;
@@ -129,12 +129,12 @@ fn to_file(
     };
     put.map_err(|error| match error.error.kind() {
         io::ErrorKind::AlreadyExists => exists(&path),
-        _ => anyhow!(error.error).context(format!("putting {} in its place", path.display())),
+        _ => anyhow!(error.error).context(format!("moving the file to {}", path.display())),
     })?;
     Ok(ExportOutcome { id: transcript.session().source_id.clone(), path, turns })
 }
 
-/// Writes a session, and gives how many turns it has.
+/// Writes a session, and returns the number of its turns.
 fn write(transcript: &Transcript, format: ExportFormat, out: &mut dyn Write) -> Result<usize, Failure> {
     let heading = transcript.heading();
     let mut writer: Box<dyn TurnWriter + '_> = match format {

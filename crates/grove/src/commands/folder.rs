@@ -1,4 +1,4 @@
-//! The folder that a session works in on a host that it is new to. Nobody's file decides it: a person does.
+//! The working directory of a session on a host that is new to it. The user decides it, never a file.
 
 use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use anyhow::{Context, anyhow};
 use super::Failure;
 use crate::show::style::sanitize;
 
-/// Whether a person can be asked.
+/// Permission to ask the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FolderPrompt {
-    /// On a terminal.
+    /// Ask on a terminal.
     Allowed,
-    /// A program reads the answer.
+    /// Never ask: a program reads the output.
     Never,
 }
 

@@ -1,4 +1,4 @@
-//! `grove history scan`, and what other commands need of it.
+//! `grove history scan`, and the functions of it that other commands use.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::cli::{Common, HistoryArgs};
 use crate::connect::HostConnector;
 use crate::show::style::sanitize;
 
-/// How often it is asked how far the host is.
+/// The pause between questions for the progress.
 const GLANCE: Duration = Duration::from_millis(50);
-/// How many sessions are asked for at once.
+/// The number of sessions per request.
 const PAGE: usize = 1_000;
-/// How wide the bar is.
+/// The width of the progress bar.
 const BAR: usize = 30;
 
 pub(crate) fn scan(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
@@ -38,10 +38,10 @@ pub(crate) fn scan(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
     })
 }
 
-/// Has the host look at other tools' stores, and waits until it has.
+/// Starts a scan of other tools' stores at the host, and waits for its end.
 pub(super) async fn refresh(client: &AnyClient) -> Result<ScanReport, Failure> {
     let method = Method::History(history::HistoryMethod::Scan);
-    // A host that looks at nothing has found nothing.
+    // A host without this method has no sessions of other tools.
     if !client.offers(method) {
         return Ok(ScanReport::default());
     }
@@ -59,7 +59,7 @@ pub(super) async fn refresh(client: &AnyClient) -> Result<ScanReport, Failure> {
     }
 }
 
-/// Every session of other tools that fits, the newest first.
+/// The matching sessions of other tools, newest first.
 pub(super) async fn list(client: &AnyClient, wanted: HistoryListParams) -> Result<Vec<HistoryListRow>, Failure> {
     let method = Method::History(history::HistoryMethod::List);
     if !client.offers(method) {
@@ -80,11 +80,11 @@ pub(super) async fn list(client: &AnyClient, wanted: HistoryListParams) -> Resul
 fn in_words(report: &ScanReport) -> String {
     let mut words = vec![format!("{} sessions", report.sessions), format!("{} read", report.read)];
     for (count, what) in [
-        (report.continued, "of them from where they ended before"),
+        (report.continued, "of them continued from their last position"),
         (report.removed, "gone"),
         (report.moved, "whose folder was moved"),
         (report.copied, "copied before their tool deletes them"),
-        (report.gone, "left as a copy alone"),
+        (report.gone, "of which only a copy is left"),
         (report.recovered, "with damage (`grove doctor`)"),
     ] {
         if count > 0 {
@@ -94,7 +94,7 @@ fn in_words(report: &ScanReport) -> String {
     format!("{} in {} ms", words.join(", "), report.milliseconds)
 }
 
-/// A bar on the terminal that says how far it is. Where nobody looks there is none.
+/// A progress bar. It is only shown on a terminal.
 #[derive(Debug, Default)]
 struct ProgressBar {
     is_shown: bool,

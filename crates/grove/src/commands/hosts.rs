@@ -19,13 +19,13 @@ use crate::settings::Settings;
 use crate::show::style::{bold, sanitize};
 use crate::show::table::{cut, lines};
 
-/// How many hosts are asked at a time.
+/// The number of hosts that are asked at a time.
 const ASKED_AT_ONCE: usize = 16;
-/// How long a token may be.
+/// The maximum length of a token.
 const TOKEN: u64 = 4 << 10;
-/// How much is shown of a name that is none.
+/// The number of characters shown of an invalid name.
 const NAME: usize = 40;
-/// How much is shown of why a host cannot be reached.
+/// The number of characters shown of a connection error.
 const WHY: usize = 300;
 
 pub(crate) fn run(common: &Common, args: &HostsArgs) -> Result<(), Failure> {
@@ -51,7 +51,7 @@ fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
         return Ok(print_line(json!({ "hosts": hosts }))?);
     }
     if rows.is_empty() && unusable.is_empty() {
-        anstream::eprintln!("no other host is known: `grove hosts add NAME ssh://machine` adds one");
+        anstream::eprintln!("there are no other hosts: `grove hosts add NAME ssh://machine` adds one");
         return Ok(());
     }
     let head = ["NAME", "STATE", "VERSION", "SESSIONS", "ADDRESS"].map(str::to_owned).to_vec();
@@ -85,7 +85,7 @@ fn version(probe_result: &HostProbe) -> String {
         Some(version) => format!("{} {version}", program.name),
         None => program.name.clone(),
     });
-    // Another machine says it: it must not steer this terminal.
+    // The text comes from another machine: it must not contain control sequences.
     cut(&named.unwrap_or_default(), 30)
 }
 
@@ -114,7 +114,7 @@ fn add(data_dir: &Path, args: &HostsAddArgs) -> Result<(), Failure> {
     if args.token_file.is_some() && !needs_token {
         return Err(anyhow!("{} needs no token: leave out --token-file", args.address).into());
     }
-    // Before anybody is asked anything.
+    // Check this before asking any question.
     if hosts::named(data_dir, &args.name)?.is_some() {
         return Err(hosts::HostsError::Known(args.name.clone()).into());
     }
@@ -130,15 +130,15 @@ fn add(data_dir: &Path, args: &HostsAddArgs) -> Result<(), Failure> {
     };
     let access = Credentials { token, pin, ssh: None };
     let host = KnownHost { name: args.name.clone(), address: args.address.clone(), access };
-    // A token that cannot be sent is found out now.
+    // Detects a token that cannot be sent.
     host.endpoint()?;
     hosts::add(data_dir, &host)?;
-    Ok(print_line(format!("{} is {}: `grove hosts` says how it stands with it", host.name, host.address))?)
+    Ok(print_line(format!("{} is {}: `grove hosts` shows its status", host.name, host.address))?)
 }
 
 fn rm(data_dir: &Path, args: &HostsRmArgs) -> Result<(), Failure> {
     match hosts::remove(data_dir, &args.name)? {
-        true => Ok(print_line(format!("{} is forgotten", args.name))?),
+        true => Ok(print_line(format!("{} was removed", args.name))?),
         false => Err(Failure::NotFound(format!(
             "no host is called {:?}: `grove hosts` lists them",
             args.name.chars().take(80).collect::<String>()
@@ -146,23 +146,23 @@ fn rm(data_dir: &Path, args: &HostsRmArgs) -> Result<(), Failure> {
     }
 }
 
-/// What certificate the host shows, where the person says that it is the right one.
+/// The certificate of the host, once the user has confirmed it.
 fn ask_pin(address: &HostAddress) -> Result<Fingerprint, Failure> {
     let shown = command_runtime()?.block_on(shown_by(address))?;
     if !io::stdin().is_terminal() {
         return Err(anyhow!(
-            "the host shows the certificate {shown}: compare it with what `grove serve` prints there, and say `--pin {shown}`"
+            "the host shows the certificate {shown}: compare it with what `grove serve` prints there, and add `--pin {shown}`"
         )
         .into());
     }
     anstream::eprintln!(
-        "The host shows the certificate {shown}. `grove serve` prints there which one it has.\nIs it the same? [y/n] "
+        "The host shows the certificate {shown}. `grove serve` prints its own certificate there.\nIs it the same? [y/n] "
     );
     let mut answer = String::new();
-    io::stdin().lock().take(100).read_line(&mut answer).context("there is no answer")?;
+    io::stdin().lock().take(100).read_line(&mut answer).context("cannot read the answer")?;
     match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(shown),
-        _ => Err(anyhow!("nothing was added: the certificate is not the right one").into()),
+        _ => Err(anyhow!("nothing was added: the certificate was not confirmed").into()),
     }
 }
 
@@ -171,8 +171,8 @@ async fn shown_by(address: &HostAddress) -> Result<Fingerprint> {
     let options = Options { reconnect: Backoff::never(), ..Options::default() };
     match Client::connect(endpoint, Ahp::default(), options).await {
         Err(ConnectError::Open(TransportError::Certificate(CertificateError::Unpinned { shown }))) => Ok(shown),
-        Err(error) => Err(error).context("what certificate the host has cannot be seen"),
-        Ok(_) => bail!("the host was taken without a certificate"),
+        Err(error) => Err(error).context("cannot get the host's certificate"),
+        Ok(_) => bail!("the host was accepted without a certificate"),
     }
 }
 
@@ -184,9 +184,9 @@ fn token_in(file: &Path) -> Result<String> {
 fn ask_token() -> Result<String, Failure> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
-        return Ok(read_token(&mut stdin.lock()).context("stdin, where the host's token is expected")?);
+        return Ok(read_token(&mut stdin.lock()).context("cannot read the host's token from stdin")?);
     }
-    // Before anybody is asked: what is typed at once is not to be seen either.
+    // Hide the input before the prompt: text that is typed at once must not be visible either.
     let unseen = HiddenInput::begin(&stdin)?;
     anstream::eprint!("The host's token (`token` in its data folder; it is not shown): ");
     io::stderr().flush().ok();
@@ -195,20 +195,20 @@ fn ask_token() -> Result<String, Failure> {
     Ok(read_token(&mut typed?.as_bytes())?)
 }
 
-/// The first line, which is a token.
+/// Reads a token from the first line.
 fn read_token(input: &mut impl BufRead) -> Result<String> {
     let mut line = String::new();
     input.take(TOKEN).read_line(&mut line).context("cannot be read")?;
     match line.trim() {
-        "" => bail!("there is no token in it: copy `token` from the host's data folder"),
+        "" => bail!("it contains no token: copy `token` from the host's data folder"),
         token if token.chars().any(|letter| letter.is_control() || letter.is_whitespace()) => {
-            bail!("what is in it is no token: {:?}…", sanitize(&token.chars().take(4).collect::<String>()))
+            bail!("it does not contain a token: {:?}…", sanitize(&token.chars().take(4).collect::<String>()))
         }
         token => Ok(token.to_owned()),
     }
 }
 
-/// A terminal that does not show what is typed. Ctrl-C is heard here, so that the terminal is never left like that.
+/// A terminal without echo. Ctrl-C is handled here, so that echo is always restored.
 struct HiddenInput<'a> {
     terminal: &'a io::Stdin,
     before: Termios,
@@ -216,10 +216,10 @@ struct HiddenInput<'a> {
 
 impl<'a> HiddenInput<'a> {
     fn begin(terminal: &'a io::Stdin) -> Result<Self> {
-        let before = tcgetattr(terminal).context("the terminal cannot be asked")?;
+        let before = tcgetattr(terminal).context("cannot read the settings of the terminal")?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-        tcsetattr(terminal, OptionalActions::Flush, &hidden).context("the terminal cannot be made silent")?;
+        tcsetattr(terminal, OptionalActions::Flush, &hidden).context("cannot turn off the terminal's echo")?;
         Ok(Self { terminal, before })
     }
 
@@ -239,7 +239,7 @@ impl<'a> HiddenInput<'a> {
 
 impl Drop for HiddenInput<'_> {
     fn drop(&mut self) {
-        // Where this fails there is no terminal any more.
+        // This only fails if the terminal is gone.
         tcsetattr(self.terminal, OptionalActions::Flush, &self.before).ok();
     }
 }

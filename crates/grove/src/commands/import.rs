@@ -25,10 +25,10 @@ use crate::import_export::stores::with_source;
 use crate::json_errors;
 use crate::show::style::sanitize;
 
-/// How much of a file is sent at once.
+/// The number of bytes per request.
 const PIECE: usize = 1 << 20;
 
-/// A session that was taken in.
+/// An imported session.
 struct ImportOutcome {
     session: String,
     turns: Option<usize>,
@@ -108,7 +108,7 @@ async fn import_session(
     let BeginResult { import, .. } = client.ask(Method::Import(import::ImportMethod::Begin), &about).await?;
     let taken = put_all(client, import, prepared_import).await;
     if taken.is_err() {
-        // What was refused is gone already, and a host that is gone has nothing to give up.
+        // A rejected import is already removed, and a host that is gone has none.
         client.ask::<AbortResult>(Method::Import(import::ImportMethod::Abort), &AbortParams { import }).await.ok();
     }
     taken
@@ -132,7 +132,7 @@ async fn put_all(client: &AnyClient, import: u64, prepared_import: PreparedImpor
     Ok(ImportOutcome { session: committed.session, turns, title: about.title, warnings })
 }
 
-/// Sends a file, piece by piece. One without bytes is a file all the same.
+/// Sends a file in pieces. An empty file has one piece, too.
 async fn put(client: &AnyClient, import: u64, path: &str, file: &mut (impl Read + Send)) -> Result<(), Failure> {
     let mut offset = 0;
     loop {

@@ -1,4 +1,4 @@
-//! `grove inspect`, and finding the log that a command is about.
+//! `grove inspect`, and finding the log for a `FILE|SESSION` argument.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -32,14 +32,14 @@ pub(crate) fn run(common: &Common, args: &InspectArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file that `FILE|SESSION` means.
+/// The file for a `FILE|SESSION` argument.
 pub(crate) fn find(common: &Common, name: &str) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(name);
     if path.is_file() {
         return Ok(path);
     }
     let settings = Settings::load(common, &ServeArgs::default())?;
-    // Text that is fit to be a session's id cannot lead anywhere else.
+    // A valid session id cannot be a path to anywhere else.
     let id = |text: &str| {
         let id = text.split_once(":/").map_or(text, |(_, id)| id);
         SessionUri::from(format!("session:/{id}")).id()
@@ -49,7 +49,7 @@ pub(crate) fn find(common: &Common, name: &str) -> Result<PathBuf, Failure> {
             let id = id(&uri).with_context(|| format!("{uri} is not the address of a session"))?;
             Ok(stores::find_log(&settings, &id)?)
         }
-        // A session of a store that is not configured any more is found by its whole id, and told with what to do.
+        // A session in a store that is no longer configured is found by its full id, and the error says what to do.
         Err(Failure::NotFound(why)) => match id(name).map(|id| stores::find_log(&settings, &id)) {
             Some(Ok(log)) => Ok(log),
             Some(Err(error @ FindLogError::NotConfigured { .. })) => Err(error.into()),
@@ -61,10 +61,10 @@ pub(crate) fn find(common: &Common, name: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Reads a log. Nothing that these commands do changes it.
+/// Reads a log. The commands here never change it.
 pub(crate) fn read(path: &Path) -> Result<Log, Failure> {
     let bytes = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    // Version 1 has no ids. Ours are only shown, so they may be the same every time.
+    // Version 1 has no ids. The generated ones are only shown, so they may be the same every time.
     let mut count = 0u32;
     let mut new_id = || {
         count += 1;
@@ -73,7 +73,7 @@ pub(crate) fn read(path: &Path) -> Result<Log, Failure> {
     Ok(grove_tree::open(bytes, &mut new_id).with_context(|| path.display().to_string())?)
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LogReport<'a> {
@@ -88,7 +88,7 @@ struct LogReport<'a> {
     damage: Vec<&'a Damage>,
 }
 
-/// An object whose fields keep their order.
+/// A JSON object that keeps the order of its fields.
 struct OrderedMap<T>(Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for OrderedMap<T> {
@@ -134,7 +134,7 @@ fn branch(index: &LogIndex) -> Vec<EntryNo> {
     index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default()
 }
 
-/// What a person is told.
+/// The output for people.
 fn in_words(path: &Path, log: &Log, context: &Context<'_>) -> Result<String, std::fmt::Error> {
     let index = log.index();
     let mut out = String::new();

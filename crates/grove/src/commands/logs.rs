@@ -20,11 +20,11 @@ use crate::settings::Settings;
 use crate::show::style::sanitize;
 use crate::stores;
 
-/// How much of a file is printed at most. No shim keeps more.
+/// The maximum number of bytes printed per file. No shim keeps more.
 const MAX_BYTES: u64 = 16 << 20;
-/// How often to look for more.
+/// The pause between reads.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How much is read at once.
+/// The number of bytes per read.
 const PIECE: usize = 64 << 10;
 
 pub(crate) fn run(common: &Common, args: &LogsArgs) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Result<(), Failure> {
         return print(&said).map(drop);
     }
     loop {
-        // Only whole lines, so that no letter is cut in two. One that is too long is printed as it comes.
+        // Print only whole lines, so that no character is split. An overlong line is printed in pieces.
         let whole = match said.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => end + 1,
             None if said.len() > PIECE => said.len(),
@@ -59,7 +59,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Result<(), Failure> {
     }
 }
 
-/// Where the newest so many lines begin.
+/// The start of the newest `lines` lines.
 fn beginning(said: &[u8], lines: Option<usize>) -> usize {
     let Some(lines) = lines else { return 0 };
     let text = said.strip_suffix(b"\n").unwrap_or(said);
@@ -70,15 +70,15 @@ fn beginning(said: &[u8], lines: Option<usize>) -> usize {
     }
 }
 
-/// Why there is nothing to print.
+/// The reason why there is nothing to print.
 fn nothing(folder: &Path, session: &SessionId) -> String {
     match folder.is_dir() {
-        true => format!("the agent of {session} has said nothing on stderr"),
-        false => format!("the agent of {session} has no log: it has not run yet, or is no program of its own"),
+        true => format!("the agent of {session} has written nothing to stderr"),
+        false => format!("the agent of {session} has no log: it has not run yet, or is not a separate program"),
     }
 }
 
-/// The session that is meant. A host that is running knows all; else those count that have a folder.
+/// Finds the session. A running host knows all sessions; else only those with a folder are found.
 fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId, Failure> {
     let asked = command_runtime()?.block_on(async {
         if !matches!(find_host(&settings.data_dir.value).await, Ok(Some(_))) {
@@ -93,12 +93,12 @@ fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId,
         Some(found) => found?,
         None => stores::choose_stored(settings, wanted)?,
     };
-    // What is fit to be a session's id cannot lead anywhere else.
+    // A valid session id cannot be a path to anywhere else.
     let id = SessionUri::from(format!("session:/{}", id_of(&uri))).id();
-    id.ok_or_else(|| anyhow!("{uri} is no session's address").into())
+    id.ok_or_else(|| anyhow!("{uri} is not the address of a session").into())
 }
 
-/// Prints what an agent said, without what would steer the terminal. Says whether anybody still reads.
+/// Prints output of an agent without terminal control sequences. Returns whether stdout is still open.
 fn print(said: &[u8]) -> Result<bool, Failure> {
     if said.is_empty() {
         return Ok(true);
@@ -114,20 +114,20 @@ fn print(said: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// Reads a log as it grows, and goes on with the next file when its place is taken.
+/// Reads a growing log, and continues with the new file after a rotation.
 struct LogFollower {
     path: PathBuf,
     file: Option<File>,
 }
 
 impl LogFollower {
-    /// What was said until now, and whoever goes on from there.
+    /// The output so far, and a follower that continues after it.
     fn begin(folder: &Path) -> io::Result<(Vec<u8>, Self)> {
         let [path, older] = stderr_files(folder);
         let mut file = open(&path)?;
         let mut said = Vec::new();
         if let Some(mut older) = open(&older)? {
-            // It may have become the older one just now.
+            // The file may just have been rotated.
             let is_same = file.as_ref().map(|file| is_same(file, &older)).transpose()?.unwrap_or(false);
             if !is_same {
                 read_end(&mut older, &mut said)?;
@@ -139,14 +139,14 @@ impl LogFollower {
         Ok((said, Self { path, file }))
     }
 
-    /// Puts what is new behind what is there, at most a piece of it.
+    /// Appends new output to a buffer, at most one piece.
     fn read(&mut self, into: &mut Vec<u8>) -> io::Result<()> {
         if let Some(file) = &mut self.file {
             if file.take(PIECE as u64).read_to_end(into)? > 0 {
                 return Ok(());
             }
             let replaced = open(&self.path)?.map(|there| is_same(file, &there)).transpose()? != Some(true);
-            // What was written between the last look and the change of place comes first.
+            // Output from before the rotation comes first.
             if !replaced || file.take(PIECE as u64).read_to_end(into)? > 0 {
                 return Ok(());
             }

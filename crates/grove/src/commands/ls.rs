@@ -23,11 +23,11 @@ use crate::hosts;
 use crate::show::style::{bold, dim, green, red, yellow};
 use crate::show::table::{age, cut, lines_within, short, short_among, terminal_width};
 
-/// The source of the host's own sessions.
+/// The source name of the host's own sessions.
 const OWN: &str = "grove";
-/// How many columns of a title are shown.
+/// The maximum width of a title, in columns.
 const TITLE: usize = 48;
-/// How much is shown of why a host cannot be reached.
+/// The number of characters shown of a connection error.
 const WHY: usize = 300;
 
 pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
@@ -44,7 +44,7 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
         let (own, far) = tokio::join!(own(&connector, args), far(&connector));
         let far = far?;
         let mut listed = match own {
-            // The others are there all the same.
+            // The sessions of other hosts are listed without it.
             Err(Failure::NoHost(why)) if !far.is_empty() => {
                 anstream::eprintln!("{}: {why}", hosts::LOCAL);
                 HostSessions::default()
@@ -96,18 +96,18 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
             if far.is_empty() { HostColumn::One } else { HostColumn::Several },
         )?;
         for Away { host, error, seen_at } in &away {
-            let seen = seen_at.map_or_else(String::new, |at| format!("; what it had {} ago is shown", age(at.0)));
-            anstream::eprintln!("{host} is away ({error}){seen}");
+            let seen = seen_at.map_or_else(String::new, |at| format!("; its sessions from {} ago are shown", age(at.0)));
+            anstream::eprintln!("{host} is unreachable ({error}){seen}");
         }
         Ok(())
     })
 }
 
-/// A host that did not answer.
+/// An unreachable host.
 struct Away {
     host: String,
     error: String,
-    /// When it did, where its sessions of then are listed.
+    /// The time of its last answer, if its cached sessions are listed.
     seen_at: Option<Timestamp>,
 }
 
@@ -121,13 +121,13 @@ impl Away {
     }
 }
 
-/// What the host has that is asked first.
+/// The sessions of the host that is asked first.
 #[derive(Default)]
 struct HostSessions {
     sessions: Vec<SessionLine>,
-    /// Those of other tools.
+    /// The sessions of other tools.
     others: Vec<ToolSessionRow>,
-    /// The ids of all sessions, listed or not: the next command searches them.
+    /// The ids of all sessions, listed or not; the next command searches among them.
     searched: Vec<String>,
 }
 
@@ -150,7 +150,7 @@ async fn own(connector: &HostConnector, args: &LsArgs) -> Result<HostSessions, F
             (wanted.map(|session| row(session, host)).collect::<Result<_, _>>()?, AnyClient::Ahp(client))
         }
         Protocol::V1 if args.waiting => {
-            return Err(anyhow!("version 1 does not say which sessions wait: leave out --protocol v1").into());
+            return Err(anyhow!("version 1 does not tell which sessions wait: leave out --protocol v1").into());
         }
         Protocol::V1 => {
             let client = connector.v1(None).await?;
@@ -172,7 +172,7 @@ async fn own(connector: &HostConnector, args: &LsArgs) -> Result<HostSessions, F
     Ok(HostSessions { sessions, others: others.collect::<Result<_, _>>()?, searched })
 }
 
-/// What the other hosts have, unless one was named.
+/// The sessions of the other hosts, unless one host is selected.
 async fn far(connector: &HostConnector) -> Result<Vec<HostList>, Failure> {
     match connector.is_narrowed() {
         true => Ok(Vec::new()),
@@ -180,7 +180,7 @@ async fn far(connector: &HostConnector) -> Result<Vec<HostList>, Failure> {
     }
 }
 
-/// Whether a host is on this machine, as far as is known: only then its folders can be looked at.
+/// The location of a host. Only folders of this machine can be inspected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HostLocation {
     Here,
@@ -197,7 +197,7 @@ fn is_listed(session: &SessionSummary, args: &LsArgs, reached: HostLocation) -> 
     is_shown && is_wanted(args, modified, folder, reached)
 }
 
-/// What other tools left, where that is asked for.
+/// The sessions of other tools, if requested.
 async fn others(
     client: &AnyClient,
     args: &LsArgs,
@@ -220,7 +220,7 @@ fn since(args: &LsArgs) -> Option<u64> {
     args.since.map(|since| since.time(SystemClock.now()).0)
 }
 
-/// Whether one of the host's own sessions is to be listed.
+/// Returns whether one of the host's own sessions matches the filters.
 fn is_wanted(args: &LsArgs, modified: u64, folder: Option<&String>, reached: HostLocation) -> bool {
     let is_of = |repository: &String| {
         let folder = folder.and_then(|folder| local_path(folder).ok());
@@ -237,14 +237,14 @@ fn is_wanted(args: &LsArgs, modified: u64, folder: Option<&String>, reached: Hos
         && args.repo.as_ref().is_none_or(is_of)
 }
 
-/// The list, in the host's order.
+/// The session list, in the host's order.
 pub(super) async fn fetch<D: grove_client::Dialect>(client: &Client<D>) -> Result<Vec<D::SessionRow>, Failure> {
     let sessions = client.sessions();
     sessions.refresh().await?;
     Ok(sessions.read(|list| list.iter().cloned().collect()))
 }
 
-/// Sessions that were disposed, and whose folders are still there.
+/// Disposed sessions whose folders still exist.
 pub(super) async fn fetch_disposed(client: &AnyClient) -> Result<Vec<DisposedSession>, Failure> {
     let method = Method::Removal(removal::RemovalMethod::Disposed);
     let DisposedResult { sessions } = client.ask(method, &json!({})).await?;
@@ -253,7 +253,7 @@ pub(super) async fn fetch_disposed(client: &AnyClient) -> Result<Vec<DisposedSes
 
 fn show_disposed(sessions: &[DisposedSession]) -> Result<(), Failure> {
     if sessions.is_empty() {
-        anstream::eprintln!("no session is disposed and still on the disk");
+        anstream::eprintln!("there are no disposed sessions on disk");
         return Ok(());
     }
     let ids = short(&sessions.iter().map(|session| id_of(&session.session)).collect::<Vec<_>>());
@@ -270,33 +270,34 @@ fn show_disposed(sessions: &[DisposedSession]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A session, as a line and for programs.
+/// A session of the list, for people and for programs.
 struct SessionLine {
     host: String,
     id: String,
     does: SessionActivity,
     title: String,
     agent: String,
-    /// The tool whose session it is, and what it is called there.
+    /// The tool that the session belongs to, and its id there.
     source: String,
     source_id: String,
-    /// The folder that it works in, as a path or, where it is none, as a URI.
+    /// The working directory, as a path or, for other schemes, as a URI.
     cwd: Option<String>,
     created: u64,
     modified: u64,
-    /// Whether its host is away, and this is what it was.
+    /// The host is unreachable, and this is cached.
     is_cached: bool,
-    /// What its protocol says of it.
+    /// The protocol's JSON of the session.
     json: Value,
 }
 
 impl SessionLine {
-    /// The session for programs. What is written here every row has, of whatever host, protocol or tool; the rest of what is
-    /// known stands beside it.
+    /// The session for programs.
+    ///
+    /// Every row has the keys written here, whatever its host, protocol or tool; the protocol's other keys are added.
     fn json(self) -> Value {
         let mut json = self.json;
         if let Some(members) = json.as_object_mut() {
-            // A word takes the place of AHP's bits, which say more than one.
+            // A word replaces AHP's bits, which can mean several things.
             if let Some(bits) = members.remove("status").filter(Value::is_number) {
                 members.insert("statusBits".to_owned(), bits);
             }
@@ -321,7 +322,7 @@ impl SessionLine {
     }
 }
 
-/// A session that was disposed, in the same form.
+/// A disposed session in the same form.
 fn disposed_json(session: &DisposedSession, host: &str) -> Value {
     let id = id_of(&session.session);
     json!({
@@ -338,12 +339,12 @@ fn disposed_json(session: &DisposedSession, host: &str) -> Value {
     })
 }
 
-/// A folder as people write it.
+/// A folder as a path.
 fn path_of(folder: &str) -> String {
     grove_wire::file_uri::to_path(folder).unwrap_or_else(|| folder.to_owned())
 }
 
-/// What a session does, in a word.
+/// The activity of a session, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SessionActivity {
     Idle,
@@ -351,7 +352,7 @@ enum SessionActivity {
     Waiting,
     Failed,
     Archived,
-    /// It belongs to another tool.
+    /// The session belongs to another tool.
     Elsewhere,
 }
 
@@ -433,7 +434,7 @@ fn row_of_other(session: &grove_wire::x_grove::history::HistoryListRow, host: &s
     })
 }
 
-/// Whether sessions are of one host, or each must say of which.
+/// The number of hosts in the list: with several, each line names its host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HostColumn {
     One,
@@ -447,13 +448,13 @@ fn show(rows: &[SessionLine], searched: &[String], args: &LsArgs, hosts: HostCol
             "{}",
             match (args.waiting, is_narrowed, args.all) {
                 (true, _, _) => "no session waits for an answer: `grove ls` lists all of them",
-                (false, true, true) => "no session fits: `grove ls --all` lists all of them",
+                (false, true, true) => "no session matches: `grove ls --all` lists all of them",
                 (false, true, false) => {
-                    "no session fits: --all looks at archived ones, too, and at those of other tools"
+                    "no session matches: --all includes archived ones and those of other tools"
                 }
                 (false, false, true) => "no sessions: `grove run PROMPT` starts one",
                 (false, false, false) => {
-                    "no sessions (--all shows archived ones, too, and those of other tools): `grove run PROMPT` starts one"
+                    "no sessions (--all includes archived ones and those of other tools): `grove run PROMPT` starts one"
                 }
             }
         );
@@ -474,7 +475,7 @@ fn show(rows: &[SessionLine], searched: &[String], args: &LsArgs, hosts: HostCol
         cells
     });
     let table: Vec<_> = std::iter::once(head).chain(cells).collect();
-    // The title gives way first, then the agent, then the host.
+    // The title is shortened first, then the agent, then the host.
     let flexible = if hosts == HostColumn::Several { &[3, 4, 1][..] } else { &[2, 3] };
     let table = lines_within(&table, terminal_width(), flexible);
     for (at, line) in table.iter().enumerate() {

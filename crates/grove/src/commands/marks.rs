@@ -1,4 +1,4 @@
-//! `grove archive` and `grove read`: the marks that a session has in lists.
+//! `grove archive` and `grove read`: the archived and read marks of sessions.
 
 use anyhow::anyhow;
 use grove_client::{Ahp, Client, DispatchOutcome};
@@ -44,11 +44,11 @@ impl SessionFlag {
 pub(crate) fn run(common: &Common, args: &MarkArgs, mark: SessionFlag) -> Result<(), Failure> {
     if args.connect.protocol == Protocol::V1 {
         let key = mark.key();
-        return Err(anyhow!("version 1 does not know which sessions are {key}: leave out --protocol v1").into());
+        return Err(anyhow!("version 1 cannot mark sessions as {key}: leave out --protocol v1").into());
     }
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
-        // All are found before any is changed.
+        // Find all sessions before changing any.
         let mut found: Vec<(Client<Ahp>, String)> = Vec::new();
         for wanted in &args.sessions {
             let (at, wanted) = connector.at_session(wanted).await?;

@@ -44,10 +44,10 @@ use std::process::ExitCode;
 use crate::data_folder::DataFolderInUse;
 use crate::endpoint::HostEndpoint;
 
-/// The exit code of a host whose data folder another one has.
+/// The exit code of a host whose data folder is in use by another host.
 pub(crate) const IN_USE: u8 = exit::IN_USE;
 
-/// Exit codes. They are part of what `--help` says.
+/// Exit codes. `--help` documents them.
 pub(crate) mod exit {
     pub(crate) const FAILED: u8 = 1;
     pub(crate) const NO_HOST: u8 = 3;
@@ -57,22 +57,22 @@ pub(crate) mod exit {
     pub(crate) const TURN_CANCELLED: u8 = 7;
     pub(crate) const NOT_FOUND: u8 = 8;
     pub(crate) const WAITING: u8 = 9;
-    /// As `timeout` has it.
+    /// The same as `timeout`'s.
     pub(crate) const TIMED_OUT: u8 = 124;
-    /// As shells have it for what Ctrl-C ended.
+    /// The same as shells use after Ctrl-C.
     pub(crate) const LEFT: u8 = 130;
 }
 
-/// Why a command failed, which decides its exit code.
+/// A failure of a command. It decides the exit code.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// No host is running for the data folder.
     NoHost(String),
-    /// A log was read, and something is wrong with it.
+    /// A log is damaged.
     Damaged(String),
     /// There is no such session, entry, agent, question or turn.
     NotFound(String),
-    /// What happened stands on the screen already; only the exit code is left to say.
+    /// The failure is already on the screen; only the exit code is left to report.
     Exit(u8),
     Other(anyhow::Error),
 }
@@ -85,13 +85,13 @@ impl Failure {
             Failure::NotFound(_) => ExitCode::from(exit::NOT_FOUND),
             Failure::Exit(code) => ExitCode::from(*code),
             Failure::Other(error) if error.is::<DataFolderInUse>() => ExitCode::from(IN_USE),
-            // Nobody reads any more: there is nothing left to do.
+            // The reader of the output is gone: there is nothing left to do.
             Failure::Other(error) if is_broken_pipe(error) => ExitCode::SUCCESS,
             Failure::Other(_) => ExitCode::from(exit::FAILED),
         }
     }
 
-    /// The kind of failure in a word, for programs.
+    /// The kind of failure for programs.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Failure::NoHost(_) => "noHost",
@@ -102,12 +102,12 @@ impl Failure {
         }
     }
 
-    /// Whether what was printed on stdout tells of the failure already: a report of what is damaged.
+    /// Returns whether the output on stdout already reports the failure.
     pub(crate) fn is_reported(&self) -> bool {
         matches!(self, Failure::Damaged(_) | Failure::Exit(_))
     }
 
-    /// Whether there is nothing left to say.
+    /// Returns whether there is nothing left to print.
     pub(crate) fn is_printed(&self) -> bool {
         match self {
             Failure::Exit(_) => true,
@@ -137,7 +137,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Prints a line on stdout. A reader that went away is no failure.
+/// Prints a line on stdout. A closed stdout is not a failure.
 pub(crate) fn print_line(line: impl fmt::Display) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
@@ -146,7 +146,7 @@ pub(crate) fn print_line(line: impl fmt::Display) -> io::Result<()> {
     }
 }
 
-/// Says where the page is. Its token is for a person's eyes: what goes into a file or a pipe has none.
+/// Prints the address of the page. The token is only shown on a terminal, never written to a file or a pipe.
 pub(crate) fn print_page_url(endpoint: &HostEndpoint) -> io::Result<()> {
     if io::stdout().is_terminal() {
         print_line(format!("page: {}", endpoint.page()))
@@ -155,7 +155,7 @@ pub(crate) fn print_page_url(endpoint: &HostEndpoint) -> io::Result<()> {
     }
 }
 
-/// A runtime for a short errand.
+/// A runtime for a short request.
 pub(crate) fn command_runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

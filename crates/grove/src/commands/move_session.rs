@@ -1,11 +1,13 @@
-//! `grove move`: a session goes to another host.
+//! `grove move`: moves a session to another host.
 //!
-//! 1. The old host lists what the session has, with a stamp of all of it.
-//! 2. All of it is given to the new host, which compares it with the stamp and makes it a session there.
-//! 3. The old host archives its own, with a pointer to the new one, where the stamp is still the same.
+//! 1. The old host lists the files of the session, with a stamp of their content.
+//! 2. The files are copied to the new host, which verifies the stamp and creates the session.
+//! 3. The old host archives its session, with a pointer to the new one, if the stamp is still the same.
 //!
-//! Whatever is killed in between, the session is whole at the old host until 3. Before 2 nothing is at the new one; behind it
-//! there is a copy that says which stamp it was made of, by which another run knows what to do.
+//! The session is complete at the old host until step 3, whatever is killed in between. Before the end of step 2 the
+//! new
+//! host has no session; after it, it has a copy with the stamp of its origin, by which another run knows how to
+//! continue.
 
 use std::path::PathBuf;
 
@@ -34,10 +36,10 @@ use crate::connect::{HostConnector, find_session, id_of};
 use crate::hosts::Destination;
 use crate::show::style::sanitize;
 
-/// How often a session is copied that changes meanwhile.
+/// How often copying is retried if the session changes meanwhile.
 const TRIES: usize = 3;
 
-/// A host that takes part.
+/// One of the two hosts.
 struct MoveHost {
     name: String,
     address: String,
@@ -50,26 +52,26 @@ struct SessionAtHost<'a> {
     uri: String,
 }
 
-/// How a session is copied to the new host.
+/// The settings for copying a session to the new host.
 struct CopyPlan<'a> {
     id: &'a str,
-    /// The agent that goes on with it; without one, that of the same name.
+    /// The agent that continues the session; by default the one of the same name.
     agent: Option<&'a str>,
-    /// The folder that it works in there.
+    /// The working directory at the new host.
     cwd: Option<PathBuf>,
 }
 
-/// What is at the new host before anything was done.
+/// The state at the new host before the move.
 enum TargetState {
     Nothing,
-    /// All of it, from a run that was cut off.
+    /// A complete copy, from an interrupted run.
     Copy,
-    /// What an earlier move left, and nobody has touched since.
+    /// An unchanged copy of an earlier state of the session, from an earlier move.
     Leftover,
 }
 
 pub(crate) fn run(common: &Common, args: &MoveArgs) -> Result<(), Failure> {
-    // A long session takes its time to be compared.
+    // Verifying a long session takes time.
     let connector = HostConnector::new(common, &args.connect)?.with_summary_timeout();
     command_runtime()?.block_on(async {
         let to = target(&connector, &args.to)?;
@@ -86,11 +88,11 @@ pub(crate) fn run(common: &Common, args: &MoveArgs) -> Result<(), Failure> {
     })
 }
 
-/// The host that is named. A store is something else.
+/// The target host. The name of a store is an error.
 fn target(connector: &HostConnector, name: &str) -> Result<HostConnector, Failure> {
     match connector.at_host(name) {
         Err(Failure::NotFound(_)) if connector.has_store(name) => {
-            Err(anyhow!("{name} is a store of this host: `grove migrate SESSION --to {name}` has a session lie there")
+            Err(anyhow!("{name} is a store of this host: `grove migrate SESSION --to {name}` moves a session there")
                 .into())
         }
         found => found,
@@ -108,11 +110,11 @@ async fn relocate(
     let has = old.files().await?;
     let there = to.session_of(&id).await?;
     if let Some(at) = &has.moved_to {
-        // Names are whoever's who moved it; the address says which host it is.
+        // Host names depend on the machine that moved it; the address identifies the host.
         let is_to = at.address.as_ref().map_or(at.host == to_name, |address| *address == to.address);
         match &there {
             Some(new) if is_to => return tell(&new.uri, &has, (&from_name, &to_name), args),
-            // It is not there any more: what is here is all that there is.
+            // It no longer exists there: the session here is the only one.
             None if is_to => {}
             Some(_) | None => {
                 let (host, id) = (Destination::of(connector.data_dir(), at)?, sanitize(id_of(&at.session)));
@@ -153,7 +155,7 @@ async fn relocate(
     Ok(())
 }
 
-/// What a session of the same id at the new host is.
+/// Determines the state of a session of the same id at the new host.
 async fn look(has: &FilesResult, there: &SessionAtHost<'_>) -> Result<TargetState, Failure> {
     let (name, id) = (&there.side.name, id_of(&there.uri));
     let found = there.files().await.with_context_of(|| format!("{name} has a session {id} already"))?;
@@ -161,17 +163,17 @@ async fn look(has: &FilesResult, there: &SessionAtHost<'_>) -> Result<TargetStat
     match &found.moved_from {
         _ if is_as_it_left => Ok(TargetState::Leftover),
         Some(from) if found.moved_to.is_none() && from.stamp == has.stamp => Ok(TargetState::Copy),
-        // An earlier run was cut off, and the session went on here.
+        // An earlier run was interrupted, and the session continued here.
         Some(from) if found.moved_to.is_none() && from.stamp == found.stamp => Ok(TargetState::Leftover),
         Some(_) | None => Err(anyhow!(
-            "{name} has a session {id} already, in which something else was said: look at it with `grove show {name}/{id}`, and \
+            "{name} has a session {id} already, with other content: look at it with `grove show {name}/{id}`, and \
              remove it with `grove rm {name}/{id}`, or move a fork (`grove fork`)"
         )
         .into()),
     }
 }
 
-/// Copies until the session holds still: who forked it a moment ago may still be noted in its log.
+/// Copies until the session is stable: a recent fork may still be written to its log.
 async fn copy_settled(
     old: &SessionAtHost<'_>,
     to: &MoveHost,
@@ -191,7 +193,7 @@ async fn copy_settled(
     Ok((copy(old, to, &has, plan).await?, has))
 }
 
-/// Gives everything to the new host. Until it is all there, there is no such session.
+/// Copies all files to the new host. The session exists there only when all have arrived.
 async fn copy(
     old: &SessionAtHost<'_>,
     to: &MoveHost,
@@ -209,10 +211,10 @@ async fn copy(
     };
     let begun: Result<BeginResult, Failure> = to.client.ask(Method::Import(import::ImportMethod::Begin), &about).await;
     let BeginResult { import, .. } =
-        begun.with_context_of(|| format!("{} does not take it (--agent names another agent)", to.name))?;
+        begun.with_context_of(|| format!("{} does not accept it (--agent names another agent)", to.name))?;
     let copied = put_all(old, to, has, import).await;
     if copied.is_err() {
-        // A host that is gone has nothing to give up.
+        // A host that is gone has no import to abort.
         to.client.ask::<AbortResult>(Method::Import(import::ImportMethod::Abort), &AbortParams { import }).await.ok();
     }
     copied
@@ -233,7 +235,7 @@ async fn put(old: &SessionAtHost<'_>, to: &MoveHost, file: &File, import: u64) -
         let read = ReadParams { path: file.path.clone(), offset };
         let ReadResult { data } = old.ask(handover(handover::HandoverMethod::Read), &read).await?;
         let length = STANDARD.decode(&data).with_context(|| format!("reading {}", file.path))?.len() as u64;
-        // A file without bytes is one all the same.
+        // An empty file is sent, too.
         if length == 0 && offset > 0 {
             return Ok(());
         }
@@ -246,13 +248,13 @@ async fn put(old: &SessionAtHost<'_>, to: &MoveHost, file: &File, import: u64) -
     }
 }
 
-/// The old host did not let it go, or did not say so. What was copied is taken back where it is not wanted.
+/// Handles a failure of the old host to archive the session, and deletes an unwanted copy.
 async fn not_left(old: &SessionAtHost<'_>, new: &SessionAtHost<'_>, has: &FilesResult, failure: Failure) -> Failure {
     let name = &new.side.name;
     match old.files().await {
         Ok(now) if now.moved_to.is_none() && (now.stamp != has.stamp || now.seal != has.seal) => {
             match new.erase().await {
-                Ok(()) => anyhow!("it has changed meanwhile, so it stays where it is: move it again").into(),
+                Ok(()) => anyhow!("the session changed meanwhile and was not moved: run the command again").into(),
                 Err(_) => unfinished(name, &failure),
             }
         }
@@ -262,7 +264,7 @@ async fn not_left(old: &SessionAtHost<'_>, new: &SessionAtHost<'_>, has: &FilesR
 
 fn unfinished(name: &str, failure: &Failure) -> Failure {
     anyhow!(
-        "the session is at {name}, and where it was it is not archived yet ({failure}): the same command again finishes it"
+        "the session is at {name}, but not yet archived at its old host ({failure}): run the same command again"
     )
     .into()
 }
@@ -273,10 +275,10 @@ fn tell(uri: &str, has: &FilesResult, (from, to): (&str, &str), args: &MoveArgs)
         return Ok(print_line(json!({"session": uri, "host": to, "from": from, "files": files, "bytes": bytes}))?);
     }
     let id = sanitize(id_of(uri));
-    Ok(print_line(format!("{id} is at {to}: `grove attach {id}` goes on with it; at {from} it is archived"))?)
+    Ok(print_line(format!("{id} is now at {to}: `grove attach {id}` continues it; at {from} it is archived"))?)
 }
 
-/// Says what stays behind: its forks are sessions of their own.
+/// Prints the number of forks, which are sessions of their own and stay.
 async fn report_forks(old: &SessionAtHost<'_>, from: &str) {
     let about: Result<ManifestResult, Failure> =
         old.ask(Method::Workspace(workspace::WorkspaceMethod::Manifest), &json!({})).await;
@@ -296,11 +298,11 @@ impl MoveHost {
     fn ahp(&self) -> Result<&Client<Ahp>, Failure> {
         match &self.client {
             AnyClient::Ahp(client) => Ok(client),
-            AnyClient::V1(_) => Err(anyhow!("version 1 knows no other hosts: leave out --protocol v1").into()),
+            AnyClient::V1(_) => Err(anyhow!("version 1 has no methods for moving sessions: leave out --protocol v1").into()),
         }
     }
 
-    /// Its session of this id, where it has one.
+    /// The host's session of this id, if it has one.
     async fn session_of(&self, id: &str) -> Result<Option<SessionAtHost<'_>>, Failure> {
         let sessions = self.ahp()?.sessions();
         sessions.refresh().await?;
@@ -319,7 +321,7 @@ impl SessionAtHost<'_> {
         self.side.client.ask(method, &params).await
     }
 
-    /// Where it is, for the other host to remember.
+    /// The host's address and the session's id, for the other host to store.
     fn location(&self, stamp: &str) -> RemoteSession {
         RemoteSession {
             host: self.side.name.clone(),
@@ -344,7 +346,7 @@ const fn handover(method: handover::HandoverMethod) -> Method {
     Method::Handover(method)
 }
 
-/// Puts words before why something failed.
+/// Adds context to a failure.
 trait WithContextOf<T> {
     fn with_context_of(self, words: impl FnOnce() -> String) -> Result<T, Failure>;
 }

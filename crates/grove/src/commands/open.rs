@@ -8,7 +8,7 @@ use crate::background::find_or_start_host;
 use crate::cli::{Common, OpenArgs, ServeArgs};
 use crate::settings::Settings;
 
-/// How long an opener may take to say that it failed. One that still runs then has become the browser.
+/// How long an opener may take to fail. One that still runs then has become the browser.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(common: &Common, args: &OpenArgs) -> Result<(), Failure> {
@@ -17,13 +17,13 @@ pub(crate) fn run(common: &Common, args: &OpenArgs) -> Result<(), Failure> {
     if !args.print && open(&endpoint.page()) {
         print_line(format!("opened {} in the browser", endpoint.http))?;
     } else {
-        // Somebody asked for it, so it is said wherever the output goes.
+        // The user asked for the address, so it is printed even if stdout is not a terminal.
         print_line(endpoint.page())?;
     }
     Ok(())
 }
 
-/// Opens an address in the browser, where there is one.
+/// Opens an address in the browser, if there is one.
 fn open(url: &str) -> bool {
     let program = if cfg!(target_os = "macos") {
         "open"
@@ -46,7 +46,7 @@ fn open(url: &str) -> bool {
     true
 }
 
-/// Without a screen there may still be a browser, one that takes over the terminal: nobody asked for that.
+/// Returns whether there is a graphical display. Without one, a browser could take over the terminal.
 fn has_screen() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }

@@ -1,4 +1,4 @@
-//! The session that somebody means, wherever it lies: in the host, in another tool's store, in a file.
+//! Finding the session for an argument: at a host, in another tool's store, or in a file.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,10 @@ use crate::import_export::transcript::{GROVE, LOG, Transcript, header};
 use crate::show::style::{dim, sanitize};
 use crate::show::table::cut;
 
-/// How many entries are fetched at once.
+/// The number of entries per request.
 const PAGE: usize = 1_000;
 
-/// How large a session's log may be: it is held as a whole. A larger one is refused.
+/// The maximum size of a session's log, which is held in memory.
 const MAX_LOG_BYTES: usize = 1 << 30;
 
 /// A session that was found.
@@ -32,12 +32,12 @@ pub(crate) enum ResolvedSession {
     OfHost(TreeClient),
     /// A session of another tool.
     Elsewhere(Box<SessionLocation>),
-    /// A log in Grove's form that lies somewhere.
+    /// A log file in Grove's format.
     Log(PathBuf),
 }
 
 impl ResolvedSession {
-    /// What it is called where it is: a URI of the host, or a path.
+    /// The session's name in its place: a URI of the host, or a path.
     pub(crate) fn shown(&self) -> String {
         match self {
             ResolvedSession::OfHost(session) => session.session().to_owned(),
@@ -47,8 +47,9 @@ impl ResolvedSession {
     }
 }
 
-/// Finds a session by what a person calls it: a path, `source:id`, or an id or the beginning of one. By an id the host's own
-/// come first.
+/// Finds a session by a path, `source:id`, an id or the beginning of one.
+///
+/// For an id, sessions of the host come first.
 pub(crate) async fn find(
     connector: &HostConnector,
     wanted: &str,
@@ -66,7 +67,7 @@ pub(crate) async fn find(
     Ok(resolved)
 }
 
-/// Says which chats of a session are not shown, if it has more than one.
+/// Prints the names of a session's other chats, if it has any.
 pub(crate) async fn name_other_chats(resolved: &ResolvedSession) -> Result<(), Failure> {
     if let ResolvedSession::OfHost(tree) = resolved
         && tree.chat().is_none()
@@ -76,7 +77,7 @@ pub(crate) async fn name_other_chats(resolved: &ResolvedSession) -> Result<(), F
     Ok(())
 }
 
-/// The same for chats that are known.
+/// The same for chats that are already known.
 pub(crate) fn tell_other_chats(others: &[OtherChat]) {
     if others.is_empty() {
         return;
@@ -99,7 +100,7 @@ async fn find_any(connector: &HostConnector, wanted: &str, protocol: Protocol) -
         None => {}
     }
     if let Some((source, id)) = with_source(wanted) {
-        // An agent of the host may have the name of a source: a URI of one of its sessions comes first.
+        // An agent of the host may have the name of a source: the URI of one of its sessions comes first.
         if wanted.contains(":/")
             && let Some(own) = of_host(connector, wanted, protocol).await?
         {
@@ -110,7 +111,7 @@ async fn find_any(connector: &HostConnector, wanted: &str, protocol: Protocol) -
     }
     let (at, named) = match connector.at_session(wanted).await {
         Ok((at, named)) => (at, named),
-        // Other tools' sessions can be looked at without a host.
+        // Other tools' sessions can be read without a host.
         Err(Failure::NoHost(_)) => (connector.clone(), wanted.to_owned()),
         Err(failure) => return Err(failure),
     };
@@ -137,7 +138,7 @@ async fn of_host(connector: &HostConnector, uri: &str, protocol: Protocol) -> Re
     }
 }
 
-/// A session of another tool that is called so, by `source:id` or by an id or the beginning of one.
+/// Finds a session of another tool by `source:id`, an id or the beginning of one.
 pub(crate) fn find_in_tool_stores(connector: &HostConnector, wanted: &str) -> Result<Option<SessionLocation>, Failure> {
     match with_source(wanted) {
         Some((source, id)) => elsewhere(connector, Some(source), id),
@@ -145,7 +146,7 @@ pub(crate) fn find_in_tool_stores(connector: &HostConnector, wanted: &str) -> Re
     }
 }
 
-/// A session of another tool. The catalog knows them all; only where it does not answer is every store looked into.
+/// Finds a session of another tool. The stores are only searched if the catalog does not have it.
 fn elsewhere(
     connector: &HostConnector,
     source: Option<TranscriptSource>,
@@ -158,14 +159,14 @@ fn elsewhere(
     let stores = connector.stores();
     let why = match stores.look_up_in_catalog(source, wanted).map_err(told)? {
         CatalogLookup::Session(location) => return Ok(Some(*location)),
-        CatalogLookup::Unknown => format!("the catalog does not know {wanted:?}"),
-        CatalogLookup::NoCatalog => "there is no catalog yet (`grove history scan` makes one)".to_owned(),
+        CatalogLookup::Unknown => format!("the catalog has no {wanted:?}"),
+        CatalogLookup::NoCatalog => "there is no catalog yet (`grove history scan` creates one)".to_owned(),
     };
-    anstream::eprintln!("{why}: looking into every tool's store");
+    anstream::eprintln!("{why}: searching every tool's store");
     stores.named(source, wanted).map_err(told)
 }
 
-/// Whether sessions of the host begin so: then too little was said, and no other session is meant.
+/// Returns whether ids of the host's sessions begin with the text. Then the text is ambiguous.
 async fn is_id_prefix(connector: &HostConnector, wanted: &str, protocol: Protocol) -> Result<bool, Failure> {
     let begins = |uri: &str| !wanted.is_empty() && id_of(uri).starts_with(id_of(wanted));
     Ok(match AnyClient::connect(connector, protocol).await? {
@@ -180,7 +181,7 @@ async fn is_id_prefix(connector: &HostConnector, wanted: &str, protocol: Protoco
     })
 }
 
-/// Brings a session into the normal form.
+/// Reads a session as a transcript.
 pub(crate) async fn open(resolved: &ResolvedSession) -> Result<Transcript, Failure> {
     match resolved {
         ResolvedSession::Elsewhere(location) => Ok(Transcript::of_located((**location).clone())?),
@@ -216,12 +217,12 @@ pub(crate) async fn open(resolved: &ResolvedSession) -> Result<Transcript, Failu
     }
 }
 
-/// A time as the host writes it.
+/// Parses a timestamp of the host.
 pub(crate) fn time_of(text: Option<&str>) -> Option<Timestamp> {
     text.and_then(|text| time::parse(text).ok())
 }
 
-/// The log of a session of the host, as far as its entries go.
+/// The entries of a host session's log.
 pub(crate) async fn log_of(session: &TreeClient, id: &str, about: &ManifestResult) -> Result<Log, Failure> {
     let created = time_of(about.created_at.as_deref()).unwrap_or_default();
     let mut bytes = grove_tree::turns::header_line(&header(id, GROVE, about.cwd.clone(), created));
@@ -230,12 +231,12 @@ pub(crate) async fn log_of(session: &TreeClient, id: &str, about: &ManifestResul
         let page: EntriesResult = session.ask(Method::Entries, &params).await?;
         for entry in &page.entries {
             if bytes.len() + entry.get().len() > MAX_LOG_BYTES {
-                return Err(anyhow!("the session's log has more than 1 GiB, which is more than can be held").into());
+                return Err(anyhow!("the session's log has more than 1 GiB, which is too much to hold in memory").into());
             }
             bytes.extend_from_slice(entry.get().as_bytes());
             bytes.push(b'\n');
         }
-        // A page without entries brings nobody further.
+        // A page without entries would loop forever.
         if !page.more || page.entries.is_empty() {
             return Ok(grove_tree::open(bytes, &mut String::new).context("the session's log")?);
         }

@@ -21,7 +21,7 @@ pub(crate) fn run(common: &Common, args: &RmArgs) -> Result<(), Failure> {
             let erase = EraseParams { session: uri.clone() };
             let EraseResult { erased } = client.ask(Method::Removal(removal::RemovalMethod::Erase), &erase).await?;
             if !erased {
-                return Err(Failure::NotFound(format!("session {} is gone already", id_of(&uri))));
+                return Err(Failure::NotFound(format!("session {} was already deleted", id_of(&uri))));
             }
             removed(&uri, args)?;
         }
@@ -36,7 +36,7 @@ fn removed(uri: &str, args: &RmArgs) -> Result<(), Failure> {
     }
 }
 
-/// A session that is meant, and the way to its host.
+/// A session to delete, and a client of its host.
 struct RemovalTarget {
     host: String,
     client: Rc<AnyClient>,
@@ -44,13 +44,14 @@ struct RemovalTarget {
     title: String,
 }
 
-/// The sessions that are meant, once the person has said that they mean it. All are found before any is removed. Disposed ones
-/// may be meant, too.
+/// The sessions to delete, once the user has confirmed.
+///
+/// All are found before any is deleted. Disposed sessions can be named, too.
 async fn chosen(connector: &HostConnector, args: &RmArgs) -> Result<Vec<RemovalTarget>, Failure> {
     let mut sessions: Vec<RemovalTarget> = Vec::new();
     for wanted in &args.sessions {
         let (at, wanted) = connector.at_session(wanted).await?;
-        // One connection to a host is enough.
+        // One connection per host is enough.
         let known = sessions.iter().find(|target| target.host == at.host_name()).map(|target| target.client.clone());
         let client = match known {
             Some(client) => client,
@@ -79,21 +80,21 @@ async fn chosen(connector: &HostConnector, args: &RmArgs) -> Result<Vec<RemovalT
         return Ok(sessions);
     }
     if !stdin().is_terminal() {
-        return Err(anyhow!("nobody can be asked whether to remove them: say --yes").into());
+        return Err(anyhow!("cannot ask whether to delete them, since stdin is not a terminal: add --yes").into());
     }
     for RemovalTarget { uri, title, .. } in &sessions {
         anstream::eprintln!("  {}  {}", id_of(uri), sanitize(title));
     }
-    anstream::eprint!("remove for good, with everything that was said? [y/n] ");
+    anstream::eprint!("delete for good, with all messages? [y/n] ");
     let mut line = String::new();
     stdin().lock().read_line(&mut line)?;
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(sessions),
-        _ => Err(anyhow!("nothing was removed").into()),
+        _ => Err(anyhow!("nothing was deleted").into()),
     }
 }
 
-/// A session that was disposed, if one is meant.
+/// The disposed session that a name refers to, if there is one.
 async fn disposed(client: &AnyClient, wanted: &str) -> Result<Option<(String, String)>, Failure> {
     let disposed = ls::fetch_disposed(client).await?;
     let uris: Vec<String> = disposed.iter().map(|session| session.session.clone()).collect();

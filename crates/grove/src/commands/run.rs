@@ -25,7 +25,7 @@ use crate::show::style::dim;
 pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
     let text = prompt(&args.prompt)?;
     if args.mode.is_some() && args.connect.protocol == Protocol::V1 {
-        return Err(anyhow!("version 1 knows no modes: leave out --protocol v1, or --mode").into());
+        return Err(anyhow!("version 1 has no modes: leave out --protocol v1, or --mode").into());
     }
     let connector = HostConnector::new(common, &args.connect)?;
     let folder = match (connector.is_remote(), args.cwd.as_deref()) {
@@ -40,7 +40,7 @@ pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
         ready(&mut chat_client).await?;
         let model = match (&args.model, args.connect.protocol) {
             (Some(wanted), Protocol::Ahp) => Some(chosen_model(wanted, &chat_client.models().await?)?),
-            // The session was created with it.
+            // Version 1 already created the session with the model.
             (Some(_), Protocol::V1) | (None, _) => None,
         };
         if let Some(mode) = &args.mode {
@@ -53,7 +53,7 @@ pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
     })
 }
 
-/// Makes a session.
+/// Creates a session.
 async fn begin(
     connector: &HostConnector,
     args: &RunArgs,
@@ -79,7 +79,7 @@ async fn begin(
             Ok((AnyChatClient::Ahp(chat_client::ahp::AhpChatClient::join(&client, &uri, None).await?), arriving))
         }
         Protocol::V1 if args.store.is_some() => {
-            Err(anyhow!("version 1 knows no stores: leave out --protocol v1, or --store").into())
+            Err(anyhow!("version 1 has no stores: leave out --protocol v1, or --store").into())
         }
         Protocol::V1 => {
             let (log, arriving) = output(output_wanted, EnvelopeDialect::V1);
@@ -101,12 +101,12 @@ async fn begin(
     }
 }
 
-/// The settings of a session that is to lie in a store.
+/// The settings for a session in a store.
 fn in_store(store: &str) -> serde_json::Map<String, serde_json::Value> {
     [(grove_host::STORE_SETTING.to_owned(), store.into())].into_iter().collect()
 }
 
-/// The words of a prompt as one text, or the text on stdin. An empty prompt is refused.
+/// The prompt from the arguments, or from stdin. An empty prompt is refused.
 pub(super) fn prompt(words: &[String]) -> Result<String, Failure> {
     let text = match words {
         [only] if only == "-" => {
@@ -122,7 +122,7 @@ pub(super) fn prompt(words: &[String]) -> Result<String, Failure> {
     }
 }
 
-/// The id of the model that is named by its id or name. An agent that lists none is given the name as it is.
+/// The id of a model that is named by its id or name. An agent without a list gets the name unchanged.
 pub(super) fn chosen_model(wanted: &str, models: &[(String, String)]) -> Result<String, Failure> {
     let is_it = |(id, name): &&(String, String)| id == wanted || name.eq_ignore_ascii_case(wanted);
     match models.iter().find(is_it) {
@@ -135,7 +135,7 @@ pub(super) fn chosen_model(wanted: &str, models: &[(String, String)]) -> Result<
     }
 }
 
-/// The setting that makes an agent work in this mode.
+/// The setting that selects a mode of the agent.
 fn chosen_mode(
     wanted: &str,
     chat_client: &AnyChatClient,
@@ -144,7 +144,7 @@ fn chosen_mode(
     if !has_any {
         return Err(Failure::NotFound("the agent has no modes: leave out --mode".to_owned()));
     }
-    // An agent that has not run yet says its modes later: it keeps a value that it knows, and ignores others.
+    // An agent that has not run yet names its modes later: it keeps a value that it has, and ignores others.
     let (name, value) = match mode {
         None => ("mode".to_owned(), wanted.to_owned()),
         Some(ModeSetting { name, choices }) => {
@@ -170,11 +170,11 @@ fn new_session(connector: &HostConnector, wanted: Option<&str>, agents: &[String
     Ok(format!("{agent}:/{}", new_id()?))
 }
 
-/// An agent that the host does not know. It looks again when a session asks for it, also where this command finds it.
+/// Checks an agent that the host does not know yet. The host looks again when a session asks for it.
 fn unknown_agent<'a>(connector: &HostConnector, wanted: &'a str, agents: &[String]) -> Result<&'a str, Failure> {
     let none = || format!("there is no agent {wanted:?}: this host has {}", agents.join(", "));
     if connector.is_remote() {
-        // Which programs there are is that machine's to say, and its host names the one that is missing.
+        // Only the other machine knows its programs, and its host names the missing one.
         return match catalog::agent_entry(wanted) {
             Some(_) => Ok(wanted),
             None => Err(Failure::NotFound(none())),
@@ -204,7 +204,7 @@ fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
-/// Waits until a session can be used.
+/// Waits until a session is ready.
 pub(super) async fn ready(chat_client: &mut impl ChatClient) -> Result<(), Failure> {
     let mut screen = ChatScreen::new();
     let mut ticks = tokio::time::interval(TICK);
@@ -227,7 +227,7 @@ pub(super) async fn ready(chat_client: &mut impl ChatClient) -> Result<(), Failu
     }
 }
 
-/// Does something, and waits until the host has taken it.
+/// Dispatches a command, and waits until the host has confirmed it.
 pub(super) async fn start(chat_client: &mut impl ChatClient, command: ChatCommand) -> Result<(), Failure> {
     match chat_client.act(command).await?.await {
         DispatchOutcome::Confirmed(_) => Ok(()),

@@ -23,9 +23,9 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
             let (host, id) = (Destination::of(connector.data_dir(), &at)?, sanitize(id_of(&at.session)));
             return Err(match &host {
                 Destination::Known(name) => {
-                    anyhow!("this session was moved to {name}: `grove send {name}/{id} TEXT` goes on with it")
+                    anyhow!("this session was moved to {name}: `grove send {name}/{id} TEXT` continues it")
                 }
-                Destination::Unknown { .. } => anyhow!("this session was moved to {host}: go on with {id} there"),
+                Destination::Unknown { .. } => anyhow!("this session was moved to {host}: continue {id} there"),
             }
             .into());
         }
@@ -37,7 +37,7 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
         } else {
             if chat_client.read_view(|view| view.active.is_some()) {
                 return Err(anyhow!(
-                    "a turn is running in {short}: --queue sends it when that is over, `grove cancel {short}` ends it"
+                    "a turn is running in {short}: --queue sends the prompt after it, `grove cancel {short}` cancels it"
                 )
                 .into());
             }
@@ -61,7 +61,7 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
             )?);
         }
         let what = if args.queue { "queued" } else { "sent" };
-        Ok(print_line(format!("{what}: `grove attach {short}` shows what comes of it"))?)
+        Ok(print_line(format!("{what}: `grove attach {short}` shows the answer"))?)
     })
 }
 

@@ -35,20 +35,22 @@ use crate::settings::{SettingSource, Settings};
 use crate::stores;
 use crate::trust::TrustedFolders;
 
-/// The variable that keeps temporary files when it is `true`.
+/// The variable that keeps temporary files if it is `true`.
 const KEEP_TEMP_FILES: &str = "GROVE_KEEP_TEMP_FILES";
-/// The file in the data folder with the sessions whose storage their clients own: ids, times and counters.
+/// The file with the client-stored sessions: ids, times and counters.
 const REGISTER: &str = "entrusted.jsonl";
-/// How long connections may take to hear that the host stops.
+/// How long connections may take to be closed when the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The stack of each worker thread. Requests are deeply nested futures, which take several times the stack without optimisation.
+/// The stack of each worker thread.
+///
+/// Requests are deeply nested futures, which need several times the stack without optimisation.
 const WORKER_STACK_BYTES: usize = 8 << 20;
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, args)?;
     if args.detached {
-        // What happens to the terminal that it was started from, and to its jobs, does not reach it from now on.
+        // Signals of the terminal and of its job control no longer reach the host.
         rustix::process::setsid().context("the host cannot leave its terminal: use `grove start`")?;
     }
     log_to_stderr();
@@ -59,9 +61,9 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
 }
 
 async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be heard")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be heard")?;
-    let mut hangup = signal(SignalKind::hangup()).context("SIGHUP cannot be heard")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle SIGINT")?;
+    let mut hangup = signal(SignalKind::hangup()).context("cannot handle SIGHUP")?;
     let on_terminal = std::io::stdin().is_terminal();
 
     let folder = DataFolder::take(&settings.data_dir.value)?;
@@ -136,13 +138,13 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     };
     let hung_up = async {
         while hangup.recv().await.is_some() {
-            // Either the terminal is gone, or somebody says that the configuration has changed.
+            // Either the terminal is gone, or the configuration has changed.
             if on_terminal && !std::io::stdin().is_terminal() {
                 break;
             }
             match Settings::load(common, args) {
                 Ok(settings) => backends.reread(&settings, &host).await?,
-                Err(error) => tracing::warn!("the configuration is not read again: {error:#}"),
+                Err(error) => tracing::warn!("cannot read the configuration again: {error:#}"),
             }
         }
         Ok::<(), HostStopped>(())
@@ -154,8 +156,8 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         _ = terminate.recv() => tracing::info!("stopping: running turns get a few seconds"),
         _ = interrupt.recv() => tracing::info!("stopping: running turns get a few seconds"),
         _ = idle => {
-            tracing::info!("stopping: nobody needed the host for a while (idle-exit)");
-            // Whoever looks for a host from now on starts another.
+            tracing::info!("stopping: the host was not used for a while (idle-exit)");
+            // Commands that look for a host from now on start another one.
             folder.retract();
         }
     }
@@ -171,7 +173,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     };
     tokio::select! {
         () = orderly => {}
-        // Whoever asks twice means it.
+        // A second Ctrl-C stops at once.
         _ = interrupt.recv() => tracing::warn!("stopped at once"),
     }
     folder.retract();
@@ -185,7 +187,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     }
 }
 
-/// How often the host looks whether what it stores on is still there.
+/// The pause between checks of the storage.
 const STORAGE_PAUSE: Duration = Duration::from_secs(2);
 
 /// Says in the log when nothing can be stored any more, and when it can again. Requests find that out by themselves; a host
@@ -211,13 +213,13 @@ async fn watch_storage(host: Host, deletion: impl Fn() -> Option<String> + Send 
     }
 }
 
-/// What is known of sessions whose storage their clients own.
+/// The register of client-stored sessions.
 async fn register(folder: &DataFolder) -> anyhow::Result<ClientStorageRegister> {
     let files = Arc::new(LocalFs::new(folder.path().to_owned()));
     ClientStorageRegister::open(files, REGISTER).await.with_context(|| format!("{REGISTER} cannot be read"))
 }
 
-/// Shows what other tools left. A host without it is a host all the same.
+/// Starts the source of other tools' sessions. The host works without it.
 fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option<HistorySource> {
     if !settings.history.value.enabled {
         return None;
@@ -236,14 +238,14 @@ fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option
     }
 }
 
-/// Lets SDKs find a server at an address, and gives where it is.
+/// Serves Copilot SDKs on an address, and returns the address in use.
 async fn serve_sdks(
     host: &Host,
     serving: &HostServer,
     address: SocketAddr,
     secret: &str,
 ) -> anyhow::Result<SocketAddr> {
-    let listener = QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
+    let listener = QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
     let address = listener.local_addr().context("the listener has no address")?;
     let config =
         EndpointConfig { store: StoreName::from("copilot"), secret: Some(secret.to_owned()), keeps_temp_files: false };
@@ -251,14 +253,14 @@ async fn serve_sdks(
     Ok(address)
 }
 
-/// The chats in which a turn runs, and whose agents are therefore needed.
+/// The chats with a running turn, whose agents must not be ended.
 fn running_chats(state: &State) -> Vec<(SessionId, ChatId)> {
     let chats = state.sessions.values().flat_map(|session| session.chats.iter().map(move |chat| (session, chat)));
     let running = chats.filter(|(_, chat)| chat.active.is_some());
     running.map(|(session, chat)| (session.id.clone(), chat.id.clone())).collect()
 }
 
-/// Says where the host is. Only a person at a terminal is shown the token unasked.
+/// Prints the addresses of the host. The token is only shown on a terminal, or on request.
 fn greet(endpoint: &HostEndpoint, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     if args.json {
         let mut said = serde_json::to_value(endpoint)?;
@@ -283,14 +285,14 @@ fn greet(endpoint: &HostEndpoint, settings: &Settings, args: &ServeArgs) -> Resu
     Ok(())
 }
 
-/// How long the host goes on when nobody uses it. A person who runs it in the foreground decides that, no file.
+/// The idle limit of the host. In the foreground only the flag sets it, no file.
 fn idle_exit(settings: &Settings, args: &ServeArgs) -> Option<Duration> {
     let asked = args.detached || matches!(settings.idle_exit.source, SettingSource::Flag(_));
     (asked && settings.idle_exit.value > 0).then(|| Duration::from_secs(settings.idle_exit.value))
 }
 
 fn config(settings: &Settings) -> Config {
-    // The file may lie anywhere, beside other things: it is private, its folder only where that is Grove's own.
+    // The file may be anywhere, beside other files: it is private, its folder only if it is Grove's own.
     let mut private = vec![settings.data_dir.value.clone(), settings.config_dir.clone(), settings.config_file.clone()];
     private.extend(stores::folders(settings).into_iter().map(|store| store.folder));
     Config {
@@ -319,7 +321,7 @@ fn config(settings: &Settings) -> Config {
     }
 }
 
-/// Temporary files go with their sessions, unless somebody wants to look at them.
+/// Temporary files are deleted with their sessions, unless the user wants to inspect them.
 fn temp_files() -> TempFilePolicy {
     match std::env::var_os(KEEP_TEMP_FILES).is_some_and(|value| value == "true") {
         true => TempFilePolicy::Kept,
@@ -327,7 +329,7 @@ fn temp_files() -> TempFilePolicy {
     }
 }
 
-/// Logs go to stderr, since stdout belongs to the command's own words. `GROVE_LOG` says how much.
+/// Logs to stderr, since stdout belongs to the command's output. `GROVE_LOG` sets the level.
 fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("GROVE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));

@@ -43,7 +43,7 @@ pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
     }
     if opened.session().turns == 0 && !args.json {
         let id = &opened.session().source_id;
-        anstream::eprintln!("nothing was said yet: `grove send {id} PROMPT` starts a turn");
+        anstream::eprintln!("the session is empty: `grove send {id} PROMPT` starts a turn");
     }
     match (args.context, args.json) {
         (false, false) => show(&opened, allow_all, args),
@@ -53,7 +53,7 @@ pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
     }
 }
 
-/// How many turns are numbered.
+/// The number of turns that are numbered.
 fn shown_turns(opened: &Transcript, args: &ShowArgs) -> u32 {
     let all = opened.session().turns;
     if args.branches { all } else { all.saturating_sub(opened.abandoned()) }
@@ -65,7 +65,7 @@ fn heading<'a>(opened: &'a Transcript, allow_all: Option<bool>, args: &ShowArgs)
     Heading { abandoned, allow_all, ..opened.heading() }
 }
 
-/// Gives the turns that are wanted, with their numbers.
+/// The selected turns, with their numbers.
 fn each(
     opened: &Transcript,
     args: &ShowArgs,
@@ -134,7 +134,7 @@ fn show_context_json(opened: &Transcript, args: &ShowArgs) -> Result<(), Failure
     Ok(print_line(json!({"workspace": opened.session().workspace, "turns": turns}))?)
 }
 
-/// What is known of where the session worked.
+/// The known facts about the session's workspace.
 fn workspace_facts(workspace: &TranscriptWorkspace) -> Vec<(&'static str, String)> {
     let folders = workspace.folders.iter().map(|folder| Some(("Folder", folder.shown().to_owned())));
     let rest = [

@@ -69,7 +69,7 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             print_line(allow_all(&health.allow_all_sessions, health.allow_all_count))?;
         }
         if !grove_work::can_watch() {
-            print_line("folders are not watched on this system: other tools' sessions are looked for once a minute")?;
+            print_line("folders are not watched on this system: other tools' sessions are scanned once a minute")?;
         }
         if let Some(problem) = &health.storage_problem {
             print_line(format!("PROBLEM: {problem}"))?;

@@ -412,7 +412,7 @@ fn help_says_what_each_command_does() {
         ),
         (&["start", "--help"], &["in the background", "--idle-exit", "--json", "host.log", "grove stop"]),
         (&["open", "--help"], &["in the browser", "--print", "token"]),
-        (&["ahp-bridge", "--help"], &["--stdio", "One JSON message a line"]),
+        (&["ahp-bridge", "--help"], &["--stdio", "one JSON message per line"]),
         (
             &["run", "--help"],
             &[
@@ -435,13 +435,13 @@ fn help_says_what_each_command_does() {
         (&["read", "--help"], &["--undo"]),
         (&["attach", "--help"], &["live", "Ctrl-D", "Examples", "beginning"]),
         (&["send", "--help"], &["--queue", "--wait", "Examples", "Exit codes"]),
-        (&["cancel", "--help"], &["Cancel the turn"]),
+        (&["cancel", "--help"], &["Cancel the running turn"]),
         (&["approve", "--help"], &["--option", "several", "Examples"]),
         (&["deny", "--help"], &["--reason"]),
         (&["answer", "--help"], &["--decline", "order of the questions"]),
         (&["tree", "--help"], &["--filter", "labeled-only", "--search", "--chat", "leaf", "Examples", "grove goto"]),
         (&["goto", "--help"], &["root", "--label", "user message", "Examples", "Exit codes", "beginning"]),
-        (&["label", "--help"], &["takes the label away", "Examples", "Exit codes"]),
+        (&["label", "--help"], &["deletes the label", "Examples", "Exit codes"]),
         (&["rm", "--help"], &["for good", "--yes"]),
         (&["agents", "--help"], &["installed", "models", "--json", "add", "rm", "Examples", "default-agent"]),
         (&["agents", "add", "--help"], &["grove.toml", "--env", "--pass-env", "--name", "Examples", "Agent Client"]),
@@ -450,7 +450,7 @@ fn help_says_what_each_command_does() {
         (&["status", "--help"], &["whether a host is running", "--json"]),
         (&["stop", "--help"], &["Stop the running host", "--json", "--turns"]),
         (&["config", "--help"], &["configuration", "show"]),
-        (&["config", "show", "--help"], &["every setting", "where the value came from", "--json"]),
+        (&["config", "show", "--help"], &["every setting", "origin of the value", "--json"]),
         (&["completions", "--help"], &["completion script", "bash", "zsh", "fish"]),
     ];
     for (args, words) in cases {

@@ -22,8 +22,9 @@ use crate::connect::{id_of, new_id};
 use crate::import_export::copilot_cli::{CopilotCliEvents, events};
 use crate::import_export::transcript::header;
 
-/// Writes a session's folder of the Copilot CLI. It is made beside its place and moved there, so that it is whole or not
-/// there.
+/// Writes a session folder of the Copilot CLI.
+///
+/// The folder is created beside its place and then moved, so that it is complete or missing.
 pub(super) async fn write(session: &TreeClient, out: &Path, replace: Replace) -> Result<ExportOutcome, Failure> {
     let manifest: ManifestResult = session.ask(Method::Workspace(workspace::WorkspaceMethod::Manifest), &()).await?;
     let id = uuid_of(id_of(session.session()))?;
@@ -32,12 +33,13 @@ pub(super) async fn write(session: &TreeClient, out: &Path, replace: Replace) ->
         return Err(exists(&path).into());
     }
     std::fs::create_dir_all(out).with_context(|| format!("making {}", out.display()))?;
-    let made = tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("making a folder")?;
+    let made = tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("creating a temporary folder")?;
     let turns = write_copilot_cli(session, &id, &manifest, made.path(), &path).await?;
-    // A folder cannot be renamed onto another one that has files: the earlier one goes aside first, and comes back if that fails.
+    // A folder cannot replace a folder with files by a rename: the earlier one is moved aside first, and restored on
+    // failure.
     let earlier = match path.symlink_metadata() {
         Ok(_) => {
-            let aside = tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("making a folder")?;
+            let aside = tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("creating a temporary folder")?;
             std::fs::rename(&path, aside.path().join("earlier")).context("moving the earlier export aside")?;
             Some(aside)
         }
@@ -49,7 +51,7 @@ pub(super) async fn write(session: &TreeClient, out: &Path, replace: Replace) ->
         if let Some(aside) = earlier {
             std::fs::rename(aside.path().join("earlier"), &path).ok();
         }
-        return Err(anyhow!(error).context(format!("putting {} in its place", path.display())).into());
+        return Err(anyhow!(error).context(format!("moving the folder to {}", path.display())).into());
     }
     Ok(ExportOutcome { id, path, turns })
 }
@@ -70,7 +72,7 @@ async fn write_copilot_cli(
 
     let core = header(id, "copilot", about.cwd.clone(), created);
     let checkpoint = |file: &str| path.join("checkpoints").join(file).to_string_lossy().into_owned();
-    // Randomness was there when the folder was named.
+    // The source of randomness worked when the folder was named.
     let mut new_event_id = || new_id().unwrap_or_default().into();
     let CopilotCliEvents { events, turns } = events(&core, &log, &checkpoint, &mut new_event_id);
     let mut lines = Vec::new();
@@ -118,7 +120,7 @@ async fn copy_files(session: &TreeClient, shelf: workspace::FilesFolder, to: &Co
     let listed: FilesResult =
         session.ask(Method::Workspace(workspace::WorkspaceMethod::Files), &FilesParams { shelf }).await?;
     if listed.more {
-        anstream::eprintln!("the session has more files than can be listed: the rest stays behind");
+        anstream::eprintln!("the session has more files than can be listed: the others are left out");
     }
     for file in listed.files {
         let mut offset = 0;
@@ -131,7 +133,7 @@ async fn copy_files(session: &TreeClient, shelf: workspace::FilesFolder, to: &Co
                 Encoding::Base64 => STANDARD.decode(piece.data)?,
             };
             to.append_file(&file.name, &bytes).await?;
-            // A piece without bytes brings nobody further.
+            // A piece without bytes would loop forever.
             if !piece.more || bytes.is_empty() {
                 break;
             }
@@ -170,7 +172,7 @@ fn moment(at: Timestamp) -> jiff::Timestamp {
     at.unwrap_or(jiff::Timestamp::MAX)
 }
 
-/// How the session is called there: the CLI wants a UUID, so that any other id makes way for a new one.
+/// The session's id for the CLI, which must be a UUID: any other id is replaced by a new one.
 fn uuid_of(id: &str) -> Result<String, Failure> {
     let is_group = |group: &str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
     let groups: Vec<&str> = id.split('-').collect();
