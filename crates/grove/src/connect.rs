@@ -1,6 +1,6 @@
-//! Connecting to a host as a client, and finding sessions by what people call them, at whichever host they are.
+//! Connecting to a host as a client, and finding sessions by name at all hosts.
 //!
-//! [`HostConnector::at_session`] is where a command learns which host it has to do with; everything behind it talks to that one.
+//! [`HostConnector::at_session`] determines the host of a session; everything after it talks to that host.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::import_export::stores::ToolStores;
 use crate::settings::Settings;
 use crate::show::table::{cut, short};
 
-/// How often a lost connection is tried again, for about twenty seconds; then the host is gone.
+/// The attempts to restore a lost connection, for about twenty seconds; then the host counts as gone.
 const RECONNECT: Backoff = Backoff {
     first: Duration::from_millis(100),
     longest: Duration::from_secs(2),
@@ -32,38 +32,39 @@ const RECONNECT: Backoff = Backoff {
     steady: Duration::from_secs(10),
 };
 
-/// How long a summary may take. A model that reads a long conversation needs minutes; after this the command fails, and
-/// says that it may have been done all the same.
+/// How long a summary may take: a model that reads a long conversation needs minutes.
+///
+/// After this the command fails, and says that the host may still have completed it.
 const SUMMARY: Duration = Duration::from_secs(30 * 60);
 
-/// How much is shown of why a host cannot be reached.
+/// The number of characters shown of a connection error.
 const WHY: usize = 300;
-/// How many sessions are named where it is not clear which one is meant.
+/// The number of sessions named for an ambiguous argument.
 const SHOWN: usize = 10;
 
-/// Names the session that was used last, wherever a session is named.
+/// The name of the most recently used session, for all arguments that take a session.
 pub(crate) const LAST: &str = "@last";
 
-/// How a command reaches its host.
+/// Connects a command to its host.
 #[derive(Clone, Debug)]
 pub(crate) struct HostConnector {
     settings: Arc<Settings>,
     starts: AutoStart,
     limits: ClientLimits,
     at: HostTarget,
-    /// Whether somebody has said which host it is.
+    /// The user has named the host.
     is_narrowed: bool,
 }
 
-/// Which host it is.
+/// The host to connect to.
 #[derive(Clone, Debug)]
 enum HostTarget {
-    /// That of the data folder.
+    /// The host of the data folder.
     Here,
     Known(Arc<KnownHost>),
 }
 
-/// Whether a host may be started where none is running.
+/// Permission to start a host if none is running.
 #[derive(Clone, Copy, Debug)]
 enum AutoStart {
     Yes,
@@ -82,7 +83,7 @@ impl HostConnector {
         }
     }
 
-    /// The same for the host of this name.
+    /// A connector for the host of this name.
     pub(crate) fn at_host(&self, name: &str) -> Result<Self, Failure> {
         let unknown = || Failure::NotFound(format!("no host is called {name:?}: `grove hosts` lists them"));
         let at = match name {
@@ -100,7 +101,7 @@ impl HostConnector {
         }
     }
 
-    /// Where it is, as anybody could say it.
+    /// The host's address, as other machines can use it.
     pub(crate) fn address(&self) -> String {
         match &self.at {
             HostTarget::Here => hosts::own_address(self.data_dir()),
@@ -108,17 +109,17 @@ impl HostConnector {
         }
     }
 
-    /// Whether it is another one than that of the data folder.
+    /// Returns whether it is another host than that of the data folder.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self.at, HostTarget::Known(_))
     }
 
-    /// Whether somebody has said which host it is.
+    /// Returns whether the user has named the host.
     pub(crate) fn is_narrowed(&self) -> bool {
         self.is_narrowed
     }
 
-    /// Whether there is a store of this name here.
+    /// Returns whether there is a store of this name here.
     pub(crate) fn has_store(&self, name: &str) -> bool {
         self.settings.stores.value.contains_key(name)
     }
@@ -131,13 +132,14 @@ impl HostConnector {
         &self.settings.data_dir.value
     }
 
-    /// The host that has the session that somebody means, and what the session is called there. Where none is known to have
-    /// it, it is that of the data folder, which says so.
+    /// Finds the host of a session, and the session's name there.
+    ///
+    /// If no host is known to have it, the host of the data folder is returned, which reports the error.
     pub(crate) async fn at_session(&self, wanted: &str) -> Result<(Self, String), Failure> {
         self.at_session_excluding(wanted, None).await
     }
 
-    /// The same, where the session is meant that is not at this host.
+    /// The same, for a session that is not at the host `not_at`.
     pub(crate) async fn at_session_excluding(
         &self,
         wanted: &str,
@@ -148,7 +150,7 @@ impl HostConnector {
         {
             if self.is_narrowed && self.host_name() != name {
                 let said = self.host_name();
-                return Err(anyhow!("{wanted:?} is of the host {name}, and --host says {said}: leave out one").into());
+                return Err(anyhow!("{wanted:?} is at the host {name}, but --host is {said}: leave out one").into());
             }
             return Ok((self.at_host(name)?, rest.to_owned()));
         }
@@ -158,7 +160,7 @@ impl HostConnector {
         let here = self.at_host(hosts::LOCAL)?;
         let mut rows = match here.rows().await {
             Ok(rows) => rows,
-            // Others may have it.
+            // Other hosts may have it.
             Err(Failure::NoHost(_)) => Vec::new(),
             Err(failure) => return Err(failure),
         };
@@ -185,12 +187,12 @@ impl HostConnector {
         match meant.as_slice() {
             [] => {
                 for (host, why) in away {
-                    anstream::eprintln!("{host} is away, and was not asked: {}", cut(&why, WHY));
+                    anstream::eprintln!("{host} is unreachable and was not searched: {}", cut(&why, WHY));
                 }
                 Ok((here, wanted.to_owned()))
             }
             [row] => Ok((self.at_host(&row.host)?, id_of(&row.uri).to_owned())),
-            // It is for that host to say.
+            // That host resolves the ambiguity.
             [first, rest @ ..] if rest.iter().all(|row| row.host == first.host) => {
                 Ok((self.at_host(&first.host)?, wanted.to_owned()))
             }
@@ -199,12 +201,12 @@ impl HostConnector {
                 let names = several.iter().zip(ids).map(|(row, id)| format!("{}/{id}", row.host));
                 let names = names.take(SHOWN).collect::<Vec<_>>().join(", ");
                 let said: String = wanted.chars().take(80).collect();
-                Err(Failure::NotFound(format!("{said:?} may mean sessions of several hosts: say one of {names}")))
+                Err(Failure::NotFound(format!("{said:?} matches sessions of several hosts: use one of {names}")))
             }
         }
     }
 
-    /// Leaves out sessions that went to another host, where others are left.
+    /// Excludes sessions that were moved to another host, if others are left.
     async fn without_moved<'a>(&self, rows: Vec<&'a SessionCandidate>) -> Result<Vec<&'a SessionCandidate>, Failure> {
         if rows.len() < 2 {
             return Ok(rows);
@@ -212,7 +214,7 @@ impl HostConnector {
         let mut left = Vec::new();
         for row in &rows {
             let is_moved = match row.is_archived {
-                // One that cannot be asked may be the one.
+                // A session of an unreachable host may be the right one.
                 true => self.at_host(&row.host)?.is_moved(&row.uri).await.unwrap_or(false),
                 false => false,
             };
@@ -230,7 +232,7 @@ impl HostConnector {
         Ok(moved.is_some())
     }
 
-    /// The names of all sessions that wait for a person, at the host that was named or at all of them.
+    /// The names of all sessions that wait for a person, at the named host or at all hosts.
     pub(crate) async fn waiting_sessions(&self) -> Result<Vec<String>, Failure> {
         let mut rows = match self.rows().await {
             Ok(rows) => rows,
@@ -241,7 +243,7 @@ impl HostConnector {
             for HostList { host, sessions, state } in hosts::lists(self.data_dir()).await? {
                 match state {
                     ListState::Away { why, .. } => {
-                        anstream::eprintln!("{host} is away, and was not asked: {}", cut(&why, WHY));
+                        anstream::eprintln!("{host} is unreachable and was not searched: {}", cut(&why, WHY));
                     }
                     ListState::Now => rows.extend(sessions.iter().map(|session| SessionCandidate::of(&host, session))),
                 }
@@ -255,7 +257,7 @@ impl HostConnector {
         Ok(waiting.map(name).collect())
     }
 
-    /// The sessions of the host itself.
+    /// The sessions of this host.
     async fn rows(&self) -> Result<Vec<SessionCandidate>, Failure> {
         let client = self.ahp(None).await?;
         client.sessions().refresh().await?;
@@ -265,13 +267,13 @@ impl HostConnector {
         Ok(rows)
     }
 
-    /// The same for commands that wait for a model: others take so long a silence for a failure.
+    /// The same with a timeout for commands that wait for a model.
     pub(crate) fn with_summary_timeout(mut self) -> Self {
         self.limits.answer = SUMMARY;
         self
     }
 
-    /// Other tools' sessions on this machine, whether a host runs or not.
+    /// Other tools' sessions on this machine. They need no host.
     pub(crate) fn stores(&self) -> ToolStores {
         let catalog = self.settings.data_dir.value.join(DATABASE);
         let is_kept_up = self.settings.history.value.enabled;
@@ -301,17 +303,17 @@ impl HostConnector {
         if let HostTarget::Known(host) = &self.at {
             let connected = Client::connect(host.endpoint()?, dialect, options).await;
             return connected.map_err(|error| {
-                Failure::NoHost(format!("{} is away: {}", host.name, cut(&format!("{:#}", anyhow!(error)), WHY)))
+                Failure::NoHost(format!("{} is unreachable: {}", host.name, cut(&format!("{:#}", anyhow!(error)), WHY)))
             });
         }
         match connect(&self.host().await?).await {
             Ok(client) => Ok(client),
-            // A host may end in the very moment in which it was found, since nobody had used it. The next one stays.
-            Err(_) => Ok(connect(&self.host().await?).await.context("the host does not take this client")?),
+            // An idle host may exit at the moment it was found. The next one stays.
+            Err(_) => Ok(connect(&self.host().await?).await.context("the host refused this client")?),
         }
     }
 
-    /// A client of the Agent Host Protocol. `log` sees every frame.
+    /// Connects an AHP client. `log` receives every frame.
     pub(crate) async fn ahp(&self, log: Option<FrameLog>) -> Result<Client<Ahp>, Failure> {
         let info = Implementation {
             name: "grove".to_owned(),
@@ -322,7 +324,7 @@ impl HostConnector {
         self.connect(dialect, self.options(log)).await
     }
 
-    /// A client of version 1.
+    /// Connects a client of version 1.
     pub(crate) async fn v1(&self, log: Option<FrameLog>) -> Result<Client<V1>, Failure> {
         self.connect(V1::default(), self.options(log)).await
     }
@@ -339,9 +341,9 @@ struct SessionCandidate {
     uri: String,
     is_archived: bool,
     is_waiting: bool,
-    /// When it was used last, in milliseconds since 1970.
+    /// The time of the last use, in milliseconds since 1970.
     modified: u64,
-    /// Whether its host is away, and this is what it had when it was last seen.
+    /// The host is unreachable, and this is cached.
     is_cached: bool,
 }
 
@@ -355,13 +357,13 @@ impl SessionCandidate {
     }
 }
 
-/// The session that was used last, of all hosts.
+/// The most recently used session of all hosts.
 fn last(rows: &[SessionCandidate]) -> Option<&SessionCandidate> {
-    // Of several that were used in the same moment it is the first, as in `grove ls`.
+    // Of several with the same time it is the first, as in `grove ls`.
     rows.iter().rev().filter(|row| !row.is_archived).max_by_key(|row| row.modified)
 }
 
-/// The sessions that somebody may mean. A whole id comes before the beginning of one.
+/// The sessions that match a name. An exact id comes before the beginning of one.
 fn matching<'a>(rows: &'a [SessionCandidate], wanted: &str) -> Vec<&'a SessionCandidate> {
     let (id, may_begin) = named(wanted);
     let whole: Vec<&SessionCandidate> = rows.iter().filter(|row| row.uri == wanted || id_of(&row.uri) == id).collect();
@@ -371,20 +373,21 @@ fn matching<'a>(rows: &'a [SessionCandidate], wanted: &str) -> Vec<&'a SessionCa
     }
 }
 
-/// Leaves out what a host had that cannot be asked now, where a host that answers has the session: it was moved there and
-/// back, and the one that is away has not been seen since.
+/// Excludes cached sessions of unreachable hosts if a reachable host has the session.
+///
+/// The session was moved there and back, and the cache is older than that.
 fn without_outdated(rows: Vec<&SessionCandidate>) -> Vec<&SessionCandidate> {
     let lives = |id: &str| rows.iter().any(|row| !row.is_cached && !row.is_archived && id_of(&row.uri) == id);
     rows.iter().filter(|row| !(row.is_cached && lives(id_of(&row.uri)))).copied().collect()
 }
 
-/// Where a session went, if it is another host's now.
+/// The new location of a session that was moved to another host.
 pub(crate) async fn moved_to(client: &Client<Ahp>, uri: &str) -> Result<Option<RemoteSession>, Failure> {
     let session = client.subscribe(uri).await?;
     Ok(session.read(|state| read_moved_to(state.session()?)))
 }
 
-/// The same of a session that is looked at already.
+/// The same from a session's state.
 pub(crate) fn read_moved_to(session: &SessionState) -> Option<RemoteSession> {
     RemoteSession::deserialize(session.meta.as_ref()?.get("movedTo")?).ok()
 }
@@ -394,14 +397,14 @@ pub(crate) fn id_of(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap_or(uri)
 }
 
-/// The URI of the session that somebody means: by its URI in any spelling, its id, or the beginning of its id.
+/// The URI of a session by its URI in any spelling, its id, or the beginning of its id.
 pub(crate) async fn find_session<D: Dialect>(client: &Client<D>, wanted: &str) -> Result<String, Failure> {
     let sessions = client.sessions();
     sessions.refresh().await?;
     if wanted == LAST {
         let last = sessions.read(|list| {
             let used = list.iter().filter_map(|row| Some((D::last_used(row)?, D::row_uri(row))));
-            // Of several that were used in the same moment it is the first, as in `grove ls`.
+            // Of several with the same time it is the first, as in `grove ls`.
             used.min_by_key(|(used, _)| std::cmp::Reverse(*used)).map(|(_, uri)| uri.to_owned())
         });
         return last
@@ -410,13 +413,13 @@ pub(crate) async fn find_session<D: Dialect>(client: &Client<D>, wanted: &str) -
     let all: Vec<String> = sessions.read(|list| list.iter().map(|row| D::row_uri(row).to_owned()).collect());
     match choose(&all, wanted) {
         Ok(uri) => Ok(uri),
-        // Who says too little of one that is there is told so.
+        // An ambiguous beginning of an existing id has its own error.
         Err(error) if all.iter().any(|uri| id_of(uri).starts_with(id_of(wanted))) => Err(Failure::NotFound(error)),
         Err(error) => Err(Failure::NotFound(why_missing(client, id_of(wanted)).await.unwrap_or(error))),
     }
 }
 
-/// Why the host has no session of this id, where it knows more than that.
+/// The host's reason why it has no session of this id, if it knows more than that.
 async fn why_missing<D: Dialect>(client: &Client<D>, id: &str) -> Option<String> {
     if !client.offers(x_grove::Method::Tree) {
         return None;
@@ -431,7 +434,7 @@ async fn why_missing<D: Dialect>(client: &Client<D>, id: &str) -> Option<String>
     }
 }
 
-/// The id that somebody says, and whether it may be the beginning of one.
+/// The id in an argument, and whether it may be the beginning of one.
 fn named(wanted: &str) -> (&str, bool) {
     match wanted.split_once(":/") {
         Some((_, id)) => (id, false),
@@ -439,7 +442,7 @@ fn named(wanted: &str) -> (&str, bool) {
     }
 }
 
-/// Which of these URIs of sessions somebody means.
+/// Selects one of these session URIs by name.
 pub(crate) fn choose(all: &[String], wanted: &str) -> Result<String, String> {
     if let Some(uri) = all.iter().find(|uri| *uri == wanted) {
         return Ok(uri.clone());
@@ -458,16 +461,16 @@ pub(crate) fn choose(all: &[String], wanted: &str) -> Result<String, String> {
         several => {
             let ids: Vec<&str> = several.iter().map(|uri| id_of(uri)).collect();
             let ids = short(&ids).join(", ");
-            Err(format!("{wanted:?} is the beginning of several sessions ({ids}): say more of it"))
+            Err(format!("{wanted:?} is the beginning of several sessions ({ids}): use more characters"))
         }
     }
 }
 
-/// An id that nobody has.
+/// A new random id.
 pub(crate) fn new_id() -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
-    // A UUID of version 4, which is what others put there, too.
+    getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("cannot get random numbers: {error}"))?;
+    // A UUID of version 4, as other clients create.
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -511,7 +514,7 @@ mod tests {
         let there_and_back = [row("local", "a:/s", false, false), row("lab", "a:/s", false, true)];
         assert_eq!(left(&there_and_back), ["local"]);
         let there = [row("local", "a:/s", true, false), row("lab", "a:/s", false, true)];
-        assert_eq!(left(&there), ["local", "lab"], "where it went cannot be asked, and is the one that goes on");
+        assert_eq!(left(&there), ["local", "lab"], "the new host is unreachable, and has the session");
         let others = [row("local", "a:/s1", false, false), row("lab", "a:/s2", false, true)];
         assert_eq!(left(&others), ["local", "lab"]);
     }

@@ -1,5 +1,6 @@
-//! `damage.jsonl` in the data folder: what hosts found damaged or missing when they started. It stays until somebody removes
-//! it, since what was restored or lost once is not found again.
+//! `damage.jsonl` in the data folder: the damage that hosts found when they started.
+//!
+//! It stays until the user deletes it, since damage that was repaired or lost once is not found again.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -9,10 +10,10 @@ use std::path::{Path, PathBuf};
 use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How large the file may grow. Beyond it nothing more is written: it is full of news that nobody looks at.
+/// The maximum size of the file. Nothing more is written beyond it.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Something that was found.
+/// One finding of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Milliseconds since 1970.
@@ -24,14 +25,14 @@ pub(crate) fn path(data_dir: &Path) -> PathBuf {
     data_dir.join("damage.jsonl")
 }
 
-/// Adds what a host found. The log says it as well, so a failure here costs nothing else.
+/// Appends the findings of a host. They are also in the log, so a failure here is only logged.
 pub(crate) fn append(data_dir: &Path, now: Timestamp, damage: &[String]) {
     let path = path(data_dir);
     if damage.is_empty() || fs::metadata(&path).is_ok_and(|found| found.len() > MAX_BYTES) {
         return;
     }
     let known = read(data_dir);
-    // Each host finds again what none can repair.
+    // Each host finds irreparable damage again.
     let is_new = |message: &&String| !known.iter().any(|finding| finding.message == **message);
     let lines: String = damage
         .iter()
@@ -46,7 +47,7 @@ pub(crate) fn append(data_dir: &Path, now: Timestamp, damage: &[String]) {
         .open(&path)
         .and_then(|mut file| file.write_all(lines.as_bytes()));
     if let Err(error) = written {
-        tracing::warn!(%error, file = %path.display(), "what was found damaged cannot be noted");
+        tracing::warn!(%error, file = %path.display(), "cannot write the damage file");
     }
 }
 

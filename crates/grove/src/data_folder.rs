@@ -1,4 +1,4 @@
-//! The data folder: one host at a time, a token, and the address of the host that runs.
+//! The data folder: its lock for one host at a time, the token, and the address of the running host.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -14,24 +14,25 @@ use grove_host::server::Token;
 use crate::endpoint::HostEndpoint;
 use crate::secret_files::{self, SecretError};
 
-/// The folder, held for as long as this lives.
+/// The data folder, locked while this lives.
 #[derive(Debug)]
 pub(crate) struct DataFolder {
     path: PathBuf,
-    /// The operating system lets go of the lock when the process ends, however it ends.
+    /// The operating system releases the lock when the process ends, however it ends.
     _lock: File,
-    /// The folder itself, locked as well: deleting the lock file does not let a second host in.
+    /// The folder itself, locked as well: deleting the lock file does not admit a second host.
     folder: Arc<File>,
 }
 
-/// The folders in it whose owner and mode are looked at.
+/// The inner folders whose owner and mode are checked.
 const INNER_FOLDERS: [&str; 5] = ["journal", "session-state", "agents", "history", "hosts-seen"];
-/// Attempts to lock the folder, and the pause between them: a command that looks for a running host holds the lock for a
-/// moment.
+/// The number of attempts to lock the folder, and the pause between them.
+///
+/// A command that looks for a running host holds the lock for a moment.
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Another host has the folder.
+/// Another host uses the folder.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is in use by another host ({by}): stop it with `grove stop`, or choose another --data-dir", .path.display())]
 pub(crate) struct DataFolderInUse {
@@ -40,7 +41,7 @@ pub(crate) struct DataFolderInUse {
 }
 
 impl DataFolder {
-    /// Takes the folder for this process, making it where it is missing.
+    /// Locks the folder for this process, and creates it if it is missing.
     pub(crate) fn take(path: &Path) -> Result<Self> {
         make(path)?;
         for inner in INNER_FOLDERS.iter().map(|name| path.join(name)).filter(|inner| inner.exists()) {
@@ -52,7 +53,7 @@ impl DataFolder {
             .and_then(|()| lock.write_all(format!("process {}\n", std::process::id()).as_bytes()))
             .with_context(|| format!("{} cannot be written", lock_path(path).display()))?;
         check_version(path)?;
-        // The address of a host that was killed: another program may have its port by now, and be told the token.
+        // The address of a killed host: another program may have taken its port, and would get the token.
         fs::remove_file(endpoint_path(path)).ok();
         Ok(Self { path: path.to_owned(), _lock: lock, folder: Arc::new(folder) })
     }
@@ -91,17 +92,17 @@ impl DataFolder {
         &self.path
     }
 
-    /// The token that was kept, or a new one.
+    /// The stored token, or a new one.
     pub(crate) fn token(&self, random: &dyn Random) -> Result<Token> {
         read_or_create_token(&self.path.join("token"), random)
     }
 
-    /// Says where this host can be reached.
+    /// Writes the addresses of this host.
     pub(crate) fn announce(&self, endpoint: &HostEndpoint) -> Result<()> {
         write_private(&endpoint_path(&self.path), &serde_json::to_string(endpoint)?)
     }
 
-    /// The loopback port of the last host, if the folder has one.
+    /// The loopback port of the last host, if it is stored.
     pub(crate) fn last_port(&self) -> Option<u16> {
         fs::read_to_string(port_path(&self.path)).ok()?.trim().parse().ok().filter(|port| *port != 0)
     }
@@ -114,19 +115,19 @@ impl DataFolder {
         write_private(&port_path(&self.path), &format!("{port}\n"))
     }
 
-    /// Where the host's own socket is.
+    /// The path of the host's own socket.
     pub(crate) fn socket_path(&self) -> PathBuf {
-        // Others read it elsewhere than where this process was started.
+        // Processes with another current folder read it.
         std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("host.sock")
     }
 
-    /// Takes the addresses back.
+    /// Removes the addresses.
     pub(crate) fn retract(&self) {
-        // In a folder that took the place of ours they would be another host's.
+        // If another folder has replaced ours, the files belong to another host.
         if !is_same(&self.folder, &self.path) {
             return;
         }
-        // A file that stays behind does no harm: readers ask the host that it names.
+        // A remaining file does no harm: readers check the host that it names.
         fs::remove_file(endpoint_path(&self.path)).ok();
         fs::remove_file(self.socket_path()).ok();
     }
@@ -142,8 +143,9 @@ pub(crate) fn make(path: &Path) -> Result<()> {
     Ok(secret_files::check_folder(path)?)
 }
 
-/// The file whose lock says who may start a host in the background. It is not the host's own lock: that one must be
-/// free for the host.
+/// The file whose lock permits starting a host in the background.
+///
+/// It is not the host's own lock, which must be free for the host.
 pub(crate) fn start_lock(data_dir: &Path) -> Result<File> {
     let path = data_dir.join("start.lock");
     private(OpenOptions::new().write(true).create(true).truncate(false))
@@ -151,12 +153,12 @@ pub(crate) fn start_lock(data_dir: &Path) -> Result<File> {
         .with_context(|| format!("{} cannot be opened", path.display()))
 }
 
-/// Where a host in the background writes its log.
+/// The log of a host in the background.
 pub(crate) fn log_path(data_dir: &Path) -> PathBuf {
     data_dir.join("host.log")
 }
 
-/// The file with the connection token of Copilot SDK clients that no `COPILOT_CONNECTION_TOKEN` sets.
+/// The file with the connection token for Copilot SDK clients, used if `COPILOT_CONNECTION_TOKEN` is not set.
 pub(crate) fn copilot_token_path(data_dir: &Path) -> PathBuf {
     data_dir.join("copilot-token")
 }
@@ -169,7 +171,7 @@ pub(crate) fn copilot_token(data_dir: &Path, random: &dyn Random) -> Result<Toke
     read_or_create_token(&copilot_token_path(data_dir), random)
 }
 
-/// The token that a file holds, or a new one where there is no such file.
+/// Reads the token of a file, or creates the file with a new one.
 fn read_or_create_token(path: &Path, random: &dyn Random) -> Result<Token> {
     match secret_files::read(path)? {
         Some(secret) => {
@@ -180,17 +182,17 @@ fn read_or_create_token(path: &Path, random: &dyn Random) -> Result<Token> {
                 );
             }
             Token::parse(&secret.text)
-                .with_context(|| format!("{} holds no token: remove it to get a new one", path.display()))
+                .with_context(|| format!("{} contains no token: remove it to get a new one", path.display()))
         }
         None => {
-            let token = Token::generate(random).context("no randomness for a token")?;
+            let token = Token::generate(random).context("cannot get random numbers for a token")?;
             write_private(path, token.reveal())?;
             Ok(token)
         }
     }
 }
 
-/// The stores that a data folder has had, as they were written.
+/// The JSON of the stores that a data folder has had.
 pub(crate) fn read_stores(data_dir: &Path) -> Result<Option<String>> {
     let path = stores_path(data_dir);
     match fs::read_to_string(&path) {
@@ -215,7 +217,7 @@ pub(crate) fn read_client_path(data_dir: &Path) -> Result<Option<String>, Secret
     Ok(read.map(|read| read.text).filter(|path| path.len() <= CLIENT_PATH_BYTES))
 }
 
-/// A longer `PATH` is not kept.
+/// The maximum length of a stored `PATH`.
 const CLIENT_PATH_BYTES: usize = 64 << 10;
 
 pub(crate) fn write_client_path(data_dir: &Path, path: &str) -> Result<()> {
@@ -229,12 +231,12 @@ fn client_path_file(data_dir: &Path) -> PathBuf {
     data_dir.join("client-path")
 }
 
-/// Where agents' shims have their folders.
+/// The folder of the agents' shims.
 pub(crate) fn agents_path(data_dir: &Path) -> PathBuf {
     data_dir.join("agents")
 }
 
-/// The version of what lies in a data folder. A newer one is refused; an older one would be brought forward here.
+/// The format version of a data folder. A newer one is refused; an older one would be migrated here.
 const VERSION: u32 = 1;
 
 fn check_version(data_dir: &Path) -> Result<()> {
@@ -247,14 +249,14 @@ fn check_version(data_dir: &Path) -> Result<()> {
                  another --data-dir",
                 data_dir.display()
             ),
-            Err(_) => bail!("{} holds no version: restore it, or use another --data-dir", path.display()),
+            Err(_) => bail!("{} contains no version: restore it, or use another --data-dir", path.display()),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_private(&path, &format!("{VERSION}\n")),
         Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
     }
 }
 
-/// Where the host of a data folder can be reached, as it said itself.
+/// The stored addresses of a data folder's host.
 pub(crate) fn read_endpoint(data_dir: &Path) -> Result<Option<HostEndpoint>> {
     let path = endpoint_path(data_dir);
     if data_dir.exists() {
@@ -268,7 +270,7 @@ pub(crate) fn read_endpoint(data_dir: &Path) -> Result<Option<HostEndpoint>> {
     }
 }
 
-/// Whether some host has the folder.
+/// Returns whether a host uses the folder.
 pub(crate) fn is_taken(data_dir: &Path) -> bool {
     [lock_path(data_dir), data_dir.to_owned()].iter().any(|path| match File::open(path) {
         Ok(lock) => matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)),
@@ -276,7 +278,7 @@ pub(crate) fn is_taken(data_dir: &Path) -> bool {
     })
 }
 
-/// Locks the file that says who has the folder.
+/// Locks the lock file of the folder.
 fn lock(data_dir: &Path) -> Result<File> {
     let path = lock_path(data_dir);
     for _ in 0..LOCK_TRIES {
@@ -284,7 +286,7 @@ fn lock(data_dir: &Path) -> Result<File> {
             .open(&path)
             .with_context(|| format!("{} cannot be opened", path.display()))?;
         match lock.try_lock() {
-            // Somebody deleted it between the two.
+            // The file was deleted in between.
             Ok(()) if !is_same(&lock, &path) => {}
             Ok(()) => return Ok(lock),
             Err(TryLockError::WouldBlock) => {
@@ -298,10 +300,10 @@ fn lock(data_dir: &Path) -> Result<File> {
             }
         }
     }
-    bail!("{} is deleted again and again: find out who does so, then try again", path.display())
+    bail!("{} is deleted repeatedly: find the program that does so, then try again", path.display())
 }
 
-/// Locks the folder itself. A file system that cannot do that has the lock file alone.
+/// Locks the folder itself. On a file system without such locks, only the lock file is used.
 fn lock_folder(data_dir: &Path) -> Result<File> {
     let folder = File::open(data_dir).with_context(|| format!("{} cannot be opened", data_dir.display()))?;
     for attempt in 1.. {
@@ -346,11 +348,11 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(0o600)
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file atomically, readable only by its owner.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     let failed = || format!("{} cannot be written", path.display());
     let temporary = path.with_extension("new");
-    // A try that failed before may have left it; whatever it is, nothing is written through it.
+    // A failed attempt may have left it; a link there must not be followed.
     fs::remove_file(&temporary).ok();
     let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&temporary).with_context(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(failed)?;

@@ -1,4 +1,4 @@
-//! A running host, as other processes find and ask it.
+//! The endpoint of a running host, for other processes of this machine.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,54 +13,54 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::data_folder;
 
-/// Where a host can be reached. Lies in the data folder for its owner alone, since it holds the token.
+/// The addresses of a host. The file is private to its owner, since it contains the token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostEndpoint {
     pub(crate) ws: String,
     pub(crate) http: String,
     pub(crate) token: String,
     pub(crate) pid: u32,
-    /// Where Copilot SDKs find a server, where they do.
+    /// The address of the Copilot SDK server, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) copilot: Option<String>,
-    /// Its own socket, where it has one.
+    /// The host's socket, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unix: Option<PathBuf>,
-    /// Where other machines find it, where they do.
+    /// The address for other machines, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) remote: Option<RemoteAddress>,
 }
 
-/// Where other machines find a host.
+/// The address of a host for other machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RemoteAddress {
     pub(crate) ws: String,
     pub(crate) http: String,
-    /// The fingerprint of what it shows. Without one there is no TLS.
+    /// The fingerprint of the host's certificate. Without one there is no TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) certificate: Option<String>,
 }
 
-/// A connection to a host, and the name that the host goes by there.
+/// A connection to a host, and the host name for requests on it.
 pub(crate) struct HostStream {
     pub(crate) stream: Box<dyn ByteStream>,
     pub(crate) name: String,
 }
 
-/// What a host says of itself.
+/// The host's report about itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Health {
     pub(crate) version: String,
     pub(crate) pid: u32,
     pub(crate) sessions: usize,
-    /// How many of them are in memory. A host from before this was told says nothing of it.
+    /// The number of sessions in memory. Older hosts do not report it.
     #[serde(default)]
     pub(crate) loaded_sessions: usize,
     pub(crate) running_turns: usize,
     pub(crate) connections: usize,
     pub(crate) server_seq: u64,
-    /// Why nothing can be stored at the moment.
+    /// The reason why nothing can be stored at the moment.
     #[serde(default)]
     pub(crate) storage_problem: Option<String>,
     /// The first damage that the host found when it started, and the number of all findings.
@@ -77,16 +77,16 @@ pub(crate) struct Health {
 
 /// How long a host may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long its answer may be.
+/// The maximum size of an answer.
 const MAX_BYTES: usize = 64 << 10;
 
 impl HostEndpoint {
-    /// Where the web page is, with the token. A browser keeps what is behind the `#` to itself: it is sent nowhere.
+    /// The address of the web page, with the token after the `#`, which browsers never send.
     pub(crate) fn page(&self) -> String {
         format!("{}/#token={}", self.http, self.token)
     }
 
-    /// Connects to it: through its socket, or else through loopback.
+    /// Connects to the socket, or else to the loopback port.
     pub(crate) async fn dial(&self) -> Result<HostStream> {
         if let Some(path) = self.socket() {
             let stream = UnixStream::connect(path).await.context("the host does not answer")?;
@@ -94,33 +94,34 @@ impl HostEndpoint {
         }
         let address = self.address()?;
         let stream = TcpStream::connect(address).await.context("the host does not answer")?;
-        // A message is written in one piece: waiting for more only costs time.
+        // Messages are written in one piece: waiting for more only costs time.
         stream.set_nodelay(true)?;
         Ok(HostStream { stream: Box::new(stream), name: address.to_owned() })
     }
 
-    /// The same for a client.
+    /// The endpoint for a client.
     pub(crate) fn for_client(&self) -> Result<grove_client::Endpoint> {
         let endpoint = match self.socket() {
             Some(path) => grove_client::Endpoint::new(&HostAddress::Unix(path.to_owned()), &Credentials::default()),
             None => grove_client::Endpoint::tcp(&self.ws, Some(&self.token)),
         };
-        endpoint.context("the host's address is no address")
+        endpoint.context("the host's address is invalid")
     }
 
-    /// Its socket, unless somebody has removed it while the host lives. What a dead host left behind is not asked for on
-    /// loopback: somebody else may have its port by now, who would be told the token.
+    /// The host's socket, unless it was removed while the host runs.
+    ///
+    /// After a host's death its loopback port is not used: another program may have taken it, and would get the token.
     fn socket(&self) -> Option<&Path> {
         let is_lost = |path: &Path| !path.exists() && path.parent().is_some_and(data_folder::is_taken);
         self.unix.as_deref().filter(|path| !is_lost(path))
     }
 
-    /// Its address on loopback.
+    /// The loopback address.
     pub(crate) fn address(&self) -> Result<&str> {
-        self.http.strip_prefix("http://").context("the host's address is no http address")
+        self.http.strip_prefix("http://").context("the host's address is not an http address")
     }
 
-    /// Asks the host how it is. An error means that nobody answers there, or somebody else does.
+    /// Requests the host's health. An error means that no host answers there, or another program does.
     pub(crate) async fn health(&self) -> Result<Health> {
         tokio::time::timeout(TIMEOUT, self.ask()).await.context("the host did not answer in time")?
     }
@@ -138,12 +139,12 @@ impl HostEndpoint {
                 bail!("the host answered {}", response.status());
             }
             let body = Limited::new(response.into_body(), MAX_BYTES).collect().await;
-            let body = body.map_err(|error| anyhow::anyhow!("the host's answer broke off: {error}"))?;
-            serde_json::from_slice(&body.to_bytes()).context("the host's answer is not understood")
+            let body = body.map_err(|error| anyhow::anyhow!("the host's answer was cut off: {error}"))?;
+            serde_json::from_slice(&body.to_bytes()).context("the host's answer is invalid")
         };
         tokio::select! {
             answer = exchange => answer,
-            // The connection only ends first when it broke.
+            // The connection only ends first if it broke.
             ended = connection => { ended?; bail!("the host closed the connection") }
         }
     }

@@ -1,7 +1,6 @@
-//! What outlives the host: the chosen provider, what was last open, and what people said of folders.
+//! The session hub's state on disk: the chosen provider, the last open session, and the trust of folders.
 //!
-//! Of this host's folders those that are trusted are in the one list that the host has ([`FolderTrust`]); only that one is
-//! not to be trusted is kept here.
+//! Trusted folders of this host are in the host's own list ([`FolderTrust`]); only distrusted ones are stored here.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,13 +15,14 @@ use grove_work::local_path;
 
 use crate::data_folder::write_private;
 
-/// The file, in the data folder.
+/// The file in the data folder.
 const FILE: &str = "sessions-layer.json";
-/// How large it may be: all that is remembered has bounds of its own, far below.
+/// The maximum size of the file. The limits of its contents are far below.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Remembers in a file that only its owner can read. What a person said of a folder is written before anybody relies on it,
-/// the rest behind.
+/// Stores the state in a file that only its owner can read.
+///
+/// The trust of a folder is written before it takes effect, everything else in the background.
 pub(crate) struct FileMemory {
     kept: Arc<MemoryFile>,
     trust: Arc<dyn FolderTrust>,
@@ -31,18 +31,18 @@ pub(crate) struct FileMemory {
 struct MemoryFile {
     path: PathBuf,
     remembered: Mutex<PersistentState>,
-    /// Held while the file is written, so that what is newer is written later.
+    /// Held while the file is written, so that newer state is written later.
     writing: Mutex<()>,
-    /// Whether somebody is about to write it.
+    /// A write is pending.
     due: AtomicBool,
 }
 
 impl FileMemory {
-    /// What a data folder remembers. A file that cannot be read is as good as none, and that is said.
+    /// Reads the state of a data folder. An unreadable file is logged and treated as missing.
     pub(crate) fn open(data_dir: &Path, trust: Arc<dyn FolderTrust>) -> Self {
         let path = data_dir.join(FILE);
         let remembered = read(&path).unwrap_or_else(|error| {
-            tracing::warn!("what was last open is not remembered: {error:#}");
+            tracing::warn!("cannot read the state of the session list: {error:#}");
             PersistentState::default()
         });
         let kept = MemoryFile {
@@ -54,19 +54,19 @@ impl FileMemory {
         Self { kept: Arc::new(kept), trust }
     }
 
-    /// Whether a folder is in the list of this host.
+    /// Returns whether a folder is in the trust list of this host.
     fn is_listed(&self, provider: &ProviderId, folder: &Uri) -> bool {
         provider.as_str() == THIS_HOST && local_path(folder.as_str()).is_ok_and(|path| self.trust.is_trusted(&path))
     }
 
-    /// Takes a folder of this host out of the host's list. Where one above it is trusted, what is kept here comes first.
+    /// Removes a folder from the host's trust list. If a parent is trusted, the entry here takes precedence.
     fn unlist(&self, folder: &Uri) -> Result<(), StateStoreError> {
-        // What is no folder of this machine was never listed.
+        // Only folders of this machine are in the list.
         let Ok(path) = local_path(folder.as_str()) else { return Ok(()) };
         self.trust.distrust(&path).map_err(|error| StateStoreError::Failed(error.into()))
     }
 
-    /// Puts a folder of this host into the host's list.
+    /// Adds a folder to the host's trust list.
     fn list(&self, provider: &ProviderId, folder: &Uri) -> Result<(), StateStoreError> {
         if self.is_listed(provider, folder) {
             return Ok(());
@@ -78,11 +78,11 @@ impl FileMemory {
 
 impl MemoryFile {
     fn remembered(&self) -> MutexGuard<'_, PersistentState> {
-        // Nothing under the lock leaves it half changed.
+        // No panic leaves the state half changed.
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes something in. `true`: it was not remembered before.
+    /// Changes the state. Returns whether it differs.
     fn apply(
         &self,
         change: impl FnOnce(&mut PersistentState) -> Result<(), StateStoreError>,
@@ -99,7 +99,7 @@ impl MemoryFile {
         write_private(&self.path, &text)
     }
 
-    /// Writes beside everything else. Who comes while that is due needs not do it again.
+    /// Writes in the background. A pending write covers later changes, too.
     fn write_behind(self: &Arc<Self>) {
         if self.due.swap(true, Ordering::AcqRel) {
             return;
@@ -108,7 +108,7 @@ impl MemoryFile {
         let write = move || {
             kept.due.store(false, Ordering::Release);
             if let Err(error) = kept.write() {
-                tracing::warn!("what was last open is not kept: {error:#}");
+                tracing::warn!("cannot write the state of the session list: {error:#}");
             }
         };
         match tokio::runtime::Handle::try_current() {
@@ -128,7 +128,7 @@ impl StateStore for FileMemory {
         let is_new = match thing {
             StateChange::Trust { provider, folder, answer: Trust::Trusted } if provider.as_str() == THIS_HOST => {
                 self.list(&provider, &folder)?;
-                // What was said before of the folder is taken back.
+                // Earlier answers about the folder are removed.
                 self.kept.apply(|remembered| {
                     remembered.trust.get_mut(&provider).map(|said| said.remove(&folder));
                     Ok(())

@@ -1,5 +1,4 @@
-//! Following a conversation: shows it, or prints its envelopes, answers for the person or asks them, and ends when it is
-//! over.
+//! Following a chat: shows it or prints its envelopes, and answers requests or asks the user, until it ends.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
@@ -31,37 +30,37 @@ use crate::show::input_area::{InputText, PROMPT};
 use crate::show::screen::ChatScreen;
 use crate::show::style::{dim, red, sanitize, yellow};
 
-/// How often the spinner moves.
+/// The interval of the spinner.
 pub(crate) const TICK: Duration = Duration::from_millis(120);
 
-/// How many changed files are compared for one question.
+/// The number of changed files that are compared for one question.
 const MAX_FILES: usize = 20;
-/// How large a file may be to be compared.
+/// The maximum size of a file that is compared.
 const MAX_CONTENT_BYTES: u64 = 256 << 10;
-/// How long the texts of a changed file may take to come.
+/// How long fetching the texts of a changed file may take.
 const FETCH: Duration = Duration::from_secs(5);
 
-/// When it is over.
+/// The end of following.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FollowUntil {
-    /// When this turn is.
+    /// The end of this turn.
     Turn(String),
-    /// When the person leaves, or the session is gone.
+    /// The user leaves, or the session is removed.
     Left,
 }
 
-/// How it is followed.
+/// Options of following.
 #[derive(Debug)]
 pub(crate) struct FollowOptions {
-    /// Permissions are given without asking.
+    /// Approve permission requests without asking.
     pub(crate) yes: bool,
-    /// Where the envelopes come from, if they are printed instead of the conversation.
+    /// The source of envelopes, if they are printed instead of the conversation.
     pub(crate) envelopes: EnvelopeReceiver,
-    /// How many of the turns that were there before are shown.
+    /// The number of earlier turns that are shown.
     pub(crate) newest: usize,
 }
 
-/// Follows until it is over, and gives how it ended.
+/// Follows a chat to its end, and returns the result.
 pub(crate) async fn follow<T: ChatClient>(
     chat_client: &mut T,
     until: FollowUntil,
@@ -73,7 +72,7 @@ pub(crate) async fn follow<T: ChatClient>(
     let mut screen = ChatScreen::new();
     let source = match interactive {
         false => InputSource::None,
-        // Who stays for more than one turn types while the agent speaks.
+        // A user who stays for more than one turn types while the agent responds.
         true if until == FollowUntil::Left && screen.can_have_an_input_line() => {
             screen.open_input();
             InputSource::Keys(Box::new(Keyboard::open()?))
@@ -101,7 +100,7 @@ pub(crate) async fn follow<T: ChatClient>(
     followed
 }
 
-/// What an action was for, and what became of it.
+/// A dispatched command, and its outcome.
 type CommandOutcome = (ChatCommand, DispatchOutcome);
 
 struct ChatFollower<'a, T> {
@@ -112,15 +111,15 @@ struct ChatFollower<'a, T> {
     show: ChatPrinter,
     screen: ChatScreen,
     asking: Option<QuestionDialog>,
-    /// What waits, but not for us any more: it was answered here, or the person was told of it.
+    /// Pending requests that were answered here or shown to the user.
     dealt_with: HashSet<String>,
     outcomes: FuturesUnordered<BoxFuture<'static, CommandOutcome>>,
-    /// How many turns were started that the host has not answered.
+    /// The number of started turns that the host has not confirmed.
     starting: usize,
-    /// The turn that was asked to end.
+    /// The turn that is being cancelled.
     cancelling: Option<String>,
     is_lost: bool,
-    /// The running turn in which nothing was said yet, and since when.
+    /// The running turn without any output yet, and its start.
     silent_since: Option<(String, tokio::time::Instant)>,
 }
 
@@ -132,7 +131,7 @@ enum InterruptOutcome {
 impl<T: ChatClient> ChatFollower<'_, T> {
     fn begin(&mut self, newest: usize) -> Result<(), Failure> {
         let Self { chat_client, show, screen, until, .. } = self;
-        // It may be over already.
+        // The turn may have ended already.
         let turn = match until {
             FollowUntil::Turn(turn) => Some(turn.as_str()),
             FollowUntil::Left => None,
@@ -148,7 +147,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            // What is printed comes before what is seen of it in the state.
+            // Envelopes are printed before the state shows their effect.
             while let Some(envelope) = envelopes.as_mut().and_then(|envelopes| envelopes.try_recv().ok()) {
                 print(&envelope)?;
             }
@@ -204,7 +203,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         Ok(())
     }
 
-    /// Whether a turn runs in which the agent has not said anything yet.
+    /// Returns whether a turn runs in which the agent has not sent anything yet.
     fn is_silent(&self) -> bool {
         self.is_shown
             && self.asking.is_none()
@@ -231,10 +230,10 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         Ok(self.screen.spin(&format!("waiting for the agent{elapsed}"))?)
     }
 
-    /// How it ended, if it has.
+    /// The result, once following has ended.
     fn ended(&mut self) -> Option<Result<(), Failure>> {
         if self.chat_client.is_gone() {
-            let gone = format!("the session {} is not there any more", id_of(self.chat_client.uri()));
+            let gone = format!("the session {} was removed", id_of(self.chat_client.uri()));
             return Some(match self.until {
                 FollowUntil::Turn(_) => Err(Failure::NotFound(gone)),
                 FollowUntil::Left => self.screen.line(yellow(gone)).map_err(Failure::from),
@@ -258,7 +257,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         Some(code.map_or(Ok(()), |code| Err(Failure::Exit(code))))
     }
 
-    /// Takes a question back that does not wait any more.
+    /// Withdraws a question that is no longer pending.
     fn withdraw(&mut self) -> Result<(), Failure> {
         if let Some(asking) = &self.asking
             && !self.chat_client.waiting().iter().any(|waiting| waiting.id() == asking.id())
@@ -267,16 +266,16 @@ impl<T: ChatClient> ChatFollower<'_, T> {
             self.screen.mark(PROMPT)?;
             let is_over = self.chat_client.read_view(|view| view.active.is_none());
             match (&self.cancelling, is_over) {
-                // The person gave it up, and knows.
+                // The user interrupted it.
                 (Some(_), _) => self.screen.end_line()?,
-                (None, true) => self.screen.line(dim("  (not needed any more: the turn is over)"))?,
+                (None, true) => self.screen.line(dim("  (no longer needed: the turn has ended)"))?,
                 (None, false) => self.screen.line(dim("  (answered elsewhere)"))?,
             }
         }
         Ok(())
     }
 
-    /// Deals with what waits for a person.
+    /// Handles pending requests.
     async fn attend(&mut self, interactive: bool) -> Result<(), Failure> {
         let waiting = self.chat_client.waiting();
         self.dealt_with.retain(|id| waiting.iter().any(|waiting| waiting.id() == id));
@@ -306,7 +305,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         Ok(())
     }
 
-    /// Fetches the changes that a permission is about.
+    /// Fetches the changes that a permission request is about.
     async fn with_diffs(&self, waiting: PendingRequest) -> PendingRequest {
         let PendingRequest::ToolPermission(mut permission) = waiting else { return waiting };
         let current_folder = current_folder();
@@ -331,29 +330,29 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         for (side, text) in [&edit.before, &edit.after].into_iter().zip(&mut texts) {
             let Some(side) = side else { continue };
             if side.content.size_hint.is_some_and(|bytes| bytes > MAX_CONTENT_BYTES) {
-                return DiffBody::Missing("the file is too large to be compared here".to_owned());
+                return DiffBody::Missing("the file is too large for a diff".to_owned());
             }
             match self.chat_client.content(&side.content.uri).await {
                 Some(content) => *text = content,
-                None => return DiffBody::Missing("the text cannot be read from the host".to_owned()),
+                None => return DiffBody::Missing("cannot read the text from the host".to_owned()),
             }
         }
         DiffBody::Lines(diff_lines(&texts[0], &texts[1]))
     }
 
-    /// Says that something waits, and how to answer it.
+    /// Prints a pending request, and how to answer it.
     fn tell(&mut self, waiting: &PendingRequest) -> Result<(), Failure> {
         let id = id_of(self.chat_client.uri());
         let how = match waiting {
             PendingRequest::ToolPermission(_) => format!("`grove approve {id}` or `grove deny {id}` answers it"),
             PendingRequest::Questions { .. } => format!("`grove answer {id} TEXT` answers it"),
-            PendingRequest::Elsewhere { .. } => "another client has to do it".to_owned(),
+            PendingRequest::Elsewhere { .. } => "another client must answer it".to_owned(),
         };
         let what = sanitize(&waiting.summary());
         Ok(self.screen.line(format_args!("{} {what} ({how})", yellow("waiting:")))?)
     }
 
-    /// Ctrl-C: cancels the turn that runs, else drops the text on the input line, else leaves.
+    /// Ctrl-C: cancels the running turn, else clears the input line, else leaves.
     async fn on_interrupt(&mut self, source: &mut InputSource) -> Result<Option<Result<(), Failure>>, Failure> {
         let is_idle = self.chat_client.read_view(|view| view.active.is_none());
         if let Some(editor) = source.editor_mut().filter(|editor| is_idle && !editor.text().is_empty()) {
@@ -373,7 +372,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
     }
 
     async fn line(&mut self, line: &str) -> Result<(), Failure> {
-        // An empty line is nothing, unless something is asked.
+        // An empty line means nothing, unless a question is pending.
         if line.trim().is_empty() && self.asking.is_none() {
             self.screen.entered();
             return Ok(());
@@ -399,7 +398,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         Ok(())
     }
 
-    /// A line that answers nothing is a prompt, where the person stays for more than one turn.
+    /// Handles a line that answers nothing: it is a prompt, if the user stays for more than one turn.
     async fn said(&mut self, line: &str) -> Result<(), Failure> {
         let text = line.trim();
         if text.is_empty() || self.until != FollowUntil::Left {
@@ -407,14 +406,14 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         }
         let (id, text) = (new_id()?, text.to_owned());
         self.show.mine(&id);
-        // What was said a moment ago may not be seen to run yet.
+        // A prompt that was just sent may not run yet.
         let is_busy = self.starting > 0 || self.chat_client.read_view(|view| view.active.is_some());
         let command =
             if is_busy { ChatCommand::Queue { id, text } } else { ChatCommand::Start { turn: id, text, model: None } };
         self.act(command).await
     }
 
-    /// Cancels the turn that runs; whoever asks twice leaves it to itself.
+    /// Cancels the running turn; a second Ctrl-C leaves without waiting.
     async fn interrupted(&mut self) -> Result<InterruptOutcome, Failure> {
         let active = self.chat_client.read_view(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
         let active = active.filter(|active| match &self.until {
@@ -423,7 +422,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         });
         match active {
             Some(turn) if self.cancelling.as_ref() != Some(&turn) => {
-                self.screen.line(yellow("cancelling the turn (Ctrl-C again leaves it to itself)"))?;
+                self.screen.line(yellow("cancelling the turn (press Ctrl-C again to leave without waiting)"))?;
                 self.cancelling = Some(turn.clone());
                 self.act(ChatCommand::Cancel { turn }).await?;
                 Ok(InterruptOutcome::On)
@@ -439,11 +438,11 @@ impl<T: ChatClient> ChatFollower<'_, T> {
                 self.outcomes.push(Box::pin(async move { (command, sent.await) }));
                 Ok(())
             }
-            Err(error) => Ok(self.screen.line(red(format!("not done: {error:#}")))?),
+            Err(error) => Ok(self.screen.line(red(format!("failed: {error:#}")))?),
         }
     }
 
-    /// What became of something that was done.
+    /// Handles the outcome of a command.
     fn on_outcome(&mut self, command: &ChatCommand, outcome: DispatchOutcome) -> Result<(), Failure> {
         self.starting -= usize::from(matches!(command, ChatCommand::Start { .. }));
         let problem = match outcome {
@@ -453,7 +452,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
                 "the connection was lost before the host answered: it may have been done".to_owned()
             }
         };
-        // Somebody else was faster, or the turn came to its end: there is nothing left to do.
+        // Another client was faster, or the turn ended: there is nothing left to do.
         let active = self.chat_client.read_view(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
         let is_moot = match command {
             ChatCommand::Cancel { turn } => active.as_ref() != Some(turn),
@@ -475,11 +474,11 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         match status {
             ConnectionStatus::Reconnecting { why, .. } if !self.is_lost => {
                 self.is_lost = true;
-                self.screen.line(yellow(format!("the connection is lost ({why}): trying again")))?;
+                self.screen.line(yellow(format!("the connection was lost ({why}): reconnecting")))?;
             }
             ConnectionStatus::Connected if self.is_lost => {
                 self.is_lost = false;
-                // What was answered meanwhile may not have arrived.
+                // The answers may not have arrived.
                 self.dealt_with.clear();
                 self.screen.line(dim("connected again"))?;
             }
@@ -490,7 +489,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
     }
 }
 
-/// Prints a line of JSON. Once nobody reads it, that is the end.
+/// Prints a line of JSON. A closed stdout ends the program.
 fn print(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
@@ -505,11 +504,11 @@ fn ask(asking: &QuestionDialog, screen: &mut ChatScreen) -> io::Result<()> {
     screen.prompt(prompt)
 }
 
-/// Why nothing more will come.
+/// The failure after the end of the connection.
 pub(crate) fn closed(why: ClientClosed, uri: &str) -> Failure {
     match why {
         ClientClosed::GaveUp { last, .. } => Failure::NoHost(format!(
-            "the host is gone ({last}): `grove attach {}` goes on with the session where it is",
+            "the host is gone ({last}): `grove attach {}` continues the session",
             id_of(uri)
         )),
         other => anyhow!(other).into(),
@@ -523,12 +522,12 @@ async fn receive(envelopes: &mut EnvelopeReceiver) -> Option<String> {
     }
 }
 
-/// What is printed of a conversation.
+/// The output of a followed chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
-    /// The conversation, as a person reads it.
+    /// The conversation, for people.
     Shown,
-    /// Its envelopes, for programs.
+    /// The envelopes, for programs.
     Json,
 }
 
@@ -538,7 +537,7 @@ impl OutputFormat {
     }
 }
 
-/// Where the envelopes come from, if they are wanted, and the log that sees them.
+/// The frame log and the receiver of envelopes, if they are printed.
 pub(crate) fn output(wanted: OutputFormat, of: EnvelopeDialect) -> (Option<FrameLog>, EnvelopeReceiver) {
     match wanted {
         OutputFormat::Shown => (None, None),
@@ -549,21 +548,22 @@ pub(crate) fn output(wanted: OutputFormat, of: EnvelopeDialect) -> (Option<Frame
     }
 }
 
-/// Whose envelopes they are.
+/// The dialect of the envelopes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EnvelopeDialect {
     Ahp,
     V1,
 }
 
-/// A frame log that gives the envelopes that come, as they come. They are printed by the same thread that reads them,
-/// so no more of them wait than came at once.
+/// A frame log that passes on received envelopes.
+///
+/// The thread that reads them prints them, so no more of them queue up than arrive at once.
 fn envelopes(of: EnvelopeDialect) -> (FrameLog, mpsc::UnboundedReceiver<String>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let log = FrameLog::new(move |direction, frame| {
         if direction == FrameDirection::FromHost {
             for envelope in envelopes_in(frame, of) {
-                // Nobody prints any more.
+                // The receiver is gone.
                 sender.send(envelope.get().to_owned()).ok();
             }
         }
@@ -571,7 +571,7 @@ fn envelopes(of: EnvelopeDialect) -> (FrameLog, mpsc::UnboundedReceiver<String>)
     (log, receiver)
 }
 
-/// The envelopes in a frame: one in a notification, any number in a replay. Those of the root are nobody's.
+/// The envelopes in a frame: one in a notification, any number in a replay. Those of the root channel are left out.
 fn envelopes_in(frame: &str, of: EnvelopeDialect) -> Vec<&RawValue> {
     #[derive(Deserialize)]
     struct RawFrame<'a> {

@@ -1,6 +1,6 @@
 //! Errors of commands that print JSON: one object on stdout, of one shape for every command.
 //!
-//! `{"error": {"code": …, "message": …, "next": …}}`; the words for people go to stderr all the same.
+//! `{"error": {"code": …, "message": …, "next": …}}`; the message for people goes to stderr as well.
 
 use std::ffi::OsString;
 
@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 
 use crate::commands::Failure;
 
-/// Whether what was typed asks for JSON. What stands behind `--` is text.
+/// Returns whether the arguments request JSON. Arguments after `--` are text.
 pub(crate) fn is_asked(args: &[OsString]) -> bool {
     args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json")
 }
 
-/// A failure as an object.
+/// A failure as a JSON object.
 pub(crate) fn of(failure: &Failure) -> Value {
     json!({ "error": body(failure) })
 }
 
-/// What stands under `error`. `next` says what can be done, where the words name a command.
+/// The value of `error`. `next` is the suggested command, if the message has one.
 pub(crate) fn body(failure: &Failure) -> Value {
     error(failure.code(), &failure.to_string())
 }
 
-/// The same of a command line that cannot be understood.
+/// The same for invalid arguments.
 pub(crate) fn of_usage(error_of_clap: &clap::Error) -> Value {
     let words = error_of_clap.to_string();
     let message = words.lines().next().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! Where a host listens: for this machine on loopback and on a socket in its data folder, and for other machines where
-//! somebody says so.
+//! The addresses that a host listens on: loopback, a socket in its data folder, and optionally an address for other
+//! machines.
 //!
-//! What is for other machines comes beside loopback and not in its place: commands, hooks and SDKs of this machine always
-//! find the host in the same way.
+//! The address for other machines is additional to loopback: commands, hooks and SDKs of this machine always reach the
+//! host
+//! in the same way.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -27,7 +28,7 @@ pub(crate) struct HostListeners {
     socket: Option<(UnixSocket, PathBuf)>,
 }
 
-/// Where it can be found.
+/// The bound listeners of a host.
 pub(crate) struct ListenAddresses {
     pub(crate) local: SocketAddr,
     pub(crate) remote: Option<RemoteAddress>,
@@ -42,7 +43,7 @@ impl HostListeners {
                 if secret_files::check_named(key)? {
                     tracing::warn!(
                         key = %key.display(),
-                        "every user of this machine may read the TLS key: `chmod o-r` takes that away"
+                        "every user of this machine may read the TLS key: `chmod o-r` prevents that"
                     );
                 }
                 Some(certificate)
@@ -53,7 +54,7 @@ impl HostListeners {
         let address = settings.listen.value;
         let is_default = settings.listen.source == SettingSource::Default;
         let (local, remote) = match (certificate, address.ip().is_loopback()) {
-            // A certificate without an address to go with it: its listener takes any port, pages have the usual one.
+            // A certificate without `--listen`: its listener gets any port, and the page keeps the usual one.
             (Some(certificate), _) if is_default => {
                 (bind_usual(folder).await?, Some((bind((Ipv4Addr::LOCALHOST, 0).into()).await?, Some(certificate))))
             }
@@ -98,7 +99,7 @@ impl HostListeners {
         })
     }
 
-    /// Lets clients in everywhere.
+    /// Serves clients on all listeners.
     pub(crate) fn serve(self, host: Host, token: &Token, page: WebPage) -> Result<HostServer> {
         let local = self.find()?.local;
         let serving =
@@ -110,7 +111,7 @@ impl HostListeners {
             }
             Some((listener, None)) => {
                 tracing::warn!(
-                    "what other machines say to this host, the token too, can be read on the way (--insecure)"
+                    "traffic of other machines, including the token, is not encrypted (--insecure)"
                 );
                 serving.listen(AccessPolicy::remote(token.clone(), TransportSecurity::None), Box::new(listener));
             }
@@ -123,8 +124,9 @@ impl HostListeners {
     }
 }
 
-/// Listens on loopback where pages and bookmarks look for this data folder's host: on the port of its last start, or else on
-/// the default one. Where another program has them, any free port is taken.
+/// Listens on the loopback port where pages and bookmarks expect this data folder's host.
+///
+/// That is the port of its last start, or the default one. If other programs use them, any free port is taken.
 async fn bind_usual(folder: &DataFolder) -> Result<TcpListener> {
     bind_first_free([folder.last_port(), Some(DEFAULT_PORT)].into_iter().flatten()).await
 }
@@ -136,23 +138,23 @@ async fn bind_first_free(ports: impl Iterator<Item = u16>) -> Result<TcpListener
             Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::PermissionDenied) => {
                 tracing::warn!(port, %error, "the usual port cannot be used: trying another one");
             }
-            Err(error) => return Err(error).with_context(|| format!("127.0.0.1:{port} cannot be listened on")),
+            Err(error) => return Err(error).with_context(|| format!("127.0.0.1:{port} cannot be used to listen on")),
         }
     }
     bind((Ipv4Addr::LOCALHOST, 0).into()).await
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))
+    TcpListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))
 }
 
-/// The socket in the data folder. A host without it is a host all the same: loopback does what it does.
+/// The socket in the data folder. The host works without it, on loopback.
 fn socket(folder: &DataFolder) -> Option<(UnixSocket, PathBuf)> {
     let path = folder.socket_path();
     match UnixSocket::bind(&path) {
         Ok(socket) => Some((socket, path)),
         Err(error) => {
-            // The usual reason is a path of more than about 100 bytes, which no system takes.
+            // The usual reason is a path of more than about 100 bytes, the limit of most systems.
             tracing::info!(path = %path.display(), %error, "there is no socket in the data folder: loopback is used instead");
             None
         }

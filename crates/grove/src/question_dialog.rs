@@ -1,4 +1,4 @@
-//! Questions of an agent, asked in words and answered in a line each.
+//! A dialog that asks an agent's questions on the terminal, and reads an answer per line.
 
 use grove_wire::ahp::{
     ChatInputAnswer, ChatInputAnswerValue, ChatInputAnswered, ChatInputBooleanAnswer, ChatInputNumberAnswer,
@@ -13,27 +13,27 @@ use crate::show::diff;
 use crate::show::facts::{self, current_folder};
 use crate::show::style::{bold, dim, sanitize, yellow};
 
-/// How many lines of a diff stand in a question.
+/// The maximum number of diff lines in a question.
 const MAX_DIFF_LINES: usize = 40;
-/// How many lines are shown to a person who wants to know everything.
+/// The maximum number of lines in the details of a question.
 const MAX_DETAIL_LINES: usize = 2_000;
 
-/// Something that is being asked, with the answers so far.
+/// A pending request, with the answers so far.
 #[derive(Debug)]
 pub(crate) struct QuestionDialog {
     waiting: PendingRequest,
     answers: Vec<(String, ChatInputAnswer)>,
 }
 
-/// What comes of a line.
+/// The outcome of a line.
 #[derive(Debug)]
 pub(crate) enum DialogStep {
     Done(Box<ChatCommand>),
     /// There is another question.
     Next,
-    /// It is no answer, and why.
+    /// The line is not a valid answer, and why.
     Again(String),
-    /// The person wants to know more before answering.
+    /// The user wants details before answering.
     Details(String),
 }
 
@@ -46,7 +46,7 @@ impl QuestionDialog {
         self.waiting.id()
     }
 
-    /// The question that is to be answered now.
+    /// The current question.
     fn question(&self) -> Option<&ChatInputQuestion> {
         match &self.waiting {
             PendingRequest::Questions { request, .. } => request.questions.as_ref()?.get(self.answers.len()),
@@ -54,7 +54,7 @@ impl QuestionDialog {
         }
     }
 
-    /// What stands before the prompt, and the prompt.
+    /// The text before the prompt, and the prompt.
     pub(crate) fn words(&self) -> (String, String) {
         match &self.waiting {
             PendingRequest::ToolPermission(permission) => {
@@ -100,7 +100,7 @@ impl QuestionDialog {
         }
     }
 
-    /// Everything that is known of what is asked.
+    /// All details of the request.
     fn details(&self) -> Option<String> {
         let PendingRequest::ToolPermission(permission) = &self.waiting else { return None };
         let mut lines = vec![
@@ -124,7 +124,7 @@ impl QuestionDialog {
         Some(lines.join("\n"))
     }
 
-    /// Takes a line as an answer.
+    /// Handles a line as an answer.
     pub(crate) fn reply(&mut self, line: &str) -> DialogStep {
         if line.trim() == "?"
             && let Some(details) = self.details()
@@ -141,7 +141,7 @@ impl QuestionDialog {
                     Err(why) => DialogStep::Again(why),
                 };
             }
-            PendingRequest::Elsewhere { .. } => return DialogStep::Again("this cannot be answered here".to_owned()),
+            PendingRequest::Elsewhere { .. } => return DialogStep::Again("another client must answer this".to_owned()),
             PendingRequest::Questions { .. } => match self.question() {
                 Some(question) => answer(question, line).map(|answer| (id(question).to_owned(), answer)),
                 None => {
@@ -168,7 +168,7 @@ impl QuestionDialog {
     }
 }
 
-/// The command, the diff or the input that a permission is about, in a few lines, and whether that is all.
+/// The command, diff or input of a permission request, in a few lines, and whether they are complete.
 fn subject(permission: &ToolPermission, question: &str) -> (Vec<String>, bool) {
     if !permission.diffs.is_empty() {
         return diff::shown(&permission.diffs, MAX_DIFF_LINES);
@@ -178,7 +178,7 @@ fn subject(permission: &ToolPermission, question: &str) -> (Vec<String>, bool) {
     }
     let subject = ToolCallSubject::of(permission.input.as_deref());
     let (lines, is_all) = subject.lines();
-    // A file that the question names need not be named again.
+    // The question may already name the file.
     match lines.as_slice() {
         [only] if question.contains(only.as_str()) => (Vec::new(), is_all),
         _ => (lines.into_iter().map(|line| format!("  {line}")).collect(), is_all),
@@ -209,7 +209,7 @@ pub(crate) fn with_option(option: &ConfirmationOption) -> PermissionDecision {
     PermissionDecision { option: Some(option.id.clone()), ..PermissionDecision::new(approved) }
 }
 
-/// The ids of options, for those who have to choose one.
+/// The ids of options, for messages.
 pub(crate) fn names(options: &[ConfirmationOption]) -> String {
     options.iter().map(|option| option.id.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -224,7 +224,7 @@ fn chosen<'a, T>(options: &'a [T], line: &str, names: impl Fn(&T) -> (&String, &
     options.iter().find(is_named).or_else(by_number)
 }
 
-/// The question in words.
+/// The text of a question.
 pub(crate) fn wording(question: &ChatInputQuestion) -> String {
     let (title, message) = match question {
         ChatInputQuestion::Text(question) => (&question.title, &question.message),
@@ -234,7 +234,7 @@ pub(crate) fn wording(question: &ChatInputQuestion) -> String {
         ChatInputQuestion::Boolean(question) => (&question.title, &question.message),
         ChatInputQuestion::SingleSelect(question) => (&question.title, &question.message),
         ChatInputQuestion::MultiSelect(question) => (&question.title, &question.message),
-        ChatInputQuestion::Unknown(_) => return "a question of a kind that is not known here".to_owned(),
+        ChatInputQuestion::Unknown(_) => return "a question of an unknown kind".to_owned(),
     };
     match title {
         Some(title) => format!("{title}: {message}"),
@@ -277,7 +277,7 @@ fn options(question: &ChatInputQuestion) -> &[ChatInputOption] {
     }
 }
 
-/// The prompt of a question, with the bounds of an answer.
+/// The prompt of a question, with the limits of the answer.
 fn hint(question: &ChatInputQuestion) -> String {
     match question {
         ChatInputQuestion::Boolean(_) => "[y/n]".to_owned(),
@@ -325,14 +325,14 @@ fn bounds<T: std::fmt::Display>(min: Option<&T>, max: Option<&T>) -> Option<Stri
     }
 }
 
-/// Reads an answer to a question. An empty one is its default, or passes it over where that is allowed.
+/// Reads an answer to a question. An empty one selects the default, or skips the question if that is allowed.
 pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInputAnswer, String> {
     let text = line.trim();
     let submitted = |value| Ok(ChatInputAnswer::Submitted(ChatInputAnswered { value }));
     if text.is_empty() {
         return match default(question) {
             Some(value) => submitted(value),
-            None if is_required(question) => Err("this has to be answered".to_owned()),
+            None if is_required(question) => Err("an answer is required".to_owned()),
             None => Ok(ChatInputAnswer::Skipped(ChatInputSkipped { freeform_values: None })),
         };
     }
@@ -340,17 +340,17 @@ pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInp
         ChatInputQuestion::Text(asked) => {
             let length = text.chars().count() as u64;
             let fits = asked.min.is_none_or(|min| length >= min) && asked.max.is_none_or(|max| length <= max);
-            must_fit(fits, asked.min.as_ref(), asked.max.as_ref(), "characters are wanted")?;
+            must_fit(fits, asked.min.as_ref(), asked.max.as_ref(), "characters are required")?;
             ChatInputAnswerValue::Text(ChatInputTextAnswer { value: text.to_owned() })
         }
         ChatInputQuestion::Unknown(_) => ChatInputAnswerValue::Text(ChatInputTextAnswer { value: text.to_owned() }),
         ChatInputQuestion::Number(asked) => {
-            let value: Number = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+            let value: Number = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
             within(asked, &value)?;
             ChatInputAnswerValue::Number(ChatInputNumberAnswer { value })
         }
         ChatInputQuestion::Integer(asked) => {
-            let value = text.parse::<i64>().map_err(|_| format!("{text:?} is no whole number"))?.into();
+            let value = text.parse::<i64>().map_err(|_| format!("{text:?} is not a whole number"))?.into();
             within(asked, &value)?;
             ChatInputAnswerValue::Number(ChatInputNumberAnswer { value })
         }
@@ -381,7 +381,7 @@ pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInp
             }
             let count = (many.value.len() + many.freeform_values.as_ref().map_or(0, Vec::len)) as u64;
             let fits = select.min.is_none_or(|min| count >= min) && select.max.is_none_or(|max| count <= max);
-            must_fit(fits, select.min.as_ref(), select.max.as_ref(), "choices are wanted")?;
+            must_fit(fits, select.min.as_ref(), select.max.as_ref(), "choices are required")?;
             ChatInputAnswerValue::SelectedMany(many)
         }
     })

@@ -1,4 +1,4 @@
-//! Files and folders that hold secrets: they belong to us, and nobody else may change them.
+//! Files and folders with secrets: they must belong to the user, and other users must not be able to change them.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -9,11 +9,11 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
-/// How large a file with a secret may be.
+/// The maximum size of a file with a secret.
 const MAX_BYTES: u64 = 1 << 20;
-/// The mode bits by which others may write.
+/// The mode bits that let others write.
 const OTHERS_WRITE: u32 = 0o022;
-/// The mode bits by which others may read, write or enter.
+/// The mode bits that let others read, write or enter.
 const OTHERS: u32 = 0o077;
 
 /// A file or folder that Grove refuses to use.
@@ -24,11 +24,11 @@ pub(crate) enum SecretError {
          folder, or take it over with `chown`", .path.display()
     )]
     Owner { path: PathBuf, owner: u32 },
-    #[error("other users may write to {}: take that away with `chmod go-w {}`", .path.display(), .path.display())]
+    #[error("other users may write to {}: run `chmod go-w {}`", .path.display(), .path.display())]
     Writable { path: PathBuf },
-    #[error("{} is a symbolic link, and a file with secrets must be none: put the file itself there", .path.display())]
+    #[error("{} is a symbolic link, which is not allowed for a file with secrets: replace it by the file itself", .path.display())]
     Link { path: PathBuf },
-    #[error("{} is no regular file: remove it", .path.display())]
+    #[error("{} is not a regular file: remove it", .path.display())]
     Kind { path: PathBuf },
     #[error("{} has more than {MAX_BYTES} bytes: remove it", .path.display())]
     TooLarge { path: PathBuf },
@@ -36,7 +36,7 @@ pub(crate) enum SecretError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// A secret, and whether other users could read it until now.
+/// A secret, and whether other users could read it.
 #[derive(Debug)]
 pub(crate) struct Secret {
     pub(crate) text: String,
@@ -49,12 +49,13 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), SecretError> {
     check(path, &found, &[geteuid().as_raw()])
 }
 
-/// Refuses a file that others may write to, or that belongs neither to us nor to the administrator. Links are followed: a
-/// person has named the file. Gives whether others may read it.
+/// Refuses a file that others may write to, or that belongs neither to the user nor to the administrator.
+///
+/// Links are followed, since the user named the file. Returns whether others may read it.
 pub(crate) fn check_named(path: &Path) -> Result<bool, SecretError> {
     let found = fs::metadata(path).map_err(|error| SecretError::Io { path: path.to_owned(), error })?;
     check_owner(path, &found, &[geteuid().as_raw(), 0])?;
-    // Editors of people who are alone in their group make such files.
+    // Editors of users with their own group create such files.
     let own_group = found.gid() == getegid().as_raw();
     let writers = if own_group { OTHERS_WRITE & 0o007 } else { OTHERS_WRITE };
     if found.mode() & writers != 0 {
@@ -63,10 +64,10 @@ pub(crate) fn check_named(path: &Path) -> Result<bool, SecretError> {
     Ok(found.mode() & 0o004 != 0)
 }
 
-/// Opens a file with a secret without following a link; `None` where there is none. It is private afterwards.
+/// Opens a file with a secret, without following links, and makes it private. `None` if it does not exist.
 pub(crate) fn open(path: &Path) -> Result<Option<(File, bool)>, SecretError> {
     let failed = |error| SecretError::Io { path: path.to_owned(), error };
-    // Nobody is waited for where a pipe was put in its place.
+    // If a pipe has replaced the file, opening it must not block.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = match OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path) {
         Ok(file) => file,
@@ -135,7 +136,7 @@ mod tests {
         std::os::unix::fs::symlink(&secret, &link).unwrap();
         assert!(matches!(read(&link), Err(SecretError::Link { .. })));
         set_mode(&secret, 0o644);
-        assert!(read(&secret).unwrap().unwrap().was_readable, "it is said");
+        assert!(read(&secret).unwrap().unwrap().was_readable, "it is reported");
         assert!(!read(&secret).unwrap().unwrap().was_readable, "and fixed");
         for mode in [0o620, 0o602, 0o666] {
             set_mode(&secret, mode);

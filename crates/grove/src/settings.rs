@@ -1,4 +1,5 @@
-//! Settings: flags before environment before `grove.toml` before defaults, each value with its source.
+//! Settings: flags override the environment, which overrides `grove.toml`, which overrides defaults. Each value has a
+//! source.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +19,7 @@ use crate::hooks::{self, HookConfig};
 use crate::secret_files;
 use crate::stores::{self, StoreConfig};
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "name")]
 pub(crate) enum SettingSource {
@@ -39,14 +40,14 @@ impl fmt::Display for SettingSource {
     }
 }
 
-/// A value and where it came from.
+/// A value and its source.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Setting<T> {
     pub(crate) value: T,
     pub(crate) source: SettingSource,
 }
 
-/// What a confirmation survives.
+/// The event that a confirmed action survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Durability {
@@ -61,7 +62,7 @@ impl std::str::FromStr for Durability {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        clap::ValueEnum::from_str(text, false).map_err(|_| "it is `power` or `process`".to_owned())
+        clap::ValueEnum::from_str(text, false).map_err(|_| "it must be `power` or `process`".to_owned())
     }
 }
 
@@ -74,19 +75,19 @@ impl From<Durability> for grove_host::Durability {
     }
 }
 
-/// The port of a data folder's first host, where `listen` is not set.
+/// The port of a data folder's first host, if `listen` is not set.
 pub(crate) const DEFAULT_PORT: u16 = 4747;
-/// After how many seconds without client and turn a host in the background ends.
+/// The idle limit of a background host, in seconds without client and turn.
 const IDLE_EXIT: u64 = 600;
-/// How many agents' processes may run at a time.
+/// The maximum number of agent processes.
 const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
-/// After how many seconds without a turn an agent's process is stopped.
+/// The idle limit of an agent's process, in seconds without a turn.
 const AGENT_IDLE: u64 = 600;
-/// After how many seconds a session leaves memory that nobody looks at.
+/// The time after which an idle session is evicted from memory, in seconds.
 const SESSION_IDLE: u64 = 600;
-/// Above how many bytes output and messages go to files.
+/// The size above which output and messages are written to files, in bytes.
 const SPILL_BYTES: NonZeroUsize = NonZeroUsize::MIN.saturating_add((64 << 10) - 1);
-/// The agent of sessions that name none. It needs no model and no account, so it is there for everybody.
+/// The agent of sessions that name none. It needs no model and no account.
 const DEFAULT_AGENT: &str = "scripted";
 
 /// Every setting of Grove.
@@ -95,17 +96,17 @@ const DEFAULT_AGENT: &str = "scripted";
 pub(crate) struct Settings {
     pub(crate) data_dir: Setting<PathBuf>,
     pub(crate) listen: Setting<SocketAddr>,
-    /// The certificate that is shown, and its key: both or none.
+    /// The certificate and its key: both or none.
     pub(crate) tls_cert: Setting<Option<PathBuf>>,
     pub(crate) tls_key: Setting<Option<PathBuf>>,
-    /// Other machines may come without TLS.
+    /// Other machines may connect without TLS.
     pub(crate) insecure: Setting<bool>,
-    /// Where the Copilot SDK finds a server, if anywhere.
+    /// The address of the Copilot SDK server, if there is one.
     pub(crate) copilot_listen: Setting<Option<SocketAddr>>,
     pub(crate) replay_actions: Setting<usize>,
     pub(crate) replay_bytes: Setting<usize>,
     pub(crate) turn_silence: Setting<u64>,
-    /// Seconds; 0 is never. Only a flag makes it hold for a host in the foreground.
+    /// Seconds; 0 means never. For a host in the foreground only the flag counts.
     pub(crate) idle_exit: Setting<u64>,
     pub(crate) durability: Setting<Durability>,
     pub(crate) default_directory: Setting<PathBuf>,
@@ -118,29 +119,29 @@ pub(crate) struct Settings {
     pub(crate) agent_idle: Setting<u64>,
     pub(crate) session_idle: Setting<u64>,
     pub(crate) spill_bytes: Setting<NonZeroUsize>,
-    /// Percent of the model's window; 0 is never.
+    /// Percent of the model's window; 0 means never.
     pub(crate) compact_at: Setting<u8>,
     /// Tokens.
     pub(crate) compact_keep: Setting<u64>,
     /// The store of sessions that name none.
     pub(crate) store: Setting<String>,
-    /// A folder for the logs of new sessions, which goes before `store`.
+    /// A folder for the logs of new sessions, which overrides `store`.
     pub(crate) log_dir: Setting<Option<PathBuf>>,
-    /// Folders that sessions can lie in.
+    /// Folders that sessions can be stored in.
     #[serde(serialize_with = "names")]
     pub(crate) stores: Setting<BTreeMap<String, StoreConfig>>,
-    /// Programs that are asked before sessions' trees change, and told.
+    /// Programs that are called before and after changes of sessions' trees.
     #[serde(serialize_with = "names")]
     pub(crate) hooks: Setting<BTreeMap<String, HookConfig>>,
-    /// Other tools' sessions: whether they are looked for, whether some are kept, and where else they lie.
+    /// Other tools' sessions: whether to scan for them, whether to keep copies, and further folders.
     pub(crate) history: Setting<HistoryConfig>,
-    /// What the file says of agents. It may hold secrets: only their names are shown.
+    /// The agents of the file. They may contain secrets: only their names are shown.
     #[serde(serialize_with = "names")]
     pub(crate) agents: Setting<BTreeMap<String, AgentConfig>>,
-    /// The file that was looked for, whether it exists or not.
+    /// The path of the configuration file, whether it exists or not.
     #[serde(skip)]
     pub(crate) config_file: PathBuf,
-    /// A person named the file (`--config`).
+    /// The user named the file (`--config`).
     #[serde(skip)]
     pub(crate) config_is_named: bool,
     /// Grove's folder among the platform's configuration folders.
@@ -151,22 +152,22 @@ pub(crate) struct Settings {
     pub(crate) home: PathBuf,
 }
 
-/// Meaning of a configuration file that a person named and that does not exist.
+/// The meaning of a missing configuration file that the user named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MissingFile {
-    /// A mistake.
+    /// An error.
     Refused,
-    /// Empty: it is about to be written.
+    /// An empty file: it is about to be written.
     Empty,
 }
 
 impl Settings {
-    /// Puts the layers together.
+    /// Combines the layers.
     pub(crate) fn load(common: &Common, serve: &ServeArgs) -> Result<Self> {
         Self::load_with(common, serve, MissingFile::Refused)
     }
 
-    /// The same for a command that writes the configuration file, and makes it where it is missing.
+    /// The same for a command that writes the configuration file, and creates it if it is missing.
     pub(crate) fn load_to_change(common: &Common) -> Result<Self> {
         Self::load_with(common, &ServeArgs::default(), MissingFile::Empty)
     }
@@ -227,14 +228,14 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Other machines get no further than TLS lets them, unless somebody wants it so.
+    /// Checks that an address for other machines has TLS, or `--insecure`.
     fn check_listening(&self) -> Result<()> {
         match (&self.tls_cert, &self.tls_key) {
             (Setting { value: Some(_), source }, Setting { value: None, .. }) => {
-                bail!("a certificate is of no use without its key: give --tls-key too (tls-cert is from {source})")
+                bail!("a certificate needs its key: give --tls-key too (tls-cert is from {source})")
             }
             (Setting { value: None, .. }, Setting { value: Some(_), source }) => {
-                bail!("a key is of no use without its certificate: give --tls-cert too (tls-key is from {source})")
+                bail!("a key needs its certificate: give --tls-cert too (tls-key is from {source})")
             }
             _ => {}
         }
@@ -264,7 +265,7 @@ struct Layers {
     environment: BTreeMap<String, String>,
 }
 
-/// A value that may be left out.
+/// A value that may be missing.
 struct OptionalValue<T>(Option<T>);
 
 impl<T: std::str::FromStr> std::str::FromStr for OptionalValue<T> {
@@ -275,7 +276,7 @@ impl<T: std::str::FromStr> std::str::FromStr for OptionalValue<T> {
     }
 }
 
-/// The settings that `grove.toml` may have.
+/// The settings of `grove.toml`.
 const KEYS: &[&str] = &[
     "data-dir",
     "listen",
@@ -309,7 +310,7 @@ const KEYS: &[&str] = &[
 impl Layers {
     fn read(file: PathBuf, environment: BTreeMap<String, String>) -> Result<Self> {
         if file.exists() {
-            // It says which programs are run, and may hold keys.
+            // It names programs to run, and may contain keys.
             secret_files::check_named(&file)?;
         }
         let values = match std::fs::read_to_string(&file) {
@@ -334,7 +335,7 @@ impl Layers {
         }
         let parse = |text: &str, source: SettingSource| match text.parse() {
             Ok(value) => Ok(Setting { value, source }),
-            Err(error) => Err(anyhow!("`{text}` is no value for {key} (from {source}): {error}")),
+            Err(error) => Err(anyhow!("`{text}` is not a valid value of {key} (from {source}): {error}")),
         };
         let name = variable(key);
         if let Some(text) = self.environment.get(&name) {
@@ -347,7 +348,7 @@ impl Layers {
         }
     }
 
-    /// A setting that need not be set. Nothing is no value, too.
+    /// An optional setting. An empty value means none.
     fn optional<T>(&self, key: &str, flag: Option<T>) -> Result<Setting<Option<T>>>
     where
         T: std::str::FromStr,
@@ -362,7 +363,7 @@ impl Layers {
         Ok(Setting { value: value.0, source })
     }
 
-    /// A setting that is a list of folders. In the environment they are separated as in PATH.
+    /// A setting with a list of folders. In the environment they are separated as in PATH.
     fn paths(
         &self,
         key: &str,
@@ -389,28 +390,28 @@ impl Layers {
         }
     }
 
-    /// What the file says of hooks. No flag and no variable does.
+    /// The hooks of the file. No flag and no variable sets them.
     fn hooks(&self) -> Result<Setting<BTreeMap<String, HookConfig>>> {
         let value = hooks::read(&self.file, self.values.get("hooks"))?;
         let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
         Ok(Setting { value, source })
     }
 
-    /// What the file says of stores. No flag and no variable does.
+    /// The stores of the file. No flag and no variable sets them.
     fn stores(&self) -> Result<Setting<BTreeMap<String, StoreConfig>>> {
         let value = stores::read(&self.file, self.values.get("stores"))?;
         let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
         Ok(Setting { value, source })
     }
 
-    /// What the file says of other tools' sessions. No flag and no variable does.
+    /// The settings of the file for other tools' sessions. No flag and no variable sets them.
     fn history(&self) -> Result<Setting<HistoryConfig>> {
         let table = self.values.get("history");
         let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
         Ok(Setting { value: history::read(&self.file, table)?, source })
     }
 
-    /// What the file says of agents. No flag and no variable does.
+    /// The agents of the file. No flag and no variable sets them.
     fn agents(&self) -> Result<Setting<BTreeMap<String, AgentConfig>>> {
         let value = config_table::read(&self.file, self.values.get("agents"))?;
         let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
@@ -418,14 +419,14 @@ impl Layers {
     }
 }
 
-/// Our environment, as far as it is text. The rest can be meant for nobody here.
+/// The environment of the process. Values that are not text are left out.
 pub(crate) fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-/// The names of those that the file has something to say of.
+/// Serializes only the names of tables.
 fn names<T, S: serde::Serializer>(named: &Setting<BTreeMap<String, T>>, serializer: S) -> Result<S::Ok, S::Error> {
     let names: Vec<&String> = named.value.keys().collect();
     Setting { value: names, source: named.source.clone() }.serialize(serializer)
@@ -466,7 +467,7 @@ mod tests {
     fn a_bad_value_is_named_with_its_source() {
         let bad = layers("listen = 'nowhere'", &[]);
         let error = bad.one::<SocketAddr>("listen", None, || unreachable!()).unwrap_err().to_string();
-        assert!(error.starts_with("`nowhere` is no value for listen (from grove.toml)"), "{error}");
+        assert!(error.starts_with("`nowhere` is not a valid value of listen (from grove.toml)"), "{error}");
         let bad = layers("browse-roots = 'x'", &[]);
         assert!(bad.paths("browse-roots", "", &[], Vec::new).is_err());
     }
@@ -481,7 +482,7 @@ mod tests {
         assert!(!shown.to_string().contains("hunter2"));
         assert_eq!(layers("", &[]).agents().unwrap().source, SettingSource::Default);
         let none = layers("max-agents = 0", &[]).one("max-agents", None, || MAX_AGENTS).unwrap_err().to_string();
-        assert!(none.contains("`0` is no value for max-agents"), "{none}");
+        assert!(none.contains("`0` is not a valid value of max-agents"), "{none}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Where sessions lie: the folder of sessions in the data folder, memory, `log-dir`, and the tables `[stores.NAME]` of
-//! `grove.toml`.
+//! The stores of sessions: the data folder, memory, `log-dir`, and the tables `[stores.NAME]` of `grove.toml`.
 //!
-//! The data folder remembers which stores there were (`stores.json`), so that a session in one that is not configured any
-//! more can be told from one that never was.
+//! The data folder keeps a list of all stores that were ever used (`stores.json`), so that a session in a store that is
+//! no
+//! longer configured can be distinguished from one that never existed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,9 +22,9 @@ use crate::connect::{LAST, choose};
 use crate::data_folder;
 use crate::settings::Settings;
 
-/// The name of the store that `log-dir` is.
+/// The name of the store for `log-dir`.
 const LOG_DIR: &str = "log-dir";
-/// How many stores are remembered; the one that was added first is forgotten.
+/// The maximum number of stores in the list; the oldest is dropped.
 const MAX_REMEMBERED: usize = 256;
 
 /// One table `[stores.NAME]`.
@@ -33,14 +33,14 @@ pub(crate) struct StoreConfig {
     pub(crate) folder: PathBuf,
 }
 
-/// A store that is a folder on this machine.
+/// A store in a folder of this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoreFolder {
     pub(crate) name: StoreName,
     pub(crate) folder: PathBuf,
 }
 
-/// Reads what a file has under `stores`. Errors name the file, the store and the key.
+/// Reads the key `stores` of a file. Errors name the file, the store and the key.
 pub(crate) fn read(file: &Path, stores: Option<&Value>) -> Result<BTreeMap<String, StoreConfig>> {
     let Some(stores) = stores else { return Ok(BTreeMap::new()) };
     let file = file.display();
@@ -60,11 +60,11 @@ fn one(table: &Value) -> Result<StoreConfig> {
     let folder = table.get("folder").and_then(Value::as_str).filter(|folder| Path::new(folder).is_absolute());
     match folder {
         Some(folder) => Ok(StoreConfig { folder: folder.into() }),
-        None => bail!("folder must be a whole path: folder = \"/path/to/sessions\""),
+        None => bail!("folder must be an absolute path: folder = \"/path/to/sessions\""),
     }
 }
 
-/// The stores that are folders, the local one first.
+/// The stores in folders, the local one first.
 pub(crate) fn folders(settings: &Settings) -> Vec<StoreFolder> {
     let local = StoreFolder { name: StoreName::default(), folder: paths::root(&settings.data_dir.value) };
     let log_dir = settings.log_dir.value.iter().map(|folder| StoreFolder {
@@ -77,15 +77,15 @@ pub(crate) fn folders(settings: &Settings) -> Vec<StoreFolder> {
     std::iter::once(local).chain(log_dir).chain(configured).collect()
 }
 
-/// Opens the stores of a host, and remembers them. The data folder is ours.
+/// Opens the stores of a host, and adds them to the list. The caller has locked the data folder.
 pub(crate) fn open(settings: &Settings) -> Result<Stores> {
     let data_dir = &settings.data_dir.value;
     let folders = folders(settings);
     refuse_twice(&folders)?;
     if let Some(log_dir) = folders.iter().find(|store| store.name.as_str() == LOG_DIR) {
-        // Whoever names a folder for logs wants it to be there.
+        // The user who names a folder for logs expects it to be created.
         let made = std::fs::create_dir_all(&log_dir.folder);
-        made.with_context(|| format!("{} cannot be made (log-dir)", log_dir.folder.display()))?;
+        made.with_context(|| format!("{} cannot be created (log-dir)", log_dir.folder.display()))?;
     }
     let mut remembered = remembered(data_dir)?;
     let is_current = |store: &StoreFolder| folders.contains(store);
@@ -106,7 +106,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Stores> {
     for store in folders.iter().skip(1) {
         stores = stores.with(&store.name, Arc::new(LocalFs::new(&store.folder)))?;
     }
-    // A folder for logs goes before the store of new sessions; a session that names its store, before both.
+    // `log-dir` overrides the store of new sessions; a session that names its store overrides both.
     let default = match &settings.log_dir.value {
         Some(_) => StoreName::from(LOG_DIR),
         None => StoreName::from(settings.store.value.as_str()),
@@ -115,14 +115,14 @@ pub(crate) fn open(settings: &Settings) -> Result<Stores> {
     stores.with_default(&default).with_context(from)
 }
 
-/// A folder has one name: each session of it says which.
+/// Refuses a folder with two names, since each session refers to its store by name.
 fn refuse_twice(folders: &[StoreFolder]) -> Result<()> {
     let place = |store: &StoreFolder| store.folder.canonicalize().unwrap_or_else(|_| store.folder.clone());
     let mut seen: BTreeMap<PathBuf, &StoreName> = BTreeMap::new();
     for store in folders {
         if let Some(other) = seen.insert(place(store), &store.name) {
             let (folder, name) = (store.folder.display(), &store.name);
-            bail!("{folder} is the folder of two stores, {other} and {name}: take one of them out of grove.toml");
+            bail!("{folder} is the folder of two stores, {other} and {name}: remove one of them from grove.toml");
         }
     }
     Ok(())
@@ -136,7 +136,7 @@ fn remembered(data_dir: &Path) -> Result<Vec<StoreFolder>> {
     }
 }
 
-/// Why a session's log is not found.
+/// An error of finding a session's log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FindLogError {
     #[error(
@@ -148,7 +148,7 @@ pub(crate) enum FindLogError {
     Missing(SessionId),
 }
 
-/// The log of a session's main chat, in whichever store it is.
+/// The log of a session's main chat, in any store.
 pub(crate) fn find_log(settings: &Settings, id: &SessionId) -> Result<PathBuf, FindLogError> {
     let log = paths::log(id, &ChatId::from(Session::MAIN_CHAT));
     let folders = folders(settings);
@@ -172,7 +172,7 @@ pub(crate) fn find_log(settings: &Settings, id: &SessionId) -> Result<PathBuf, F
     Err(FindLogError::Missing(id.clone()))
 }
 
-/// The URI of the stored session that somebody means, without a host: by its URI, its id, the beginning of its id, or `@last`.
+/// Finds the URI of a stored session without a host: by its URI, its id, the beginning of its id, or `@last`.
 pub(crate) fn choose_stored(settings: &Settings, wanted: &str) -> Result<String, Failure> {
     let stored = stored_sessions(settings)?;
     if wanted == LAST {
@@ -184,7 +184,7 @@ pub(crate) fn choose_stored(settings: &Settings, wanted: &str) -> Result<String,
     choose(&uris, wanted).map_err(Failure::NotFound)
 }
 
-/// The sessions that have a folder, named as a host would, and when their logs changed.
+/// The sessions with a folder, by URI, and the times of their last change.
 fn stored_sessions(settings: &Settings) -> Result<Vec<(String, Option<SystemTime>)>> {
     let mut found = Vec::new();
     for StoreFolder { folder, .. } in folders(settings) {

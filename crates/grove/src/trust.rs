@@ -1,4 +1,4 @@
-//! The folders that a person trusts, in a file of the data folder.
+//! The trusted folders, in a file of the data folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -8,17 +8,17 @@ use grove_host::FolderTrust;
 
 use crate::data_folder::write_private;
 
-/// How many folders are kept. The one that was trusted first is asked for again past that.
+/// The maximum number of folders. Beyond it, the oldest is dropped and asked for again.
 const MAX_FOLDERS: usize = 10_000;
 
-/// The list, and where it lies.
+/// The list and its file.
 pub(crate) struct TrustedFolders {
     path: PathBuf,
     folders: Mutex<Vec<PathBuf>>,
 }
 
 impl TrustedFolders {
-    /// The list of a data folder. One that cannot be read trusts nothing, and says so.
+    /// Reads the list of a data folder. An unreadable file is logged, and no folder is trusted.
     pub(crate) fn of(data_dir: &Path) -> Self {
         let path = data_dir.join("trusted-folders.json");
         let folders = read(&path).unwrap_or_else(|error| {
@@ -28,7 +28,7 @@ impl TrustedFolders {
         Self { path, folders: Mutex::new(folders) }
     }
 
-    /// Writes the list before anybody relies on it.
+    /// Writes the list before it takes effect.
     fn keep(&self, folders: &mut Vec<PathBuf>, kept: Vec<PathBuf>) -> Result<(), String> {
         let text = serde_json::to_string_pretty(&kept).map_err(|error| error.to_string())?;
         write_private(&self.path, &text).map_err(|error| format!("{error:#}"))?;

@@ -16,18 +16,18 @@ use crate::connect::HostConnector;
 use crate::data_folder;
 use crate::settings::Settings;
 
-/// How long a host may take: its turns' grace, and some.
+/// How long a host may take to stop: the grace period of its turns, and some more.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long it may take to say what runs, and to cancel it.
+/// How long the host may take to list its running turns, and to cancel them.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// What runs in a host that is about to stop.
+/// The running turns of a host that is about to stop.
 #[derive(Clone, Copy, Debug, Default)]
 struct RunningTurns {
     cancelled: usize,
-    /// Of agents that work on without the host.
+    /// Turns of agents that keep working without the host.
     go_on: usize,
-    /// Of agents that end with the host: they wait for a person, and the next host asks again.
+    /// Turns of agents that end with the host: they wait for a person, and the next host asks again.
     waiting: usize,
 }
 
@@ -35,14 +35,14 @@ pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
     let data_dir = &settings.data_dir.value;
     let none = || Failure::NoHost(format!("no host is running for {}", data_dir.display()));
-    // Process numbers are used again: only the one that answers with our token is ended.
+    // Process ids are reused: only a process that answers with our token is signalled.
     let health = command_runtime()?.block_on(find_host(data_dir))?.ok_or_else(none)?.health;
     let turns = match health.running_turns {
         0 => RunningTurns::default(),
         _ => settle_turns(common, args)?,
     };
-    let pid = i32::try_from(health.pid).ok().and_then(Pid::from_raw).context("the host's process number is odd")?;
-    kill_process(pid, Signal::TERM).with_context(|| format!("process {} cannot be told to stop", health.pid))?;
+    let pid = i32::try_from(health.pid).ok().and_then(Pid::from_raw).context("the host's process id is invalid")?;
+    kill_process(pid, Signal::TERM).with_context(|| format!("process {} cannot be signalled", health.pid))?;
 
     let since = Instant::now();
     while data_folder::is_taken(data_dir) {
@@ -67,8 +67,8 @@ pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
     if turns.go_on > 0 {
         let verb = if turns.go_on == 1 { "goes" } else { "go" };
         print_line(format!(
-            "{} {verb} on without the host: `grove start` picks up what runs, `grove cancel SESSION` ends it; \
-             `grove stop --turns` would have done so",
+            "{} {verb} on without the host: `grove start` continues them, `grove cancel SESSION` cancels one; \
+             `grove stop --turns` cancels them all",
             count(turns.go_on, "turn")
         ))?;
     }
@@ -86,8 +86,9 @@ fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// Cancels what runs, where that is wanted, and counts what goes on. A host that does not tell is stopped all the same,
-/// unless something was to be cancelled.
+/// Cancels running turns if requested, and counts those that go on.
+///
+/// A host that does not answer is stopped anyway, unless turns were to be cancelled.
 fn settle_turns(common: &Common, args: &StopArgs) -> Result<RunningTurns, Failure> {
     let asked = command_runtime()?.block_on(async {
         let ask = async {
@@ -107,24 +108,24 @@ fn settle_turns(common: &Common, args: &StopArgs) -> Result<RunningTurns, Failur
         _ if !args.turns => Ok(RunningTurns::default()),
         Ok(Err(failure)) => Err(failure),
         Err(_) => Err(anyhow!(
-            "the host has not cancelled its turns within {} s, and was not stopped: without --turns it is",
+            "the host has not cancelled its turns within {} s, so it was not stopped: leave out --turns to stop it anyway",
             ANSWER.as_secs()
         )
         .into()),
     }
 }
 
-/// A chat in which a turn runs.
+/// A chat with a running turn.
 struct BusyChat {
     chat: String,
     outlives_host: bool,
-    /// It waits for a person.
+    /// The turn waits for a person.
     waits: bool,
 }
 
 async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<BusyChat>, Failure> {
     let is_busy = |bits: u32| bits & status::IN_PROGRESS != 0;
-    // Every other agent is a program of its own, held by a shim.
+    // Every other agent is a separate program, held by a shim.
     let scripted = ScriptedAgent.info().provider;
     let mut busy = Vec::new();
     for session in ls::fetch(client).await?.into_iter().filter(|session| is_busy(session.status)) {
@@ -143,18 +144,18 @@ async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<BusyChat>, Failure> {
     Ok(busy)
 }
 
-/// Cancels every turn that runs, and says how many it were.
+/// Cancels every running turn, and returns their number.
 async fn cancel_all(client: &Client<Ahp>) -> Result<usize, Failure> {
     let mut cancelled = 0;
     for BusyChat { chat, .. } in busy_chats(client).await? {
         let chat = client.subscribe(&chat).await?;
         let active = chat.read(|state| state.chat()?.active_turn.as_ref().map(|turn| turn.id.clone()));
         let Some(turn_id) = active else { continue };
-        // The host counts for itself how long it ran.
+        // The host measures the duration itself.
         let cancel = ChatAction::TurnCancelled(ChatTurnCancelled { turn_id, duration: 0, meta: None });
         match chat.dispatch(Action::Chat(cancel))?.await {
             DispatchOutcome::Confirmed(_) => cancelled += 1,
-            // It was over before.
+            // The turn had already ended.
             DispatchOutcome::Rejected(_) => {}
             DispatchOutcome::Lost => return Err(anyhow!("the host has ended before it cancelled its turns").into()),
         }

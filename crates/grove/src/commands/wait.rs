@@ -17,7 +17,7 @@ use crate::show::style::sanitize;
 /// The state that ends the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WaitResult {
-    /// Nothing was ever asked.
+    /// The session has no turns.
     Idle,
     Complete,
     Failed,
@@ -82,13 +82,13 @@ pub(crate) fn run(common: &Common, args: &WaitArgs) -> Result<(), Failure> {
     })
 }
 
-/// Waits until the session has nothing left to do, or needs a person.
+/// Waits until the session is done, or needs a person.
 async fn settled(chat_client: &mut AnyChatClient) -> Result<WaitResult, Failure> {
     let mut screen = ChatScreen::new();
     let mut ticks = tokio::time::interval(TICK);
     loop {
         if chat_client.is_gone() {
-            return Err(Failure::NotFound(format!("the session {} is not there any more", id_of(chat_client.uri()))));
+            return Err(Failure::NotFound(format!("the session {} was removed", id_of(chat_client.uri()))));
         }
         if !chat_client.waiting().is_empty() {
             return Ok(WaitResult::Waiting);
@@ -133,7 +133,7 @@ fn describe(state: WaitResult, chat_client: &AnyChatClient) -> Result<(), Failur
                 print_line(format!("{id} waits for an answer: {}", sanitize(&waiting.summary())))?;
             }
         }
-        WaitResult::TimedOut => print_line(format!("{id} is still at work"))?,
+        WaitResult::TimedOut => print_line(format!("{id} is still working"))?,
     }
     Ok(())
 }

@@ -6,14 +6,14 @@ use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 use toml::Value;
 
-/// What the file says of other tools' sessions.
+/// The configuration of other tools' sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct HistoryConfig {
-    /// Whether they are looked for at all.
+    /// Scan for sessions of other tools.
     pub(crate) enabled: bool,
-    /// Whether what a tool is about to delete is copied into the data folder.
+    /// Copy sessions to the data folder before their tool deletes them.
     pub(crate) keep: bool,
-    /// Further home folders, in which every tool's store is looked for.
+    /// Further home folders to scan for every tool's store.
     pub(crate) roots: Vec<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn read(file: &Path, table: Option<&Value>) -> Result<HistoryConfig> 
             "roots" => {
                 let folder = |item: &Value| item.as_str().map(PathBuf::from).filter(|folder| folder.is_absolute());
                 let folders = value.as_array().and_then(|items| items.iter().map(folder).collect());
-                let wrong = || anyhow!("{file}: [history] roots must be a list of whole paths: [\"/mnt/old-home\"]");
+                let wrong = || anyhow!("{file}: [history] roots must be a list of absolute paths: [\"/mnt/old-home\"]");
                 history.roots = folders.ok_or_else(wrong)?;
             }
             unknown => bail!("{file}: [history] has no `{unknown}`; there are: enabled, keep, roots"),

@@ -1,5 +1,5 @@
-//! What other tools left on this machine: where it is looked for, the catalog of it in the data folder, and how the host
-//! is told of it.
+//! Sessions of other tools on this machine: their stores, the catalog in the data folder, and the host's source of
+//! them.
 
 mod config_table;
 mod stores;

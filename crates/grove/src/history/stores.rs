@@ -1,4 +1,4 @@
-//! The stores of other tools, and the catalog of what lies in them.
+//! The stores of other tools, and the catalog of their sessions.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,26 +21,26 @@ use tokio::sync::{Semaphore, watch};
 use super::{HistoryConfig, summary, transcript};
 use crate::settings::{Settings, environment};
 
-/// The catalog, in the data folder.
+/// The catalog's file in the data folder.
 pub(crate) const DATABASE: &str = "history.db";
-/// Copies of what tools were about to delete, in the data folder.
+/// The folder of copies that were made before tools deleted their sessions.
 const KEPT: &str = "history";
 
-/// How many sessions are read at once for those who look at them; the next ones wait. Some formats are held in memory whole.
+/// The number of sessions read at once for clients; more requests wait. Some formats are held in memory completely.
 const MAX_READINGS: usize = 4;
 
-/// The folders in which sessions of other tools are looked for.
+/// The folders that are scanned for sessions of other tools.
 pub(crate) fn roots(settings: &Settings) -> Vec<StoreRoot> {
     if settings.history.value.enabled { possible_roots(settings) } else { Vec::new() }
 }
 
-/// The folders in which sessions of other tools may lie, whether anybody looks for them or not.
+/// The folders that may contain sessions of other tools, scanned or not.
 pub(crate) fn possible_roots(settings: &Settings) -> Vec<StoreRoot> {
     let configured = &settings.history.value;
     let variables = environment();
     let mut roots = store_roots(Platform::current(), &own(&variables));
     for home in &configured.roots {
-        // What a variable says holds for one's own home alone.
+        // Environment variables of tools apply to the user's own home only.
         roots.extend(store_roots_below(home));
     }
     roots
@@ -52,14 +52,14 @@ fn own(variables: &BTreeMap<String, String>) -> StoreEnvironment {
     StoreEnvironment::of(home, variable)
 }
 
-/// Other tools' stores as a host shows them. Clones are the same.
+/// Other tools' stores as the host shows them. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignStores(Arc<ForeignStoresInner>);
 
 #[derive(Debug)]
 struct ForeignStoresInner {
     catalog: Arc<Catalog>,
-    /// Counts scans that have ended.
+    /// Counts finished scans.
     scanned: watch::Sender<u64>,
     roots: Vec<StoreRoot>,
     keeps: bool,
@@ -68,11 +68,11 @@ struct ForeignStoresInner {
     readings: Arc<Semaphore>,
 }
 
-/// How far looking at them is.
+/// The progress of scanning.
 #[derive(Debug, Default)]
 struct ScanState {
     summary: ScanResult,
-    /// Something changed while they were looked at: they are looked at once more.
+    /// Something changed during the scan: another one follows.
     is_stale: bool,
 }
 
@@ -95,7 +95,7 @@ impl ForeignStores {
         })))
     }
 
-    /// The catalog, and how often it was looked at.
+    /// The catalog, and the number of scans.
     pub(crate) fn found(&self) -> HistorySource {
         HistorySource { catalog: self.0.catalog.clone(), scanned: self.0.scanned.subscribe() }
     }
@@ -104,7 +104,7 @@ impl ForeignStores {
         &self.0.roots
     }
 
-    /// Looks at the stores, beside everything else. Who asks while that is going on has it done once more.
+    /// Scans the stores in the background. A request during a scan causes another one.
     pub(super) fn refresh(&self) {
         let mut state = self.0.state();
         if state.summary.running {
@@ -117,7 +117,7 @@ impl ForeignStores {
         tokio::task::spawn_blocking(move || inner.scan());
     }
 
-    /// Does what may wait for the disk.
+    /// Runs a function that may block on the disk.
     async fn ask<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&ForeignStoresInner) -> Result<T, HistoryUnavailable> + Send + 'static,
@@ -130,7 +130,7 @@ impl ForeignStores {
 
 impl ForeignStoresInner {
     fn state(&self) -> MutexGuard<'_, ScanState> {
-        // What is in it is whole after a panic, too.
+        // A panic leaves no partial state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,7 +152,7 @@ impl ForeignStoresInner {
                     state.summary.report = Some(told(report, milliseconds));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "other tools' sessions are not looked at");
+                    tracing::warn!(%error, "cannot scan other tools' sessions");
                     state.summary.error = Some(error.to_string());
                 }
             }
@@ -220,7 +220,7 @@ impl History for ForeignStores {
         let transcript = self.ask(move |inner| {
             let Some(entry) = inner.catalog.named(id.as_str()).map_err(unavailable)? else { return Ok(None) };
             let transcript = transcript::open(&entry, &look, || inner.catalog.tail_index(&entry).unwrap_or_default());
-            // Whoever wanted it may be gone, and it is read to its end all the same.
+            // The requester may be gone; the session is read to its end anyway.
             drop(permit);
             Ok(Some(transcript))
         });

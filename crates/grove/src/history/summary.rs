@@ -6,7 +6,7 @@ use grove_history::catalog::CatalogEntry;
 use grove_host::history::HistoryRow;
 use grove_wire::x_grove::history::HistoryMetadata;
 
-/// What a list shows of a session.
+/// A row of a session list.
 pub(super) fn row(entry: &CatalogEntry) -> HistoryRow {
     HistoryRow { session: session(entry), about: about(entry) }
 }
@@ -29,7 +29,7 @@ pub(super) fn session(entry: &CatalogEntry) -> Session {
     session.lifecycle = Lifecycle::Ready;
     session.modified_at = entry.modified_at();
     if entry.session.damage.is_recovered() {
-        session.details.warnings.push("not all of it could be read: `grove doctor` says what is wrong".to_owned());
+        session.details.warnings.push("parts of it could not be read: `grove doctor` shows the damage".to_owned());
     }
     session.set_title(&SessionTitle::given(entry.title()));
     for chat in &mut session.chats {

@@ -1,4 +1,4 @@
-//! A session of another tool that somebody looks at: its chats, or a window of the turns of one.
+//! The content of another tool's session for clients: its chats, or a window of one chat's turns.
 //!
 //! Turns of abandoned branches are left out, and so are the chats of their subagents. No more turns are held than the window
 //! has, and of other chats no more than a row.
@@ -19,13 +19,13 @@ use grove_wire::ahp::project::{SpawningCall, SpawningCalls};
 
 use super::summary;
 
-/// How many chats of subagents a session shows: the first ones. What further ones did stands in their calls.
+/// The maximum number of subagent chats. The results of further ones are in their tool calls.
 const MAX_SUBAGENTS: usize = 1_000;
 
-/// How many bytes of a file may be turns at once. Where more are needed it is read from its beginning, turn by turn.
+/// The number of bytes that may be parsed at once. A larger window is read turn by turn from the file's beginning.
 const MAX_AT_ONCE: u64 = 32 << 20;
 
-/// Reads a session as far as it is wanted. `tail_index` says where its newest turns lie.
+/// Reads the selected part of a session. `tail_index` has the positions of its newest turns.
 pub(super) fn open(
     entry: &CatalogEntry,
     look: &HistorySelection,
@@ -43,13 +43,13 @@ pub(super) fn open(
     }
 }
 
-/// Where a window's turns lie, where they fit into memory all at once.
+/// The positions of a window's turns, if they fit into memory at once.
 fn noted(window: &HistoryWindow, tail_index: Option<TailIndex>) -> Option<TailIndex> {
     let bytes = tail_index.as_ref()?.bytes(TailLimit::Turns(window.turns))?;
     tail_index.filter(|_| bytes <= MAX_AT_ONCE)
 }
 
-/// The newest turns of the main chat, without the rest of the file.
+/// The newest turns of the main chat, without reading the rest of the file.
 fn newest_turns(
     entry: &CatalogEntry,
     window: &HistoryWindow,
@@ -166,14 +166,14 @@ fn unreadable(error: HistoryError) -> HistoryOpenError {
     HistoryOpenError::HistoryUnavailable(HistoryUnavailable(error.to_string()))
 }
 
-/// The newest turns, or those before one, as they come by.
+/// Collects the newest turns, or those before a given one, while the file is read.
 struct TurnWindow<'a> {
     asked: &'a HistoryWindow,
-    /// Each with how much it has.
+    /// The turns, each with its size.
     turns: VecDeque<(Arc<Turn>, usize)>,
     bytes: usize,
     has_older: bool,
-    /// The turn before which they are wanted has come by.
+    /// The given turn has been read.
     is_past: bool,
 }
 
@@ -205,7 +205,7 @@ impl<'a> TurnWindow<'a> {
     }
 }
 
-/// How much a turn has, as JSON.
+/// The size of a turn as JSON.
 fn weight(turn: &Turn) -> usize {
     struct Counter(usize);
 
@@ -226,13 +226,13 @@ fn weight(turn: &Turn) -> usize {
     counter.0
 }
 
-/// The chats of subagents, as they come by. Each has an id of its own, whatever its tool calls it.
+/// Collects the chats of subagents while the file is read. Each gets a unique id.
 struct Subagents {
     session: SessionId,
     modified_at: Timestamp,
     rows: Vec<ChatRow>,
     started: SpawningCalls,
-    /// How those of one turn call each other.
+    /// The ids that the subagents of one turn use for each other.
     of_turn: HashMap<ChatId, ChatId>,
 }
 
@@ -251,14 +251,14 @@ impl Subagents {
         self.of_turn.clear();
     }
 
-    /// The chat without its turns, and these. Nothing for one that cannot be named, or is one too many.
+    /// The chat without its turns, and the turns. `None` if it has no valid name, or exceeds the limit.
     fn add(&mut self, child: ChildChat) -> Option<(Chat, Vec<Turn>)> {
         if self.rows.len() >= MAX_SUBAGENTS {
             return None;
         }
         let ChildChat { id: called, parent, call, title, turns } = child;
         let id = self.name(called.as_str())?;
-        // One whose parent has no chat hangs from the main one, where its call is told as well.
+        // A chat whose parent is missing belongs to the main one, which has its tool call.
         let parent = parent.and_then(|parent| self.of_turn.get(&parent).cloned());
         let by = SpawningCall { chat: parent.unwrap_or_else(|| Session::MAIN_CHAT.into()), call };
         let ended_at = turns.last().map_or(self.modified_at, |turn| turn.ended_at);
@@ -275,12 +275,12 @@ impl Subagents {
         Some((chat, turns))
     }
 
-    /// A subagent that is asked again has another chat under the same name.
+    /// A unique name: a subagent that is called again has another chat under the same name.
     fn name(&self, called: &str) -> Option<ChatId> {
         let is_free = |name: &ChatId| !self.started.contains_key(name);
         let numbered = |number| subagent_chat(&self.session, &format!("{called}-{number}"));
         let first = subagent_chat(&self.session, called)?;
-        // There are fewer of them than numbers.
+        // The limit leaves a free number.
         if is_free(&first) { Some(first) } else { (2..=MAX_SUBAGENTS + 1).filter_map(numbered).find(is_free) }
     }
 }

@@ -1,4 +1,4 @@
-//! Keeping up with what other tools write while a host runs.
+//! Following the changes that other tools make while a host runs.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,15 @@ use grove_work::{Policy, Roots, Watch, WatchError, WatchEvent, WatchRequest};
 
 use super::ForeignStores;
 
-/// How often stores are looked at, at most, while they are written to.
+/// The minimum interval between scans while stores change.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How often folders are looked for that were not there: a tool that is used for the first time makes its own. Stores that
-/// cannot be watched are looked at as often.
+/// The interval of looking for new folders, which tools create at their first use.
+///
+/// Stores that cannot be watched are scanned as often.
 const NEW_FOLDERS: Duration = Duration::from_secs(60);
 
-/// Folders in which no tool keeps sessions, and which may be many: VS Code's own history of files, what extensions keep, and
-/// the contents of edited files.
+/// Folders without sessions that may be numerous: VS Code's file history, storage of extensions, contents of edited
+/// files.
 const EXCLUDED: &[&str] = &[
     "History/**",
     "globalStorage/*.*/**",
@@ -26,7 +27,7 @@ const EXCLUDED: &[&str] = &[
     "**/node_modules/**",
 ];
 
-/// Looks at the stores once, and again whenever something in them changes. Runs until the host ends.
+/// Scans the stores once, and again whenever they change. Runs until the host ends.
 pub(crate) async fn watch_stores(host: Host, stores: ForeignStores) {
     stores.refresh();
     let mut watched: HashSet<PathBuf> = HashSet::new();
@@ -48,7 +49,7 @@ pub(crate) async fn watch_stores(host: Host, stores: ForeignStores) {
                 Err(error) => {
                     has_unwatched = true;
                     let folder = root.folder.display();
-                    tracing::warn!(%error, %folder, "a store is not watched: it is looked at once a minute");
+                    tracing::warn!(%error, %folder, "cannot watch a store: it is scanned once a minute");
                 }
             }
         }
@@ -64,7 +65,7 @@ pub(crate) async fn watch_stores(host: Host, stores: ForeignStores) {
                 }
                 Some(Err(WatchError::Stopped)) => return,
                 Some(Err(_)) | None => {
-                    // The folder is gone; it may come back.
+                    // The folder was removed; it may be created again.
                     watched.remove(watch.path());
                     stores.refresh();
                 }
@@ -84,7 +85,7 @@ async fn next(mut watch: Watch) -> (Watch, Option<Result<WatchEvent, WatchError>
 }
 
 async fn watch(host: &Host, folder: &Path) -> Result<Watch, WatchError> {
-    // This is the host's own eye: what clients may see has no say in it, and they are told nothing of it.
+    // Only the host uses this watch: the clients' policy does not apply, and they are not notified.
     let policy = Policy::new(Roots::default(), vec![folder.to_owned()]);
     let request = WatchRequest {
         path: folder.to_owned(),

@@ -1,4 +1,4 @@
-//! What `grove.toml` may say of a hook: the tables `[hooks.NAME]`.
+//! The tables `[hooks.NAME]` of `grove.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,21 +13,21 @@ use crate::agents::config_table::{command, texts};
 /// One table `[hooks.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HookConfig {
-    /// What it is called for.
+    /// The events that call the hook.
     pub(crate) events: Vec<HookKind>,
     /// Program and arguments.
     pub(crate) command: Vec<String>,
-    /// How long it may take.
+    /// How long the hook may take.
     pub(crate) timeout: Duration,
 }
 
 const KEYS: &[&str] = &["events", "command", "timeout"];
-/// How long a hook may take where nobody says so.
+/// The default timeout of a hook.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// A hook may not hold up a person for longer.
+/// The maximum timeout, since people wait for hooks.
 const LONGEST: u64 = 3_600;
 
-/// Reads what a file has under `hooks`. Errors name the file, the hook and the key.
+/// Reads the key `hooks` of a file. Errors name the file, the hook and the key.
 pub(crate) fn read(file: &Path, hooks: Option<&Value>) -> Result<BTreeMap<String, HookConfig>> {
     let Some(hooks) = hooks else { return Ok(BTreeMap::new()) };
     let file = file.display();

@@ -1,8 +1,10 @@
 //! Hooks that are programs: JSON on stdin, JSON on stdout.
 //!
-//! A program gets what happens as one line, and stdin stays open: its end means that the person does not want it any
-//! more, and the program is ended soon after. Its answer is a JSON object on stdout, or nothing. It finds an address and a
-//! token in its environment by which it can do in the session's tree what hooks inside the host can do.
+//! A program gets the event as one line. Stdin stays open: its end means that the event was cancelled, and the program
+//! is
+//! ended soon after. Its answer is a JSON object on stdout, or nothing. Its environment has an address and a token,
+//! with
+//! which it can change the session's tree like hooks inside the host.
 
 mod config_table;
 
@@ -19,23 +21,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::settings::Settings;
 pub(crate) use config_table::{HookConfig, read};
 
-/// How much a hook may answer.
+/// The maximum size of a hook's answer.
 const ANSWER: usize = 4 << 20;
-/// How much of its complaints is kept, and how much of that is told.
+/// The number of stderr bytes that are kept, and the number that are reported.
 const COMPLAINT: usize = 64 << 10;
 const TOLD: usize = 300;
-/// How long a hook that is not needed any more may take to end.
+/// How long a cancelled hook may take to end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A program that is called.
+/// A hook that is a program.
 struct CommandHook {
     name: String,
     config: HookConfig,
-    /// Where it can do something itself.
+    /// The address of the host for the hook's own requests.
     url: String,
 }
 
-/// What a program is told.
+/// The input of a hook.
 #[derive(Serialize)]
 struct HookInput<'a> {
     session: &'a str,
@@ -43,7 +45,7 @@ struct HookInput<'a> {
     event: &'a HookEvent,
 }
 
-/// Adds the hooks of the configuration to a host that is reached there.
+/// Adds the configured hooks to a host at this address.
 pub(crate) fn add_all(settings: &Settings, host: &Host, http: &str) {
     for (name, config) in &settings.hooks.value {
         let url = format!("{http}/x-grove");
@@ -80,7 +82,7 @@ impl Hook for CommandHook {
     }
 }
 
-/// A program that is ended in its own time when nobody waits for it any more.
+/// A process that is ended gracefully when it is no longer needed.
 struct HookProcess(Option<Process>);
 
 impl Drop for HookProcess {
@@ -93,12 +95,12 @@ impl Drop for HookProcess {
 
 impl HookProcess {
     async fn exchange_json(&mut self, line: &[u8]) -> Result<HookAnswer, HookError> {
-        let gone = || HookError("it is gone".to_owned());
+        let gone = || HookError("it has ended".to_owned());
         let process = self.0.as_mut().ok_or_else(gone)?;
         let (mut stdout, mut stderr) =
             (process.stdout.take().ok_or_else(gone)?, process.stderr.take().ok_or_else(gone)?);
         let stdin = process.stdin.as_mut().ok_or_else(gone)?;
-        // One that does not care to read it has gone on already.
+        // A program may ignore its input.
         let write = async {
             stdin.write_all(line).await.ok();
             stdin.flush().await.ok();
@@ -114,7 +116,7 @@ impl HookProcess {
                 if said.len() > ANSWER {
                     return Err(HookError(format!("it answered more than {ANSWER} bytes")));
                 }
-                // A whole answer needs no end of the program.
+                // A complete answer does not need the end of the program.
                 if said.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<HookAnswer>(&said).is_ok() {
                     return Ok(said);
                 }
@@ -141,7 +143,7 @@ impl HookProcess {
             }
         };
         if !said.trim_ascii().is_empty() {
-            let wrong = |error| HookError(format!("its answer is no JSON object of a hook: {error}"));
+            let wrong = |error| HookError(format!("its answer is not a valid JSON object: {error}"));
             return serde_json::from_slice(&said).map_err(wrong);
         }
         let exit = match self.0.as_mut() {

@@ -1,4 +1,4 @@
-//! The hosts of a data folder, as the layer of all sessions knows them.
+//! The known hosts of a data folder, for the session hub.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use grove_sessions::providers::hosts::SessionListCache;
 use super::session_cache::SessionCacheFile;
 use super::{KnownHost, KnownHosts, UnusableHost, file, known_hosts};
 
-/// The list of hosts of a data folder, and what is kept there of each.
+/// The list of hosts of a data folder, and the cached sessions of each.
 #[derive(Clone, Debug)]
 pub(crate) struct HostsFile {
     data_dir: PathBuf,
@@ -40,7 +40,7 @@ impl grove_layer::HostDirectory for HostsFile {
     }
 }
 
-/// What sessions all other hosts have, or had when they were last seen.
+/// The sessions of all other hosts, current or cached.
 pub(crate) async fn lists(data_dir: &Path) -> anyhow::Result<Vec<HostList>> {
     grove_layer::list_hosts(&HostsFile::of(data_dir)).await.map_err(|error| anyhow::anyhow!(error))
 }

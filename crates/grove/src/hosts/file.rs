@@ -1,6 +1,6 @@
-//! `hosts.toml`: a table for each host. It is written whole or not at all, and only its owner can read it.
+//! `hosts.toml`: a table for each host. It is written atomically, and only its owner can read it.
 //!
-//! People edit it by hand. A table that cannot be used costs that host alone, and stays as it is when others change.
+//! Users edit it by hand. An invalid table affects only its own host, and is kept when others change.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -15,16 +15,16 @@ use super::{HostsError, KnownHost, KnownHosts, UnusableHost, check_name, session
 use crate::data_folder;
 use crate::secret_files::{self, SecretError};
 
-/// Of a file as it was last looked at: whether it is another one now.
+/// The identity of a file, to detect changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileStamp {
-    /// It is written anew and put in the place of the old one.
+    /// Every change replaces the file, and so its inode.
     inode: u64,
     size: u64,
     modified: (i64, i64),
 }
 
-/// How large the file may be, and how many hosts it may have. More are refused.
+/// The maximum size of the file, and the maximum number of hosts.
 const MAX_BYTES: u64 = 1 << 20;
 const MAX_HOSTS: usize = 256;
 
@@ -38,10 +38,10 @@ struct HostTable {
     pin: Option<String>,
 }
 
-/// The tables by name, whatever is in them.
+/// The tables by name, valid or not.
 type HostTables = BTreeMap<String, toml::Value>;
 
-/// What the file looks like from outside; `None` where there is none.
+/// The identity of the file; `None` if it does not exist.
 pub(super) fn mark(data_dir: &Path) -> Option<FileStamp> {
     let found = fs::metadata(path(data_dir)).ok()?;
     Some(FileStamp { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
@@ -77,7 +77,7 @@ fn usable(path: &Path, name: &str, table: toml::Value) -> Result<KnownHost, Host
     Ok(KnownHost { name: name.to_owned(), address, access: Credentials { token: kept.token, pin, ssh: None } })
 }
 
-/// Remembers a host whose name is free.
+/// Adds a host with an unused name.
 pub(crate) fn add(data_dir: &Path, host: &KnownHost) -> Result<(), HostsError> {
     check_name(&host.name)?;
     change(data_dir, |all| {
@@ -98,7 +98,7 @@ pub(crate) fn add(data_dir: &Path, host: &KnownHost) -> Result<(), HostsError> {
     Ok(())
 }
 
-/// Forgets a host, with what it had, and says whether it was known.
+/// Removes a host and its cached sessions. Returns whether it existed.
 pub(crate) fn remove(data_dir: &Path, name: &str) -> Result<bool, HostsError> {
     if !path(data_dir).exists() {
         return Ok(false);
@@ -112,7 +112,7 @@ pub(crate) fn remove(data_dir: &Path, name: &str) -> Result<bool, HostsError> {
     })
 }
 
-/// Does something while nobody changes the file, where it has a host of this name at this address.
+/// Runs a function while the file is locked, if it has a host of this name at this address.
 pub(super) fn while_known<T>(
     data_dir: &Path,
     name: &str,
@@ -125,7 +125,7 @@ pub(super) fn while_known<T>(
     }
     let _lock = lock(data_dir)?;
     let all = read_all(&path)?;
-    // Addresses can be spelled in several ways.
+    // An address has several spellings.
     let is_there = |table: &toml::Value| {
         let kept = table.get("address").and_then(toml::Value::as_str);
         kept.is_some_and(|kept| kept.parse::<HostAddress>().is_ok_and(|kept| kept.to_string() == address))
@@ -133,7 +133,7 @@ pub(super) fn while_known<T>(
     Ok(all.get(name).is_some_and(is_there).then(act))
 }
 
-/// Changes the file where `edit` says that something has changed. Two who do that at once do it one after the other.
+/// Changes the file if `edit` returns `true`. Concurrent changes wait for each other.
 fn change(data_dir: &Path, edit: impl FnOnce(&mut HostTables) -> Result<bool, HostsError>) -> Result<bool, HostsError> {
     let path = path(data_dir);
     let failed = |what| {
@@ -152,7 +152,7 @@ fn change(data_dir: &Path, edit: impl FnOnce(&mut HostTables) -> Result<bool, Ho
     Ok(changed)
 }
 
-/// Whoever changes the file, or relies on it to stay as it is, holds this.
+/// The lock for everything that changes the file, or relies on it not to change.
 fn lock(data_dir: &Path) -> Result<File, HostsError> {
     let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock_path(data_dir));
     let lock = lock.and_then(|lock| lock.lock().map(|()| lock));
@@ -269,7 +269,7 @@ mod tests {
             add(folder.path(), &host("new", "ssh://new", None)).unwrap();
             assert_eq!(read_all(&path(folder.path())).unwrap()[name], before[name], "{bad}");
             assert!(matches!(add(folder.path(), &host("new", "ssh://x", None)), Err(HostsError::Known(_))));
-            assert!(remove(folder.path(), name).unwrap(), "it can be forgotten");
+            assert!(remove(folder.path(), name).unwrap(), "it can be removed");
             assert!(read(folder.path()).unwrap().unusable.is_empty());
         }
     }

@@ -1,4 +1,4 @@
-//! Where a session went, as it is said here: whoever moved it may call that host something else.
+//! The location of a moved session in terms of this machine, where the host may have another name.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use grove_wire::x_grove::handover::RemoteSession;
 use super::{HostsError, LOCAL, all_hosts};
 use crate::show::style::sanitize;
 
-/// A host that a session went to.
+/// The host that a session was moved to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
-    /// It has this name here.
+    /// A host with this name here.
     Known(String),
-    /// It has none; this is what whoever moved the session called it, and where it is.
+    /// A host without a name here: the name that it had where the session was moved, and its address.
     Unknown { host: String, address: String },
 }
 
@@ -43,7 +43,7 @@ impl std::fmt::Display for Destination {
     }
 }
 
-/// Where the host of a data folder is, for those on other machines: the machine, and the folder.
+/// The address of a data folder's host for other machines: the machine and the folder.
 pub(crate) fn own_address(data_dir: &Path) -> String {
     let folder = std::fs::canonicalize(data_dir).or_else(|_| std::path::absolute(data_dir));
     let folder = folder.unwrap_or_else(|_| data_dir.to_owned());
@@ -80,7 +80,7 @@ mod tests {
             Destination::of(data.path(), &at).unwrap()
         };
         let known = |name: &str| Destination::Known(name.to_owned());
-        assert_eq!(went("lab", Some("wss://lab:7443/")), known("mine"), "not what another host is called here");
+        assert_eq!(went("lab", Some("wss://lab:7443/")), known("mine"), "not the name of another host here");
         assert_eq!(went("lab", None), known("lab"));
         assert_eq!(
             went("local", Some("ssh://laptop/home/me/grove")).to_string().split(',').next(),

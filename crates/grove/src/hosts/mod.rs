@@ -1,9 +1,11 @@
-//! Other hosts that are known by name: where they are, and what lets a client in.
+//! Other hosts that are known by name: their addresses and credentials.
 //!
-//! [`all_hosts`] is the way to them: each gives an endpoint for `client`. They are kept in `hosts.toml` in the data
-//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`probe()`] says how it stands with one. [`directory`] is
-//! how the layer of all sessions knows them, with what each had when it was last seen ([`session_cache`]); [`lists()`] asks all of them
-//! through it. [`host_address`] names the one that a session went to.
+//! [`all_hosts`] returns them; each has an endpoint for `client`. They are stored in `hosts.toml` in the data folder
+//! ([`mod@file`]), which contains tokens and is therefore private to its owner. [`probe()`] determines the state of
+//! one.
+//! [`directory`] gives them to the session hub, with the cached sessions of each ([`session_cache`]); [`lists()`] asks
+//! all
+//! of them through it. [`host_address`] names the host that a session was moved to.
 
 mod directory;
 mod file;
@@ -22,12 +24,12 @@ pub(crate) use probe::{HostProbe, probe};
 
 /// The variable that names the program to run as `ssh`.
 const SSH: &str = "GROVE_SSH";
-/// What the host of the data folder is called, and so no other.
+/// The name of the data folder's host. It is reserved.
 pub(crate) const LOCAL: &str = "local";
-/// How long a name may be.
+/// The maximum length of a name.
 const NAME: usize = 40;
 
-/// A host that somebody has given a name.
+/// A host with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownHost {
     pub(crate) name: String,
@@ -40,7 +42,7 @@ impl KnownHost {
         Endpoint::new(&self.address, &self.access())
     }
 
-    /// What lets a client in, with the program that runs as `ssh`.
+    /// The credentials for a client, with the program that runs as `ssh`.
     fn access(&self) -> Credentials {
         let ssh = self.access.ssh.clone().or_else(|| std::env::var_os(SSH).filter(|ssh| !ssh.is_empty()));
         Credentials { ssh, ..self.access.clone() }
@@ -50,59 +52,59 @@ impl KnownHost {
 /// All hosts of the file.
 #[derive(Debug, Default)]
 pub(crate) struct KnownHosts {
-    /// By name.
+    /// The usable hosts, by name.
     pub(crate) hosts: Vec<KnownHost>,
-    /// Those of which something is wrong. The others are there all the same.
+    /// The unusable hosts. They do not affect the others.
     pub(crate) unusable: Vec<UnusableHost>,
 }
 
-/// A host that is in the file and cannot be used.
+/// An unusable host of the file.
 #[derive(Debug)]
 pub(crate) struct UnusableHost {
     pub(crate) name: String,
-    /// Why, and what to do.
+    /// The reason, and what to do.
     pub(crate) error: HostsError,
 }
 
-/// What is wrong with what is known of hosts.
+/// An error of the list of hosts.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HostsError {
     #[error("{} cannot be {}: {error}", .path.display(), .what)]
     File { path: PathBuf, what: &'static str, error: std::io::Error },
-    #[error("{} is larger than {most} bytes: it is no list of hosts", .path.display())]
+    #[error("{} is larger than {most} bytes: it is not a list of hosts", .path.display())]
     TooLarge { path: PathBuf, most: u64 },
     #[error("{} is damaged: {error}", .path.display())]
     Damaged { path: PathBuf, error: toml::de::Error },
-    #[error("{}: {name:?} cannot be used ({why}): correct it there, or take it out", .path.display())]
+    #[error("{}: {name:?} cannot be used ({why}): correct or delete it there", .path.display())]
     Table { path: PathBuf, name: String, why: String },
-    #[error("{}: the address of {name:?} is none: {error}", .path.display())]
+    #[error("{}: the address of {name:?} is invalid: {error}", .path.display())]
     Address { path: PathBuf, name: String, error: AddressError },
-    #[error("{}: the pin of {name:?} is none: {error}", .path.display())]
+    #[error("{}: the pin of {name:?} is invalid: {error}", .path.display())]
     Pin { path: PathBuf, name: String, error: FingerprintError },
     #[error(
         "{0:?} is no name for a host: it has 1 to {NAME} small letters, digits, `.`, `_` or `-`, begins with a letter or digit, \
          and is not {LOCAL:?}, which is the one of this data folder"
     )]
     Name(String),
-    #[error("{0:?} is known already: `grove hosts rm {0}` forgets it")]
+    #[error("{0:?} exists already: `grove hosts rm {0}` removes it")]
     Known(String),
-    #[error("{0} hosts are as many as are kept: `grove hosts rm NAME` forgets one")]
+    #[error("there can be at most {0} hosts: `grove hosts rm NAME` removes one")]
     TooMany(usize),
-    #[error("the list cannot be written down: {0}")]
+    #[error("cannot encode the list: {0}")]
     Encode(#[from] toml::ser::Error),
 }
 
-/// Every host that is known beside the one of the data folder, with those that cannot be used.
+/// Every known host except that of the data folder, with the unusable ones.
 pub(crate) fn known_hosts(data_dir: &Path) -> Result<KnownHosts, HostsError> {
     file::read(data_dir)
 }
 
-/// Every host that can be used beside the one of the data folder, by name.
+/// Every usable host except that of the data folder, by name.
 pub(crate) fn all_hosts(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
     Ok(known_hosts(data_dir)?.hosts)
 }
 
-/// The host of this name. One that cannot be used is an error.
+/// The host of this name. An unusable one is an error.
 pub(crate) fn named(data_dir: &Path, name: &str) -> Result<Option<KnownHost>, HostsError> {
     let directory = known_hosts(data_dir)?;
     match directory.unusable.into_iter().find(|host| host.name == name) {

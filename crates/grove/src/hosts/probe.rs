@@ -1,4 +1,4 @@
-//! How it stands with a host: whether it answers, what it is, how many sessions it has.
+//! Probing a host: whether it answers, its version, and the number of its sessions.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use grove_wire::ahp::Implementation;
 
 use super::KnownHost;
 
-/// How long one may take. A connection through SSH takes a few round trips.
+/// How long a probe may take. A connection through SSH takes a few round trips.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What a host that answers says of itself.
+/// The state of a host that answers.
 #[derive(Clone, Debug)]
 pub(crate) struct HostProbe {
-    /// The program and its version, where it says so.
+    /// The program and its version, if the host reports them.
     pub(crate) program: Option<Implementation>,
     pub(crate) sessions: usize,
 }
 
-/// Asks a host. An error is the state, too: it says why it cannot be used.
+/// Probes a host. The error says why it cannot be used.
 pub(crate) async fn probe(host: &KnownHost) -> Result<HostProbe> {
     let ask = async {
         let options = Options { reconnect: Backoff::never(), ..Options::default() };

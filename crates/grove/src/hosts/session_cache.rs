@@ -1,8 +1,9 @@
-//! What sessions another host had when it was last seen: a file for each in `hosts-seen` of the data folder, for whoever lists
-//! sessions, in this process or another.
+//! The cached session lists of other hosts: a file for each in `hosts-seen` of the data folder.
 //!
-//! It is a convenience. What cannot be written is not kept, and what cannot be read is not there. Who writes holds the lock of
-//! the list of hosts and looks there first, so that nothing is kept of a host that is forgotten or is at another address now.
+//! The cache is a convenience for all processes that list sessions. Failed writes are dropped, and unreadable files are
+//! ignored. A writer holds the lock of the list of hosts and checks the list first, so that nothing is stored for a
+//! host
+//! that was removed or has another address now.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File};
@@ -21,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use super::{KnownHost, file};
 use crate::data_folder;
 
-/// How large a file may be. A list that needs more is kept in its newer part; a file that has more is not read.
+/// The maximum size of a file. Of a longer list only the newest part is written; a larger file is not read.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Where the list of one host lies. Clones are the same.
+/// The file for one host. Clones share one state.
 #[derive(Clone)]
 pub(super) struct SessionCacheFile(Arc<SessionCacheInner>);
 
@@ -35,23 +36,23 @@ struct SessionCacheInner {
     behind: Mutex<WriteBehind>,
 }
 
-/// What is written behind whoever keeps it.
+/// Pending writes.
 #[derive(Default)]
 struct WriteBehind {
-    /// The newest, until it has been written; an older one is not worth it any more.
+    /// The newest list, until it has been written; it replaces older ones.
     newest: Option<Arc<CachedSessionList>>,
     is_writing: bool,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Serialize, Deserialize)]
 struct CachedSessions<L> {
-    /// Where the host was: a name may be given to another.
+    /// The address of the host: its name may have been given to another one.
     address: String,
     list: L,
 }
 
-/// Of a file whose sessions do not matter.
+/// The timestamp of a file, without its sessions.
 #[derive(Deserialize)]
 struct CacheTimestamp {
     at: Timestamp,
@@ -97,7 +98,7 @@ impl SessionListCache for SessionCacheFile {
 }
 
 impl SessionCacheInner {
-    /// What is kept and not written yet is written here: whoever was to do it may not come to it any more.
+    /// Writes a pending list now, since the background task may not run any more.
     fn settle(&self) {
         let newest = self.behind().newest.clone();
         if let Some(list) = newest {
@@ -106,11 +107,11 @@ impl SessionCacheInner {
     }
 
     fn behind(&self) -> MutexGuard<'_, WriteBehind> {
-        // Nothing under the lock leaves it half changed.
+        // No panic leaves the state half changed.
         self.behind.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes until nothing is left to be written.
+    /// Writes until nothing is pending.
     fn write_all(&self) {
         loop {
             let newest = self.behind().newest.clone();
@@ -127,7 +128,7 @@ impl SessionCacheInner {
 
     fn write(&self, list: CachedSessionList) {
         if let Err(error) = self.try_write(list) {
-            tracing::debug!(host = %self.name, "what it has is not kept for when it is away: {error:#}");
+            tracing::debug!(host = %self.name, "cannot cache its sessions: {error:#}");
         }
     }
 
@@ -135,7 +136,7 @@ impl SessionCacheInner {
         let at = list.at;
         let text = encode(self.address.clone(), list)?;
         file::while_known(&self.data_dir, &self.name, &self.address, || {
-            // One that nobody can have seen yet was written under another clock.
+            // A list from the future was written under another clock.
             let is_newer = |kept: &CachedSessionList| kept.at >= at && kept.at <= SystemClock.now();
             if self.read().as_ref().is_some_and(is_newer) {
                 return Ok(());
@@ -163,7 +164,7 @@ impl fmt::Debug for SessionCacheFile {
     }
 }
 
-/// A list as it is written: as much of it as there is room for.
+/// Encodes a list, as much of it as fits.
 fn encode(address: String, list: CachedSessionList) -> Result<String> {
     let mut kept = CachedSessions { address, list };
     loop {
@@ -175,13 +176,13 @@ fn encode(address: String, list: CachedSessionList) -> Result<String> {
     }
 }
 
-/// Forgets what a host had.
+/// Deletes the cache of a host.
 pub(super) fn forget(data_dir: &Path, name: &str) {
     fs::remove_file(path(data_dir, name)).ok();
 }
 
 fn path(data_dir: &Path, name: &str) -> PathBuf {
-    // A host's name is fit for a file's.
+    // The name of a host is a valid file name.
     data_dir.join("hosts-seen").join(format!("{name}.json"))
 }
 
@@ -263,7 +264,7 @@ mod tests {
         assert!(file::remove(data.path(), "lab").unwrap());
         assert!(!path(data.path(), "lab").exists());
         old.write(list(6, &[session(1, "one")]));
-        assert!(!path(data.path(), "lab").exists(), "who still writes does not bring it back");
+        assert!(!path(data.path(), "lab").exists(), "a pending write does not bring it back");
         let new = known(data.path(), "lab", "ssh://new");
         old.write(list(7, &[session(1, "one")]));
         assert_eq!(new.read(), None);
@@ -309,7 +310,7 @@ mod tests {
     fn what_was_kept_is_written_once_it_is_settled_whoever_was_to_write_it() {
         let data = tempfile::tempdir().unwrap();
         let lab = known(data.path(), "lab", "ssh://lab");
-        // As it is where the runtime ends before the one who writes begins.
+        // The runtime may end before the background task starts.
         *lab.0.behind() = WriteBehind { newest: Some(Arc::new(list(3, &[session(1, "one")]))), is_writing: true };
         assert_eq!(lab.read(), None);
         lab.settle();

@@ -1,7 +1,8 @@
-//! A session as the Copilot CLI keeps it: its log as events.
+//! A session in the Copilot CLI's format: its log as events.
 //!
-//! The CLI knows no branches, so what is on the way to the leaf is told. A compaction of its keeps nothing of what was
-//! before it, and one of Grove's may: it is told before the first turn of which something is kept.
+//! The CLI has no branches, so only the branch of the leaf is written. Its compactions keep nothing of the earlier
+//! part,
+//! while Grove's may: such a compaction is written before the first turn of which something is kept.
 
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use grove_wire::copilot::project::history;
 use grove_wire::copilot::{Event, EventId};
 use serde::Deserialize;
 
-/// A session's events, and what they are of.
+/// The events of a session, and the session's facts.
 #[derive(Debug)]
 pub(crate) struct CopilotCliEvents {
     pub(crate) events: Vec<Event>,
     pub(crate) turns: usize,
 }
 
-/// A compaction, and the how-manieth turn it comes before.
+/// A compaction, and the index of the turn that follows it.
 #[derive(Debug)]
 struct CompactionEvent {
     before: usize,
@@ -27,8 +28,8 @@ struct CompactionEvent {
     data: CompactionComplete,
 }
 
-/// The events of a session. `checkpoint` says where the file of a checkpoint will lie, `new_id` gives the ids of events that
-/// have none.
+/// The events of a session. `checkpoint` returns the path of a checkpoint's file, `new_id` an id for an event without
+/// one.
 pub(crate) fn events(
     session: &Session,
     log: &Log,
@@ -67,7 +68,7 @@ impl CompactionEvent {
     }
 }
 
-/// The compactions on the way to the leaf.
+/// The compactions on the branch of the leaf.
 fn compactions(log: &Log, count: usize, checkpoint: &dyn Fn(&str) -> String) -> Vec<CompactionEvent> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -93,7 +94,7 @@ fn compactions(log: &Log, count: usize, checkpoint: &dyn Fn(&str) -> String) -> 
         let Ok(line) = serde_json::from_slice::<CompactionLine>(log.line(*entry)) else { continue };
         let kept = line.first_kept_entry_id.and_then(|id| index.find(&id));
         let kept = kept.and_then(|kept| branch.iter().position(|one| *one == kept)).filter(|kept| *kept < at);
-        // What is kept from the middle of a turn on is kept from its beginning on.
+        // A turn that is kept in part is kept completely.
         let before = match kept {
             Some(kept) => turns_begun(index, &branch[..=kept]).saturating_sub(1),
             None => turns_begun(index, &branch[..at]),
@@ -111,12 +112,12 @@ fn compactions(log: &Log, count: usize, checkpoint: &dyn Fn(&str) -> String) -> 
         let time = index.time(*entry).and_then(|time| u64::try_from(time).ok());
         found.push(CompactionEvent { before: before.min(count), at: Timestamp(time.unwrap_or(0)), data });
     }
-    // A later one may keep more than an earlier one did.
+    // A later compaction may keep more than an earlier one.
     found.sort_by_key(|compacted| compacted.before);
     found
 }
 
-/// How many turns begin among these entries.
+/// The number of turns that begin among these entries.
 fn turns_begun(index: &LogIndex, entries: &[EntryNo]) -> usize {
     let begins =
         |entry: &&EntryNo| index.kind(**entry) == EntryType::Message && index.role(**entry) == Some(Role::User);

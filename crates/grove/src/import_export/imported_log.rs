@@ -1,8 +1,7 @@
-//! Turns of another tool as a log of Grove's.
+//! Turns of another tool as a Grove log.
 //!
-//! Turns are written as Grove writes its own. A compaction becomes one, with its checkpoint, so that an agent is told the
-//! summary; a change of the model becomes one. What nobody shows, or what is not understood, stands beside the turn as an
-//! entry of Grove's own, which is in nobody's way.
+//! Turns are written as Grove writes its own. A compaction becomes one, with its checkpoint, so that the agent gets the
+//! summary; a change of the model becomes one. Hidden and unknown events become custom entries beside the turn.
 
 use std::io::{self, Write};
 
@@ -13,55 +12,55 @@ use grove_tree::turns::{TurnAttribution, header_line, turn_lines};
 use grove_tree::{AppendError, Indexer, LogError, LogIndex};
 use serde_json::{Value, json};
 
-/// What is not understood is kept up to this size: snapshots of a whole conversation are not.
+/// The maximum size of an unknown event that is kept: snapshots of a whole conversation are not.
 const MAX_EVENT_BYTES: usize = 64 << 10;
 
-/// Why a log could not be written.
+/// An error of writing a log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
     #[error("the session's log could not be written: {0}")]
     Io(#[from] io::Error),
-    #[error("the session's log cannot be made of it: {0}")]
+    #[error("cannot create the session's log: {0}")]
     Log(#[from] LogError),
     #[error("an entry of the session does not fit into its log: {0}")]
     Append(#[from] AppendError),
 }
 
-/// A log in the making.
+/// A log that is being written.
 pub(super) struct ImportedLogWriter<W> {
     out: W,
     index: LogIndex,
     session: SessionId,
     provider: ProviderId,
-    /// When the last thing happened.
+    /// The time of the last event.
     last: Timestamp,
     /// The model of the last turn.
     model: Option<ModelId>,
     made: u32,
-    /// Where the next entry hangs.
+    /// The parent of the next entry.
     leaf: Option<String>,
-    /// The last entry of each turn: a later one may go on from any of them.
+    /// The last entry of each turn: a later turn may follow any of them.
     ends: Vec<Option<String>>,
     omissions: Omissions,
 }
 
-/// What was not taken over.
+/// The numbers of omitted parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Omissions {
     /// Conversations of subagents.
     pub(super) chats: usize,
-    /// Events that were too large to be kept.
+    /// Events that were too large.
     pub(super) events: usize,
 }
 
-/// A log that is written.
+/// A completed log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrittenLog {
     pub(super) turns: usize,
     pub(super) omissions: Omissions,
 }
 
-/// What stands beside a turn.
+/// An entry beside a turn.
 #[derive(Debug, PartialEq)]
 enum SideEntry {
     Compaction {
@@ -70,20 +69,20 @@ enum SideEntry {
         details: Value,
         place: CompactionPosition,
     },
-    /// Anything else, with what it is.
+    /// Any other event.
     Event(Value),
 }
 
-/// Where in its turn a compaction came.
+/// The position of a compaction within its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CompactionPosition {
-    /// The turn went on behind it, so all of that turn is kept.
+    /// The turn continued after it, so the whole turn is kept.
     Within,
     Behind,
 }
 
 impl<W: Write> ImportedLogWriter<W> {
-    /// Begins a log.
+    /// Starts a log.
     pub(super) fn begin(mut out: W, session: &Session) -> Result<Self, WriteError> {
         let header = header_line(session);
         out.write_all(&header)?;
@@ -103,9 +102,9 @@ impl<W: Write> ImportedLogWriter<W> {
         })
     }
 
-    /// Writes a turn, and what stands beside it.
+    /// Writes a turn, and the entries beside it.
     pub(super) fn turn(&mut self, mut foreign: TranscriptTurn) -> Result<(), WriteError> {
-        // What the tool tells its model each time is not part of the conversation.
+        // The context that the tool adds for each turn is not part of the conversation.
         foreign.context.clear();
         foreign.rounds.clear();
         let (parts, side_entries) = split_parts(std::mem::take(&mut foreign.parts));
@@ -114,7 +113,7 @@ impl<W: Write> ImportedLogWriter<W> {
             TurnParent::Previous => {}
             TurnParent::Turn(turn) => {
                 let end = usize::try_from(turn).ok().and_then(|turn| self.ends.get(turn));
-                // One that is not there yet says nothing.
+                // A parent that was not written yet is ignored.
                 self.leaf = end.cloned().unwrap_or(self.leaf.take());
             }
             TurnParent::Nothing => self.leaf = None,
@@ -124,7 +123,7 @@ impl<W: Write> ImportedLogWriter<W> {
         self.write_model(converted.turn.message.model.clone())?;
         let first = self.index.len();
         self.write_turn(&converted.turn)?;
-        // Counted from the end, so that it costs the same however long the log is.
+        // Counted from the end, so that the cost does not depend on the length of the log.
         let behind = self.index.len().checked_sub(first + 1);
         let first = behind.and_then(|behind| self.index.entries().nth_back(behind));
         let first = first.map(|first| self.index.id(first).into_owned());
@@ -135,14 +134,14 @@ impl<W: Write> ImportedLogWriter<W> {
         Ok(())
     }
 
-    /// Notes something of the session.
+    /// Writes a fact about the session.
     pub(super) fn note(&mut self, data: &Value) -> Result<(), WriteError> {
         let (id, leaf) = (self.new_id(), self.leaf.clone());
         let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.last };
         self.line(&entries::info(stamp, data))
     }
 
-    /// Names the session.
+    /// Sets the name of the session.
     pub(super) fn name(&mut self, name: &str) -> Result<(), WriteError> {
         let (id, leaf) = (self.new_id(), self.leaf.clone());
         let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.last };
@@ -154,7 +153,7 @@ impl<W: Write> ImportedLogWriter<W> {
         Ok(WrittenLog { turns: self.ends.len(), omissions: self.omissions })
     }
 
-    /// Tells that the conversation goes on with another model.
+    /// Writes a change of the model.
     fn write_model(&mut self, model: Option<ModelId>) -> Result<(), WriteError> {
         let Some(model) = model else { return Ok(()) };
         let before = self.model.replace(model.clone());
@@ -227,7 +226,7 @@ impl<W: Write> ImportedLogWriter<W> {
     }
 }
 
-/// What a turn shows, and what stands beside it.
+/// Splits parts into those that a turn shows, and the entries beside it.
 fn split_parts(parts: Vec<TranscriptPart>) -> (Vec<TranscriptPart>, Vec<SideEntry>) {
     let is_said = |part: &TranscriptPart| !matches!(part, TranscriptPart::Notice(_) | TranscriptPart::Raw(_));
     let last_said = parts.iter().rposition(is_said);
@@ -246,7 +245,7 @@ fn split_parts(parts: Vec<TranscriptPart>) -> (Vec<TranscriptPart>, Vec<SideEntr
     (shown, side_entries)
 }
 
-/// What a notice is beside the turn, or the notice again where people are to see it.
+/// The entry for a notice, or the notice itself if people should see it.
 fn side_entry(notice: Notice, place: CompactionPosition) -> Result<SideEntry, Notice> {
     let failed = notice.raw.get("success") == Some(&Value::Bool(false));
     match notice.kind.as_str() {
@@ -259,7 +258,7 @@ fn side_entry(notice: Notice, place: CompactionPosition) -> Result<SideEntry, No
             let details = Value::Object(details.collect());
             Ok(SideEntry::Compaction { summary: notice.text, tokens, details, place })
         }
-        // How the turn ended says the same.
+        // The end of the turn has the same information.
         "abort" | "session.error" => Ok(SideEntry::Event(event_of(notice))),
         _ if notice.text.is_empty() => Ok(SideEntry::Event(event_of(notice))),
         _ => Err(notice),

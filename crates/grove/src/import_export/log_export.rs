@@ -1,7 +1,7 @@
-//! A session as a log of Grove's, which is also the form of pi's sessions.
+//! A session as a Grove log, which is also pi's format.
 //!
-//! One that is a log stays as it is, branches and all. Of another tool's session the turns are written as Grove writes its
-//! own, each behind the one that it goes on from.
+//! A session that is a log stays unchanged, with its branches. The turns of another tool's session are written as Grove
+//! writes its own, each after the one that it follows.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::imported_log::{ImportedLogWriter, WriteError};
 use super::transcript::Transcript;
 
-/// Why a log could not be written.
+/// An error of exporting a log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogExportError {
     #[error(transparent)]
@@ -21,7 +21,7 @@ pub(crate) enum LogExportError {
     Write(#[from] WriteError),
 }
 
-/// Writes the log, and gives what was left out, in words.
+/// Writes the log, and returns warnings about omitted parts.
 pub(crate) fn write(transcript: &Transcript, mut out: impl Write) -> Result<Vec<String>, LogExportError> {
     if let Some(log) = transcript.log() {
         out.write_all(log.bytes()).and_then(|()| out.flush()).map_err(WriteError::from)?;
@@ -30,7 +30,7 @@ pub(crate) fn write(transcript: &Transcript, mut out: impl Write) -> Result<Vec<
     write_foreign(transcript, &transcript.header(), None, out)
 }
 
-/// Writes what was said in a session as a log of its own. `origin` says where it comes from.
+/// Writes the conversation of another tool's session as a new log. `origin` describes its source.
 pub(super) fn write_foreign(
     transcript: &Transcript,
     header: &Session,
@@ -48,12 +48,12 @@ pub(super) fn write_foreign(
     let omissions = log.finish()?.omissions;
     let mut words = super::prepared_import::omission_words(omissions);
     if transcript.session().damage.marks.contains(&DamageKind::TooLarge) {
-        words.push("what is too large to be read is left out".to_owned());
+        words.push("parts that are too large are left out".to_owned());
     }
     Ok(words)
 }
 
-/// The name that pi gives the file of a session: when it began, and its id.
+/// The name of pi's file for a session: its start, and its id.
 pub(crate) fn pi_file_name(transcript: &Transcript) -> String {
     let began = transcript.session().created_at.unwrap_or_default();
     let time = grove_wire::ahp::time::text(began).replace([':', '.'], "-");

@@ -1,4 +1,4 @@
-//! Sessions as other programs keep them: what comes from them, and what they are given.
+//! Import and export of sessions in the formats of other programs.
 //!
 //! [`prepared_import`] finds out what a path is and makes it ready to be taken in by a host; [`imported_log`] writes turns of other
 //! tools, as `grove-history` reads them, as a log of Grove's; [`folder`] lists what lies beside a log. [`copilot_cli`] is the

@@ -1,4 +1,4 @@
-//! What a path on this machine is, and a session made of it that a host can take in.
+//! Detecting the format of a path, and preparing its session for an import.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
@@ -20,26 +20,26 @@ use super::log_export::{self, LogExportError};
 use super::transcript::{LOG as LOG_SOURCE, Transcript};
 
 const LOG: &str = "events.jsonl";
-/// How much of a file is looked at to find out what it is.
+/// The number of bytes that are read to detect the format of a file.
 const FIRST_LINE: u64 = 1 << 20;
-/// A manifest is a few lines; a larger one is left out.
+/// The maximum size of a manifest, which usually has a few lines; a larger one is left out.
 const LARGEST_MANIFEST: u64 = 1 << 20;
 
-/// A session that is ready to be taken in.
+/// A session that is ready for an import.
 #[derive(Debug)]
 pub(crate) struct PreparedImport {
     pub(crate) about: BeginParams,
-    /// The log, from its beginning on.
+    /// The log, from its beginning.
     pub(crate) log: File,
     pub(crate) manifest: Option<String>,
     pub(crate) files: Vec<SidecarFile>,
-    /// How many turns there are, where they were counted.
+    /// The number of turns, if they were counted.
     pub(crate) turns: Option<usize>,
-    /// What is missing or wrong, in words.
+    /// Missing and damaged parts, for the user.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Why a path is not brought.
+/// An error of preparing an import.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PrepareImportError {
     #[error("{}: {error}", path.display())]
@@ -50,7 +50,7 @@ pub(crate) enum PrepareImportError {
         .0.display()
     )]
     NotASession(PathBuf),
-    #[error("{} holds nothing that can be read", .0.display())]
+    #[error("{} contains nothing readable", .0.display())]
     Empty(PathBuf),
     #[error(transparent)]
     History(#[from] HistoryError),
@@ -58,22 +58,22 @@ pub(crate) enum PrepareImportError {
     Write(#[from] WriteError),
 }
 
-/// Under which id a session is taken in.
+/// The id of the imported session.
 #[derive(Clone, Debug)]
 pub(crate) enum ImportId {
-    /// Its own, where it is fit for one.
+    /// The session's own id, if it is valid here.
     Own,
     New(String),
 }
 
-/// What a path is.
+/// The format of a path.
 #[derive(Debug, PartialEq)]
 pub(super) enum PathContent {
     /// A log of the Copilot CLI.
     CopilotCli(PathBuf),
-    /// A session of a tool of which nothing but what was said is taken.
+    /// A session of a tool from which only the conversation is imported.
     Foreign(Box<SessionLocation>),
-    /// A log in Grove's form, or that of a program which has the same.
+    /// A log in Grove's format, which some other programs share.
     Log(PathBuf),
 }
 
@@ -86,13 +86,13 @@ pub(crate) fn prepare_import(path: &Path, id: &ImportId) -> Result<PreparedImpor
     }
 }
 
-/// Makes a session of one that another tool keeps.
+/// Prepares a session that another tool keeps.
 pub(crate) fn prepare_located_import(
     location: SessionLocation,
     id: &ImportId,
 ) -> Result<PreparedImport, PrepareImportError> {
     match location.source {
-        // What lies beside them, and how they branch, their own files say.
+        // Their own files have the branches and the files beside the log.
         TranscriptSource::CopilotCli | TranscriptSource::Pi => prepare_import(&location.path, id),
         TranscriptSource::VsCode
         | TranscriptSource::Claude
@@ -115,7 +115,7 @@ pub(super) fn find(path: &Path) -> Result<PathContent, PrepareImportError> {
     let mut first = Vec::new();
     let file = File::open(&log).map_err(io)?;
     let mut lines = BufReader::new(file.take(FIRST_LINE));
-    // A machine that lost its power leaves lines that say nothing.
+    // After a power failure a file may begin with empty lines.
     while first.trim_ascii().is_empty() {
         first.clear();
         if lines.read_until(b'\n', &mut first).map_err(io)? == 0 {
@@ -127,13 +127,13 @@ pub(super) fn find(path: &Path) -> Result<PathContent, PrepareImportError> {
         #[serde(rename = "type")]
         kind: String,
     }
-    // Some editors leave a byte order mark.
+    // Some editors write a byte order mark.
     let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&first);
     let kind = serde_json::from_slice::<FirstLine>(first).ok().map(|line| line.kind);
     match kind.as_deref() {
         Some("session" | "title") => Ok(PathContent::Log(log)),
         Some(kind) if kind.contains('.') || kind == "abort" => Ok(PathContent::CopilotCli(log)),
-        // Its first line may be what is damaged: in a folder of the Copilot CLI the rest is still read.
+        // If the first line is damaged, the rest of a Copilot CLI folder is still read.
         None if is_folder && path.join("workspace.yaml").is_file() => Ok(PathContent::CopilotCli(log)),
         Some(_) | None => Err(PrepareImportError::NotASession(path.to_owned())),
     }
@@ -142,7 +142,7 @@ pub(super) fn find(path: &Path) -> Result<PathContent, PrepareImportError> {
 fn of_copilot_cli(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
     let location = SessionLocation::of_file(TranscriptSource::CopilotCli, log)?;
     let manifest = log.parent().and_then(|folder| manifest_of(folder).ok().flatten());
-    // A folder may be called otherwise than its session.
+    // The name of a folder may differ from its session's.
     let own = manifest.as_ref().and_then(|manifest| manifest.text(Field::Id).ok().flatten());
     let id = chosen(id, own.filter(|own| !own.is_empty()).unwrap_or(&location.id));
     let session = header_of(&id, manifest.as_ref(), location.preview.modified_at.unwrap_or_default());
@@ -188,7 +188,7 @@ fn of_foreign(location: SessionLocation, id: &ImportId) -> Result<PreparedImport
     }
     let id = chosen(id, &read.source_id);
     let out = temporary(&path)?;
-    let origin = json!({"infoType": "import", "message": format!("taken over from {}", transcript.source()),
+    let origin = json!({"infoType": "import", "message": format!("imported from {}", transcript.source()),
         "source": transcript.source(), "sourceId": read.source_id, "path": path});
     let header = Session { id: id.clone(), ..transcript.header() };
     let written = log_export::write_foreign(&transcript, &header, Some(&origin), BufWriter::new(&out));
@@ -216,7 +216,7 @@ fn of_foreign(location: SessionLocation, id: &ImportId) -> Result<PreparedImport
     Ok(PreparedImport { about, log, manifest: None, files: Vec::new(), turns, warnings })
 }
 
-/// The agent that goes on with the sessions of a tool: the tool itself, as the catalog of agents calls it.
+/// The agent that continues the sessions of a tool: the tool itself, by its name in the catalog of agents.
 fn agent_of(source: TranscriptSource) -> String {
     let name = match source {
         TranscriptSource::VsCode | TranscriptSource::CopilotCli => "copilot",
@@ -239,7 +239,7 @@ fn of_log(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareImportErro
     let modified = fs::metadata(log).and_then(|found| found.modified()).map_err(io)?;
     let modified = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let header = header_in(log).map_err(io)?;
-    // A log is called as its header says; one in a folder of its own, as that.
+    // The name of a log is in its header; a log in its own folder has the folder's name.
     let named = match log.file_name().is_some_and(|name| name == LOG) {
         true => log.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
         false => header.id,
@@ -255,7 +255,7 @@ fn of_log(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareImportErro
     complete(about, File::open(log).map_err(io)?, log, None, Vec::new())
 }
 
-/// Adds what lies beside the log, where that has a folder of its own.
+/// Adds the files beside the log, if it has its own folder.
 fn complete(
     mut about: BeginParams,
     mut out: File,
@@ -299,12 +299,12 @@ fn manifest_of(folder: &Path) -> Result<Option<Manifest>, String> {
             Manifest::parse(&text).map(Some).map_err(|error| error.to_string())
         }
         Ok(found) if found.is_file() => Err("it is too large".to_owned()),
-        Ok(_) => Err("it is no file".to_owned()),
+        Ok(_) => Err("it is not a file".to_owned()),
         Err(_) => Ok(None),
     }
 }
 
-/// What the first lines of a log say of it.
+/// The header of a log.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct HeaderLine {
@@ -317,7 +317,7 @@ struct HeaderLine {
 
 fn header_in(log: &Path) -> io::Result<HeaderLine> {
     let lines = BufReader::new(File::open(log)?.take(FIRST_LINE));
-    // oh-my-pi keeps a title in front of it.
+    // oh-my-pi writes a title before it.
     for line in lines.split(b'\n').take(4) {
         if let Ok(header) = serde_json::from_slice::<HeaderLine>(&line?)
             && header.kind == "session"
@@ -328,13 +328,13 @@ fn header_in(log: &Path) -> io::Result<HeaderLine> {
     Ok(HeaderLine::default())
 }
 
-/// The id that a session gets: its own, as long as it can be one here.
+/// The id for a session: its own, if it is valid here.
 fn chosen(id: &ImportId, own: &str) -> SessionId {
     match id {
         ImportId::New(id) => SessionId::from(id.as_str()),
         ImportId::Own => {
             let fit = SessionUri::from(format!("x:/{own}")).id();
-            // One that is not fit is spelled with what is.
+            // Invalid characters are replaced.
             fit.unwrap_or_else(|| {
                 let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
                 let id: String = own.chars().take(100).map(fit).collect();
@@ -344,7 +344,7 @@ fn chosen(id: &ImportId, own: &str) -> SessionId {
     }
 }
 
-/// The session of which a log's header tells. Who goes on with it is the host's to say.
+/// The session of a log's header. The host decides which agent continues it.
 fn header_of(id: &SessionId, manifest: Option<&Manifest>, fallback: Timestamp) -> Session {
     let created = manifest.and_then(|manifest| manifest.time(Field::CreatedAt).ok().flatten());
     let created = created.and_then(|at| u64::try_from(at.as_millisecond()).ok()).map(Timestamp);
@@ -361,12 +361,12 @@ fn header_of(id: &SessionId, manifest: Option<&Manifest>, fallback: Timestamp) -
     Session::new(&new, created.unwrap_or(fallback))
 }
 
-/// A folder's URI, where it is one that a session can work in.
+/// The URI of a folder, if a session can work in it.
 fn working_directory(folder: &str) -> Option<String> {
     grove_work::local_path(folder).ok().map(|path| grove_work::file_uri(&path))
 }
 
-/// What is wrong with a session's file, in words.
+/// Descriptions of the damage of a session's file, for the user.
 fn damage_words(damage: &Damage, name: &str) -> Vec<String> {
     let mut words: Vec<String> = damage
         .places
@@ -378,15 +378,15 @@ fn damage_words(damage: &Damage, name: &str) -> Vec<String> {
         .collect();
     let untold = damage.count.saturating_sub(damage.places.len() as u64);
     if untold > 0 {
-        words.push(format!("{name}: {untold} more places cannot be read"));
+        words.push(format!("{name}: {untold} more damaged places"));
     }
     let marks = damage.marks.iter().filter_map(|mark| match mark {
-        DamageKind::TornTail if damage.places.is_empty() => Some(format!("{name} ends in the middle of something")),
-        DamageKind::MissingStart => Some(format!("{name} lacks its beginning: what came after it is taken")),
+        DamageKind::TornTail if damage.places.is_empty() => Some(format!("{name} ends unexpectedly")),
+        DamageKind::MissingStart => Some(format!("{name} lacks its beginning: the rest is imported")),
         DamageKind::NewerVersion { version } => {
-            Some(format!("{name} is of version {version}, which is newer than what is known here"))
+            Some(format!("{name} is of version {version}, which is newer than this program supports"))
         }
-        DamageKind::TooLarge if damage.places.is_empty() => Some(format!("{name}: something too large is left out")),
+        DamageKind::TooLarge if damage.places.is_empty() => Some(format!("{name}: an oversized part is left out")),
         DamageKind::TornTail
         | DamageKind::Damaged
         | DamageKind::FromOlderFile
@@ -401,10 +401,10 @@ pub(super) fn omission_words(omissions: Omissions) -> Vec<String> {
     let Omissions { chats, events } = omissions;
     let mut words = Vec::new();
     if chats > 0 {
-        words.push(format!("what {chats} subagents said is left out; what came of it is there"));
+        words.push(format!("the conversations of {chats} subagents are left out; their results are included"));
     }
     if events > 0 {
-        words.push(format!("{events} events that are not understood are too large, and left out"));
+        words.push(format!("{events} unknown events are too large, and left out"));
     }
     words
 }

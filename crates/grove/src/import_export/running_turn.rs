@@ -1,4 +1,4 @@
-//! The turn that runs at the moment, in the normal form. A session's log has it only when it is over.
+//! The running turn as a transcript. A session's log has a turn only when it has ended.
 
 use grove_core::Extra;
 use grove_history::{Notice, TranscriptMessage, TranscriptPart, TranscriptToolCall, TranscriptTurn, TurnOutcome};
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::chat_client::{PartContent, PartView, ToolPart, ToolPartState, TurnView};
 
-/// The member of a running turn's `raw` that tells it from one that was interrupted.
+/// The member of a turn's `raw` that distinguishes a running turn from an interrupted one.
 pub(crate) const RUNNING: &str = "running";
 
-/// A running turn, as far as it has come.
+/// Converts a running turn, so far as it is complete.
 pub(crate) fn running_turn(turn: &TurnView<'_>) -> TranscriptTurn {
     TranscriptTurn {
         id: turn.id.to_owned(),
@@ -21,7 +21,7 @@ pub(crate) fn running_turn(turn: &TurnView<'_>) -> TranscriptTurn {
     }
 }
 
-/// Whether a turn is one of these.
+/// Returns whether a turn is running.
 pub(crate) fn is_running(turn: &TranscriptTurn) -> bool {
     turn.raw.get(RUNNING) == Some(&Value::Bool(true))
 }

@@ -1,4 +1,4 @@
-//! Sessions of other tools on this machine, by what people call them. They are only looked at.
+//! Finding sessions of other tools on this machine by name. They are only read.
 
 use std::fs;
 use std::io;
@@ -9,22 +9,22 @@ use grove_history::{Hints, HistoryError, SessionLocation, StoreRoot, TranscriptS
 
 use super::prepared_import::{self, PrepareImportError};
 
-/// The shortest name by which other names of sessions are looked for: that opens every one of them.
+/// The minimum length of a name that is compared with aliases, since that opens every session.
 const SHORTEST_ALIAS: usize = 12;
 
-/// What lies at a path.
+/// The content of a path.
 #[derive(Debug)]
 pub(crate) enum PathSession {
-    /// A session that a reader of `grove-history` reads.
+    /// A session that `grove-history` can read.
     Session(Box<SessionLocation>),
-    /// A log in Grove's form.
+    /// A log in Grove's format.
     Log(PathBuf),
 }
 
-/// Why a name means no one session.
+/// An error of finding a session by name.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NameError {
-    #[error("{wanted:?} may mean several sessions of other tools ({found}): say more of it, or name the file")]
+    #[error("{wanted:?} matches several sessions of other tools ({found}): use more characters, or name the file")]
     Several { wanted: String, found: String },
     #[error(transparent)]
     Bring(#[from] PrepareImportError),
@@ -34,19 +34,19 @@ pub(crate) enum NameError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Where the tools of this machine keep their sessions, and the catalog of them.
+/// The stores of the tools on this machine, and their catalog.
 #[derive(Debug)]
 pub(crate) struct ToolStores {
     roots: Vec<StoreRoot>,
     catalog: Option<PathBuf>,
 }
 
-/// What the catalog says to a name.
+/// The result of a catalog lookup.
 #[derive(Debug)]
 pub(crate) enum CatalogLookup {
     Session(Box<SessionLocation>),
     Unknown,
-    /// There is none, or none that can be asked.
+    /// There is no catalog, or it cannot be read.
     NoCatalog,
 }
 
@@ -55,8 +55,8 @@ impl ToolStores {
         Self { roots, catalog }
     }
 
-    /// The session that somebody means by the catalog's name of it, an id, the beginning of one, or another name that its
-    /// tool has for it, as the catalog knows it.
+    /// Finds a session in the catalog by its name there, an id, the beginning of one, or an alias that its tool has for
+    /// it.
     pub(crate) fn look_up_in_catalog(
         &self,
         source: Option<TranscriptSource>,
@@ -65,14 +65,14 @@ impl ToolStores {
         let catalog = self.catalog.as_deref().filter(|path| path.is_file()).map(Catalog::open_read_only);
         let Some(Ok(catalog)) = catalog else { return Ok(CatalogLookup::NoCatalog) };
         let Ok(candidates) = catalog.candidates(source, wanted) else { return Ok(CatalogLookup::NoCatalog) };
-        // What went away since the last scan is not meant.
+        // Sessions that were deleted since the last scan do not count.
         let there: Vec<SessionLocation> =
             candidates.iter().filter(|entry| entry.path.exists()).map(CatalogEntry::location).collect();
         let found = one_of(&there.iter().collect::<Vec<_>>(), wanted)?;
         Ok(found.map_or(CatalogLookup::Unknown, |location| CatalogLookup::Session(Box::new(location))))
     }
 
-    /// The same by looking into every store, which takes its time.
+    /// The same by searching every store, which is slow.
     pub(crate) fn named(
         &self,
         source: Option<TranscriptSource>,
@@ -96,23 +96,23 @@ impl ToolStores {
     }
 }
 
-/// The source and the id of a name that says both.
+/// Splits a name into a source and an id.
 pub(crate) fn with_source(wanted: &str) -> Option<(TranscriptSource, &str)> {
     let (name, id) = wanted.split_once(':')?;
-    // Lists have it as a URI.
+    // Lists show it as a URI.
     let id = id.strip_prefix('/').unwrap_or(id);
     let source = readers().iter().map(|reader| reader.source()).find(|source| source.name() == name)?;
     Some((source, id))
 }
 
-/// What a path is. Words that no file is called by are no path.
+/// Detects the session at a path. Text that names no file is not a path.
 pub(crate) fn session_at_path(wanted: &str) -> Option<Result<PathSession, NameError>> {
     let path = Path::new(wanted);
     let has_extension =
         path.extension().is_some_and(|extension| ["json", "jsonl", "zst"].iter().any(|it| extension == *it));
     match fs::metadata(path) {
         Ok(_) if has_extension || wanted.contains(std::path::is_separator) => Some(look(path)),
-        // Nothing else is called so.
+        // Only a path looks like this.
         Err(error) if has_extension || path.is_absolute() || wanted.starts_with('.') => {
             Some(Err(NameError::Io { path: path.to_owned(), error }))
         }
@@ -143,7 +143,7 @@ fn one_of(found: &[&SessionLocation], wanted: &str) -> Result<Option<SessionLoca
     }
 }
 
-/// Whether the session itself says that it is also called so.
+/// Returns whether the session's file contains this alias.
 fn has_id(location: &SessionLocation, wanted: &str) -> bool {
     let read = reader_of(location.source).read(location, None, &mut |_| {});
     read.is_ok_and(|reading| reading.session.has_id(wanted))

@@ -1,4 +1,4 @@
-//! Sessions of other programs, taken in and given back.
+//! Tests of importing and exporting sessions of other programs.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use super::transcript::{LOG, Transcript};
 
 const ID: &str = "0b5d6a3e-5a4c-4c57-9d55-3c8d4d0f6a11";
 
-/// A session's folder of the Copilot CLI.
+/// A session folder of the Copilot CLI.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -56,7 +56,7 @@ fn event(kind: &str, second: u32, data: Value) -> Value {
     json!({"type": kind, "data": data, "id": format!("e{second}-{kind}"), "timestamp": timestamp, "parentId": null})
 }
 
-/// Two turns with a compaction between them, and things that nobody shows.
+/// Two turns with a compaction between them, and hidden events.
 fn sample() -> Vec<Value> {
     let call = json!({"toolCallId": "c1", "name": "bash", "arguments": {"command": "echo hi"}});
     vec![
@@ -154,7 +154,7 @@ fn a_session_of_the_cli_becomes_turns_with_all_that_they_tell() {
     assert_eq!((content.as_str(), before.content.as_str(), after.content.as_str()), ("hm", "I do.", "Done."));
     let ToolCallStatus::Completed(result) = &call.status else { panic!("{call:?}") };
     assert_eq!((result.success, result.output.as_deref()), (true, Some("hi")));
-    assert!(call.confirmed.is_some(), "that it was allowed is kept");
+    assert!(call.confirmed.is_some(), "the approval is kept");
     assert_eq!((second.message.text.as_str(), second.outcome), ("and?", Outcome::Cancelled));
 
     let index = log.index();
@@ -162,8 +162,8 @@ fn a_session_of_the_cli_becomes_turns_with_all_that_they_tell() {
     let beside: Vec<EntryType> = kinds.into_iter().filter(|kind| *kind != EntryType::Message).collect();
     assert_eq!(beside, [EntryType::Compaction, EntryType::ModelChange]);
     let text = String::from_utf8_lossy(log.bytes()).into_owned();
-    assert!(text.contains(r#""something":"else""#), "what is not understood is kept: {text}");
-    assert!(!text.contains("Not understood"), "and in nobody's way: {text}");
+    assert!(text.contains(r#""something":"else""#), "unknown events are kept: {text}");
+    assert!(!text.contains("Not understood"), "and are not shown: {text}");
     assert!(text.contains(r#""checkpointNumber":1"#), "{text}");
 }
 
@@ -289,7 +289,7 @@ fn a_session_keeps_its_id_unless_it_is_to_have_another() {
     let new = prepare_import(&folder.path(), &ImportId::New("another".to_owned())).unwrap();
     assert_eq!(new.about.id.as_deref(), Some("another"));
     assert!(new.manifest.unwrap().contains("id: another"));
-    // However its folder is called.
+    // The name of the folder does not matter.
     let renamed = folder.path().with_file_name("state");
     std::fs::rename(folder.path(), &renamed).unwrap();
     assert_eq!(prepare_import(&renamed, &ImportId::Own).unwrap().about.id.as_deref(), Some(ID));
@@ -321,7 +321,7 @@ fn a_log_of_pi_is_taken_as_it_is() {
     assert_eq!(same, text);
 }
 
-/// What a person sees of a turn.
+/// The visible content of a turn.
 fn seen(turn: &TranscriptTurn) -> (String, Vec<(String, String)>) {
     let parts = turn.parts.iter().filter_map(|part| match part {
         TranscriptPart::Text(text) => Some(("text".to_owned(), text.clone())),
@@ -366,7 +366,7 @@ fn what_the_cli_wrote_is_the_same_after_it_was_taken_in_and_given_back() {
     assert!(count >= 5, "{count} sessions");
 }
 
-/// Writes a log of a session, and compares what people see of both.
+/// Writes the log of a session, and compares the visible content of both.
 fn through_a_log(path: &Path) {
     let location = SessionLocation::of_file(TranscriptSource::CopilotCli, path).unwrap();
     let transcript = Transcript::of_located(location).unwrap();

@@ -1,4 +1,4 @@
-//! A session in the normal form, whoever's it is: ready to be shown or written.
+//! A session of any origin as a transcript, ready to be shown or exported.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use grove_history::export::{Heading, transcript_turn};
 use grove_history::{HistoryError, SessionLocation, TranscriptSession, TranscriptTurn, TurnParent, path_of, reader_of};
 use grove_tree::{Log, turns};
 
-/// What sessions of the host are said to be of.
+/// The source name of the host's sessions.
 pub(crate) const GROVE: &str = "grove";
-/// What a log is said to be of that lies somewhere: Grove's, pi's and oh-my-pi's have one form.
+/// The source name of a log file: Grove, pi and oh-my-pi share one format.
 pub(crate) const LOG: &str = "log";
 
-/// A session that was found and looked at.
+/// A session that was found and opened.
 #[derive(Debug)]
 pub(crate) struct Transcript {
     source: &'static str,
     session: TranscriptSession,
     content: TranscriptContent,
-    /// The turn that runs at the moment, behind all others.
+    /// The running turn, after all others.
     running: Option<TranscriptTurn>,
 }
 
 #[derive(Debug)]
 enum TranscriptContent {
-    /// Its turns are read where they lie, each time that somebody wants them: memory follows one turn.
+    /// Turns are read from the tool's file on every pass, so memory holds one turn.
     Foreign {
         location: SessionLocation,
-        /// The turns that lead to the newest one, by their numbers. Others were abandoned.
+        /// The indexes of the turns that lead to the newest one. The others were abandoned.
         path: Vec<usize>,
     },
     Log {
@@ -47,7 +47,7 @@ impl Transcript {
         Ok(Self { source, session: reading.session, content, running: None })
     }
 
-    /// A session that is a log; `session` is what is known of it beside that.
+    /// A session that is a log; `session` has the facts that the log does not.
     pub(crate) fn of_log(source: &'static str, mut session: TranscriptSession, log: Log) -> Self {
         let turns = turns::turns(&log);
         for turn in &turns {
@@ -59,7 +59,7 @@ impl Transcript {
         Self { source, session, content: TranscriptContent::Log { log, turns }, running: None }
     }
 
-    /// Adds the turn that runs at the moment.
+    /// Adds the running turn.
     pub(crate) fn with_running(mut self, turn: TranscriptTurn) -> Self {
         self.session.count(&turn);
         self.running = Some(turn);
@@ -70,7 +70,7 @@ impl Transcript {
         Heading { source: self.source, session: &self.session, abandoned: self.abandoned(), allow_all: None }
     }
 
-    /// Whose session it is.
+    /// The name of the session's source.
     pub(crate) fn source(&self) -> &'static str {
         self.source
     }
@@ -79,7 +79,7 @@ impl Transcript {
         &self.session
     }
 
-    /// The log, where the session is one.
+    /// The log, if the session is one.
     pub(crate) fn log(&self) -> Option<&Log> {
         match &self.content {
             TranscriptContent::Foreign { .. } => None,
@@ -87,18 +87,18 @@ impl Transcript {
         }
     }
 
-    /// How many turns lie on abandoned branches of another tool's session.
+    /// The number of turns on abandoned branches of another tool's session.
     pub(crate) fn abandoned(&self) -> u32 {
         match &self.content {
             TranscriptContent::Foreign { path, .. } => {
                 self.session.turns.saturating_sub(u32::try_from(path.len()).unwrap_or(u32::MAX))
             }
-            // Its turns are those of one branch already.
+            // A log's turns are those of one branch already.
             TranscriptContent::Log { .. } => 0,
         }
     }
 
-    /// Gives each turn on the way to the newest one, in order, until somebody wants no more.
+    /// Passes each turn of the current branch to `take`, in order, until it fails.
     pub(crate) fn each<E: From<HistoryError>>(
         &self,
         take: &mut dyn FnMut(TranscriptTurn) -> Result<(), E>,
@@ -109,12 +109,12 @@ impl Transcript {
         self.each_of_all(&mut |turn| {
             let is_wanted = wanted.next_if_eq(&&number).is_some();
             number += 1;
-            // What it goes on from is the one that was given before it.
+            // It follows the turn that was passed before it.
             if is_wanted { take(TranscriptTurn { follows: TurnParent::Previous, ..turn }) } else { Ok(()) }
         })
     }
 
-    /// The same with the turns of all branches, as far as the session is not a log.
+    /// The same for the turns of all branches; a log has only one here.
     pub(crate) fn each_of_all<E: From<HistoryError>>(
         &self,
         take: &mut dyn FnMut(TranscriptTurn) -> Result<(), E>,
@@ -134,13 +134,13 @@ impl Transcript {
         self.running.clone().map_or(Ok(()), take)
     }
 
-    /// An id that can be a file's name everywhere.
+    /// The session's id as a portable file name.
     pub(crate) fn file_name(&self) -> String {
         let name = fit_for_a_file(&self.session.source_id);
         if name.is_empty() { "session".to_owned() } else { name }
     }
 
-    /// The session of which the header of a log tells.
+    /// The session for the header of a log.
     pub(crate) fn header(&self) -> Session {
         let session = &self.session;
         let folder = session.workspace.folders.first().map(|folder| folder.shown().to_owned());
@@ -148,13 +148,13 @@ impl Transcript {
     }
 }
 
-/// A name with only characters that file names may have everywhere.
+/// Replaces characters that are not allowed in file names everywhere.
 pub(crate) fn fit_for_a_file(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     name.chars().take(100).map(fit).collect()
 }
 
-/// A session, as far as the header of a log says what it is.
+/// A session with the facts of a log's header.
 pub(crate) fn header(id: &str, provider: &str, cwd: Option<String>, created: grove_core::Timestamp) -> Session {
     let new = NewSession {
         id: SessionId::from(id),

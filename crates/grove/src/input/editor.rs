@@ -1,16 +1,16 @@
-//! The text that is being edited, and those that were entered before.
+//! The text that is being edited, and the history of entered texts.
 
 use rustyline::line_buffer::{ChangeListener, DeleteListener, Direction, LineBuffer};
 use rustyline::{At, Word};
 
 use super::keys::KeyPress;
 
-/// How many bytes a text may have. More is not taken.
+/// The maximum size of a text.
 const MAX_TEXT_BYTES: usize = 256 << 10;
-/// How many texts are remembered.
+/// The size of the history.
 const MAX_HISTORY: usize = 200;
 
-/// What comes of a key.
+/// The outcome of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum EditOutcome {
     Nothing,
@@ -24,7 +24,7 @@ pub(super) enum EditOutcome {
 pub(crate) struct LineEditor {
     line: LineBuffer,
     history: Vec<String>,
-    /// The text of the history that is shown, and the one that was being written before.
+    /// The index of the recalled text, and the text that was being written before.
     recalled: Option<(usize, String)>,
 }
 
@@ -34,7 +34,7 @@ impl std::fmt::Debug for LineEditor {
     }
 }
 
-/// Nobody listens to changes.
+/// A listener that ignores changes.
 struct NoListener;
 
 impl DeleteListener for NoListener {
@@ -56,12 +56,12 @@ impl LineEditor {
         self.line.as_str()
     }
 
-    /// The place of the cursor in the text, in bytes.
+    /// The byte position of the cursor in the text.
     pub(crate) fn cursor(&self) -> usize {
         self.line.pos()
     }
 
-    /// Drops the text.
+    /// Clears the text.
     pub(crate) fn clear(&mut self) {
         self.line.update("", 0, &mut NoListener);
         self.recalled = None;
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(
             editor.apply(KeyPress::Paste("x".repeat(MAX_TEXT_BYTES + 1))),
             EditOutcome::Nothing,
-            "more than fits is not taken"
+            "excess text is refused"
         );
     }
 

@@ -1,18 +1,18 @@
-//! Keys, out of the bytes that a terminal sends.
+//! Decoding keys from a terminal's bytes.
 
-/// How a terminal marks the beginning and the end of pasted text.
+/// The sequences around pasted text.
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
-/// A longer sequence is no key: it is dropped.
+/// The maximum length of an escape sequence; longer ones are dropped.
 const LONGEST: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum KeyPress {
     Char(char),
-    /// Text that was pasted, with its line ends.
+    /// Pasted text, with its line ends.
     Paste(String),
     Enter,
-    /// Alt-Enter: a line end in the text.
+    /// Alt-Enter: inserts a line end.
     NewLine,
     Backspace,
     Delete,
@@ -30,7 +30,7 @@ pub(super) enum KeyPress {
     DeleteWord,
 }
 
-/// Bytes that came, as far as they are no whole key yet.
+/// Received bytes that are not a complete key yet.
 #[derive(Debug, Default)]
 pub(super) struct KeyDecoder {
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ pub(super) struct KeyDecoder {
 }
 
 impl KeyDecoder {
-    /// Takes a piece of input, and gives the keys that are whole.
+    /// Adds input, and returns the complete keys.
     pub(super) fn decode(&mut self, piece: &[u8]) -> Vec<KeyPress> {
         self.bytes.extend_from_slice(piece);
         let mut keys = Vec::new();
@@ -57,7 +57,7 @@ impl KeyDecoder {
                 continue;
             }
             let Some((length, key)) = first(&self.bytes) else {
-                // A lone Escape is nothing; a sequence that never ends is not waited for.
+                // A lone Escape has no meaning; an endless sequence is not waited for.
                 if self.bytes == [0x1b] || self.bytes.len() > LONGEST {
                     self.bytes.clear();
                 }
@@ -73,7 +73,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// The first key of these bytes and its length. A sequence of no meaning has a length and no key.
+/// The first key of these bytes and its length. An unknown sequence has a length, but no key.
 fn first(bytes: &[u8]) -> Option<(usize, Option<KeyPress>)> {
     let key = |key| Some((1, Some(key)));
     match *bytes.first()? {
@@ -95,7 +95,7 @@ fn character(bytes: &[u8]) -> Option<(usize, Option<KeyPress>)> {
         Err(error) if error.valid_up_to() > 0 => {
             std::str::from_utf8(most.get(..error.valid_up_to())?).unwrap_or_default()
         }
-        // The rest of the character is still to come.
+        // The rest of the character has not arrived yet.
         Err(error) if error.error_len().is_none() => return None,
         Err(_) => return Some((1, None)),
     };
@@ -173,7 +173,7 @@ mod tests {
         ];
         assert_eq!(keys(&[typed]), expected);
         for at in 0..typed.len() {
-            // A lone Escape at the end of a piece is a key of its own.
+            // A lone Escape at the end of a piece is a separate key.
             if at > 0 && typed[at - 1] == 0x1b {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! The input line of `grove attach`: a terminal in raw mode, its keys, and the text that is being edited.
 //!
-//! [`keys`] decodes what the terminal sends, [`editor`] edits, [`raw_mode`] switches the terminal and switches it back.
-//! How the line looks is for [`crate::show::input_area`].
+//! [`keys`] decodes the terminal's bytes, [`editor`] edits, [`raw_mode`] switches the terminal and restores it.
+//! [`crate::show::input_area`] draws the line.
 
 pub(crate) mod editor;
 mod keys;
@@ -16,34 +16,34 @@ use editor::{EditOutcome, LineEditor};
 use keys::KeyDecoder;
 use raw_mode::RawMode;
 
-/// How many bytes are read at once. A paste comes in several pieces.
+/// The number of bytes per read. A paste arrives in several pieces.
 const PIECE: usize = 4_096;
-/// How many pieces wait to be decoded; past it the terminal waits.
+/// The number of pieces that wait to be decoded; beyond it the terminal waits.
 const WAITING: usize = 64;
 
-/// What a person did at the keyboard.
+/// An action of the user at the keyboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// A text that was entered, of one line or several.
+    /// An entered text, of one line or several.
     Entered(String),
     /// Ctrl-C.
     Interrupt,
-    /// The text on the input line is another one now.
+    /// The text on the input line has changed.
     Edited,
 }
 
 /// The source of input.
 #[derive(Debug)]
 pub(crate) enum InputSource {
-    /// Nobody types, or nobody types any more.
+    /// There is no input, or it has ended.
     None,
-    /// Lines of a terminal that does the editing itself.
+    /// Lines of a terminal that edits them itself.
     Lines(mpsc::Receiver<String>),
     Keys(Box<Keyboard>),
 }
 
 impl InputSource {
-    /// Lines that a person types. Reading blocks for ever, so it is a thread that is left behind.
+    /// Lines typed by the user. A read blocks forever, so it has a thread that is left behind.
     pub(crate) fn lines() -> Self {
         let (sender, lines) = mpsc::channel(1);
         std::thread::spawn(move || {
@@ -61,7 +61,7 @@ impl InputSource {
         !matches!(self, InputSource::None)
     }
 
-    /// The text that is being edited, where that is done here.
+    /// The editor, if lines are edited here.
     pub(crate) fn editor(&self) -> Option<&LineEditor> {
         match self {
             InputSource::Keys(keyboard) => Some(&keyboard.editor),
@@ -69,7 +69,7 @@ impl InputSource {
         }
     }
 
-    /// The same to change it.
+    /// The same, mutably.
     pub(crate) fn editor_mut(&mut self) -> Option<&mut LineEditor> {
         match self {
             InputSource::Keys(keyboard) => Some(&mut keyboard.editor),
@@ -77,7 +77,7 @@ impl InputSource {
         }
     }
 
-    /// Waits for the next input. Nothing where the person has ended it.
+    /// Waits for the next input. `None` at its end.
     pub(crate) async fn next(&mut self) -> Option<Input> {
         match self {
             InputSource::None => std::future::pending().await,
@@ -87,13 +87,13 @@ impl InputSource {
     }
 }
 
-/// A terminal in raw mode. It is as before when this is dropped.
+/// A terminal in raw mode, which is restored on drop.
 #[derive(Debug)]
 pub(crate) struct Keyboard {
     pieces: mpsc::Receiver<Vec<u8>>,
     decoder: KeyDecoder,
     editor: LineEditor,
-    /// Input that was decoded, and not yet given. `None` ends it.
+    /// Decoded input that was not returned yet. `None` is the end.
     ready: VecDeque<Option<Input>>,
     _raw_mode: RawMode,
 }
@@ -102,7 +102,7 @@ impl Keyboard {
     pub(crate) fn open() -> io::Result<Self> {
         let raw_mode = RawMode::enter()?;
         let (sender, pieces) = mpsc::channel(WAITING);
-        // Reading blocks for ever, so it is a thread that is left behind.
+        // A read blocks forever, so it has a thread that is left behind.
         std::thread::spawn(move || {
             let mut piece = [0; PIECE];
             while let Ok(length @ 1..) = io::stdin().lock().read(&mut piece) {

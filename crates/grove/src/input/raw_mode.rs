@@ -1,14 +1,14 @@
-//! A terminal that gives every key at once and shows none of them.
+//! Raw mode: a terminal that sends every key at once, without echo.
 
 use std::io::{self, Write};
 
 use rustix::termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-/// Asks the terminal to mark pasted text, and not to.
+/// Turn the marking of pasted text on and off.
 const MARK_PASTES: &[u8] = b"\x1b[?2004h";
 const MARK_NO_PASTES: &[u8] = b"\x1b[?2004l";
 
-/// Raw mode, until it is dropped.
+/// Raw mode, until this is dropped.
 #[derive(Debug)]
 pub(super) struct RawMode {
     before: Termios,
@@ -19,7 +19,7 @@ impl RawMode {
         let stdin = io::stdin();
         let before = tcgetattr(&stdin)?;
         let mut raw = before.clone();
-        // Output stays as it was: a line end still goes to the beginning of the next line.
+        // Output processing stays on: a line end still moves to the first column.
         raw.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::IEXTEN | LocalModes::ISIG);
         raw.input_modes.remove(InputModes::IXON | InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR);
         raw.special_codes[SpecialCodeIndex::VMIN] = 1;
@@ -39,7 +39,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
 
 impl Drop for RawMode {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
+        // This only fails if the terminal is gone.
         write(MARK_NO_PASTES).ok();
         tcsetattr(io::stdin(), OptionalActions::Now, &self.before).ok();
     }

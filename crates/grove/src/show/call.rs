@@ -1,4 +1,4 @@
-//! Tool calls in words: the subject of a call, the question that asks for permission, a call's duration.
+//! Descriptions of tool calls: the subject, the question for permission, the duration.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 use super::style::sanitize;
 use crate::chat_client::{ApprovalStage, ToolPermission, one_line};
 
-/// How many lines of a command or of other input stand in a question. `?` shows the rest.
+/// The number of lines of a command or another input in a question. `?` shows the others.
 const MAX_LINES: usize = 12;
-/// How many characters of a value stand in a question.
+/// The number of characters of a value in a question.
 const MAX_VALUE_CHARS: usize = 200;
 
-/// The names under which agents pass a file.
+/// The keys of files in the inputs of agents' tools.
 const FILES: [&str; 7] = ["file_path", "filePath", "path", "notebook_path", "absolute_path", "filename", "file"];
-/// The names under which agents pass anything else that says what a call is about.
+/// The keys of other values that describe a call.
 const OTHERS: [&str; 5] = ["url", "pattern", "query", "description", "prompt"];
 
-/// The subject of a tool call, as its input tells it.
+/// The subject of a tool call, from its input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ToolCallSubject {
-    /// There is no input.
+    /// The call has no input.
     Nothing,
     Command(String),
     File(String),
@@ -74,7 +74,7 @@ impl ToolCallSubject {
         }
     }
 
-    /// The subject in a few lines, for a question, and whether that is all of it.
+    /// The subject in a few lines for a question, and whether they are complete.
     pub(crate) fn lines(&self) -> (Vec<String>, bool) {
         let (all, mut is_all): (Vec<String>, bool) = match self {
             ToolCallSubject::Nothing => (Vec::new(), true),
@@ -95,7 +95,7 @@ impl ToolCallSubject {
     }
 }
 
-/// A command as a text, or as a program with its arguments. `sh -c TEXT` is shown as the text.
+/// A command as text. For a program with arguments, `sh -c TEXT` is shown as the text.
 fn command(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -110,7 +110,7 @@ fn command(value: &Value) -> Option<String> {
     }
 }
 
-/// The question that a permission request puts to the person. It never repeats the subject.
+/// The question of a permission request. It never repeats the subject.
 pub(crate) fn question(permission: &ToolPermission) -> String {
     let title = one_line(&sanitize(&permission.title));
     if permission.about == ApprovalStage::Result || title.ends_with('?') {
@@ -145,7 +145,7 @@ pub(crate) fn with_tool(permission: &ToolPermission, question: String) -> String
     if is_clear { question } else { format!("{question} ({name})") }
 }
 
-/// A duration, to two or three figures.
+/// A duration with two or three digits.
 pub(crate) fn duration(duration: Duration) -> String {
     match duration.as_millis() {
         milliseconds @ 0..1_000 => format!("{milliseconds} ms"),

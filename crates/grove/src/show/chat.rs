@@ -1,7 +1,6 @@
-//! A chat as it goes on: what is new since the last look is written behind what was.
+//! Printing a chat as it grows: each update writes what is new.
 //!
-//! It compares with the state instead of following actions, so a replay, a snapshot and changes that were seen as one
-//! all look the same.
+//! It compares states instead of following actions, so a replay, a snapshot and combined changes all look the same.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -15,24 +14,24 @@ use crate::chat_client::{
     ChatView, PartContent, PartKey, PartView, ToolPart, ToolPartState, TurnResult, TurnView, one_line,
 };
 
-/// Whether questions are written with the chat, or somebody else puts them to the person.
+/// The printing of questions: with the chat, or left to the dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Questions {
     Shown,
     AskedHere,
 }
 
-/// What of a chat has been written.
+/// The printed part of a chat.
 #[derive(Debug)]
 pub(crate) struct ChatPrinter {
     questions: Questions,
-    /// The last finished turn that was written to its end.
+    /// The last finished turn that was printed completely.
     done: Option<String>,
     current: Option<TurnPrinter>,
-    /// Turns whose prompts stand in the terminal already.
+    /// Turns whose prompts are already on the terminal.
     own: HashSet<String>,
     queued: usize,
-    /// Warnings that stand in the terminal already.
+    /// Warnings that are already on the terminal.
     warned: HashSet<String>,
 }
 
@@ -40,14 +39,14 @@ pub(crate) struct ChatPrinter {
 struct TurnPrinter {
     id: String,
     parts: BTreeMap<PartKey, Shown>,
-    /// When tool calls were seen to run first.
+    /// The times at which tool calls were first seen running.
     running_since: BTreeMap<PartKey, Instant>,
 }
 
-/// What of a part has been written.
+/// The printed part of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
-    /// So many bytes.
+    /// This many bytes.
     Upto(usize),
     Begun,
     Over,
@@ -58,7 +57,7 @@ impl ChatPrinter {
         Self { questions, done: None, current: None, own: HashSet::new(), queued: 0, warned: HashSet::new() }
     }
 
-    /// Begins behind all turns that are there but the newest few, and those from `turn` on, which are written.
+    /// Starts after all existing turns except the newest few, and those from `turn` on, which are printed.
     pub(crate) fn begin(
         &mut self,
         view: &ChatView<'_>,
@@ -78,12 +77,12 @@ impl ChatPrinter {
         Ok(())
     }
 
-    /// A turn of this client's, whose prompt need not be repeated.
+    /// Marks a turn of this client, whose prompt need not be repeated.
     pub(crate) fn mine(&mut self, turn: &str) {
         self.own.insert(turn.to_owned());
     }
 
-    /// Writes what is new.
+    /// Prints what is new.
     pub(crate) fn update(&mut self, view: &ChatView<'_>, screen: &mut ChatScreen) -> io::Result<()> {
         self.warned.retain(|warning| view.warnings.contains(warning));
         for warning in view.warnings {
@@ -95,7 +94,7 @@ impl ChatPrinter {
         let from = match (after, &self.done) {
             (Some(at), _) => at + 1,
             (None, None) => 0,
-            // What was written last is not held any more: what is held now is all newer, or was cut off behind it.
+            // The last printed turn is no longer loaded: the loaded ones are all newer, or were cut off after it.
             (None, Some(_)) => view.turns.len().saturating_sub(1),
         };
         for turn in view.turns.iter().skip(from) {
@@ -125,7 +124,7 @@ impl ChatPrinter {
         let Some(current) = &mut self.current else { return Ok(()) };
         let newest = turn.parts.iter().rposition(|part| matches!(part.content, PartContent::PlanPart(_)));
         for (at, part) in turn.parts.iter().enumerate() {
-            // Of plans that came since the last look, only the newest holds.
+            // Of several new plans only the newest is valid.
             if matches!(part.content, PartContent::PlanPart(_)) && Some(at) != newest {
                 continue;
             }
@@ -159,7 +158,7 @@ impl ChatPrinter {
     }
 }
 
-/// Writes what is new of a part, and says what has been written now.
+/// Prints what is new of a part, and returns its printed part.
 fn write_part(
     part: &PartView<'_>,
     shown: Option<Shown>,
@@ -182,7 +181,7 @@ fn write_part(
         }
         PartContent::ToolPart(tool) => write_tool(tool, shown, since, screen)?,
         PartContent::Question { asks, response } => {
-            // One that is answered already is nobody's to ask.
+            // A question that was already answered is not asked.
             if shown.is_none() && (questions == Questions::Shown || response.is_some()) {
                 screen.line(format_args!("{} {}", yellow("?"), sanitize(asks)))?;
             }
@@ -215,7 +214,7 @@ fn write_tool(
     screen: &mut ChatScreen,
 ) -> io::Result<Option<Shown>> {
     let subject = ToolCallSubject::of(tool.input).line();
-    // Many agents name the command or file in their own words, too.
+    // Many agents name the command or file in their title, too.
     let row = |words: &str| {
         let words = one_line(&sanitize(words));
         match subject.is_empty() || words.contains(&subject) {
@@ -243,14 +242,14 @@ fn write_tool(
             }
         }
         ToolPartState::Cancelled { why } => {
-            // It did not run, so its words of what it does would be wrong.
+            // The call did not run, so its description would be wrong.
             screen.line(format_args!("{} {}: {}", yellow("–"), row(tool.name), one_line(&sanitize(why))))?;
         }
     }
     Ok(Some(Shown::Over))
 }
 
-/// What a tool gave, behind what it did.
+/// The result of a tool, for the end of its line.
 fn summary(output: &str) -> String {
     let lines = output.trim_end().lines().count();
     match output.trim().lines().next() {
@@ -279,7 +278,7 @@ mod tests {
         TurnView { id: "t", prompt: "go", parts: parts.collect(), usage: None, end }
     }
 
-    /// What was written about the conversation, without colours.
+    /// The lines about the conversation, without colours.
     fn asides(show: &mut ChatPrinter, views: &[ChatView<'_>]) -> Vec<String> {
         let (mut screen, _, err) = screen(true, true);
         views.iter().for_each(|view| show.update(view, &mut screen).unwrap());

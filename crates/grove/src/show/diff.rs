@@ -1,4 +1,4 @@
-//! The change of a file as coloured lines.
+//! Diffs of files as coloured lines.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use similar::{ChangeTag, TextDiff};
 
 use super::style::{bold, dim, green, red, sanitize};
 
-/// How long a comparison may take. Past it the diff is coarser.
+/// How long a comparison may take. Beyond it the diff is coarser.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// How many unchanged lines stand around a change.
+/// The number of unchanged lines around a change.
 const AROUND: usize = 3;
-/// How many characters of a line are shown.
+/// The number of characters shown of a line.
 const MAX_LINE: usize = 400;
 
 /// The change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileDiff {
-    /// The file, and what is done to it.
+    /// The file, and the kind of change.
     pub(crate) head: String,
     pub(crate) body: DiffBody,
 }
@@ -24,7 +24,7 @@ pub(crate) struct FileDiff {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DiffBody {
     Lines(Vec<DiffLine>),
-    /// The text cannot be shown, and why.
+    /// The text cannot be shown, and the reason.
     Missing(String),
 }
 
@@ -33,11 +33,11 @@ pub(crate) enum DiffLine {
     Same(String),
     Added(String),
     Removed(String),
-    /// Unchanged lines are left out here.
+    /// Omitted unchanged lines.
     Gap,
 }
 
-/// The lines that differ between two texts, with a few around them.
+/// The lines that differ between two texts, with a few lines around them.
 pub(crate) fn diff_lines(before: &str, after: &str) -> Vec<DiffLine> {
     let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(before, after);
     let mut lines = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn diff_lines(before: &str, after: &str) -> Vec<DiffLine> {
     lines
 }
 
-/// Diffs as they stand in a terminal, `most` lines of them, and whether that is all.
+/// Diffs for a terminal, at most `most` lines, and whether they are complete.
 pub(crate) fn shown(diffs: &[FileDiff], most: usize) -> (Vec<String>, bool) {
     let mut lines = Vec::new();
     for FileDiff { head, body } in diffs {

@@ -1,4 +1,4 @@
-//! Plans, changed files and what a turn took, as they stand in a terminal.
+//! Plans, changed files and the usage of a turn, for a terminal.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use grove_wire::ahp::{FileEdit, FileEditDiffStats};
 use super::style::{bold, dim, green, red, sanitize};
 use crate::chat_client::{UsageView, one_line};
 
-/// How many changed files are listed; the others are counted.
+/// The number of changed files that are listed; the others are counted.
 const MAX_EDITS: usize = 20;
 
 /// A plan as a checklist, a line for each step.
@@ -26,12 +26,12 @@ pub(crate) fn plan(steps: &[PlanEntry]) -> Vec<String> {
     std::iter::once(head).chain(steps.iter().map(step)).collect()
 }
 
-/// The folder that the person is in, from which paths are the shortest.
+/// The current folder, which paths are relative to.
 pub(crate) fn current_folder() -> Option<PathBuf> {
     std::env::current_dir().ok()
 }
 
-/// Changed files, a line for each. Those below `current_folder` are named from there.
+/// Changed files, a line for each. Paths below `current_folder` are relative.
 pub(crate) fn edits<'a>(
     edits: impl ExactSizeIterator<Item = &'a FileEdit>,
     current_folder: Option<&Path>,
@@ -44,7 +44,7 @@ pub(crate) fn edits<'a>(
     lines
 }
 
-/// The name of an edited file, and what is done to it.
+/// The name of an edited file, and the kind of change.
 pub(crate) fn edited(edit: &FileEdit, current_folder: Option<&Path>) -> (String, &'static str) {
     let (uri, verb) = match (&edit.before, &edit.after) {
         (None, Some(after)) => (after.uri.as_str(), "Create"),
@@ -81,7 +81,7 @@ fn edit(edit: &FileEdit, current_folder: Option<&Path>) -> String {
     format!("  {name}{}{what}", counts.unwrap_or_default())
 }
 
-/// What a turn took, where anything is known of it.
+/// The usage of a turn, if any is known.
 pub(crate) fn usage(usage: &UsageView<'_>) -> Option<String> {
     let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), tokens);
     let both = usage.output.map(|output| format!("{} → {} tokens", count(usage.input), tokens(output)));
@@ -90,12 +90,12 @@ pub(crate) fn usage(usage: &UsageView<'_>) -> Option<String> {
     Some(facts.join(" · ")).filter(|facts| !facts.is_empty())
 }
 
-/// A number of tokens, to three figures.
+/// A number of tokens with three digits.
 fn tokens(count: u64) -> String {
-    // Past 2^53 a float is a little off, and so are three figures.
+    // Beyond 2^53 a float is inexact, which three digits do not show.
     let (value, unit) = match count {
         0..1_000 => return count.to_string(),
-        // What would be rounded to 1000k is 1M.
+        // Values that would be rounded to 1000k are 1M.
         1_000..999_500 => (count as f64 / 1e3, "k"),
         999_500.. => (count as f64 / 1e6, "M"),
     };
@@ -109,10 +109,10 @@ fn tokens(count: u64) -> String {
     format!("{}{unit}", without_zeros(&format!("{value:.decimals$}")))
 }
 
-/// An amount of money, with the figures that say something however small it is.
+/// An amount of money, with enough digits for small amounts.
 fn money(cost: &Cost) -> String {
     let amount = cost.amount.as_f64().unwrap_or_default();
-    // Two figures that are not zero, within reason.
+    // Two digits that are not zero, within limits.
     let decimals = (3..12).find(|decimals| amount.abs() * 10f64.powi(*decimals) >= 10.0);
     let figures = match decimals.and_then(|decimals| usize::try_from(decimals).ok()) {
         Some(decimals) if amount.abs() < 0.01 => without_zeros(&format!("{amount:.decimals$}")).to_owned(),
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// Without colours, as `anstream` writes it where there are none.
+    /// The lines without colours, as `anstream` writes them to a file.
     fn plain(lines: &[String]) -> Vec<String> {
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(of(None, Some(5), None).as_deref(), Some("? → 5 tokens"));
         assert_eq!(of(Some(3), None, None), None);
         let odd = json!({"context": 7, "cost": {"amount": "much"}}).as_object().cloned();
-        assert_eq!(of(None, None, odd.as_ref()), None, "what cannot be read is left out");
+        assert_eq!(of(None, None, odd.as_ref()), None, "unreadable values are left out");
     }
 
     #[test]

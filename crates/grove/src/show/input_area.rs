@@ -1,30 +1,31 @@
-//! The last rows of a terminal: a passing line, and the input line with its mark.
+//! The last rows of a terminal: a status line, and the input line with its prompt.
 //!
-//! The conversation is written above it. To write there, the area is erased, and drawn again below. The terminal itself
-//! remembers where the conversation ended (`ESC 7`, `ESC 8`), so nobody has to count columns.
+//! The conversation is written above them. To write there, the area is erased, and drawn again below. The terminal
+//! stores
+//! the end of the conversation (`ESC 7`, `ESC 8`), so no columns have to be counted.
 
 use unicode_width::UnicodeWidthChar;
 
 use super::style::{bold, cyan, dim};
 use super::table::cut;
 
-/// How many rows of a long text are shown.
+/// The number of rows shown of a long text.
 const MAX_ROWS: usize = 8;
-/// The columns of a terminal that does not say how many it has.
+/// The width of a terminal that does not report one.
 const USUAL_COLUMNS: usize = 80;
 
-/// Erases the area, with the cursor where the conversation ended.
+/// Erases the area, and moves the cursor to the end of the conversation.
 pub(super) const ERASE: &str = "\x1b8\x1b[J";
 
 /// The text on the input line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InputText {
     pub(crate) text: String,
-    /// The place of the cursor in bytes.
+    /// The byte position of the cursor.
     pub(crate) cursor: usize,
 }
 
-/// Draws the area below the conversation. `is_at_line_start` says whether the conversation ended with a line end.
+/// Draws the area below the conversation. `is_at_line_start`: the conversation ended with a line end.
 pub(super) fn draw(
     passing: Option<&str>,
     mark: &str,
@@ -46,7 +47,7 @@ pub(super) fn draw(
             _ => format!("{}{row}", " ".repeat(indent)),
         });
     }
-    // Room is made first: what scrolls later would take the remembered place with it.
+    // Make room first: scrolling later would invalidate the stored position.
     let below = lines.len() - usize::from(is_at_line_start);
     let mut drawn = "\x1bD".repeat(below);
     if below > 0 {
@@ -63,7 +64,7 @@ pub(super) fn draw(
     drawn
 }
 
-/// The mark of an input line on which nothing was asked.
+/// The prompt of the input line while no question is pending.
 pub(crate) const PROMPT: &str = "›";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ struct WrappedText {
     cursor_column: usize,
 }
 
-/// The text in rows of so many columns: those around the cursor, where there are too many.
+/// Wraps the text into rows of `columns`: if there are too many, those around the cursor.
 fn rows(input: &InputText, columns: usize) -> WrappedText {
     let columns = columns.max(2);
     let mut rows = vec![String::new()];

@@ -1,4 +1,4 @@
-//! How things look in a terminal. No full-screen interface: lines and colours, and colours only on a terminal.
+//! Terminal output: lines and colours, no full-screen interface. Colours are only used on a terminal.
 
 pub(crate) mod call;
 pub(crate) mod chat;

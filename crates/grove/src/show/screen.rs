@@ -1,5 +1,6 @@
-//! Where a conversation is written: answers to stdout, everything about them to stderr, so that `grove run … > file`
-//! holds the answer and nothing else.
+//! The output of a conversation: answers to stdout, everything about them to stderr.
+//!
+//! So `grove run … > file` writes the answer and nothing else.
 
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
@@ -11,20 +12,20 @@ use super::style::{bold, cyan, dim, sanitize};
 use super::table::terminal_width;
 use crate::chat_client::one_line;
 
-/// The two streams, which are one to the eye: what stands in the last line is known whichever wrote it.
+/// The two streams, which share a terminal: both know the state of the last line.
 pub(crate) struct ChatScreen {
     answers: Box<dyn Write>,
     asides: Box<dyn Write>,
     terminal: TerminalStreams,
     last: OpenLine,
-    /// A line that goes away before anything else is written.
+    /// A status line that is erased before anything else is written.
     passing: Option<String>,
-    /// What keeps the agent busy, and the spinner where nothing else is known.
+    /// The agent's activity, shown beside the spinner.
     activity: Option<String>,
     spinner: Option<String>,
-    /// How often the spinner has moved.
+    /// The number of spinner steps.
     spun: usize,
-    /// The input line below the conversation, where there is one.
+    /// The input line below the conversation, if there is one.
     input: Option<InputLine>,
 }
 
@@ -36,25 +37,25 @@ struct InputLine {
     is_drawn: bool,
 }
 
-/// The pictures of the spinner.
+/// The frames of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Which of the two a person looks at.
+/// The streams that go to a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TerminalStreams {
-    /// Answers are seen where the rest is seen.
+    /// Stdout goes to the same terminal as stderr.
     pub(crate) answers: bool,
-    /// A line can be taken back.
+    /// Lines on stderr can be erased.
     pub(crate) asides: bool,
 }
 
-/// Whose line is not at its end.
+/// The owner of an unfinished line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpenLine {
     Nobody,
     Answer,
     Aside,
-    /// A question, behind which the person types.
+    /// A question, after which the user types.
     Question,
 }
 
@@ -67,7 +68,7 @@ impl fmt::Debug for ChatScreen {
 impl ChatScreen {
     pub(crate) fn new() -> Self {
         let (stdout, stderr) = (io::stdout(), io::stderr());
-        // Taking a line back needs what colours need: a terminal that does as it is told.
+        // Erasing a line needs the same as colours: a terminal with control sequences.
         let asides = stderr.is_terminal() && AutoStream::choice(&stderr) != ColorChoice::Never;
         let terminal = TerminalStreams { answers: stdout.is_terminal(), asides };
         Self::on(Box::new(anstream::stdout()), Box::new(anstream::stderr()), terminal)
@@ -87,17 +88,17 @@ impl ChatScreen {
         }
     }
 
-    /// Whether both streams go to a terminal on which rows can be erased.
+    /// Returns whether both streams go to a terminal on which rows can be erased.
     pub(crate) fn can_have_an_input_line(&self) -> bool {
         self.terminal.answers && self.terminal.asides && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
     }
 
-    /// Keeps an input line below the conversation from now on.
+    /// Shows an input line below the conversation from now on.
     pub(crate) fn open_input(&mut self) {
         self.input = Some(InputLine { mark: PROMPT.to_owned(), ..InputLine::default() });
     }
 
-    /// Takes the input line away for good.
+    /// Removes the input line for good.
     pub(crate) fn close_input(&mut self) -> io::Result<()> {
         self.lift()?;
         self.input = None;
@@ -105,7 +106,7 @@ impl ChatScreen {
         Ok(())
     }
 
-    /// Draws the input line with this text. Whatever is written later takes it away until this is called again.
+    /// Draws the input line with this text. Later output erases it until the next call.
     pub(crate) fn settle(&mut self, text: InputText) -> io::Result<()> {
         let is_at_line_start = self.last == OpenLine::Nobody;
         let Some(input) = &mut self.input else { return Ok(()) };
@@ -119,12 +120,12 @@ impl ChatScreen {
         self.aside(format_args!("{erase}{area}"))
     }
 
-    /// Has the input line drawn again, since the terminal has another size.
+    /// Draws the input line again for the new size of the terminal.
     pub(crate) fn resized(&mut self) -> io::Result<()> {
         self.lift()
     }
 
-    /// Writes what was entered on the input line, where everybody sees it.
+    /// Writes the entered text into the conversation.
     pub(crate) fn entered_text(&mut self, text: &str) -> io::Result<()> {
         let Some(input) = &self.input else {
             self.entered();
@@ -140,7 +141,7 @@ impl ChatScreen {
         self.mark(PROMPT)
     }
 
-    /// The mark before the input line: the prompt's, or how a question is answered.
+    /// Sets the text before the input line: the prompt, or the possible answers to a question.
     pub(crate) fn mark(&mut self, mark: &str) -> io::Result<()> {
         if self.input.as_ref().is_some_and(|input| input.mark != mark) {
             self.lift()?;
@@ -151,7 +152,7 @@ impl ChatScreen {
         Ok(())
     }
 
-    /// Takes the input line away, to write where the conversation ended.
+    /// Erases the input line, to write at the end of the conversation.
     fn lift(&mut self) -> io::Result<()> {
         match &mut self.input {
             Some(input) if input.is_drawn => {
@@ -162,7 +163,7 @@ impl ChatScreen {
         }
     }
 
-    /// More of an answer.
+    /// Writes more of an answer.
     pub(crate) fn answer(&mut self, text: &str) -> io::Result<()> {
         let text = sanitize(text);
         if text.is_empty() {
@@ -179,7 +180,7 @@ impl ChatScreen {
         Ok(())
     }
 
-    /// More of what is thought.
+    /// Writes more of the reasoning.
     pub(crate) fn thought(&mut self, text: &str) -> io::Result<()> {
         let text = sanitize(text);
         if text.is_empty() {
@@ -195,13 +196,13 @@ impl ChatScreen {
         Ok(())
     }
 
-    /// A line about the conversation.
+    /// Writes a line about the conversation.
     pub(crate) fn line(&mut self, line: impl Display) -> io::Result<()> {
         self.end_line()?;
         self.aside(format_args!("{line}\n"))
     }
 
-    /// A question, which the person answers behind it.
+    /// Writes a question; the user answers after it.
     pub(crate) fn prompt(&mut self, question: impl Display) -> io::Result<()> {
         self.end_line()?;
         if self.input.is_some() {
@@ -212,13 +213,13 @@ impl ChatScreen {
         Ok(())
     }
 
-    /// What goes on at the moment, for those who look at a terminal: it stands there until anything else is written.
+    /// Shows a status on a terminal until anything else is written.
     pub(crate) fn passing(&mut self, what: Option<&str>) -> io::Result<()> {
         self.activity = what.map(|what| one_line(&sanitize(what))).filter(|what| !what.is_empty());
         self.pass()
     }
 
-    /// Something is written: the spinner has nothing to wait for.
+    /// Stops the spinner, since output was written.
     fn stop_spinning(&mut self) {
         self.spinner = None;
         if self.input.is_some() {
@@ -239,19 +240,19 @@ impl ChatScreen {
         self.wipe()?;
         let Some(what) = what else { return Ok(()) };
         match self.last {
-            // What the person types would go with it.
+            // The text that the user types would be erased, too.
             OpenLine::Question => return Ok(()),
-            // An answer that goes elsewhere leaves this line free, and is not to be cut in two.
+            // An answer that goes elsewhere leaves this line free, and must not be split.
             OpenLine::Answer if !self.terminal.answers => {}
             OpenLine::Nobody | OpenLine::Answer | OpenLine::Aside => self.break_line()?,
         }
-        // A line that is longer than the terminal is wide could not be taken back: it is cut off instead.
+        // A line wider than the terminal could not be erased: it is cut off instead.
         self.aside(format_args!("\x1b[?7l{}\x1b[?7h", dim(&what)))?;
         self.passing = Some(what);
         Ok(())
     }
 
-    /// Moves the spinner, with what is waited for behind it. Only a terminal shows it.
+    /// Moves the spinner, with a description beside it. Only a terminal shows it.
     pub(crate) fn spin(&mut self, what: &str) -> io::Result<()> {
         self.spun = self.spun.wrapping_add(1);
         let picture = SPINNER.get(self.spun % SPINNER.len()).copied().unwrap_or_default();
@@ -259,9 +260,9 @@ impl ChatScreen {
         self.pass()
     }
 
-    /// The person pressed enter: on a terminal, that ends the line.
+    /// Handles Enter: on a terminal, it ends the line.
     pub(crate) fn entered(&mut self) {
-        // On an input line the conversation above stays as it is.
+        // With an input line, the conversation above does not change.
         if self.input.is_some() {
             return;
         }
@@ -269,7 +270,7 @@ impl ChatScreen {
         self.passing = None;
     }
 
-    /// Ends the line that somebody left open.
+    /// Ends an unfinished line.
     pub(crate) fn end_line(&mut self) -> io::Result<()> {
         self.stop_spinning();
         self.break_line()
@@ -297,7 +298,7 @@ impl ChatScreen {
         }
     }
 
-    /// Writes to stderr in one piece, so that nobody else's line comes between.
+    /// Writes to stderr in one piece, so that no other process's output comes between.
     fn aside(&mut self, text: impl Display) -> io::Result<()> {
         self.asides.write_all(text.to_string().as_bytes())?;
         self.asides.flush()
@@ -306,7 +307,7 @@ impl ChatScreen {
 
 impl Drop for ChatScreen {
     fn drop(&mut self) {
-        // Where it cannot be written to, nothing stands there that would have to go.
+        // If the terminal cannot be written to, there is nothing to erase.
         drop(self.wipe());
     }
 }
@@ -337,7 +338,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A screen, and the answers and asides that were written to it.
+    /// A screen, and the streams that it writes to.
     pub(in crate::show) fn screen(answers: bool, asides: bool) -> (ChatScreen, TestStream, TestStream) {
         let (out, err) = (TestStream::default(), TestStream::default());
         (ChatScreen::on(Box::new(out.clone()), Box::new(err.clone()), TerminalStreams { answers, asides }), out, err)
@@ -358,7 +359,7 @@ pub(super) mod tests {
         assert_eq!(err.take(), "", "it is gone");
         screen.spin("waiting").unwrap();
         screen.passing(Some("busy")).unwrap();
-        assert!(err.take().ends_with("busy\x1b[0m\x1b[?7h"), "what is known comes first");
+        assert!(err.take().ends_with("busy\x1b[0m\x1b[?7h"), "the known activity comes first");
     }
 
     #[test]
@@ -453,7 +454,7 @@ pub(super) mod tests {
         screen.entered();
         screen.passing(Some("busy")).unwrap();
         err.take();
-        // What was typed ended the line: there is nothing to take back.
+        // The typed text ended the line: there is nothing to erase.
         screen.entered();
         screen.line("done").unwrap();
         assert_eq!(err.take(), "done\n");

@@ -1,4 +1,4 @@
-//! Colours. Whoever prints goes through `anstream`, which leaves them out where nobody could see them.
+//! Colours. All output goes through `anstream`, which removes them if stdout is not a terminal.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub(crate) fn cyan<T>(text: T) -> Styled<T> {
     Styled("36", text)
 }
 
-/// A text without what would steer the terminal: an agent may show text, and nothing else.
+/// Removes control sequences from a text: an agent must not control the terminal.
 pub(crate) fn sanitize(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

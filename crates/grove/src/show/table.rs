@@ -1,13 +1,13 @@
-//! Tables, and the words in them.
+//! Tables, and the formats of their cells.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The columns between two cells.
+/// The number of columns between two cells.
 const GAP: usize = 2;
-/// No column is made narrower than this to fit a terminal.
+/// The minimum width of a column that is shortened.
 const NARROWEST: usize = 6;
 
 /// The width of the terminal on stdout, in columns. Output to a file or a pipe is not cut.
@@ -17,12 +17,12 @@ pub(crate) fn terminal_width() -> Option<usize> {
     Some(size.ws_col.into()).filter(|columns| *columns > 0)
 }
 
-/// Rows of cells, each column as wide as its widest cell. The first row is the head.
+/// Rows of cells, each column as wide as its widest cell. The first row is the header.
 pub(crate) fn lines(rows: &[Vec<String>]) -> Vec<String> {
     lines_within(rows, None, &[])
 }
 
-/// The same, at most `width` columns wide: the columns in `flexible` become narrower, the first one first.
+/// The same, at most `width` columns wide: the columns in `flexible` are shortened, the first one first.
 pub(crate) fn lines_within(rows: &[Vec<String>], width: Option<usize>, flexible: &[usize]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
@@ -43,17 +43,17 @@ pub(crate) fn lines_within(rows: &[Vec<String>], width: Option<usize>, flexible:
     rows.iter().map(line).collect()
 }
 
-/// How many columns a text takes.
+/// The number of columns of a text.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// A cell with blanks behind it. Wide characters take two columns, combining ones none.
+/// A cell padded with spaces. Wide characters take two columns, combining ones none.
 pub(crate) fn padded(cell: &str, width: usize) -> String {
     format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
 }
 
-/// A cell of so many columns at most, with the sign that something was cut off.
+/// A cell of at most `width` columns, with a mark if it was shortened.
 fn fitted(cell: &str, width: usize) -> String {
     if cell.width() <= width {
         return cell.to_owned();
@@ -61,7 +61,7 @@ fn fitted(cell: &str, width: usize) -> String {
     format!("{}…", head(cell, width.saturating_sub(1)).trim_end())
 }
 
-/// The beginning of a text that takes so many columns at most.
+/// The beginning of a text, at most `columns` wide.
 fn head(text: &str, columns: usize) -> &str {
     let mut left = columns;
     let fits = |c: char| match left.checked_sub(c.width().unwrap_or(0)) {
@@ -76,7 +76,7 @@ fn head(text: &str, columns: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// A text in one line that is cut after so many columns.
+/// A text on one line, shortened after `most` columns.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let text = super::style::sanitize(text).replace(['\n', '\t'], " ");
     if text.width() <= most {
@@ -85,7 +85,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     format!("{}…", head(&text, most).trim_end())
 }
 
-/// How long ago a time was, in milliseconds since 1970.
+/// The age of a time that is given in milliseconds since 1970.
 pub(crate) fn age(at: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let seconds = now.saturating_sub(Duration::from_millis(at)).as_secs();
@@ -97,16 +97,17 @@ pub(crate) fn age(at: u64) -> String {
     }
 }
 
-/// The shortest beginnings, of eight characters at least, that tell these ids apart.
+/// The shortest unique beginnings of these ids, of at least eight characters.
 pub(crate) fn short(ids: &[&str]) -> Vec<String> {
     short_among(ids, &[])
 }
 
-/// The same where further ids are searched than those that are shown. The source before an id's dot does not count as
-/// characters of it.
+/// The same, unique among further ids as well.
+///
+/// The source before an id's dot does not count as characters of it.
 pub(crate) fn short_among(ids: &[&str], others: &[&str]) -> Vec<String> {
     const FEWEST: usize = 8;
-    // Those that begin most alike are neighbours. A tree may have too many to compare each with each.
+    // The most similar ids are neighbours. A tree may have too many to compare all pairs.
     let mut sorted = [ids, others].concat();
     sorted.sort_unstable();
     // A session that was moved is listed twice, under one id.

@@ -1,21 +1,21 @@
-//! A session as it stands in a terminal. Everything that it says goes through `sanitize`.
+//! A transcript for a terminal. All of its text goes through `sanitize`.
 
 use grove_history::ContextBlock;
 use grove_history::export::{OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline};
 
 use super::style::{bold, cyan, dim, green, red, sanitize, yellow};
 
-/// How many lines of an input, an output or a thought are shown where many turns are.
+/// The number of lines shown of an input, an output or a reasoning if many turns are shown.
 const SHORT: usize = 12;
 
-/// How much is shown of what is long.
+/// The length of long texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     Short,
     Whole,
 }
 
-/// What is known of a session, a line for each fact.
+/// The facts about a session, a line for each.
 pub(crate) fn session(outline: &SessionOutline) -> Vec<String> {
     let title = bold(sanitize(&outline.title).replace('\n', " ")).to_string();
     std::iter::once(title).chain(facts(&outline.facts)).collect()
@@ -30,7 +30,7 @@ pub(crate) fn facts(facts: &[(&'static str, String)]) -> Vec<String> {
     facts.iter().map(fact).collect()
 }
 
-/// A turn. `number` is how it is called.
+/// A turn. `number` is its name.
 pub(crate) fn turn(turn: &TurnOutline, number: &str, length: Length) -> Vec<String> {
     let mut lines = vec![String::new(), head(number, &turn.facts)];
     lines.extend(sanitize(&turn.message).lines().map(|line| format!("{} {line}", green("›"))));
@@ -48,7 +48,7 @@ pub(crate) fn turn(turn: &TurnOutline, number: &str, length: Length) -> Vec<Stri
     lines
 }
 
-/// What was put before the model in a turn.
+/// The context of a turn that the tool added for the model.
 pub(crate) fn context(blocks: &[ContextBlock], number: u32, length: Length) -> Vec<String> {
     if blocks.is_empty() {
         return Vec::new();
@@ -67,7 +67,7 @@ fn head(number: &str, facts: &[String]) -> String {
     beside(&bold(format!("[{number}]")).to_string(), &facts.join(" · "))
 }
 
-/// A word, and what is known of it, where anything is.
+/// A word, followed by its facts if there are any.
 fn beside(word: &str, facts: &str) -> String {
     if facts.is_empty() { word.to_owned() } else { format!("{word} {}", dim(facts)) }
 }
@@ -99,7 +99,7 @@ fn piece(piece: &OutlineItem, number: &str, length: Length) -> Vec<String> {
     lines
 }
 
-/// A longer text, indented; its beginning where that is to be short.
+/// A longer text, indented, and shortened if requested.
 fn long(text: &str, number: &str, length: Length) -> Vec<String> {
     let most = if length == Length::Short { SHORT } else { usize::MAX };
     let text = sanitize(text);
@@ -163,7 +163,7 @@ mod tests {
         for line in shown {
             let told = anstream::adapter::strip_str(&line).to_string();
             assert!(!told.contains(char::is_control), "{told:?}");
-            // Colours are all that is left: what the session said is not among what was stripped.
+            // Only colours are left: the sequences in the session's text were removed.
             assert!(!line.contains("\x1b[2J") && !line.contains("\x1b]"), "{line:?}");
         }
     }

@@ -1,18 +1,18 @@
-//! How a tree looks.
+//! A tree for a terminal.
 
 use grove_wire::x_grove::TreeRow;
 
 use super::style::{dim, green};
 use super::table::{cut, padded, short};
 
-/// How far to the right a branch may go; those behind more forks stand there, too.
+/// The maximum indent of a branch.
 const MAX_INDENT: u32 = 12;
 
-/// A line for each row, no longer than this.
+/// A line for each row, at most `width` columns wide.
 pub(crate) fn lines(rows: &[TreeRow], width: Option<usize>) -> Vec<String> {
     let ids = short(&rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>());
     let widest = ids.iter().map(|id| id.chars().count()).max().unwrap_or(0);
-    // The sign that something was cut off takes a column, too.
+    // The mark of a shortened text takes a column, too.
     let most = width.map_or(usize::MAX, |width| width.saturating_sub(1));
     let line = |(row, id): (&TreeRow, &String)| {
         let line = cut(&text(row, &padded(id, widest)), most);
@@ -32,7 +32,7 @@ fn text(row: &TreeRow, id: &str) -> String {
         (false, false) => ' ',
     };
     let indent = "  ".repeat(row.indent.min(MAX_INDENT) as usize);
-    // The label stands before the text, so that it is the text that is cut.
+    // The label comes before the text, so that only the text is shortened.
     let label = row.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
     format!("{id} {mark} {indent}{}{label}: {}", row.role, row.text)
 }
@@ -71,6 +71,6 @@ mod tests {
         assert_eq!(lines(std::slice::from_ref(&long), Some(24)), ["aaaa0001 |   user: one…"]);
         assert_eq!(lines(&[long], None), ["aaaa0001 |   user: one two three[2J"]);
         let deep = row(json!({"indent": 1_000_000}));
-        assert!(lines(&[deep], None)[0].chars().count() < 50, "text is still to be seen");
+        assert!(lines(&[deep], None)[0].chars().count() < 50, "the text is still visible");
     }
 }

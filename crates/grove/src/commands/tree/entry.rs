@@ -1,16 +1,16 @@
-//! Which entry somebody means.
+//! Finding the entry for an argument.
 
 use grove_wire::x_grove::TreeRow;
 
 use crate::show::table::short;
 
-/// The entry of this id, this label, or whose id alone begins so, among all of a tree.
+/// Finds an entry by its id, its label, or the beginning of its id.
 pub(super) fn find<'a>(rows: &'a [TreeRow], wanted: &str, session: &str) -> Result<&'a TreeRow, String> {
     if let Some(row) = rows.iter().find(|row| row.id == wanted) {
         return Ok(row);
     }
     let named = fitting(rows, |row| row.label.as_deref() == Some(wanted));
-    // A label is a whole name, so it comes before the beginning of one.
+    // A label must match exactly, so it comes before the beginning of an id.
     let (fitting, how) = match named.is_empty() {
         false => (named, "the label"),
         true => (fitting(rows, |row| !wanted.is_empty() && row.id.starts_with(wanted)), "the beginning"),
@@ -20,7 +20,7 @@ pub(super) fn find<'a>(rows: &'a [TreeRow], wanted: &str, session: &str) -> Resu
         [] => Err(format!("there is no entry {wanted:?} in {session}: `grove tree {session} --filter all` lists them")),
         several => {
             let ids = short(&several.iter().map(|row| row.id.as_str()).collect::<Vec<_>>()).join(", ");
-            Err(format!("{wanted:?} is {how} of several entries ({ids}): say the id of one"))
+            Err(format!("{wanted:?} is {how} of several entries ({ids}): give the id of one"))
         }
     }
 }

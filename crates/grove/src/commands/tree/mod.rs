@@ -1,5 +1,6 @@
-//! What can be done with a session's tree: `grove tree`, `grove label` and `grove rename` here, going elsewhere, new sessions and
-//! summaries beside it.
+//! Commands for a session's tree: `grove tree`, `grove label` and `grove rename`.
+//!
+//! The submodules have the commands for navigation, new sessions and summaries.
 
 mod entry;
 mod navigate;
@@ -34,9 +35,9 @@ pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
         if !rows.is_empty() {
             print_line(lines(&rows, terminal_width()).join("\n"))?;
         }
-        // The leaf is shown whatever is left out, unless there is none.
+        // The leaf is always shown, whatever the filter, unless there is none.
         if !rows.iter().any(|row| row.leaf) {
-            anstream::eprintln!("before the first entry: `grove send {} TEXT` begins there", id_of(tree.session()));
+            anstream::eprintln!("before the first entry: `grove send {} TEXT` continues from there", id_of(tree.session()));
         }
         Ok(())
     })
@@ -47,7 +48,7 @@ pub(crate) fn label(common: &Common, args: &LabelArgs) -> Result<(), Failure> {
     command_runtime()?.block_on(async {
         let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
         let target = find(&tree, &args.entry).await?;
-        // An empty label is none.
+        // An empty label deletes it.
         let label = args.text.clone().filter(|text| !text.is_empty());
         let done = tree.label(&LabelParams { entry: target.id.clone(), label: label.clone() }).await?;
         if args.json {
@@ -56,7 +57,7 @@ pub(crate) fn label(common: &Common, args: &LabelArgs) -> Result<(), Failure> {
         }
         let id = sanitize(&target.id);
         match label {
-            Some(label) => Ok(print_line(format!("{id} is called {}", sanitize(&label)))?),
+            Some(label) => Ok(print_line(format!("{id} has the label {}", sanitize(&label)))?),
             None => Ok(print_line(format!("{id} has no label"))?),
         }
     })
@@ -71,22 +72,22 @@ pub(crate) fn rename(common: &Common, args: &RenameArgs) -> Result<(), Failure> 
             return Ok(print_line(json!({"session": tree.session(), "chat": tree.chat(), "title": args.title}))?);
         }
         let what = tree.chat().unwrap_or_else(|| id_of(tree.session()));
-        Ok(print_line(format!("{} is called {}", sanitize(what), sanitize(&args.title)))?)
+        Ok(print_line(format!("{} is now called {}", sanitize(what), sanitize(&args.title)))?)
     })
 }
 
-/// Everything that is in a tree.
+/// All entries of a tree.
 async fn all(tree: &TreeClient) -> Result<Vec<TreeRow>, Failure> {
     tree.rows(TreeFilter::All.name(), None).await
 }
 
-/// The entry that somebody means.
+/// The entry for an argument.
 async fn find(tree: &TreeClient, wanted: &str) -> Result<TreeRow, Failure> {
     let rows = all(tree).await?;
     Ok(entry::find(&rows, wanted, id_of(tree.session())).map_err(Failure::NotFound)?.clone())
 }
 
-/// A result of the host for programs, with the session that it is about.
+/// A result of the host for programs, with its session.
 fn in_session(session: &str, result: &impl Serialize) -> serde_json::Result<Value> {
     let mut said = serde_json::to_value(result)?;
     if let Some(said) = said.as_object_mut() {
@@ -95,20 +96,20 @@ fn in_session(session: &str, result: &impl Serialize) -> serde_json::Result<Valu
     Ok(said)
 }
 
-/// What sends a message again.
+/// The command that sends a message again.
 fn sending(session: &str, text: &str) -> String {
     format!("to send it again: grove send {} -- {}", id_of(session), quoted(text))
 }
 
-/// What came with a message and does not go with its text, in words.
+/// Names the attachments of a message, which its text does not contain.
 fn left_out(attachments: &[Value]) -> Option<String> {
     let name = |attachment: &Value| attachment.get("label").and_then(Value::as_str).map(sanitize);
     let names: Vec<String> =
         attachments.iter().map(|attachment| name(attachment).unwrap_or_else(|| "an attachment".to_owned())).collect();
-    (!names.is_empty()).then(|| format!("without what came with it: {}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("without its attachments: {}", names.join(", ")))
 }
 
-/// A text as a shell takes it for one word.
+/// Quotes a text for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", sanitize(text).replace('\'', r"'\''"))
 }
@@ -126,6 +127,6 @@ mod tests {
     fn what_does_not_go_with_a_text_is_named() {
         assert_eq!(left_out(&[]), None);
         let attachments = [json!({"label": "a\x1b[2J.txt"}), json!({})];
-        assert_eq!(left_out(&attachments).as_deref(), Some("without what came with it: a[2J.txt, an attachment"));
+        assert_eq!(left_out(&attachments).as_deref(), Some("without its attachments: a[2J.txt, an attachment"));
     }
 }

@@ -11,9 +11,9 @@ use crate::connect::{HostConnector, id_of};
 use crate::show::style::sanitize;
 use crate::show::table::cut;
 
-/// What is before the first entry.
+/// The name of the position before the first entry.
 const ROOT: &str = "root";
-/// How much of an entry is shown where one is told of it.
+/// The number of characters shown of an entry.
 const SHOWN: usize = 60;
 
 pub(crate) fn goto(common: &Common, args: &GotoArgs) -> Result<(), Failure> {
@@ -33,14 +33,14 @@ pub(crate) fn goto(common: &Common, args: &GotoArgs) -> Result<(), Failure> {
             replace_instructions: args.replace_instructions,
         };
         let gone = if args.summarize {
-            wait_or_abort(&tree, "summarizing what is left", tree.navigate(&wanted)).await?
+            wait_or_abort(&tree, "summarizing the abandoned branch", tree.navigate(&wanted)).await?
         } else {
             tree.navigate(&wanted).await?
         };
         if args.json {
             return Ok(print_line(in_session(tree.session(), &gone)?)?);
         }
-        // A message that was taken back is left behind. A label that came with it is the leaf, and no place to name.
+        // Going to a user message leaves the message itself behind. Its label stays, but marks no position.
         let here = match (&gone.text, target) {
             (Some(_), Some(target)) => rows.iter().find(|row| Some(&row.id) == target.parent.as_ref()),
             (_, target) => target,
@@ -49,25 +49,25 @@ pub(crate) fn goto(common: &Common, args: &GotoArgs) -> Result<(), Failure> {
         print_line(format!("{still} {}", place(here)))?;
         match &gone.summary_entry {
             Some(id) => print_line(format!("summarized in {}: {}", sanitize(id), summary(&tree, id).await?))?,
-            None if args.summarize => print_line("nothing was left that could be summarized")?,
+            None if args.summarize => print_line("there was nothing to summarize")?,
             None => {}
         }
         let Some(text) = gone.text else { return Ok(()) };
         match args.of.chat {
-            Some(_) => print_line(format!("taken back: {}", sanitize(&text)))?,
-            None => print_line(format!("taken back; {}", sending(tree.session(), &text)))?,
+            Some(_) => print_line(format!("back before this message: {}", sanitize(&text)))?,
+            None => print_line(format!("back before this message; {}", sending(tree.session(), &text)))?,
         }
         left_out(&gone.attachments).map_or(Ok(()), |words| Ok(print_line(words)?))
     })
 }
 
-/// The beginning of the summary that an entry holds.
+/// The beginning of an entry's summary.
 async fn summary(tree: &TreeClient, id: &str) -> Result<String, Failure> {
     let rows = all(tree).await?;
     Ok(rows.iter().find(|row| row.id == id).map(|row| sanitize(&row.text)).unwrap_or_default())
 }
 
-/// Where one is, in words.
+/// A description of the current position.
 fn place(row: Option<&TreeRow>) -> String {
     match row {
         None => "before the first entry".to_owned(),

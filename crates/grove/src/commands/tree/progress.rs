@@ -1,4 +1,4 @@
-//! Waiting for a summary, which takes as long as a model takes.
+//! Waiting for a summary, which takes as long as the model.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,8 +10,7 @@ use crate::commands::{Failure, exit};
 use crate::show::screen::ChatScreen;
 use crate::show::style::yellow;
 
-/// Waits until what was asked is done, and shows meanwhile what goes on. Ctrl-C gives it up; a second one does not wait
-/// for the host to say so.
+/// Waits for a request, and shows its progress. Ctrl-C aborts it; a second one leaves without waiting for the host.
 pub(super) async fn wait_or_abort<T>(
     tree: &TreeClient,
     what: &str,
@@ -19,19 +18,19 @@ pub(super) async fn wait_or_abort<T>(
 ) -> Result<T, Failure> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut screen = ChatScreen::new();
-    screen.passing(Some(&format!("{what} (Ctrl-C gives it up)")))?;
+    screen.passing(Some(&format!("{what} (Ctrl-C discards it)")))?;
     let mut asked = pin!(asked);
     tokio::select! {
-        // It is on its way to the host before anything can give it up.
+        // The request is sent before it can be aborted.
         biased;
         done = &mut asked => return done,
         _ = interrupts.recv() => {}
     }
-    screen.passing(Some("giving it up"))?;
+    screen.passing(Some("discarding the summary"))?;
     let given_up = async {
         match tree.abort().await?.aborted {
             true => Ok(None),
-            // It was done in the same moment.
+            // It was completed at the same moment.
             false => asked.await.map(Some),
         }
     };
@@ -40,12 +39,12 @@ pub(super) async fn wait_or_abort<T>(
         given_up = given_up => match given_up? {
             Some(done) => Ok(done),
             None => {
-                screen.line(yellow("given up: nothing has changed"))?;
+                screen.line(yellow("discarded: nothing has changed"))?;
                 Err(Failure::Exit(exit::LEFT))
             }
         },
         _ = interrupts.recv() => {
-            screen.line(yellow("left: the host may still do it"))?;
+            screen.line(yellow("interrupted: the host may still complete it"))?;
             Err(Failure::Exit(exit::LEFT))
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn branch(common: &Common, args: &BranchArgs) -> Result<(), Failure> 
             let said = json!({"session": made.session, "text": made.text, "attachments": made.attachments});
             return Ok(print_line(said)?);
         }
-        print_line(format!("branched off into session {}", id_of(&made.session)))?;
+        print_line(format!("created session {}", id_of(&made.session)))?;
         if let Some(text) = &made.text {
             print_line(sending(&made.session, text))?;
         }
@@ -49,8 +49,8 @@ pub(crate) fn migrate(common: &Common, args: &MigrateArgs) -> Result<(), Failure
         }
         let (id, store) = (id_of(tree.session()), &done.store);
         let said = match done.files {
-            0 => format!("session {id} lies in {store} already"),
-            files => format!("session {id} lies in {store} now: {files} files, {} bytes, all the same", done.bytes),
+            0 => format!("session {id} is already stored in {store}"),
+            files => format!("session {id} is now stored in {store}: {files} files, {} bytes, verified", done.bytes),
         };
         Ok(print_line(said)?)
     })

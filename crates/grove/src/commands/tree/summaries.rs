@@ -20,7 +20,7 @@ pub(crate) fn merge(common: &Common, args: &MergeArgs) -> Result<(), Failure> {
         if args.json {
             return Ok(print_line(in_session(tree.session(), &merged)?)?);
         }
-        print_line(format!("what came of {} is in {} now:", sanitize(&wanted.entry), sanitize(&merged.summary_entry)))?;
+        print_line(format!("merged {} into {}:", sanitize(&wanted.entry), sanitize(&merged.summary_entry)))?;
         Ok(print_line(sanitize(&merged.summary))?)
     })
 }
@@ -36,8 +36,8 @@ pub(crate) fn compact(common: &Common, args: &CompactArgs) -> Result<(), Failure
         }
         let (entry, tokens) = (sanitize(&compacted.compaction_entry), compacted.tokens_before);
         let kept = compacted.first_kept_entry.as_deref().map(sanitize);
-        let kept = kept.map(|kept| format!(", and what came from {kept} on stays")).unwrap_or_default();
-        print_line(format!("compacted about {tokens} tokens: {entry} stands for what is older{kept}"))?;
+        let kept = kept.map(|kept| format!(", and entries from {kept} on are kept")).unwrap_or_default();
+        print_line(format!("compacted about {tokens} tokens: {entry} replaces the older part{kept}"))?;
         Ok(print_line(sanitize(&compacted.summary))?)
     })
 }

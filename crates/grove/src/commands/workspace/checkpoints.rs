@@ -31,7 +31,7 @@ pub(crate) fn run(common: &Common, args: &CheckpointsArgs) -> Result<(), Failure
         }
         if listed.checkpoints.is_empty() {
             let id = id_of(session.session());
-            anstream::eprintln!("no checkpoints in {id}: its agent makes them when it compacts the conversation");
+            anstream::eprintln!("no checkpoints in {id}: a compaction of the conversation creates one");
         } else {
             let head = ["NUMBER", "TITLE", "FILE"].map(str::to_owned).to_vec();
             let row = |one: &CheckpointInfo| vec![one.number.to_string(), sanitize(&one.title), sanitize(&one.file)];

@@ -50,7 +50,7 @@ async fn list(session: &TreeClient, shelf: FilesFolder, as_json: bool) -> Result
         print_line(lines(&rows).join("\n"))?;
     }
     if listed.more {
-        anstream::eprintln!("there are more than can be listed");
+        anstream::eprintln!("there are more files than can be listed");
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ async fn get(session: &TreeClient, shelf: FilesFolder, name: &str, as_json: bool
             Encoding::Utf8 => bytes.extend_from_slice(piece.data.as_bytes()),
             Encoding::Base64 => bytes.extend(STANDARD.decode(piece.data)?),
         }
-        // A piece without bytes brings nobody further.
+        // A piece without bytes would loop forever.
         if !piece.more || bytes.len() == before {
             break;
         }
@@ -91,12 +91,12 @@ async fn put(
 ) -> Result<(), Failure> {
     let own_name = file.file_name().filter(|_| file.as_os_str() != "-").and_then(|name| name.to_str());
     let Some(name) = name.or(own_name) else {
-        return Err(anyhow!("say how the file is to be called, behind it").into());
+        return Err(anyhow!("name the file in the session: add NAME after the `-`").into());
     };
     let bytes = read(file, MAX_FILE_BYTES)?;
     if bytes.len() > MAX_FILE_BYTES {
         let file = file.display();
-        return Err(anyhow!("{file} has more than {MAX_FILE_BYTES} bytes, the most that can be put there").into());
+        return Err(anyhow!("{file} has more than {MAX_FILE_BYTES} bytes, which is the maximum").into());
     }
     let (data, encoding) = match String::from_utf8(bytes) {
         Ok(text) => (text, Encoding::Utf8),
@@ -120,7 +120,7 @@ async fn remove(session: &TreeClient, shelf: FilesFolder, name: &str, as_json: b
     }
     let name = sanitize(name);
     match removed {
-        true => Ok(print_line(format!("{name} is gone"))?),
+        true => Ok(print_line(format!("deleted {name}"))?),
         false => Err(Failure::NotFound(format!("there is no file {name} in {}", id_of(session.session())))),
     }
 }

@@ -1,4 +1,4 @@
-//! What a session has beside its conversation: its plan, its files, its checkpoints.
+//! Commands for a session's plan, files and checkpoints.
 
 mod checkpoints;
 mod files;
@@ -16,7 +16,7 @@ use anyhow::Context;
 use super::Failure;
 use crate::show::style::sanitize;
 
-/// What a person named as a file: its bytes, or those of stdin. Of more than `most` bytes there is one more.
+/// Reads a file or stdin. It stops one byte after `most`, so that callers can detect excess.
 fn read(file: &Path, most: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let most = most as u64 + 1;
@@ -28,7 +28,7 @@ fn read(file: &Path, most: usize) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Prints what a session keeps, as it is: only a terminal is spared what it would take for commands.
+/// Prints a session's file unchanged; on a terminal, control sequences are removed.
 fn print(bytes: &[u8]) -> Result<(), Failure> {
     let done = match io::stdout().is_terminal() {
         true => {
@@ -39,7 +39,7 @@ fn print(bytes: &[u8]) -> Result<(), Failure> {
         false => io::stdout().lock().write_all(bytes),
     };
     match done.and_then(|()| io::stdout().lock().flush()) {
-        // A reader that went away is no failure.
+        // A closed stdout is not a failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => Ok(done?),
     }

@@ -14,7 +14,7 @@ use crate::cli::{Common, PlanArgs};
 use crate::commands::{Failure, command_runtime, print_line};
 use crate::connect::{HostConnector, id_of};
 
-/// How large a plan may be that is written here.
+/// The maximum size of a plan.
 const MOST: usize = 2 << 20;
 
 pub(crate) fn run(common: &Common, args: &PlanArgs) -> Result<(), Failure> {
@@ -27,9 +27,9 @@ pub(crate) fn run(common: &Common, args: &PlanArgs) -> Result<(), Failure> {
         if let Some(file) = &args.set {
             let bytes = read(file, MOST)?;
             if bytes.len() > MOST {
-                return Err(anyhow!("a plan may have {MOST} bytes, and this has more").into());
+                return Err(anyhow!("the plan has more than {MOST} bytes: shorten it").into());
             }
-            let text = String::from_utf8(bytes).context("a plan is text, and this is none")?;
+            let text = String::from_utf8(bytes).context("the plan is not UTF-8 text")?;
             return set(&session, Some(text), args.json).await;
         }
         let text = plan(&session).await?;
@@ -53,7 +53,7 @@ async fn plan(session: &TreeClient) -> Result<Option<String>, Failure> {
 }
 
 async fn set(session: &TreeClient, text: Option<String>, as_json: bool) -> Result<(), Failure> {
-    let words = if text.is_some() { "the plan is written" } else { "the plan is gone" };
+    let words = if text.is_some() { "saved the plan" } else { "deleted the plan" };
     let method = Method::Workspace(workspace::WorkspaceMethod::SetPlan);
     let SetPlanResult { changed } = session.ask(method, &SetPlanParams { text }).await?;
     match (as_json, changed) {
@@ -63,23 +63,23 @@ async fn set(session: &TreeClient, text: Option<String>, as_json: bool) -> Resul
     }
 }
 
-/// Lets a person change the plan. What somebody else wrote meanwhile is not written over.
+/// Opens the plan in an editor. Changes that another client made meanwhile are not overwritten.
 async fn edit(session: &TreeClient, before: String, as_json: bool) -> Result<(), Failure> {
-    let mut file = tempfile::Builder::new().prefix("plan-").suffix(".md").tempfile().context("a file to edit")?;
-    file.write_all(before.as_bytes()).and_then(|()| file.flush()).context("a file to edit")?;
+    let mut file = tempfile::Builder::new().prefix("plan-").suffix(".md").tempfile().context("creating a file to edit")?;
+    file.write_all(before.as_bytes()).and_then(|()| file.flush()).context("creating a file to edit")?;
     let path = file.into_temp_path();
     open_editor(&path)?;
-    let after = std::fs::read_to_string(&path).context("reading what was edited")?;
+    let after = std::fs::read_to_string(&path).context("reading the edited file")?;
     if after == before {
         return match as_json {
             true => Ok(print_line(json!({"session": session.session(), "changed": false}))?),
-            false => Ok(print_line("the plan stays as it is")?),
+            false => Ok(print_line("the plan has not changed")?),
         };
     }
     if plan(session).await?.unwrap_or_default() != before {
-        let kept = path.keep().context("keeping what was edited")?;
+        let kept = path.keep().context("keeping the edited file")?;
         let kept = kept.display();
-        return Err(anyhow!("somebody else has changed the plan meanwhile: what you wrote is in {kept}").into());
+        return Err(anyhow!("another client changed the plan meanwhile: your text is in {kept}").into());
     }
     set(session, Some(after), as_json).await
 }
@@ -89,12 +89,12 @@ fn open_editor(file: &std::path::Path) -> anyhow::Result<()> {
     let Some(editor) = named("VISUAL").or_else(|| named("EDITOR")) else {
         bail!("there is no editor: set $EDITOR, or write the plan with --set FILE");
     };
-    // An editor may be named with flags of its own, as a shell takes them.
+    // The variable may contain flags of the editor, in shell syntax.
     let mut shell = Command::new("/bin/sh");
     let ended = shell.arg("-c").arg("eval \"$GROVE_EDITOR\" '\"$1\"'").arg("sh").arg(file).env("GROVE_EDITOR", editor);
     let ended = ended.status().context("starting the editor")?;
     if !ended.success() {
-        bail!("the editor ended with {ended}: the plan stays as it is");
+        bail!("the editor ended with {ended}: the plan has not changed");
     }
     Ok(())
 }
