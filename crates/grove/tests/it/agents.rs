@@ -173,7 +173,7 @@ fn add_and_rm_change_the_file_and_keep_what_the_person_wrote() {
 
     let again = run(&place, &["agents", "add", "mine", "--", "x"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(1), ""));
-    assert!(again.stderr.contains("[agents.mine] is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("[agents.mine] exists already"), "{}", again.stderr);
     assert_eq!(
         asked(&place, &["agents", "rm", "mine", "--json"]),
         json!({"removed": "mine", "file": file, "hostTold": false})
@@ -215,7 +215,7 @@ async fn a_running_host_hears_of_agents_that_come_and_go() {
     let mine = program(&host.place, "mine", "echo 1.0");
     let ran = run(&host.place, &["agents", "add", "mine", "--", mine.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("has been told"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("has read the new configuration"), "{}", ran.stderr);
     client.until(knows).await;
     let file = host.place.home().join(".config/grove/grove.toml");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "it may hold secrets");

@@ -185,7 +185,7 @@ fn json_is_the_envelopes_and_a_session_that_goes_ends_it() {
     assert_eq!(place.run(&["send", "--wait", &uri, &script(&json!([{"reason": "aha\n"}]))]).code, Some(0));
     shown.until("aha");
     assert_eq!(place.run(&["rm", "--yes", &uri]).code, Some(0));
-    shown.until("not there any more");
+    shown.until("was removed");
     assert_eq!(shown.end().0, Some(0));
     let (code, stdout) = attached.end();
     assert_eq!(code, Some(0));
@@ -219,7 +219,7 @@ fn a_host_that_comes_back_is_found_again() {
     attached.until("Lasting");
     let address = host.address.clone();
     host.kill();
-    attached.until("the connection is lost");
+    attached.until("the connection was lost");
     let host = place.serve(&["--listen", &address]);
     attached.until("connected again");
     assert_eq!(place.run(&["send", &uri, &script(&json!([{"reason": "here again\n"}]))]).code, Some(0));

@@ -136,7 +136,7 @@ fn a_host_that_cannot_start_is_an_error_with_the_end_of_its_log() {
     let ran = place.run(&["start"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     let log = place.data().join("host.log");
-    for words in ["could not be started", log.to_str().unwrap(), "data/token holds no token"] {
+    for words in ["could not be started", log.to_str().unwrap(), "data/token contains no token"] {
         assert!(ran.stderr.contains(words), "no {words} in {}", ran.stderr);
     }
     assert!(!ran.stderr.contains("earlier"), "{}", ran.stderr);

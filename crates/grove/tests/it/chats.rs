@@ -109,7 +109,7 @@ fn a_chat_is_exported_into_a_file_of_its_own() {
     }
     let refused = place.run(&["export", &id, "--format", "copilot-cli", "--chat", &chat, "--out", &out]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("main chat alone"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("only the main chat"), "{}", refused.stderr);
 }
 
 #[test]

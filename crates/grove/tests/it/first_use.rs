@@ -78,7 +78,7 @@ fn approve_and_deny_need_no_session_where_one_request_waits() {
     for command in ["approve", "deny"] {
         let none = place.run(&[command]);
         assert_eq!(none.code, Some(8), "{none:?}");
-        assert!(none.stderr.contains("no permission request waits"), "{}", none.stderr);
+        assert!(none.stderr.contains("no session has a pending permission request"), "{}", none.stderr);
     }
     let (first, one) = waiting_session(place, "rm one");
     let (second, two) = waiting_session(place, "rm two");
@@ -350,14 +350,14 @@ fn filters_of_the_list_need_no_all_and_empty_lists_say_what_to_do() {
     for args in [&["--repo", "no/such"][..], &["--source", "vs-code"], &["--since", "2999-01-01"]] {
         let ran = place.run(&[&["ls"], args].concat());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{args:?}");
-        assert!(ran.stderr.contains("no session fits"), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("no session matches"), "{args:?}: {}", ran.stderr);
     }
     for (args, words) in [
         (&["files", "@last"][..], "no files: `grove files "),
         (&["checkpoints", "@last"], "no checkpoints"),
         (&["chats", "@last"], "no further chats: `grove chats "),
-        (&["hosts"], "no other host is known"),
-        (&["ls", "--disposed"], "no session is disposed"),
+        (&["hosts"], "there are no other hosts"),
+        (&["ls", "--disposed"], "there are no disposed sessions"),
     ] {
         let ran = place.run(args);
         assert_eq!(ran.code, Some(0), "{args:?}");

@@ -70,7 +70,7 @@ async fn a_program_that_forbids_fails_or_takes_too_long_changes_nothing() {
     for (script, words) in [
         ("echo '{\"cancel\": true, \"reason\": \"guarded\"}'", "the hook mine forbids it: guarded"),
         ("echo broken >&2; exit 3", "broken"),
-        ("echo not json", "no JSON object"),
+        ("echo not json", "not a valid JSON object"),
         ("exec sleep 60", "longer than 10 s"),
     ] {
         let (_host, mut client, _) = with_hook(TestHome::new(), &["session_before_tree"], script).await;

@@ -167,13 +167,13 @@ fn repair_mends_a_copy_beside_the_log() {
     let ran = run_on(&place, &path, &["check", "--repair"]);
     assert_eq!(ran.code, Some(5), "the log itself is as damaged as before");
     let copy = place.path("log.repaired.jsonl");
-    assert!(ran.stdout.ends_with(&format!("a mended copy is in {}\n", copy.display())), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with(&format!("a repaired copy is in {}\n", copy.display())), "{}", ran.stdout);
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), log(&[user("a", None), user("b", Some("a"))]));
     assert_eq!(run_on(&place, &copy, &["check"]).code, Some(0));
 
     let again = run_on(&place, &path, &["check", "--repair"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("is there already: move it away first"), "{}", again.stderr);
+    assert!(again.stderr.contains("exists already: move it away first"), "{}", again.stderr);
     let sound = place.write("sound.jsonl", log(&[user("a", None)]));
     assert_eq!(run_on(&place, &sound, &["check", "--repair"]).code, Some(0));
     assert!(!place.path("sound.repaired.jsonl").exists());

@@ -61,7 +61,7 @@ fn where_there_is_no_log_that_is_said() {
     left_behind(&place, "silent", "");
     let ran = place.run(&["logs", "silent"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
-    assert!(ran.stderr.contains("has said nothing on stderr"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("has written nothing to stderr"), "{}", ran.stderr);
     let ran = place.run(&["logs", "silent", "--chat", "other"]);
     assert!(ran.stderr.contains("has no log"), "{}", ran.stderr);
     left_behind(&place, "silent2", "");
@@ -76,7 +76,7 @@ async fn a_host_that_runs_knows_its_sessions_before_they_have_a_folder() {
     host.client_with_session("a").await;
     let ran = host.place.run(&["logs", S]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
-    assert!(ran.stderr.contains("no program of its own"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not a separate program"), "{}", ran.stderr);
     assert_eq!(host.place.run(&["logs", "other"]).code, Some(8));
 }
 

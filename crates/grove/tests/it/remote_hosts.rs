@@ -112,7 +112,7 @@ async fn sessions_of_three_hosts_are_one_list_and_a_permission_of_a_far_one_is_g
 
     let ran = place.run(&["show", "s"]);
     assert_eq!(ran.code, Some(8));
-    assert!(ran.stderr.contains("say one of dev/s, lab/s"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("use one of dev/s, lab/s"), "{}", ran.stderr);
     assert!(told(place, &["show", "lab/s"]).contains("one"));
     assert_eq!(place.run(&["show", "lab/s", "--host", "dev"]).code, Some(1));
     assert_eq!(place.run(&["ls", "--host", "nobody"]).code, Some(8));
@@ -147,7 +147,7 @@ async fn a_host_that_is_away_is_named_delays_nothing_and_shows_what_it_had() {
     // It ends, though one of them never says anything.
     let ran = place.run(&["ls"]);
     assert!(ran.stdout.contains("(cached)"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("mute is away") && ran.stderr.contains("lab is away"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("mute is unreachable") && ran.stderr.contains("lab is unreachable"), "{}", ran.stderr);
     let row = &rows(place, &[])["lab/s"];
     assert_eq!(row["cached"], true);
     let ran = place.run(&["show", "lab/s"]);
@@ -475,7 +475,7 @@ async fn where_a_session_went_is_said_by_what_the_host_is_called_here_or_by_its_
     assert!(said.contains(&format!("moved to lab at {address}, which has no name here")), "{said}");
     told(&other, &["hosts", "add", "second", &address]);
     let said = other.run(&["show", "first/s"]).stderr;
-    assert!(said.contains("moved to second: second/s is what became of it"), "{said}");
+    assert!(said.contains("moved to second: use second/s"), "{said}");
     let said = other.run(&["send", "first/s", "x"]).stderr;
     assert!(said.contains("grove send second/s"), "{said}");
 }

@@ -241,7 +241,7 @@ fn in_a_terminal_it_asks() {
     terminal.until("What is your name?");
     terminal.until(">");
     terminal.enter("");
-    terminal.until("has to be answered");
+    terminal.until("an answer is required");
     terminal.enter("Ada");
     terminal.until("done");
     assert_eq!(terminal.exit(), Some(0), "{}", terminal.screen());

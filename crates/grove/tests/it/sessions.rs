@@ -95,7 +95,7 @@ async fn ls_is_a_table_or_the_summaries() {
     let theirs = theirs.read(|list| serde_json::to_value(list.iter().collect::<Vec<_>>()).unwrap());
     assert_eq!(all["sessions"], theirs);
     let of_v1 = asked(place, &["ls", "--json", "--protocol", "v1"]);
-    assert_eq!(of_v1["sessions"].as_array().unwrap().len(), 3, "version 1 knows no archive");
+    assert_eq!(of_v1["sessions"].as_array().unwrap().len(), 3, "version 1 has no archive");
     assert_eq!(place.run(&["ls", "--protocol", "v1"]).code, Some(0));
 
     let mut terminal = Terminal::run(place, &["ls"]);
@@ -233,9 +233,9 @@ async fn questions_are_answered() {
     wait(&mut session).await;
     let few = place.run(&["answer", "s", "only one"]);
     assert_eq!(few.code, Some(1));
-    assert!(few.stderr.contains("2 answers are wanted") && few.stderr.contains("count"), "{}", few.stderr);
+    assert!(few.stderr.contains("2 answers are needed") && few.stderr.contains("count"), "{}", few.stderr);
     let wrong = place.run(&["answer", "s", "w", "many"]);
-    assert!(wrong.code == Some(1) && wrong.stderr.contains("no whole number"), "{}", wrong.stderr);
+    assert!(wrong.code == Some(1) && wrong.stderr.contains("not a whole number"), "{}", wrong.stderr);
     let of_v1 = place.run(&["answer", "s", "w", "3", "--protocol", "v1"]);
     assert!(of_v1.code == Some(1) && of_v1.stderr.contains("version 1"), "{}", of_v1.stderr);
     assert_eq!(place.run(&["answer", "s", "some words", "3"]).code, Some(0));

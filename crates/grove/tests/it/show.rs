@@ -173,7 +173,7 @@ fn the_catalog_knows_a_session_by_each_of_its_names_and_stores_are_asked_only_wh
     let host = place.serve(&[]);
     json_of(&place.run(&["history", "scan", "--json"]));
     host.stop();
-    let asked = "looking into every tool's store";
+    let asked = "searching every tool's store";
     let catalogued = format!("vs-code.{CHAT}");
     for name in [CHAT, "b881", ALIAS, &catalogued, "vs-code.b88", &format!("vs-code:/{catalogued}"), "vs-code:b88"] {
         let ran = place.run(&["show", name, "--json", "--no-start"]);
@@ -188,7 +188,7 @@ fn the_catalog_knows_a_session_by_each_of_its_names_and_stores_are_asked_only_wh
     std::fs::rename(folder.join(CLI), folder.join(later)).unwrap();
     let ran = place.run(&["export", later, "--format", "markdown", "--out", "-", "--no-start"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains(&format!("the catalog does not know \"{later}\": {asked}")), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("the catalog has no \"{later}\": {asked}")), "{ran:?}");
     std::fs::write(place.data().join("history.db"), "no database").unwrap();
     // A write-ahead log that the host left would stand in for the file.
     for beside in ["history.db-wal", "history.db-shm"] {

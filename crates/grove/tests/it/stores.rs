@@ -65,10 +65,10 @@ async fn a_session_is_moved_and_forked_to_a_store_of_the_configuration() {
 
     for protocol in ["ahp", "v1"] {
         let moved = told(&place, &["migrate", "s", "--to", "archive", "--protocol", protocol]);
-        assert!(moved.starts_with("session s lies in archive now: "), "{moved}");
+        assert!(moved.starts_with("session s is now stored in archive: "), "{moved}");
         assert!(archive.join("s/events.jsonl").is_file() && !local.join("s").exists());
         assert_eq!(store_of("s"), json!("archive"));
-        assert_eq!(told(&place, &["migrate", "s", "--to", "archive"]), "session s lies in archive already\n");
+        assert_eq!(told(&place, &["migrate", "s", "--to", "archive"]), "session s is already stored in archive\n");
         let back = asked(&place, &["migrate", "s", "--to", "local", "--json"]);
         assert_eq!((&back["session"], &back["store"]), (&json!(S), &json!("local")));
         assert!(local.join("s/events.jsonl").is_file() && !archive.join("s").exists());

@@ -194,7 +194,7 @@ async fn a_label_names_an_entry_until_it_is_taken_away() {
     let place = &host.place;
     let one = entry(place, "assistant", "one");
     let named = place.run(&["label", "s", &prefix(place, &one), "good"]);
-    assert_eq!((named.code, named.stdout), (Some(0), format!("{one} is called good\n")), "{}", named.stderr);
+    assert_eq!((named.code, named.stdout), (Some(0), format!("{one} has the label good\n")), "{}", named.stderr);
     let tree = place.run(&["tree", "s"]).stdout;
     assert!(tree.lines().any(|line| line == format!("{one} | assistant [good]: one")), "{tree}");
     assert_eq!(said(place), ["one", "two"], "naming moves nobody");
@@ -215,7 +215,7 @@ async fn sessions_and_their_chats_are_renamed_and_keep_their_names() {
     let mut session = client.subscribe(S).await.unwrap();
     let place = &host.place;
     let named = place.run(&["rename", "s", "--chat", "side", "The \x1b[2Jreview"]);
-    assert_eq!((named.code, named.stdout), (Some(0), format!("{SIDE} is called The [2Jreview\n")), "{}", named.stderr);
+    assert_eq!((named.code, named.stdout), (Some(0), format!("{SIDE} is now called The [2Jreview\n")), "{}", named.stderr);
     let told = session.until(|state| (state.session()?.chats[1].title == "The [2Jreview").then_some(()));
     tokio::time::timeout(grove_testkit::PATIENCE, told).await.expect("nobody is told").unwrap();
     let whole = asked(place, &["rename", "s", "The work", "--json", "--protocol", "v1"]);

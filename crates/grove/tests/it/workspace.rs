@@ -35,18 +35,18 @@ async fn a_plan_is_printed_set_edited_and_deleted() {
     assert_eq!(asked(place, &["plan", "s", "--json"]), json!({"session": S, "text": null}));
     let file = place.home().join("plan.md");
     std::fs::write(&file, "# All\nof it").unwrap();
-    assert_eq!(done(place, &["plan", "s", "--set", file.to_str().unwrap()]), "the plan is written\n");
+    assert_eq!(done(place, &["plan", "s", "--set", file.to_str().unwrap()]), "saved the plan\n");
     for protocol in ["ahp", "v1"] {
         assert_eq!(done(place, &["plan", "s", "--protocol", protocol]), "# All\nof it", "byte for byte");
     }
     let edited = run_with(place, &["plan", "s", "--edit"], &[("EDITOR", "sed -i s/All/More/")]);
-    assert_eq!((edited.code, edited.stdout.as_str()), (Some(0), "the plan is written\n"), "{}", edited.stderr);
+    assert_eq!((edited.code, edited.stdout.as_str()), (Some(0), "saved the plan\n"), "{}", edited.stderr);
     assert_eq!(done(place, &["plan", "s"]), "# More\nof it");
     let edited = run_with(place, &["plan", "s", "--edit"], &[("VISUAL", "true"), ("EDITOR", "false")]);
-    assert_eq!((edited.code, edited.stdout.as_str()), (Some(0), "the plan stays as it is\n"), "{}", edited.stderr);
+    assert_eq!((edited.code, edited.stdout.as_str()), (Some(0), "the plan has not changed\n"), "{}", edited.stderr);
     let edited = run_with(place, &["plan", "s", "--edit"], &[("EDITOR", "false")]);
     assert_eq!(edited.code, Some(1));
-    assert!(edited.stderr.contains("the plan stays as it is"), "{}", edited.stderr);
+    assert!(edited.stderr.contains("the plan has not changed"), "{}", edited.stderr);
     assert_eq!(asked(place, &["plan", "s", "--delete", "--json"]), json!({"session": S, "changed": true}));
     assert_eq!(done(place, &["plan", "s", "--delete"]), "there was no plan\n");
     assert_eq!(place.run(&["plan", "nobody"]).code, Some(8));
@@ -77,7 +77,7 @@ async fn files_are_put_listed_printed_and_removed() {
     assert_eq!(std::fs::read(stored).unwrap(), bytes);
     let refused = place.run(&["files", "s", "put", file, "../x"]);
     assert_eq!((refused.code, refused.stderr.contains("cannot be the name")), (Some(1), true), "{}", refused.stderr);
-    assert_eq!(done(place, &["files", "s", "rm", "b.bin"]), "b.bin is gone\n");
+    assert_eq!(done(place, &["files", "s", "rm", "b.bin"]), "deleted b.bin\n");
     assert_eq!(place.run(&["files", "s", "rm", "b.bin"]).code, Some(8));
     assert_eq!(place.run(&["files", "s", "get", "b.bin"]).code, Some(8));
 }

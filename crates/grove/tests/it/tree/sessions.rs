@@ -28,7 +28,7 @@ async fn a_branch_is_a_session_with_what_was_said_before_a_message() {
     let ran = place.run(&["branch", "s", &prefix(place, &two)]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let (first, again) = ran.stdout.split_once('\n').unwrap();
-    let id = first.strip_prefix("branched off into session ").unwrap();
+    let id = first.strip_prefix("created session ").unwrap();
     assert_eq!(said_in(place, id), ["one"]);
     assert_eq!(sent_again(place, again), "it's `two` $HOME\n");
     assert_eq!(said_in(place, id), ["one", "it's `two` $HOME"]);
@@ -101,7 +101,7 @@ async fn what_came_with_a_message_is_told_where_it_is_taken_back() {
 
     let ran = place.run(&["branch", "s", message, "--chat", "side"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    assert_eq!(ran.stdout.lines().last(), Some("without what came with it: notes.txt"));
+    assert_eq!(ran.stdout.lines().last(), Some("without its attachments: notes.txt"));
     let made = asked(place, &["branch", "s", message, "--chat", "side", "--json"]);
     assert_eq!((&made["text"], &made["attachments"][0]["label"]), (&json!(says("sideways")), &json!(label)));
 

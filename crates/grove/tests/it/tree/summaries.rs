@@ -61,7 +61,7 @@ async fn where_nothing_is_left_there_is_no_summary() {
     let two = entry(place, "assistant", "two");
     goto(place, &[&entry(place, "assistant", "one")]);
     let gone = goto(place, &[&two, "--summarize"]);
-    assert_eq!(gone, format!("now at {two} (assistant: two)\nnothing was left that could be summarized\n"));
+    assert_eq!(gone, format!("now at {two} (assistant: two)\nthere was nothing to summarize\n"));
     assert!(rows(place, &["--filter", "all"]).iter().all(|row| row["kind"] != "branch_summary"));
     for args in [&["--instructions", "x"][..], &["--summarize", "--replace-instructions"]] {
         assert_eq!(place.run(&[&["goto", "s", &two], args].concat()).code, Some(2), "{args:?}");
@@ -94,16 +94,16 @@ async fn ctrl_c_gives_a_summary_up_and_nothing_has_changed() {
     let before = rows(place, &["--filter", "all"]);
     let hangs = hangs();
     for (args, shown) in [
-        (&["goto", "s", &one, "--summarize"][..], "summarizing what is left (Ctrl-C gives it up)"),
-        (&["merge", "s", &two], "summarizing the other branch (Ctrl-C gives it up)"),
-        (&["compact", "s"], "compacting the conversation (Ctrl-C gives it up)"),
+        (&["goto", "s", &one, "--summarize"][..], "summarizing the abandoned branch (Ctrl-C discards it)"),
+        (&["merge", "s", &two], "summarizing the other branch (Ctrl-C discards it)"),
+        (&["compact", "s"], "compacting the conversation (Ctrl-C discards it)"),
     ] {
         for protocol in ["ahp", "v1"] {
             let more = ["--instructions", &hangs, "--protocol", protocol];
             let mut terminal = Terminal::run(place, &[args, &more[..]].concat());
             terminal.until(shown);
             terminal.interrupt();
-            terminal.until("given up: nothing has changed");
+            terminal.until("discarded: nothing has changed");
             assert_eq!(terminal.exit(), Some(130), "{args:?}: {}", terminal.screen());
             assert_eq!(rows(place, &["--filter", "all"]), before, "{args:?}");
         }
@@ -127,7 +127,7 @@ async fn a_summary_that_is_given_up_prints_nothing_for_programs_and_holds_up_oth
     assert!(busy.stderr.contains("a summary is being made"), "{}", busy.stderr);
     kill_process(Pid::from_raw(child.id().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
     let ran = CommandResult::from(child.wait_with_output().unwrap());
-    let expected = (Some(130), "", "given up: nothing has changed\n");
+    let expected = (Some(130), "", "discarded: nothing has changed\n");
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), expected);
     assert_eq!(said(place), ["one", "two"]);
 }
@@ -165,7 +165,7 @@ async fn what_came_of_another_branch_is_brought_here() {
     let leaf = rows(place, &["--filter", "all"]).into_iter().find(|row| row["leaf"] == true).unwrap();
     assert_eq!(leaf["kind"], "branch_summary");
     let id = leaf["id"].as_str().unwrap();
-    assert_eq!(ran.stdout, format!("what came of {two} is in {id} now:\ntwo\nlines\n"));
+    assert_eq!(ran.stdout, format!("merged {two} into {id}:\ntwo\nlines\n"));
     assert_eq!(said(place), ["one", "three"], "nobody is moved");
 
     for protocol in ["ahp", "v1"] {
