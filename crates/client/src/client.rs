@@ -1,4 +1,4 @@
-//! The client: what callers hold.
+//! The client and its handles, for callers.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -21,23 +21,28 @@ use crate::sessions::SessionList;
 use crate::status::{ClientClosed, ConnectionStatus};
 use crate::transport::Endpoint;
 
-/// A client of a host. Clones are handles of the same client; when the last one and the last [`Subscription`] are
-/// gone, its connection is closed.
+/// A client of a host.
+///
+/// Clones are handles of the same client; when the last one and the last [`Subscription`] are dropped, its connection
+/// is
+/// closed.
 pub struct Client<D: Dialect> {
     shared: Arc<ClientState<D>>,
     alive: Arc<CloseOnDrop>,
 }
 
-/// Ends the client's connection when it is dropped.
+/// Closes the client's connection on drop.
 #[derive(Debug)]
 struct CloseOnDrop {
     closing: watch::Sender<bool>,
 }
 
 impl<D: Dialect> Client<D> {
-    /// Connects to a host and says who this is. Must be called on a tokio runtime, where the connection's task runs.
+    /// Connects to a host and identifies this client.
     ///
-    /// The first attempt must succeed; later ones are made again as `options` say.
+    /// Must be called on a tokio runtime, where the connection's task runs. The first attempt must succeed; later ones
+    /// are
+    /// repeated as `options` configures.
     pub async fn connect(endpoint: Endpoint, dialect: D, options: Options) -> Result<Self, ConnectError> {
         let Options { client_id, subscriptions, list_sessions, limits, reconnect, log } = options;
         let client_id = client_id.unwrap_or_else(|| format!("grove-{:016x}{:016x}", random(), random()));
@@ -52,17 +57,17 @@ impl<D: Dialect> Client<D> {
         Ok(client)
     }
 
-    /// Who this client is.
+    /// The id of this client.
     pub fn client_id(&self) -> &str {
         &self.shared.client_id
     }
 
-    /// What the host said of itself when it last said so.
+    /// The host's latest description of itself.
     pub fn server(&self) -> Option<D::HostDescription> {
         self.shared.server()
     }
 
-    /// Whether the host serves what Grove adds to the protocols. One that is none, or has nothing behind it, has said so.
+    /// Returns whether the host announces a method of Grove's protocol extensions.
     pub fn offers(&self, method: x_grove::Method) -> bool {
         self.server().as_ref().and_then(D::announced).is_some_and(|announced| announced.offers(method))
     }
@@ -72,15 +77,15 @@ impl<D: Dialect> Client<D> {
         self.shared.seen()
     }
 
-    /// How it stands with the connection, and how it changes.
+    /// The status of the connection, and its changes.
     pub fn status(&self) -> watch::Receiver<ConnectionStatus> {
         self.shared.status.subscribe()
     }
 
-    /// Waits until there is a connection, or will be none any more.
+    /// Waits until the client is connected, or closed for good.
     pub async fn connected(&self) -> Result<(), ClientClosed> {
         let mut status = self.status();
-        // The sender lives as long as this handle, so the wait ends only with what it waits for.
+        // The sender lives as long as this handle, so the wait cannot end early.
         match status
             .wait_for(|status| matches!(status, ConnectionStatus::Connected | ConnectionStatus::ClientClosed(_)))
             .await
@@ -91,7 +96,7 @@ impl<D: Dialect> Client<D> {
         }
     }
 
-    /// Subscribes to a resource. Where it is subscribed already, nothing is sent, and this is another handle of it.
+    /// Subscribes to a resource. If it is already subscribed, nothing is sent, and this is another handle of it.
     pub async fn subscribe(&self, resource: &str) -> Result<Subscription<D>, RequestError> {
         let guard = self.shared.hold(resource).await?;
         let mut seen = guard.resource.watch();
@@ -99,16 +104,17 @@ impl<D: Dialect> Client<D> {
         Ok(Subscription { seen, guard, client: self.clone() })
     }
 
-    /// Dispatches an action: its effect is seen at once where the resource is subscribed, and reverted if the host
-    /// refuses it. Nothing is awaited: actions are sent in the order of these calls.
+    /// Dispatches an action. Subscribers see its effect at once; it is reverted if the host rejects it.
     ///
-    /// Of an action for a resource that is not subscribed only a refusal is heard.
+    /// Nothing is awaited: actions are sent in the order of these calls.
+    ///
+    /// For a resource that is not subscribed, only rejections are reported.
     pub fn dispatch(&self, resource: &str, change: D::ActionBody) -> Result<DispatchHandle, DispatchError> {
         let (client_seq, outcome) = self.shared.dispatch(resource, change)?;
         Ok(DispatchHandle { client_seq, outcome })
     }
 
-    /// Sends a request of the dialect and waits for its answer.
+    /// Sends a request of the dialect and waits for its response.
     pub async fn request<C: RequestParams<D>>(&self, command: C) -> Result<C::Response, RequestError> {
         if let Some(server) = self.server() {
             command.check(&server)?;
@@ -116,7 +122,7 @@ impl<D: Dialect> Client<D> {
         self.request_raw(C::METHOD, &command).await
     }
 
-    /// Sends any request and waits for its answer.
+    /// Sends any request and waits for its response.
     pub async fn request_raw<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -136,13 +142,14 @@ impl<D: Dialect> Client<D> {
         SessionListHandle { client: self.clone(), seen: self.shared.list_version.subscribe() }
     }
 
-    /// The host's notifications that are neither actions nor about the session list, from now on. A listener that
-    /// falls behind misses the oldest, and is told how many.
+    /// The host's notifications from now on that are neither actions nor about the session list.
+    ///
+    /// A listener that falls behind misses the oldest ones, and learns how many.
     pub fn notifications(&self) -> broadcast::Receiver<Arc<HostNotification>> {
         self.shared.notifications()
     }
 
-    /// Ends the connection, whoever else holds this client, and waits until it has ended.
+    /// Closes the connection for all handles of this client, and waits for its end.
     pub async fn close(&self) {
         self.alive.closing.send_replace(true);
         let mut status = self.status();
@@ -163,10 +170,10 @@ impl<D: Dialect> std::fmt::Debug for Client<D> {
     }
 }
 
-/// An action that was sent. Awaiting it gives what became of it; dropping it changes nothing.
+/// A dispatched action. Awaiting it returns its outcome; dropping it changes nothing.
 #[derive(Debug)]
 pub struct DispatchHandle {
-    /// The how-manieth action of this client it is.
+    /// The sequence number among the actions of this client.
     pub client_seq: u64,
     outcome: oneshot::Receiver<DispatchOutcome>,
 }
@@ -180,7 +187,7 @@ impl IntoFuture for DispatchHandle {
     }
 }
 
-/// A subscribed resource. Its state is kept as long as this, or a clone of it, is held.
+/// A subscribed resource. Its state is kept up to date while this, or a clone of it, exists.
 pub struct Subscription<D: Dialect> {
     guard: SubscriptionGuard<D>,
     seen: watch::Receiver<u64>,
@@ -196,35 +203,36 @@ impl<D: Dialect> Subscription<D> {
         &self.client
     }
 
-    /// Looks at the state as it will be if the host takes what is pending.
+    /// Reads the optimistic state: the confirmed one with all pending actions applied.
     ///
-    /// The state cannot change while it is looked at, and the connection waits for that: take what is needed, and
-    /// return. Reading or dispatching inside of `read` would wait for itself.
+    /// The state is locked meanwhile, and the connection waits: copy the needed values, and return. Reading or
+    /// dispatching
+    /// inside of `read` would deadlock.
     pub fn read<T>(&self, read: impl FnOnce(&D::ResourceState) -> T) -> T {
         self.guard.resource.read(|state| read(state.optimistic()))
     }
 
-    /// Looks at the state as the host has confirmed it, and at the number up to which that is.
+    /// Reads the confirmed state, and its sequence number.
     pub fn read_confirmed<T>(&self, read: impl FnOnce(&D::ResourceState, u64) -> T) -> T {
         self.guard.resource.read(|state| read(state.confirmed(), state.seq()))
     }
 
-    /// How many actions of this client the host has not answered.
+    /// The number of this client's pending actions.
     pub fn pending(&self) -> usize {
         self.guard.resource.read(|state| state.pending().len())
     }
 
-    /// Whether the host has no such resource any more. The last state stays readable.
+    /// Returns whether the host has removed the resource. Its last state stays readable.
     pub fn is_gone(&self) -> bool {
         self.guard.resource.is_gone()
     }
 
-    /// Waits until something has changed since the last time that this waited. Changes in a row may be seen as one.
+    /// Waits for a change since the last call. Several changes may be reported as one.
     pub async fn changed(&mut self) -> Result<(), ClientClosed> {
         changed(&mut self.seen, &self.client).await
     }
 
-    /// Waits until the state, pending actions included, has what is looked for.
+    /// Waits until `look` finds something in the optimistic state.
     pub async fn until<T>(&mut self, mut look: impl FnMut(&D::ResourceState) -> Option<T>) -> Result<T, ClientClosed> {
         loop {
             self.seen.mark_unchanged();
@@ -235,8 +243,10 @@ impl<D: Dialect> Subscription<D> {
         }
     }
 
-    /// Looks at the confirmed state, and follows what changes it from exactly there on. For those who show each
-    /// change: whoever shows states is served better by [`changed`](Self::changed), which is never late.
+    /// Reads the confirmed state, and follows its changes from exactly there on.
+    ///
+    /// This is for callers that show each change; [`changed`](Self::changed), which never lags, is better for showing
+    /// states.
     pub fn follow<T>(&self, read: impl FnOnce(&D::ResourceState) -> T) -> (T, ResourceChanges<D::Action>) {
         self.guard.resource.follow(self.client.shared.limits.changes, read)
     }
@@ -259,24 +269,24 @@ impl<D: Dialect> std::fmt::Debug for Subscription<D> {
     }
 }
 
-/// The session list of a host: fetched once, kept by what the host tells, fetched again after each reconnect.
+/// The session list of a host: fetched once, updated by notifications, fetched again after each reconnect.
 pub struct SessionListHandle<D: Dialect> {
     client: Client<D>,
     seen: watch::Receiver<u64>,
 }
 
 impl<D: Dialect> SessionListHandle<D> {
-    /// Looks at the list. As with [`Subscription::read`], take what is needed and return.
+    /// Reads the list. As with [`Subscription::read`], copy the needed values, and return.
     pub fn read<T>(&self, read: impl FnOnce(&SessionList<D>) -> T) -> T {
         self.client.shared.read_list(read)
     }
 
-    /// Waits until something has changed since the last time that this waited.
+    /// Waits for a change since the last call.
     pub async fn changed(&mut self) -> Result<(), ClientClosed> {
         changed(&mut self.seen, &self.client).await
     }
 
-    /// Waits until the list has what is looked for.
+    /// Waits until `look` finds something in the list.
     pub async fn until<T>(&mut self, mut look: impl FnMut(&SessionList<D>) -> Option<T>) -> Result<T, ClientClosed> {
         loop {
             self.seen.mark_unchanged();
@@ -287,7 +297,7 @@ impl<D: Dialect> SessionListHandle<D> {
         }
     }
 
-    /// Fetches the list again, for what the host does not tell by itself.
+    /// Fetches the list again, for changes that the host does not announce.
     pub async fn refresh(&self) -> Result<(), RequestError> {
         self.client.shared.fetch_list().await
     }

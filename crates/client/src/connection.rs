@@ -1,8 +1,9 @@
-//! One connection: reads what the host sends, in its order, and writes what is queued.
+//! One connection: reads the host's messages in order, and writes queued ones.
 //!
-//! Both halves run in one task and neither waits for the other: a host that does not read cannot keep this side from
-//! reading. Nothing here waits for a consumer either: states are changed in place, followers that are slow miss
-//! changes and are told so, and answers go to whoever waits for them.
+//! Both halves run in one task and neither waits for the other: a host that does not read cannot stop this side from
+//! reading. Nothing here waits for a consumer either: states are changed in place, slow followers miss changes and
+//! learn
+//! so, and responses go to their callers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,18 +28,18 @@ use crate::error::{ConnectError, RequestError};
 use crate::options::{FrameDirection, FrameLog};
 use crate::transport::{MessageSink, MessageSocket, MessageStream, TransportError};
 
-/// Told when the first connection is there, or why it is not.
+/// Reports the first connection, or why it failed.
 pub(crate) type ConnectReply = Option<oneshot::Sender<Result<(), ConnectError>>>;
 
-/// Why a connection ended.
+/// The end of a connection.
 #[derive(Debug)]
 pub(crate) enum ConnectionEnd {
     LocalClose,
     TakenOver,
     NotOpened(TransportError),
-    /// The host does not take this client.
+    /// The host rejected this client.
     Refused(ErrorObject),
-    /// The host said something that is not understood: states cannot be trusted.
+    /// The host sent an invalid message: states cannot be trusted.
     ProtocolError(String),
     Lost(String),
 }
@@ -50,7 +51,7 @@ impl std::fmt::Display for ConnectionEnd {
             ConnectionEnd::TakenOver => f.write_str("another connection took over"),
             ConnectionEnd::NotOpened(error) => error.fmt(f),
             ConnectionEnd::Refused(error) => error.fmt(f),
-            ConnectionEnd::ProtocolError(why) => write!(f, "the host was not understood: {why}"),
+            ConnectionEnd::ProtocolError(why) => write!(f, "the host sent an invalid message: {why}"),
             ConnectionEnd::Lost(why) => f.write_str(why),
         }
     }
@@ -61,7 +62,7 @@ impl From<SocketError> for ConnectionEnd {
         match error {
             SocketError::Io(error) => match TransportError::from(error) {
                 TransportError::Unreachable(error) => ConnectionEnd::Lost(format!("the connection broke: {error}")),
-                // There never was more than a program of our own at the other end.
+                // Only our own `ssh` was at the other end, never a host.
                 known => ConnectionEnd::NotOpened(known),
             },
             error => ConnectionEnd::Lost(format!("the connection broke: {error}")),
@@ -69,7 +70,7 @@ impl From<SocketError> for ConnectionEnd {
     }
 }
 
-/// Serves a socket until either side ends it. `closing` says when this side wants to.
+/// Serves a socket until either side ends it. `closing` is this side's request to end.
 pub(crate) async fn serve<D: Dialect>(
     shared: &Arc<ClientState<D>>,
     socket: MessageSocket,
@@ -91,7 +92,7 @@ pub(crate) async fn serve<D: Dialect>(
     let end = tokio::select! {
         end = reader.run(stream) => end,
         end = writer.run(closing.clone()) => end,
-        // Only where the writer is stuck and cannot say farewell.
+        // Only if the writer is blocked and cannot close the connection.
         () = async {
             closing.wait().await;
             sleep(shared.limits.farewell).await;
@@ -104,16 +105,16 @@ pub(crate) async fn serve<D: Dialect>(
 struct ConnectionReader<'a, D: Dialect> {
     shared: &'a Arc<ClientState<D>>,
     sender: ConnectionSender,
-    /// Requests whose answers are dealt with here, before they are among the open ones.
+    /// Requests whose responses are handled here, before they are among the open ones.
     new: mpsc::UnboundedReceiver<TrackedCall>,
     open: FuturesUnordered<BoxFuture<'static, TrackedResponse>>,
-    /// Whether the host has taken this client.
+    /// The host has accepted this client.
     attached: bool,
     first: &'a mut ConnectReply,
     log: Option<&'a FrameLog>,
 }
 
-/// A request that is dealt with here, with its answer.
+/// A request that is handled here, with its response.
 type TrackedResponse = (CallPurpose, CallResponse);
 
 enum CallResponse {
@@ -182,7 +183,7 @@ impl<D: Dialect> ConnectionReader<'_, D> {
             }
             Ok(jsonrpc::RpcMessage::Response { id, outcome }) => {
                 if !self.sender.calls.settle(&id, outcome) {
-                    tracing::debug!(id = id.as_json(), "an answer came that nobody waits for");
+                    tracing::debug!(id = id.as_json(), "received an answer without a request");
                 }
                 self.settled()
             }
@@ -200,7 +201,7 @@ impl<D: Dialect> ConnectionReader<'_, D> {
     fn notified(&mut self, method: &str, params: &RawValue) -> Result<(), ConnectionEnd> {
         let incoming = self.shared.dialect.notified(method, params);
         match incoming.map_err(|error| ConnectionEnd::ProtocolError(format!("{method}: {error}")))? {
-            // What comes before the handshake is over belongs to no state.
+            // Actions before the end of the handshake belong to no state.
             IncomingNotification::Action(envelope) if self.attached => self.shared.apply_action(envelope),
             IncomingNotification::Action(_) => {}
             IncomingNotification::List(news) => self.shared.apply_list_change(news),
@@ -218,12 +219,12 @@ impl<D: Dialect> ConnectionReader<'_, D> {
         }));
     }
 
-    /// Deals with the answer that just came, if it is one of those that have their place among the actions.
+    /// Handles a response that just arrived, if it must be in order with the actions.
     fn settled(&mut self) -> Result<(), ConnectionEnd> {
         while let Ok(tracked) = self.new.try_recv() {
             self.open(tracked);
         }
-        // The answer lies there already, so this waits for nothing.
+        // The response has already arrived, so this does not wait.
         while let Some(Some(answered)) = self.open.next().now_or_never() {
             self.answered(answered)?;
         }
@@ -249,9 +250,9 @@ impl<D: Dialect> ConnectionReader<'_, D> {
                     shared.reconnected(reconnected, &resources, &self.sender);
                     self.attach();
                 }
-                // The host does not know this client any more, or cannot say what it missed.
+                // The host no longer knows this client, or cannot tell what it missed.
                 Err(error) => {
-                    tracing::debug!(%error, "the host does not let this client come back; it begins afresh");
+                    tracing::debug!(%error, "the host cannot resume this client; it starts over");
                     shared
                         .send_handshake(&self.sender, true)
                         .map_err(|error| ConnectionEnd::Lost(error.to_string()))?;
@@ -273,13 +274,13 @@ impl<D: Dialect> ConnectionReader<'_, D> {
     fn attach(&mut self) {
         self.attached = true;
         if let Some(first) = self.first.take() {
-            // Whoever wanted to connect may have changed their mind; then `closing` says so.
+            // The caller may be gone; then `closing` is set.
             first.send(Ok(())).ok();
         }
     }
 }
 
-/// The answer to a first message: a result, or the host's refusal.
+/// The response to the first message: a result, or the host's rejection.
 fn handshake(method: &str, answer: CallResponse) -> Result<Result<Box<RawValue>, ErrorObject>, ConnectionEnd> {
     match answer {
         CallResponse::Received(Ok(result)) => Ok(Ok(result)),
@@ -351,7 +352,7 @@ impl ConnectionWriter<'_> {
     }
 }
 
-/// Ticks that begin after the first period, and never hurry to make up for lost ones.
+/// An interval that starts after the first period, and skips missed ticks.
 fn ticks(period: Duration) -> tokio::time::Interval {
     let period = period.max(Duration::from_millis(1));
     let mut ticks = interval(period);

@@ -1,4 +1,4 @@
-//! Keeps a client connected: one connection after the other, with waits between them.
+//! Keeps a client connected: one connection after the other, with pauses between them.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -22,20 +22,19 @@ pub(crate) struct Driver<D: Dialect> {
     pub(crate) closing: CloseSignal,
 }
 
-/// Says when the client is to end.
+/// The signal to close the client.
 #[derive(Clone, Debug)]
 pub(crate) struct CloseSignal(pub(crate) watch::Receiver<bool>);
 
 impl CloseSignal {
-    /// Waits until somebody has closed the client, or nobody is left who could want anything of it.
+    /// Waits until the client is closed, or its last handle is dropped.
     pub(crate) async fn wait(&mut self) {
         self.0.wait_for(|closing| *closing).await.ok();
     }
 }
 
 impl<D: Dialect> Driver<D> {
-    /// Runs until the client ends or is turned away. `first` hears of the first connection; if there is none, that is
-    /// the end.
+    /// Runs until the client is closed or rejected. `first` gets the result of the first attempt, which must succeed.
     pub(crate) async fn run(mut self, first: ConnectReply) {
         let why = self.keep_connected(first).await;
         tracing::debug!(client = self.shared.client_id, %why, "a client is closed");
@@ -61,7 +60,7 @@ impl<D: Dialect> Driver<D> {
                 ConnectionEnd::NotOpened(_) | ConnectionEnd::ProtocolError(_) | ConnectionEnd::Lost(_) => None,
             };
             if let Some(first) = first.take() {
-                // Whoever wanted to connect may have changed their mind.
+                // The caller may be gone.
                 first.send(Err(connect_error(end))).ok();
                 return fate.unwrap_or(ClientClosed::GaveUp { attempts: 1, last });
             }
@@ -75,7 +74,7 @@ impl<D: Dialect> Driver<D> {
                 return ClientClosed::GaveUp { attempts: attempt, last };
             }
             attempt += 1;
-            tracing::debug!(client = self.shared.client_id, attempt, why = last, "a connection is tried again");
+            tracing::debug!(client = self.shared.client_id, attempt, why = last, "reconnecting");
             self.shared.status.send_replace(ConnectionStatus::Reconnecting { attempt, why: last });
             tokio::select! {
                 () = sleep(self.backoff.wait(attempt, random())) => {}
@@ -97,7 +96,7 @@ impl<D: Dialect> Driver<D> {
                 connection::serve(&self.shared, socket, self.log.as_ref(), from_scratch, closing, first).await
             }
             Ok(Err(error)) => ConnectionEnd::NotOpened(error),
-            Err(_) => ConnectionEnd::Lost(format!("no connection came about in {:?}", limits.connect)),
+            Err(_) => ConnectionEnd::Lost(format!("no connection within {:?}", limits.connect)),
         }
     }
 }
@@ -113,7 +112,7 @@ fn connect_error(end: ConnectionEnd) -> ConnectError {
     }
 }
 
-/// A number that others do not guess and no other client draws. It keeps no secret.
+/// A number that no other client is likely to draw. It protects no secret.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do then.
+//! Errors, with advice in their messages.
 
 use grove_wire::jsonrpc::{CallError, ErrorObject};
 
@@ -10,20 +10,20 @@ use crate::transport::TransportError;
 #[error("the host is not connected at the moment: try again when it is")]
 pub struct NotConnected;
 
-/// Why a client could not connect.
+/// An error of connecting.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error(transparent)]
     Open(#[from] TransportError),
-    #[error("the host does not take this client: {0}")]
+    #[error("the host rejected this client: {0}")]
     Refused(ErrorObject),
-    #[error("the host was not understood: {0}")]
+    #[error("the host sent an invalid message: {0}")]
     NotUnderstood(String),
-    #[error("the connection ended before it began: {0}")]
+    #[error("the connection ended before it was established: {0}")]
     Ended(String),
 }
 
-/// Why a request brought no answer.
+/// An error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     #[error(transparent)]
@@ -32,15 +32,15 @@ pub enum RequestError {
     Unsupported(#[from] Unsupported),
     #[error("the host refused {method}: {error}")]
     Refused { method: String, error: Box<ErrorObject> },
-    #[error("{method} was not answered in time: it may have been done all the same")]
+    #[error("{method} was not answered in time: it may have been done anyway")]
     TimedOut { method: String },
-    #[error("the connection ended before {method} was answered: it may have been done all the same")]
+    #[error("the connection ended before {method} was answered: it may have been done anyway")]
     Lost { method: String },
     #[error("{0} requests wait for an answer already: wait for some of them")]
     TooMany(usize),
     #[error("{method} cannot be written as JSON: {error}")]
     Encode { method: String, error: serde_json::Error },
-    #[error("the answer to {method} was not understood: {error}")]
+    #[error("the answer to {method} is invalid: {error}")]
     NotUnderstood { method: String, error: serde_json::Error },
 }
 
@@ -56,14 +56,14 @@ impl RequestError {
     }
 }
 
-/// Why an action was not sent. Nothing has changed.
+/// An error of dispatching an action. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum DispatchError {
     #[error(transparent)]
     NotConnected(#[from] NotConnected),
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    #[error("the host has no {0} any more: subscribe again, in case there is another one of that name")]
+    #[error("the host has removed {0}: subscribe again, in case it was created again")]
     Gone(String),
     #[error("{0} actions wait for an answer already: wait for some of them")]
     TooMany(usize),

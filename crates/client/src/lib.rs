@@ -2,20 +2,22 @@
 //!
 //! # What this crate owns
 //!
-//! - [`Client`]: one connection at a time, made again by itself when it is lost, with a replay or with snapshots.
-//! - [`Subscription`]: a resource's state as the host has confirmed it, with what this client dispatched and the host
-//!   has not answered on top ([`reconcile`]). It can be read, waited for and followed.
-//! - [`HostAddress`] and [`Endpoint`]: where a host is (TCP, TLS with a certificate that is pinned, a socket of this
-//!   machine, another machine through SSH), and what lets a client in.
-//! - [`SessionListHandle`]: the session list, fetched once and kept by what the host tells.
+//! - [`Client`]: one connection at a time, restored when it is lost, with a replay or with snapshots.
+//! - [`Subscription`]: a resource's state as the host has confirmed it, with the pending actions of this client on top
+//!   ([`reconcile`]). It can be read, waited for and followed.
+//! - [`HostAddress`] and [`Endpoint`]: the address of a host (TCP, TLS with a pinned certificate, a socket of this
+//!   machine,
+//!   another machine through SSH), and the credentials for it.
+//! - [`SessionListHandle`]: the session list, fetched once and updated by notifications.
 //!
-//! All of it is written once, over the trait [`Dialect`]: a protocol says what its states and actions are, how an action
-//! changes a state, and how its messages look. [`Ahp`] is the Agent Host Protocol 1.0, [`V1`] is version 1.
+//! All of it is generic over the trait [`Dialect`]: a protocol defines its states and actions, how an action changes a
+//! state, and its messages. [`Ahp`] is the Agent Host Protocol 1.0, [`V1`] is version 1.
 //!
 //! # What it never does
 //!
-//! It opens no file, knows nothing of a host's insides, and never decides what is true: the host's order does. What was
-//! dispatched and not answered when a connection was lost is not sent again; its caller is told that it is lost.
+//! It opens no file, knows nothing of a host's internals, and never decides the order of actions: the host does.
+//! Pending
+//! actions of a lost connection are not sent again; their callers learn that they are lost.
 //!
 //! **Law.** After every reconnect, the confirmed state equals a snapshot of the host at the same number.
 //!

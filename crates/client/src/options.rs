@@ -1,21 +1,22 @@
-//! What can be chosen, and the limits of everything that could grow or take for ever.
+//! Options of a client, and the limits of its queues and waits.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a client is to be.
+/// The options of a client.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who this client is, to the host and among other clients. Without one, a random one: two connections of one id
-    /// push each other out.
+    /// The client's id for the host. `None`: a random one.
+    ///
+    /// Two connections with one id replace each other.
     pub client_id: Option<String>,
-    /// What is subscribed with the first message, and stays so as long as the client lives.
+    /// Resources that are subscribed with the first message, and for the client's life.
     pub subscriptions: Vec<String>,
-    /// Whether the session list is kept.
+    /// Keep the session list up to date.
     pub list_sessions: bool,
     pub limits: ClientLimits,
     pub reconnect: Backoff,
-    /// Sees every frame, both ways.
+    /// Receives every frame, in both directions.
     pub log: Option<FrameLog>,
 }
 
@@ -32,25 +33,24 @@ impl Default for Options {
     }
 }
 
-/// The bound of every wait and every queue. What happens beyond each is said beside it.
+/// The limits of every wait and every queue, with what happens beyond each.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientLimits {
-    /// How long a connection may take to be there; then the attempt failed.
+    /// How long connecting may take; beyond it the attempt fails.
     pub connect: Duration,
-    /// How long an answer may take; then the request failed, and a late answer is dropped.
+    /// How long a response may take; beyond it the request fails, and a late response is dropped.
     pub answer: Duration,
-    /// How long the host may be silent, pings included, which go out three times as often; then the connection is
-    /// given up for lost.
+    /// How long the host may be silent; beyond it the connection counts as lost. Pings are sent three times as often.
     pub silence: Duration,
-    /// How long a host may take to hear that this client goes.
+    /// How long closing the connection may take.
     pub farewell: Duration,
-    /// The largest message taken from the host; a larger one ends the connection.
+    /// The maximum size of a received message; a larger one ends the connection.
     pub message_bytes: usize,
-    /// Requests without an answer; the next one is refused.
+    /// The maximum number of open requests; the next one fails.
     pub open_requests: usize,
-    /// Dispatched actions without an answer; the next one is refused.
+    /// The maximum number of pending actions; the next one fails.
     pub unanswered: usize,
-    /// Changes kept for each follower of a resource; one that falls behind is told so, and reads the state again.
+    /// The number of changes kept for each follower of a resource; a slower one must read the state again.
     pub changes: usize,
 }
 
@@ -69,16 +69,16 @@ impl Default for ClientLimits {
     }
 }
 
-/// When to try again after a connection is lost.
+/// The pauses between attempts to reconnect.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
-    /// The wait before the first attempt; each further one waits twice as long.
+    /// The pause before the first attempt; it doubles for each further one.
     pub first: Duration,
-    /// No wait is longer.
+    /// The maximum pause.
     pub longest: Duration,
-    /// After so many attempts in a row the client is closed. `None`: never.
+    /// The number of failed attempts in a row after which the client is closed. `None`: never.
     pub attempts: Option<u32>,
-    /// A connection that held so long has worked: the next loss begins at the first wait again.
+    /// The duration after which a connection counts as stable: its loss starts with the first pause again.
     pub steady: Duration,
 }
 
@@ -94,13 +94,14 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// No second attempt: the client is closed when its connection is lost.
+    /// No reconnecting: the client is closed when its connection is lost.
     pub fn never() -> Self {
         Self { attempts: Some(0), ..Self::default() }
     }
 
-    /// The wait before an attempt, counted from one. `random` spreads it over its upper half, so that the clients of
-    /// one host do not all come back at once.
+    /// The pause before an attempt, counted from one.
+    ///
+    /// `random` spreads it over its upper half, so that the clients of one host do not all reconnect at once.
     pub(crate) fn wait(&self, attempt: u32, random: u64) -> Duration {
         let doubled = 1u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
         let whole = self.first.saturating_mul(doubled).min(self.longest);
@@ -109,21 +110,21 @@ impl Backoff {
     }
 }
 
-/// Which way a frame went.
+/// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameDirection {
     ToHost,
     FromHost,
 }
 
-/// Something that sees every frame.
+/// A callback for every frame.
 #[derive(Clone)]
 pub struct FrameLog(Arc<FrameCallback>);
 
 type FrameCallback = dyn Fn(FrameDirection, &str) + Send + Sync;
 
 impl FrameLog {
-    /// It is called from the connection's task, and should take no time.
+    /// It is called from the connection's task, and should be fast.
     pub fn new(log: impl Fn(FrameDirection, &str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(log))
     }

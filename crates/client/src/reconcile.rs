@@ -1,62 +1,64 @@
 //! Write-ahead reconciliation of one resource. Pure: no connection, no clock.
 //!
-//! The host's order is the truth. What this client dispatched and the host has not answered lies on top of it:
-//! `optimistic = confirmed + pending`. An echo moves an action from the pending ones into the confirmed state, a
-//! rejection takes it away, and whatever comes from elsewhere changes what the pending ones stand on.
+//! The host's order decides. The pending actions of this client are applied on top of it: `optimistic = confirmed +
+//! pending`. An echo moves an action from the pending ones into the confirmed state, a rejection removes it, and
+//! actions
+//! of other clients change the confirmed state below the pending ones.
 
 use std::collections::VecDeque;
 
 use crate::dialect::Model;
 
-/// A resource as the host has it, and as it will be if the host takes what is pending.
+/// A resource in its confirmed state, and with the pending actions applied.
 pub struct ReconciledState<M: Model> {
     confirmed: M::ResourceState,
-    /// The number up to which the confirmed state is.
+    /// The sequence number of the confirmed state.
     seq: u64,
     pending: VecDeque<PendingAction<M::Action>>,
-    /// Only where something is pending, and only once somebody looked since the last change: a stream of foreign
-    /// actions costs no copies while nobody looks, and none at all while nothing is pending.
+    /// Computed on demand, and only if something is pending.
+    ///
+    /// So a stream of foreign actions causes no copies between reads, and none at all while nothing is pending.
     optimistic: Option<M::ResourceState>,
 }
 
-/// An action that was sent and not answered.
+/// A sent action without an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingAction<A> {
     pub client_seq: u64,
     pub action: A,
 }
 
-/// What an action of the host's order did.
+/// The effect of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyOutcome {
     /// It changed the confirmed state.
     Changed,
-    /// The confirmed state had it already.
+    /// The confirmed state contained it already.
     AlreadyKnown,
 }
 
 impl<M: Model> ReconciledState<M> {
-    /// A resource of which nothing is pending.
+    /// A resource without pending actions.
     pub fn new(confirmed: M::ResourceState, seq: u64) -> Self {
         Self { confirmed, seq, pending: VecDeque::new(), optimistic: None }
     }
 
-    /// The last state that the host has said.
+    /// The confirmed state.
     pub fn confirmed(&self) -> &M::ResourceState {
         &self.confirmed
     }
 
-    /// The number up to which [`confirmed`](Self::confirmed) is.
+    /// The sequence number of [`confirmed`](Self::confirmed).
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// What the host has not answered, oldest first.
+    /// The pending actions, oldest first.
     pub fn pending(&self) -> impl ExactSizeIterator<Item = &PendingAction<M::Action>> {
         self.pending.iter()
     }
 
-    /// The confirmed state with everything pending on top.
+    /// The confirmed state with all pending actions applied.
     pub fn optimistic(&mut self) -> &M::ResourceState {
         if self.pending.is_empty() {
             return &self.confirmed;
@@ -68,7 +70,7 @@ impl<M: Model> ReconciledState<M> {
         })
     }
 
-    /// An action of this client is on its way.
+    /// Adds a sent action of this client.
     pub fn dispatched(&mut self, client_seq: u64, action: M::Action) {
         if let Some(optimistic) = &mut self.optimistic {
             M::reduce(optimistic, &action);
@@ -76,8 +78,9 @@ impl<M: Model> ReconciledState<M> {
         self.pending.push_back(PendingAction { client_seq, action });
     }
 
-    /// An action of the host's order. `own` is its `clientSeq` where this client dispatched it: then it is pending no
-    /// more, and what the host says of it counts, which may be more than was sent.
+    /// Applies an action of the host. `own` is its `clientSeq` if this client dispatched it.
+    ///
+    /// Then it is no longer pending, and the host's version of it is applied, which may contain more than was sent.
     pub fn take(&mut self, server_seq: u64, own: Option<u64>, action: &M::Action) -> ApplyOutcome {
         if let Some(client_seq) = own {
             self.settle(client_seq);
@@ -91,26 +94,26 @@ impl<M: Model> ReconciledState<M> {
         ApplyOutcome::Changed
     }
 
-    /// The host refused an action of this client, or took it without a word: its effect is gone. Gives whether it was
-    /// pending.
+    /// Removes an action that the host rejected, or accepted without an echo. Returns whether it was pending.
     pub fn settle(&mut self, client_seq: u64) -> bool {
-        // Answers come in the order of the questions but for hosts that refuse at once, so it is nearly always the
-        // first.
+        // Answers arrive in the order of the requests, except from hosts that reject at once, so it is nearly always
+        // the first.
         let Some(at) = self.pending.iter().position(|pending| pending.client_seq == client_seq) else { return false };
         self.pending.remove(at);
         self.optimistic = None;
         true
     }
 
-    /// The host's state afresh, on the same connection. An answer that came before it had its place before it, so
-    /// what is pending still is.
+    /// Replaces the confirmed state on the same connection.
+    ///
+    /// Answers before the snapshot were handled before it, so the pending actions stay pending.
     pub fn replace(&mut self, state: M::ResourceState, seq: u64) {
         self.confirmed = state;
         self.seq = seq;
         self.optimistic = None;
     }
 
-    /// Gives up everything that is pending: the connection that its answers would have come on is gone.
+    /// Removes all pending actions, since the connection for their answers is gone.
     pub fn give_up(&mut self) -> Vec<PendingAction<M::Action>> {
         self.optimistic = None;
         self.pending.drain(..).collect()
@@ -133,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers in a row; what order they came in shows.
+    /// A list of numbers, which shows the order of actions.
     #[derive(Debug)]
     struct AppendModel;
 
@@ -141,7 +144,7 @@ mod tests {
     enum Act {
         Push(u8),
         Double,
-        /// Only where it fits, as most actions of a session.
+        /// Applies only in some states, like most actions of a session.
         PopIf(u8),
     }
 
@@ -163,11 +166,11 @@ mod tests {
     #[derive(Clone, Debug)]
     enum ReconcileStep {
         Dispatch(Act),
-        /// The host takes one of those that are pending; it may say more of it than was sent.
+        /// The host accepts a pending action; its version may contain more than was sent.
         Echo(prop::sample::Index, Option<Act>),
         Reject(prop::sample::Index),
         Foreign(Act),
-        /// Something that a snapshot had already.
+        /// An action that a snapshot contained already.
         Old(Act),
         Snapshot(Vec<u8>),
         Reconnect,
@@ -198,7 +201,7 @@ mod tests {
             steps in prop::collection::vec(step(), 0..60),
         ) {
             let mut row = ReconciledState::<AppendModel>::new(vec![1], 5);
-            // The same, in the plainest way.
+            // The same in the simplest way.
             let (mut confirmed, mut pending, mut seq, mut sent) = (vec![1], Vec::<(u64, Act)>::new(), 5, 0);
             for step in steps {
                 match step {
@@ -239,7 +242,7 @@ mod tests {
                     }
                     ReconcileStep::Echo(..) | ReconcileStep::Reject(_) => {}
                 }
-                // Cloned before it is looked at, so that what is computed late is put to the test too.
+                // Cloned before it is read, so that the lazy computation is tested, too.
                 prop_assert_eq!(row.confirmed(), &confirmed);
                 prop_assert_eq!(row.seq(), seq);
                 let mut folded = confirmed.clone();
@@ -293,7 +296,7 @@ mod tests {
         assert_eq!(heavy.optimistic().0, 1_199);
         heavy.dispatched(2, 1_000);
         assert_eq!(heavy.optimistic().0, 2_199);
-        assert_eq!(copies(), 1, "once, however often it is looked at and however much is added");
+        assert_eq!(copies(), 1, "once, however often it is read and however much is added");
         heavy.take(200, Some(1), &1_000);
         heavy.take(201, Some(2), &1_000);
         assert_eq!(heavy.optimistic().0, 2_199);

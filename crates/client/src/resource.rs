@@ -1,4 +1,4 @@
-//! A resource's state, shared between the connection that changes it and those who look.
+//! A resource's state, shared by the connection that changes it and its readers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,31 +12,31 @@ use crate::reconcile::{ApplyOutcome, ReconciledState};
 pub struct AppliedAction<A> {
     pub server_seq: u64,
     pub origin: Option<DispatchOrigin>,
-    /// Whether this client dispatched it.
+    /// This client dispatched it.
     pub own: bool,
     pub action: A,
 }
 
-/// What happened to a resource's confirmed state.
+/// A change of a resource's confirmed state.
 #[derive(Clone, Debug)]
 pub enum ResourceChange<A> {
     Action(Arc<AppliedAction<A>>),
-    /// The state came afresh, and what led to it is not known: read it.
+    /// The state was replaced, without the actions in between: read it.
     Replaced,
-    /// The resource is not there any more; its last state stays readable.
+    /// The resource was removed; its last state stays readable.
     Gone,
-    /// This follower was too slow, and changes are missing: follow again, from the state as it is now.
+    /// This follower was too slow, and missed changes: follow again from the current state.
     Lagged,
 }
 
-/// The changes of a resource from a certain state on.
+/// The changes of a resource since a given state.
 #[derive(Debug)]
 pub struct ResourceChanges<A: Clone> {
     receiver: broadcast::Receiver<ResourceChange<A>>,
 }
 
 impl<A: Clone> ResourceChanges<A> {
-    /// The next change; `None` when the client is closed or nobody is subscribed any more.
+    /// The next change; `None` once the client is closed or the last subscription is dropped.
     pub async fn next(&mut self) -> Option<ResourceChange<A>> {
         match self.receiver.recv().await {
             Ok(change) => Some(change),
@@ -54,7 +54,7 @@ pub(crate) struct Resource<D: Dialect> {
 struct ResourceCell<D: Dialect> {
     state: ReconciledState<D>,
     gone: bool,
-    /// Only once somebody follows.
+    /// Created for the first follower.
     changes: Option<broadcast::Sender<ResourceChange<D::Action>>>,
 }
 
@@ -76,7 +76,7 @@ impl<D: Dialect> Resource<D> {
         read(&mut self.held().state)
     }
 
-    /// Reads, and listens for what comes after exactly that.
+    /// Reads the state, and follows the changes after exactly that.
     pub(crate) fn follow<T>(
         &self,
         limit: usize,
@@ -93,7 +93,7 @@ impl<D: Dialect> Resource<D> {
         self.wake();
     }
 
-    /// An action of the host's order; `own` is its `clientSeq` where it is this client's.
+    /// Applies an action of the host; `own` is its `clientSeq` if this client dispatched it.
     pub(crate) fn take(&self, server_seq: u64, origin: Option<DispatchOrigin>, own: Option<u64>, action: D::Action) {
         let mut held = self.held();
         if held.state.take(server_seq, own, &action) == ApplyOutcome::Changed {
@@ -105,14 +105,14 @@ impl<D: Dialect> Resource<D> {
         self.wake();
     }
 
-    /// An action of this client is not pending any more, and had no effect.
+    /// Removes a pending action without effect.
     pub(crate) fn settle(&self, client_seq: u64) {
         if self.held().state.settle(client_seq) {
             self.wake();
         }
     }
 
-    /// The host's state afresh.
+    /// Replaces the confirmed state.
     pub(crate) fn replace(&self, state: D::ResourceState, seq: u64) {
         let mut held = self.held();
         held.state.replace(state, seq);
@@ -122,7 +122,7 @@ impl<D: Dialect> Resource<D> {
         self.wake();
     }
 
-    /// No answer to what is pending will come.
+    /// Removes all pending actions: they will get no answer.
     pub(crate) fn give_up(&self) {
         if !self.held().state.give_up().is_empty() {
             self.wake();
@@ -139,7 +139,7 @@ impl<D: Dialect> Resource<D> {
         self.wake();
     }
 
-    /// Ends the followers: nothing will come any more.
+    /// Ends the followers: there will be no more changes.
     pub(crate) fn end(&self) {
         self.held().changes = None;
     }
@@ -148,8 +148,7 @@ impl<D: Dialect> Resource<D> {
         self.version.send_modify(|version| *version += 1);
     }
 
-    // Every change of what is held is whole before anything can panic, but for a reader's closure, which changes
-    // nothing: a poisoned one is still sound.
+    // Only a reader's closure can panic while the lock is held, and it changes nothing: a poisoned lock is still sound.
     fn held(&self) -> MutexGuard<'_, ResourceCell<D>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -159,10 +158,10 @@ impl<D: Dialect> ResourceCell<D> {
     fn tell(&mut self, change: impl FnOnce() -> ResourceChange<D::Action>) {
         match &self.changes {
             Some(changes) if changes.receiver_count() > 0 => {
-                // The last follower may go between the two lines; then nobody hears it.
+                // The last follower may be dropped between the two lines.
                 changes.send(change()).ok();
             }
-            // Nobody follows any more: the buffer is not needed.
+            // The last follower is gone: the buffer is not needed.
             Some(_) => self.changes = None,
             None => {}
         }

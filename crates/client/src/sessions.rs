@@ -1,25 +1,25 @@
-//! The session list: fetched once, kept by what the host tells, fetched again after each reconnect.
+//! The session list: fetched once, updated by notifications, fetched again after each reconnect.
 
 use indexmap::IndexMap;
 
 use crate::dialect::{Dialect, ListChange};
 
-/// What the host tells of the list of a dialect.
+/// A change of a dialect's session list.
 pub(crate) type SessionListChange<D> = ListChange<<D as Dialect>::SessionRow, <D as Dialect>::SessionRowPatch>;
 
-/// The sessions of a host, in its order; those that came since the list was fetched are in front.
+/// The sessions of a host, in its order; those that were added since the list was fetched come first.
 pub struct SessionList<D: Dialect> {
     rows: IndexMap<String, D::SessionRow>,
     fetch: Option<Fetch<D>>,
     fetched: u64,
 }
 
-/// A list that is on its way.
+/// A list that is being fetched.
 struct Fetch<D: Dialect> {
     rows: IndexMap<String, D::SessionRow>,
-    /// What was told meanwhile. The answer may be older than it, so it is taken once more at the end.
+    /// Changes since the request. The response may be older, so they are applied once more at the end.
     news: Vec<SessionListChange<D>>,
-    /// Resources that may have gone while there was no connection; the list will tell.
+    /// Resources that may have been removed while there was no connection; the list will tell.
     doubtful: Vec<String>,
 }
 
@@ -28,12 +28,12 @@ impl<D: Dialect> SessionList<D> {
         Self { rows: IndexMap::new(), fetch: None, fetched: 0 }
     }
 
-    /// Whether the list was ever here. Before that, nothing can be said of what is not in it.
+    /// Returns whether the list was ever fetched. Before that, a missing session means nothing.
     pub fn is_fetched(&self) -> bool {
         self.fetched > 0
     }
 
-    /// How often the list was fetched.
+    /// The number of completed fetches.
     pub fn fetched(&self) -> u64 {
         self.fetched
     }
@@ -68,13 +68,13 @@ impl<D: Dialect> SessionList<D> {
         }
     }
 
-    /// The list is complete. Gives what was doubtful when it was asked for.
+    /// Completes the list. Returns the doubtful resources of the request.
     pub(crate) fn finish(&mut self) -> Vec<String> {
         let Some(fetch) = self.fetch.take() else { return Vec::new() };
         self.rows = fetch.rows;
         self.fetched += 1;
         for news in fetch.news {
-            // A row that the answer has is at least as new as the news that brought it.
+            // A row in the response is at least as new as the change that added it.
             let listed = matches!(&news, ListChange::Added(row) if self.rows.contains_key(D::row_uri(row)));
             if !listed {
                 self.apply(news);
@@ -83,7 +83,7 @@ impl<D: Dialect> SessionList<D> {
         fetch.doubtful
     }
 
-    /// The list does not come; the old one stays.
+    /// Abandons the fetch; the old list stays.
     pub(crate) fn abandon(&mut self) {
         self.fetch = None;
     }
@@ -188,8 +188,8 @@ mod tests {
         list.take(removed("short"));
         list.take(added("known", "old"));
         list.take(removed("gone"));
-        assert_eq!(list.len(), 2, "what is told is shown meanwhile");
-        // The answer was cut somewhere between these.
+        assert_eq!(list.len(), 2, "changes are shown meanwhile");
+        // The response was made between these changes.
         list.page(vec![row("known", "1"), row("gone", "1"), row("a", "1")]);
         assert_eq!(list.finish(), ["x"]);
         assert_eq!(shown(&list), "new=1 known=1 a=1 ");

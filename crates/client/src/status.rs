@@ -1,13 +1,13 @@
-//! How it stands with the connection.
+//! The status of the connection.
 
-/// How it stands with a client's connection.
+/// The status of a client's connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionStatus {
-    /// Every state is the host's.
+    /// Every state is up to date.
     Connected,
-    /// The connection was lost, and is tried again for the `attempt`th time. States are as they were.
+    /// The connection was lost; this is attempt number `attempt` to restore it. States are as they were.
     Reconnecting { attempt: u32, why: String },
-    /// There will be no connection any more.
+    /// The client is closed for good.
     ClientClosed(ClientClosed),
 }
 
@@ -17,15 +17,15 @@ impl ConnectionStatus {
     }
 }
 
-/// Why a client is closed.
+/// The reason why a client is closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientClosed {
     #[error("this client was closed")]
     LocalClose,
     #[error("another connection with the same client id took over: give each client its own")]
     TakenOver,
-    #[error("the host turned this client away: {0}")]
+    #[error("the host rejected this client: {0}")]
     Refused(String),
-    #[error("the host was not there after {attempts} attempts: {last}")]
+    #[error("the host was unreachable in {attempts} attempts: {last}")]
     GaveUp { attempts: u32, last: String },
 }

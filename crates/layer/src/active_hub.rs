@@ -1,4 +1,4 @@
-//! The providers, their management, and those who look.
+//! The running hub: the providers, their management, and the views of clients.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,20 +15,20 @@ use super::hosts::Hosts;
 use super::publisher::{ChangePublisher, FRAMES};
 use crate::error::SessionHubError;
 
-/// How many clients that went may come back to their view. Of more, the view that was left longest ago goes.
+/// The number of disconnected clients whose views are kept; beyond it, the oldest view is dropped.
 const MAX_DETACHED_VIEWERS: usize = 64;
 /// How long the first list waits for the sessions of this host.
 const FIRST_LIST: Duration = Duration::from_secs(2);
 
-/// All of it, while it runs.
+/// The state of a running hub.
 pub(super) struct ActiveHub {
     pub(super) management: Management,
     pub(super) frames: broadcast::Sender<Arc<str>>,
     pub(super) hosts: Arc<Hosts>,
     viewers: Mutex<Viewers>,
-    /// Dropping them takes the providers of other tools' sessions out.
+    /// Dropping them unregisters the providers of other tools' sessions.
     registrations: Vec<Registration>,
-    /// Dropping it ends what runs for them.
+    /// Dropping it ends their tasks.
     _tasks: JoinSet<()>,
 }
 
@@ -41,7 +41,7 @@ struct Viewers {
 struct Viewer {
     management: Arc<Management>,
     connections: usize,
-    /// When it was left, as a number that grows.
+    /// The order of disconnection, as a growing number.
     left: u64,
 }
 
@@ -56,7 +56,7 @@ impl ActiveHub {
             for provider in &providers {
                 match registry.register(provider.clone()) {
                     Ok(registration) => registrations.push(registration),
-                    Err(error) => tracing::warn!("what a tool left is not listed: {error}"),
+                    Err(error) => tracing::warn!("cannot list the sessions of a tool: {error}"),
                 }
             }
             tasks.spawn(HistoryDriver { providers, changed: history.scanned.clone() }.run());
@@ -68,13 +68,13 @@ impl ActiveHub {
         Ok(Self { management, frames, hosts, viewers: Mutex::default(), registrations, _tasks: tasks })
     }
 
-    /// Takes its providers out, so that those who begin anew can register theirs, whoever still holds this.
+    /// Unregisters its providers, so that a new hub can register its own while this one is still referenced.
     pub(super) fn retire(&self) {
         self.hosts.retire();
         self.registrations.iter().for_each(Registration::unregister);
     }
 
-    /// The management as a client looks at it, which has one more connection now.
+    /// The view of a client, which gets one more connection.
     pub(super) fn viewer(&self, client: &ClientId) -> Arc<Management> {
         let mut viewers = self.viewers();
         let viewer = viewers.by_client.entry(client.clone()).or_insert_with(|| {
@@ -91,7 +91,7 @@ impl ActiveHub {
         viewer.management.clone()
     }
 
-    /// A connection of a client ended. Gives what is looked at by nobody any more.
+    /// Handles the end of a connection. Returns a view that is no longer used.
     pub(super) fn left(&self, client: &ClientId) -> Option<Arc<Management>> {
         let mut viewers = self.viewers();
         viewers.next += 1;
@@ -108,20 +108,20 @@ impl ActiveHub {
         viewers.by_client.remove(&oldest).map(|viewer| viewer.management)
     }
 
-    /// Waits for a moment until this host's sessions are listed. What other hosts have comes when it comes.
+    /// Waits a moment until this host's sessions are listed. Other hosts' sessions are added later.
     pub(super) async fn listed(&self) {
         let Some(this_host) = self.hosts.this_host() else { return };
-        // Who lists without waiting for what is told sees less then, and no harm is done.
+        // After the timeout the first list is incomplete, and is completed by notifications.
         tokio::time::timeout(FIRST_LIST, this_host.listed()).await.ok();
     }
 
     fn viewers(&self) -> MutexGuard<'_, Viewers> {
-        // Nothing under the lock leaves it half changed.
+        // No panic leaves the state half changed.
         self.viewers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Has the host of the session that is looked at listen to its channels, which say more than the list.
+/// Lets the host of the active session subscribe to its channels, which have more details than the list.
 async fn listen_to_active(
     mut active: grove_sessions::Observable<Option<SessionId>, grove_sessions::management::ActiveView>,
     hosts: Arc<Hosts>,

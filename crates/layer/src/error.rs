@@ -1,13 +1,13 @@
-//! Why there is no list.
+//! Errors of the session hub.
 
 use grove_sessions::{BadId, DuplicateProvider, StateStoreError};
 
-/// Why sessions cannot be listed.
+/// The reason why sessions cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionHubError {
     #[error("sessions cannot be listed: {0}")]
     Id(#[from] BadId),
-    /// Somebody registered a provider with the id of this host's.
+    /// Another provider has the id of this host's.
     #[error("sessions cannot be listed: {0}")]
     Taken(#[from] DuplicateProvider),
     #[error("sessions cannot be listed: {0}")]

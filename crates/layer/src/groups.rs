@@ -1,6 +1,7 @@
-//! When the headings of the list are others than before.
+//! Detecting changes of the list's headings.
 //!
-//! Finding the headings costs the whole list. So it is only done where a place, or what sessions call it, comes or goes.
+//! Computing the headings takes the whole list. So it is only done if a place, or a session's name for it, is added or
+//! removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use grove_sessions::session::SessionState;
 use grove_sessions::{Session, SessionId};
 use grove_wire::x_grove::sessions::SessionListGroup;
 
-/// A place, and what a session calls it. `None`: it is not known.
+/// A place, and a session's name for it. `None` if it is not known.
 type Tag = Option<(GroupKey, Arc<str>)>;
 
 #[derive(Debug, Default)]
 pub(super) struct Headings {
     tags: HashMap<SessionId, Tag>,
-    /// How many sessions call a place so.
+    /// The number of sessions for each name of a place.
     places: HashMap<Option<GroupKey>, HashMap<Arc<str>, usize>>,
 }
 
@@ -30,7 +31,7 @@ impl Headings {
         headings
     }
 
-    /// Takes a change in. `true`: headings may be others.
+    /// Handles a change. Returns whether headings may have changed.
     pub(super) fn change(&mut self, change: &SessionsChange) -> bool {
         let mut differs = false;
         for session in &change.removed {
@@ -54,7 +55,7 @@ impl Headings {
         self.count(&tag, |count| *count += 1) | left
     }
 
-    /// Counts a session in or out. `true`: a name came or went, or the names of a place weigh otherwise.
+    /// Counts a session. Returns whether a name was added or removed, or the order of a place's names changed.
     fn count(&mut self, tag: &Tag, change: impl FnOnce(&mut usize)) -> bool {
         let (key, label) = match tag {
             Some((key, label)) => (Some(key.clone()), label.clone()),
@@ -87,13 +88,13 @@ pub(super) fn headings(sessions: Vec<Session>) -> Vec<SessionListGroup> {
     groups.map(|group| SessionListGroup { key: group.key.as_ref().map(name), heading: group.heading() }).collect()
 }
 
-/// What rows name their group by.
+/// The key of a row's group.
 pub(super) fn group_of(state: &SessionState) -> Option<String> {
     GroupKey::of(state.workspace.as_ref()?).as_ref().map(name)
 }
 
 fn name(key: &GroupKey) -> String {
-    // A host's name ends where the bar stands, so it has none itself.
+    // The bar ends the host's name, so the name must not contain one.
     let host = key.host.as_deref().unwrap_or_default().replace('|', "%7C");
     match &key.place {
         GroupLocation::Repository(identity) => format!("{host}|repository|{identity}"),

@@ -1,4 +1,4 @@
-//! Hosts beside this one: which there are, and what is kept of each.
+//! The other hosts: their list, and the cached sessions of each.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use grove_client::{Credentials, Endpoint, EndpointError, HostAddress};
 use grove_sessions::providers::hosts::{InMemorySessionListCache, SessionListCache};
 
-/// A host that somebody has given a name.
+/// Another host with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteHost {
     pub name: String,
@@ -16,45 +16,44 @@ pub struct RemoteHost {
 }
 
 impl RemoteHost {
-    /// How it is reached.
+    /// The endpoint of the host.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
         Endpoint::new(&self.address, &self.access)
     }
 }
 
-/// The hosts that are known.
+/// The known hosts.
 #[derive(Debug, Default)]
 pub struct RemoteHosts {
     pub hosts: Vec<RemoteHost>,
-    /// Those of which something is wrong. The others are there all the same.
+    /// The unusable hosts. They do not affect the others.
     pub unusable: Vec<UnusableHost>,
 }
 
-/// A host that is known and cannot be used.
+/// An unusable host.
 #[derive(Debug)]
 pub struct UnusableHost {
     pub name: String,
-    /// Why, and what to do.
+    /// The reason, and what to do.
     pub error: HostDirectoryError,
 }
 
-/// Why it cannot be read which hosts are known. It says itself what to do.
+/// An error of reading the list of hosts. Its message says what to do.
 pub type HostDirectoryError = Box<dyn Error + Send + Sync>;
 
-/// Whoever knows other hosts. It is asked again and again, so it may be a file that somebody changes.
+/// A list of other hosts. It is read repeatedly, so it may be a file that users edit.
 pub trait HostDirectory: fmt::Debug + Send + Sync {
-    /// What the list looks like from outside: for as long as this is the same, so is the list. It is asked for every few
-    /// seconds, and costs little.
+    /// A mark that changes whenever the list does. It is requested every few seconds, so it must be cheap.
     fn mark(&self) -> Option<String>;
 
-    /// All of them.
+    /// All hosts.
     fn all(&self) -> Result<RemoteHosts, HostDirectoryError>;
 
-    /// Where it is kept what a host had when it was last seen.
+    /// The cache for the session list of a host.
     fn list_cache(&self, host: &RemoteHost) -> Arc<dyn SessionListCache>;
 }
 
-/// No other host is known.
+/// An empty list of other hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRemoteHosts;
 

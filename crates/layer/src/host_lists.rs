@@ -1,5 +1,6 @@
-//! What other hosts have, for somebody who looks once and goes: all are asked at once, by the providers that everybody else has. One
-//! that is away is waited for a moment, and what it had is shown.
+//! The session lists of other hosts for a single request: all hosts are asked at once.
+//!
+//! The usual providers ask them. An unreachable host is waited for briefly, and its cached sessions are returned.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,35 +16,34 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::host_directory::{HostDirectory, HostDirectoryError, RemoteHost};
 
-/// How long a host may take. A list is for a person who waits for it.
+/// How long a host may take. A user waits for the list.
 const TIMEOUT: Duration = Duration::from_millis(1_800);
-/// How many hosts are asked at a time.
+/// The number of hosts that are asked at a time.
 const ASKED_AT_ONCE: usize = 64;
 
-/// What a host has.
+/// The sessions of a host.
 #[derive(Debug)]
 pub struct HostList {
-    /// What people call it.
+    /// The host's name.
     pub host: String,
-    /// Its sessions, as it listed them.
+    /// Its sessions, in its order.
     pub sessions: Vec<SessionSummary>,
-    /// Whether it has them now.
+    /// Current or cached.
     pub state: ListState,
 }
 
-/// Whether a list is what a host has now.
+/// The freshness of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListState {
     Now,
-    /// It did not answer: the list is what it had, as far as that is known.
+    /// The host did not answer: the list is cached, if there is one.
     Away {
         why: String,
         seen_at: Option<Timestamp>,
     },
 }
 
-/// Asks every host that is known, in their order. What they have is kept for when they are away, and that is done when this
-/// returns.
+/// Asks every known host, in order. Their lists are cached before this returns.
 pub async fn list_hosts(known: &dyn HostDirectory) -> Result<Vec<HostList>, HostDirectoryError> {
     let all = known.all()?.hosts.into_iter().map(|host| (known.list_cache(&host), host));
     let lists = futures_util::stream::iter(all).map(|(list_cache, host)| one(list_cache, host));
@@ -53,7 +53,7 @@ pub async fn list_hosts(known: &dyn HostDirectory) -> Result<Vec<HostList>, Host
 async fn one(list_cache: Arc<dyn SessionListCache>, host: RemoteHost) -> HostList {
     match reach(&host) {
         Ok((identity, endpoint)) => ask(identity, endpoint, list_cache, host.name).await,
-        // What is wrong with one costs only that, and what it had is known all the same.
+        // A problem with one host affects only that one, and its cached sessions are returned.
         Err(error) => {
             let (seen_at, sessions) = list_cache.newer(None).map(|list| (list.at, list.sessions)).unzip();
             let state = ListState::Away { why: error.to_string(), seen_at };
@@ -90,7 +90,7 @@ async fn ask(
         None => ListState::Now,
         Some(why) => ListState::Away { why, seen_at: provider.seen_at() },
     };
-    // The driver ends with its provider, and keeps what was seen. Nobody else would see to it that this is written.
+    // The driver ends with its provider, and keeps the list. It must be written here.
     drop(provider);
     if running.await.is_ok() {
         tokio::task::spawn_blocking(move || list_cache.settle()).await.ok();
@@ -98,7 +98,7 @@ async fn ask(
     HostList { host, sessions, state }
 }
 
-/// Waits until it is known why a host cannot be asked.
+/// Waits for the reason why a host is unreachable.
 async fn away(provider: &HostProvider) -> String {
     let mut told = provider.subscribe();
     loop {
@@ -108,7 +108,7 @@ async fn away(provider: &HostProvider) -> String {
             Availability::Ready | Availability::Connecting => {}
         }
         if let Err(RecvError::Closed) = told.recv().await {
-            // The provider has gone, which it does not while it is borrowed.
+            // The provider is gone, which is impossible while it is borrowed.
             std::future::pending::<()>().await;
         }
     }
@@ -151,7 +151,7 @@ mod tests {
         let session = SessionSummary { resource: "scripted:/1".to_owned(), ..SessionSummary::default() };
         let list_cache = Arc::new(InMemorySessionListCache::default());
         list_cache.keep(CachedSessionList::new(Timestamp(5), [&session]));
-        // The second cannot even be tried.
+        // The second has an invalid token.
         let known = TestDirectory { hosts: vec![host("secret"), host("no\ntoken")], list_cache };
         let lists = list_hosts(&known).await.unwrap();
         assert_eq!(lists.len(), 2);

@@ -1,4 +1,4 @@
-//! The providers of hosts: this one, and those that are known by name.
+//! The providers of hosts: this one, and the known other ones.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use super::SessionSources;
 use crate::error::SessionHubError;
 use crate::host_directory::{HostDirectory, HostDirectoryError, RemoteHost, RemoteHosts};
 
-/// How often it is looked whether other hosts are known than before.
+/// The interval of checks for changes of the list of hosts.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The hosts whose sessions are listed. Dropping it ends their providers.
@@ -26,17 +26,17 @@ pub(super) struct Hosts {
 #[derive(Default)]
 struct HostProviders {
     by_id: HashMap<String, HostEntry>,
-    /// The list of names as it was when it was read.
+    /// The mark of the list of hosts when it was read.
     mark: Option<String>,
-    /// Nothing is listed any more.
+    /// The hub has ended, and nothing is listed any more.
     is_over: bool,
 }
 
 struct HostEntry {
     provider: Arc<HostProvider>,
-    /// What was known of it; this host has no name.
+    /// The host's entry in the list; this host has none.
     known: Option<RemoteHost>,
-    /// Dropping it takes the provider out, which ends what runs for it.
+    /// Dropping it unregisters the provider, which ends its tasks.
     _registration: Registration,
 }
 
@@ -53,46 +53,46 @@ impl Hosts {
         Self { registry, this_host, known, listed: Mutex::default() }
     }
 
-    /// Looks every now and then whether hosts came, went or changed, for as long as it is not dropped.
+    /// Checks regularly for changes of the list of hosts, until it is dropped.
     pub(super) async fn watch(self: Arc<Self>) {
         let mut looks = tokio::time::interval(LOOK);
         looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
             if let Err(error) = self.look() {
-                tracing::warn!("hosts that came are not listed: {error}");
+                tracing::warn!("cannot list new hosts: {error}");
             }
         }
     }
 
-    /// Somebody comes: the hosts that are known now are listed, and those are tried again that did not let us in.
+    /// Handles a new connection: updates the list of hosts, and retries those that rejected us.
     pub(super) fn keep_up(&self) -> Result<(), SessionHubError> {
         self.look()?;
         self.listed().by_id.values().for_each(|host| host.provider.retry_now());
         Ok(())
     }
 
-    /// Lists the hosts that are known now: those that came meanwhile, and not those that went. One that is reached in another
-    /// way than before is reached so. Where nothing has changed, nothing but the file's mark is looked at.
+    /// Updates the providers from the list of hosts: adds new hosts, removes missing ones, and reconnects changed ones.
+    ///
+    /// If the mark has not changed, nothing else is read.
     fn look(&self) -> Result<(), SessionHubError> {
         let mut listed = self.listed();
         if listed.is_over {
             return Ok(());
         }
-        // Before it is read: what is written meanwhile is seen the next time.
+        // Before the list is read: later changes are noticed the next time.
         let mark = self.known.mark();
         if listed.by_id.contains_key(THIS_HOST) && listed.mark == mark {
             return Ok(());
         }
         let this_host = HostIdentity::this_host("Grove")?;
         let mut wanted = vec![HostSpec { identity: this_host, endpoint: self.this_host.clone(), known: None }];
-        // Somebody may be in the middle of writing by hand. What cannot be used leaves what is listed as it is: of the whole
-        // file, or of one host.
+        // A user may be editing the file. Invalid entries, or an invalid file, leave the listed hosts unchanged.
         let mut unusable: Option<HashSet<String>> = None;
         match self.known.all() {
             Ok(RemoteHosts { hosts, unusable: unused }) => {
                 let broken = unused.into_iter().map(|host| {
-                    tracing::warn!(host = host.name, "it is listed as it was, if at all: {}", host.error);
+                    tracing::warn!(host = host.name, "the entry is invalid, so the host stays as it was: {}", host.error);
                     host.name
                 });
                 let mut broken: HashSet<String> = broken.collect();
@@ -105,9 +105,9 @@ impl Hosts {
                 }
                 unusable = Some(broken);
             }
-            Err(error) => tracing::warn!(%error, "hosts that came or went are not noticed"),
+            Err(error) => tracing::warn!(%error, "cannot read the list of hosts"),
         }
-        // A host that has two names is listed under the first.
+        // A host with two names is listed under the first.
         let mut ids = HashSet::new();
         wanted.retain(|wanted| ids.insert(wanted.identity.id().to_string()));
         if let Some(unusable) = unusable {
@@ -118,7 +118,7 @@ impl Hosts {
         for wanted in wanted {
             let (id, is_other) = (wanted.identity.id().to_string(), wanted.known.is_some());
             match self.list(&mut listed, wanted) {
-                // Somebody has taken its id: the others are there all the same.
+                // Another provider has its id: the other hosts are still listed.
                 Err(error) if is_other => tracing::warn!(host = id, "its sessions are not listed: {error}"),
                 done => done?,
             }
@@ -137,7 +137,7 @@ impl Hosts {
                 host.known = known;
                 return Ok(());
             }
-            // It is called something else now. Two of the same id cannot be there.
+            // The host was renamed. There cannot be two with the same id.
             Some(_) => drop(listed.by_id.remove(&id)),
             None => {}
         }
@@ -153,7 +153,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Takes all of them out, for good.
+    /// Unregisters all of them for good.
     pub(super) fn retire(&self) {
         let mut listed = self.listed();
         listed.is_over = true;
@@ -164,18 +164,18 @@ impl Hosts {
         self.listed().by_id.get(THIS_HOST).map(|host| host.provider.clone())
     }
 
-    /// The host that a session is on.
+    /// The host of a session.
     pub(super) fn of(&self, session: &SessionId) -> Option<Arc<HostProvider>> {
         self.listed().by_id.get(session.provider()).map(|host| host.provider.clone())
     }
 
     fn listed(&self) -> MutexGuard<'_, HostProviders> {
-        // Nothing under the lock leaves it half changed.
+        // No panic leaves the state half changed.
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A host that is known by name. What is wrong with one costs only that.
+/// A known host. A problem with it affects only that one.
 fn other_host(host: RemoteHost) -> Option<HostSpec> {
     let reach = || -> Result<(HostIdentity, Endpoint), HostDirectoryError> {
         Ok((HostIdentity::other_host(&host.address.to_string(), host.name.as_str())?, host.endpoint()?))
@@ -211,7 +211,7 @@ mod tests {
         listed.by_id.values().find(is_it).unwrap().provider.clone()
     }
 
-    /// Whatever is written here is known.
+    /// The list of hosts for tests.
     #[derive(Debug, Default)]
     struct TestHosts {
         times: u64,
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    // Nobody answers at these.
+    // No host answers at these addresses.
     const A: (&str, &str) = ("a", "ws://127.0.0.1:1/");
     const B: (&str, &str) = ("b", "ws://127.0.0.1:2/");
     const C: (&str, &str) = ("c", "ws://127.0.0.1:4/");
@@ -276,7 +276,7 @@ mod tests {
 
         book.write(TestHosts { hosts: vec![A, C], unusable: vec!["b"], ..TestHosts::default() });
         hosts.keep_up().unwrap();
-        assert_eq!(names(&hosts), ["a", "b", "c"], "one that cannot be used costs nobody else anything");
+        assert_eq!(names(&hosts), ["a", "b", "c"], "an unusable host does not affect the others");
         book.write(TestHosts { is_damaged: true, ..TestHosts::default() });
         hosts.keep_up().unwrap();
         assert_eq!(names(&hosts), ["a", "b", "c"], "nor does a list that cannot be read");
@@ -284,7 +284,7 @@ mod tests {
 
         book.write(TestHosts { hosts: vec![A], ..TestHosts::default() });
         hosts.keep_up().unwrap();
-        assert_eq!(names(&hosts), ["a"], "what was taken out is gone");
+        assert_eq!(names(&hosts), ["a"], "a removed host is gone");
         assert!(Arc::ptr_eq(&a, &provider(&hosts, "a")));
     }
 }

@@ -1,69 +1,75 @@
-//! The sessions of every source in one list, for those who are connected to a host: this host's own, those of other hosts, what
-//! other tools left, and those of every provider that somebody registers.
+//! The session hub: the sessions of all sources in one list, for the clients of a host.
+//!
+//! The sources are this host, other hosts, other tools on this machine, and every registered provider.
 //!
 //! # What this crate owns
 //!
-//! - [`SessionHub`]: what a host is given, so that its clients can use `x-grove/sessions/…`. It begins with the first connection that
-//!   uses it and ends a while after the last, so that a host which nobody needs can end: its own connection to itself would
-//!   keep it.
-//! - [`SessionHub::registry`]: the providers. Those of this crate are registered there like any other, for as long as somebody looks;
-//!   yours stay for as long as you hold their registration, and come and go while clients are connected.
-//! - [`SessionSources`]: where sessions come from, as arguments. [`HostDirectory`]: which other hosts there are, and what is kept of each.
-//! - [`list_hosts`]: what other hosts have, for somebody who looks once and goes.
+//! - [`SessionHub`]: the implementation of `x-grove/sessions/…` for a host. It starts with the first connection that
+//!   uses it
+//!   and stops a while after the last, since its own connection to the host would keep an idle host from exiting.
+//! - [`SessionHub::registry`]: the providers. Those of this crate are registered while the hub runs; yours stay while
+//!   you
+//!   hold their registration, and can be added and removed while clients are connected.
+//! - [`SessionSources`]: the sources, as arguments. [`HostDirectory`]: the list of other hosts, and the cache for each.
+//! - [`list_hosts`]: the sessions of other hosts, for a single request.
 //!
-//! Inside, `active_hub` is the providers, their management, and those who look: a client has one view, however often it connects.
-//! `hosts` says which hosts are among them, `visit` what a connection may do, `refusal` why something is not done, `publisher`
-//! what changed, encoded once for all who hear of it; `rows` is how sessions look on the wire, `groups` when headings are others.
+//! Internal modules: `active_hub` has the providers, their management, and the views: a client has one view, however
+//! often
+//! it connects. `hosts` manages the providers of hosts, `visit` serves the requests of a connection, `refusal` maps
+//! errors,
+//! `publisher` encodes changes once for all clients; `rows` has the wire format of sessions, `groups` the headings.
 //!
 //! # What it never does
 //!
-//! It knows no data folder and opens no file: what outlives the process is a [`StateStore`]'s, a [`HostDirectory`]' and a
-//! [`FolderTrust`]'s. What is wrong with one provider, such as an id that is taken, costs only that one; without the provider of
-//! this host there is no list. Every queue has a bound: a client that is too slow is told to list anew.
+//! It knows no data folder and opens no file: a [`StateStore`], a [`HostDirectory`] and a [`FolderTrust`] keep what
+//! outlives
+//! the process. A problem with one provider, such as a duplicate id, affects only that one; without the provider of
+//! this
+//! host there is no list. Every queue is bounded: a client that is too slow must list again.
 //!
 //! # Example
 //!
-//! A host with the layer, and a provider of one's own in it ([`NoRemoteHosts`] and [`InMemoryState`] stand for files):
+//! A host with a session hub, and a custom provider in it ([`NoRemoteHosts`] and [`InMemoryState`] stand for files):
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use grove_client::Endpoint;
-//! use grove_host::server::{self, Credentials, Token};
+//! use grove_host::server::{self, AccessPolicy, Token};
 //! use grove_host::{Config, Env, Host};
-//! use grove_layer::{SessionHub, NoRemoteHosts, SessionSources};
+//! use grove_layer::{NoRemoteHosts, SessionHub, SessionSources};
 //! use grove_sessions::{InMemoryState, SessionsProvider};
 //! use tokio::net::TcpListener;
 //!
-//! /// Serves until the runtime ends. Whoever holds the layer registers what they like, when they like.
+//! /// Serves until the runtime ends. The holder of the hub can register providers at any time.
 //! async fn serve() -> Result<SessionHub, Box<dyn std::error::Error>> {
 //!     let env = Env::in_memory();
 //!     let listener = TcpListener::bind("127.0.0.1:0").await?;
 //!     let address = listener.local_addr()?;
 //!     let token = Token::generate(env.random.as_ref())?;
 //!     let host = Host::in_memory(env, Config::default(), Vec::new()).await?;
-//!     let layer = SessionHub::new(SessionSources {
+//!     let hub = SessionHub::new(SessionSources {
 //!         this_host: Endpoint::tcp(&format!("ws://{address}/ws"), Some(token.reveal()))?,
 //!         hosts: Arc::new(NoRemoteHosts),
 //!         history: None,
 //!         memory: Arc::new(InMemoryState::default()),
 //!         trust: None,
 //!     });
-//!     host.set_sessions_layer(Arc::new(layer.clone()));
-//!     server::serve(host, Credentials::loopback(token, address), Box::new(listener));
-//!     Ok(layer)
+//!     host.set_session_hub(Arc::new(hub.clone()));
+//!     server::serve(host, AccessPolicy::loopback(token, address), Box::new(listener));
+//!     Ok(hub)
 //! }
 //!
 //! async fn plug_in(provider: Arc<dyn SessionsProvider>) -> Result<(), Box<dyn std::error::Error>> {
-//!     let layer = serve().await?;
-//!     let registration = layer.registry().register(provider)?;
+//!     let hub = serve().await?;
+//!     let registration = hub.registry().register(provider)?;
 //!     // Every client sees its sessions, until:
 //!     registration.unregister();
 //!     Ok(())
 //! }
 //! ```
 //!
-//! `examples/cloud-provider` does that with a cloud.
+//! `examples/cloud-provider` is a complete example.
 
 #![forbid(unsafe_code)]
 
@@ -100,20 +106,20 @@ pub use self::host_directory::{
 pub use self::host_lists::{HostList, ListState, list_hosts};
 use self::visit::HubConnection;
 
-/// How long all of it goes on when nobody uses it any more: a page that is loaded anew finds it as it was.
+/// How long the hub goes on without connections: a page that is reloaded finds its state.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Where sessions come from, and what belongs to them.
+/// The sources of sessions.
 pub struct SessionSources {
-    /// The host that shows them, for its own sessions.
+    /// The endpoint of this host, for its own sessions.
     pub this_host: Endpoint,
-    /// Which other hosts there are.
+    /// The list of other hosts.
     pub hosts: Arc<dyn HostDirectory>,
-    /// What other tools left, where it is shown.
+    /// The sessions of other tools, if they are shown.
     pub history: Option<HistorySource>,
-    /// What outlives the process: what was last open, and what people said of folders.
+    /// The store of the state that outlives the process: the last open session, and the trust of folders.
     pub memory: Arc<dyn StateStore>,
-    /// The list of this host's trusted folders. Without one, people are asked about each.
+    /// The list of this host's trusted folders. Without it, users are asked about each.
     pub trust: Option<Arc<dyn FolderTrust>>,
 }
 
@@ -123,14 +129,14 @@ impl fmt::Debug for SessionSources {
     }
 }
 
-/// The catalog of what other tools left, and how often it was looked at.
+/// The catalog of other tools' sessions, and the number of scans.
 #[derive(Clone, Debug)]
 pub struct HistorySource {
     pub catalog: Arc<Catalog>,
     pub scanned: watch::Receiver<u64>,
 }
 
-/// All sessions, for as long as somebody wants to see them. Clones are the same.
+/// All sessions, kept up to date while clients use them. Clones share one state.
 #[derive(Clone)]
 pub struct SessionHub(Arc<HubInner>);
 
@@ -144,27 +150,27 @@ struct HubInner {
 struct HubState {
     active_hub: Option<Arc<ActiveHub>>,
     visits: usize,
-    /// Counts visits that began, so that who waits for the end sees that somebody came meanwhile.
+    /// Counts connections, so that a pending stop notices a new one.
     begun: u64,
 }
 
 impl SessionHub {
-    /// A layer over these sources. Nothing runs yet.
+    /// Creates a hub for these sources. Nothing runs yet.
     pub fn new(sources: SessionSources) -> Self {
         Self(Arc::new(HubInner { sources, registry: Registry::new(), state: Mutex::default() }))
     }
 
-    /// The providers. Whoever registers one is seen at once by all who are connected, and by those who come later.
+    /// The providers. All connected and later clients see a new one at once.
     pub fn registry(&self) -> &Registry {
         &self.0.registry
     }
 
     fn state(&self) -> MutexGuard<'_, HubState> {
-        // Nothing under the lock leaves it half changed.
+        // No panic leaves the state half changed.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What runs, begun where nothing does. It is counted until [`SessionHub::leave`].
+    /// Starts the hub if it does not run, and counts the connection until [`SessionHub::leave`].
     fn enter(&self) -> Result<Arc<ActiveHub>, SessionHubError> {
         let mut state = self.state();
         let active_hub = match &state.active_hub {
@@ -198,7 +204,7 @@ impl SessionHub {
             let ended = {
                 let mut state = layer.state();
                 let ended = if state.begun == begun { state.active_hub.take() } else { None };
-                // Before anybody begins anew: two of an id cannot be registered.
+                // Before another hub starts: there cannot be two providers with the same id.
                 if let Some(ended) = &ended {
                     ended.retire();
                 }
@@ -207,7 +213,7 @@ impl SessionHub {
             // Connections are closed outside the lock.
             drop(ended);
         };
-        // Without a runtime the host has ended, and everything with it.
+        // Without a runtime the host has ended.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(end);
         }
@@ -236,7 +242,7 @@ mod tests {
 
     use super::*;
 
-    /// A host that nobody reaches.
+    /// An endpoint without a host.
     fn nowhere() -> Endpoint {
         Endpoint::tcp("ws://127.0.0.1:1/ws", None).unwrap()
     }
@@ -262,12 +268,12 @@ mod tests {
         assert_eq!(ids(&layer), ["agenthost-theirs"]);
         let client = ClientId::from("one");
         let visit = layer.visit(&client).unwrap();
-        // Somebody who is slow in letting go.
+        // A slow holder of the running hub.
         let held = layer.state().active_hub.clone();
         assert_eq!(ids(&layer), [THIS_HOST, "agenthost-theirs"]);
         drop(visit);
         tokio::time::sleep(LINGER / 2).await;
-        assert_eq!(ids(&layer).len(), 2, "who comes back soon finds it as it was");
+        assert_eq!(ids(&layer).len(), 2, "a client that reconnects soon finds the same hub");
         tokio::time::sleep(LINGER).await;
         assert_eq!(ids(&layer), ["agenthost-theirs"]);
         let _again = layer.visit(&client).unwrap();

@@ -1,4 +1,4 @@
-//! What changed, encoded once for all who hear of it.
+//! Encoding changes once for all clients.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use tokio::sync::broadcast::error::RecvError;
 use super::groups::{Headings, headings};
 use super::rows;
 
-/// How many frames wait for a slow listener. Past it the listener is told to list anew.
+/// The number of frames that wait for a slow client. Beyond it the client must list again.
 pub(super) const FRAMES: usize = 256;
 
-/// Listens to the management and tells everybody.
+/// Listens to the management and publishes its changes.
 pub(super) struct ChangePublisher {
     management: Management,
     events: Subscription<SessionsEvent>,
@@ -34,7 +34,7 @@ impl ChangePublisher {
         Self { headings: Headings::of(&sessions), management, events, frames }
     }
 
-    /// Tells until there is nothing more to tell.
+    /// Publishes changes until the management ends.
     pub(super) async fn run(mut self) {
         while let Some(notice) = self.events.next().await {
             let changed = match notice {
@@ -45,7 +45,7 @@ impl ChangePublisher {
                 }
             };
             if let Some(frame) = changed.as_ref().and_then(frame) {
-                // An error says that nobody listens, which is nobody's loss.
+                // An error means that there is no listener.
                 self.frames.send(frame).ok();
             }
         }
@@ -64,7 +64,7 @@ impl ChangePublisher {
             SessionsEvent::SessionTypes | SessionsEvent::Availability(_) => {
                 Some(SessionListChange { providers: true, ..SessionListChange::default() })
             }
-            // The change of the list says it.
+            // The change of the list covers it.
             SessionsEvent::Sent { .. } | SessionsEvent::SessionDeleted(_) | SessionsEvent::ChatDeleted { .. } => None,
         }
     }
@@ -72,7 +72,7 @@ impl ChangePublisher {
     fn list_changed(&mut self, change: &SessionsChange) -> SessionListChange {
         let regrouped = self.headings.change(change);
         if change.added.len() + change.changed.len() + change.removed.len() > MAX_LIST_ROWS {
-            // A page at a time costs nobody a message of this size.
+            // Clients read the list in pages instead of one large message.
             return reset();
         }
         let rows = |sessions: &[Session]| sessions.iter().map(rows::row).collect();
@@ -86,7 +86,7 @@ impl ChangePublisher {
     }
 }
 
-/// Everything that one who looks is told from now on: what changed in the list, and in their own view.
+/// All frames for one client: the changes of the list, and of its own view.
 pub(super) fn follow(
     frames: broadcast::Receiver<Arc<str>>,
     view: Observable<ActiveView, ActiveView>,
@@ -100,16 +100,16 @@ pub(super) fn follow(
     .boxed()
 }
 
-/// What one who looks is told from.
+/// The sources of a client's frames.
 struct ClientFeed {
     frames: broadcast::Receiver<Arc<str>>,
     view: Observable<ActiveView, ActiveView>,
-    /// The session that is being made. It is in no list, so that only the view can tell what becomes of it.
+    /// The draft session. It is in no list, so only the view can report its changes.
     draft: Option<Observable<SessionState>>,
 }
 
 impl ClientFeed {
-    /// The next frame, or `Some(None)` where it could not be written. Nothing comes any more after `None`.
+    /// The next frame, or `Some(None)` if it could not be encoded. `None` is the end.
     async fn next(&mut self) -> Option<Option<Arc<str>>> {
         let Self { frames, view, draft: watched } = self;
         let changed = async {
@@ -122,7 +122,7 @@ impl ClientFeed {
             told = frames.recv() => return match told {
                 Ok(frame) => Some(Some(frame)),
                 Err(RecvError::Lagged(_)) => {
-                    // What is left in the queue is older than the list that is asked for now.
+                    // Queued frames are older than the list that the client will request.
                     *frames = frames.resubscribe();
                     Some(frame(&reset()))
                 }
@@ -131,13 +131,13 @@ impl ClientFeed {
             Some(view) = view.changed() => view,
             Some(_) = changed => view.get(),
         };
-        // It is listened to before it is shown, so that nothing is lost in between.
+        // Listen before reading, so that no change is lost in between.
         self.draft = draft(&shown);
         Some(jsonrpc::notification(VIEW, &rows::view(&shown)).ok().map(Arc::from))
     }
 }
 
-/// The session of a view that was not sent yet.
+/// The draft session of a view.
 fn draft(view: &ActiveView) -> Option<Observable<SessionState>> {
     let active = view.active_session.as_ref().map(ActiveSession::session).filter(|session| !session.was_sent());
     view.new_session.as_ref().or(active).map(|session| session.observe(SessionState::clone))

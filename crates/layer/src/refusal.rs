@@ -1,4 +1,4 @@
-//! Why something is not done, as the host tells it.
+//! Mapping errors to refusals of the host.
 
 use grove_host::session_hub::{SessionHubRefusal, SessionHubRefusalKind};
 use grove_sessions::management::ManagementError;
@@ -18,14 +18,14 @@ pub(super) fn bad_id(error: BadId) -> SessionHubRefusal {
     unfit(error.to_string())
 }
 
-/// Why a provider or the management did not do it. `provider` is whose session it was about.
+/// The refusal for an error of a provider or the management. `provider` is that of the session.
 pub(super) fn refused(error: ManagementError, provider: Option<&ProviderId>) -> SessionHubRefusal {
     let why = match &error {
         ManagementError::UnknownSession(_) | ManagementError::UnknownResource(_) => SessionHubRefusalKind::NoSession,
         ManagementError::UnknownProvider(_) => SessionHubRefusalKind::NoProvider,
         ManagementError::UnknownChat { .. } => SessionHubRefusalKind::NotFound,
         ManagementError::TrustUnanswered(folder) => {
-            let words = format!("nobody said whether {folder} is trusted: say it (answerTrust) and send again");
+            let words = format!("it is not known whether {folder} is trusted: answer that (answerTrust) and send again");
             let why = match provider {
                 Some(provider) => SessionHubRefusalKind::TrustNeeded(TrustNeeded {
                     provider_id: provider.as_str().to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn refused(error: ManagementError, provider: Option<&ProviderId>) -> 
         ManagementError::Provider(error) => match error {
             ProviderError::UnknownSession(_) => SessionHubRefusalKind::NoSession,
             ProviderError::UnknownChat { .. } => SessionHubRefusalKind::NotFound,
-            // Who was asked and said no has a reason that lies in what was asked.
+            // The provider was asked and refused, so the request is the reason.
             ProviderError::Unsupported { .. }
             | ProviderError::UnknownSessionType(_)
             | ProviderError::UnknownBrowseAction { .. }

@@ -1,4 +1,4 @@
-//! Sessions, views and providers as they look on the wire.
+//! The wire format of sessions, views and providers.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) fn row(session: &Session) -> wire::SessionListRow {
         status: status(state.status()),
         chat_error: state.chat_error().map(|chat| text(chat.as_str())),
         workspace: state.workspace.as_deref().map(workspace),
-        // An object of texts is one on the wire, too.
+        // An object of strings is an object on the wire, too.
         metadata: serde_json::to_value(state.metadata.as_ref()).unwrap_or_default(),
         capabilities: wire::RowCapabilities {
             supports_multiple_chats: capabilities.supports_multiple_chats,
@@ -197,7 +197,7 @@ pub(super) fn provider(provider: &Arc<dyn SessionsProvider>) -> wire::Provider {
     }
 }
 
-/// A session type, and whose it is where that matters.
+/// A session type, with its provider if that matters.
 pub(super) fn session_type(session_type: SessionType, provider: Option<&str>) -> wire::SessionType {
     wire::SessionType {
         id: text(session_type.id.as_str()),

@@ -1,4 +1,4 @@
-//! What a connection may do.
+//! The requests of a connection.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -23,12 +23,12 @@ use super::active_hub::ActiveHub;
 use super::refusal::{bad_id, refused, unfit};
 use super::{SessionHub, groups, publisher, rows};
 
-/// A connection that uses the layer.
+/// A connection that uses the session hub.
 pub(super) struct HubConnection {
     layer: SessionHub,
     active_hub: Arc<ActiveHub>,
     client: ClientId,
-    /// What its client looks at.
+    /// The view of its client.
     management: Arc<Management>,
     trust: Option<Arc<dyn FolderTrust>>,
 }
@@ -103,14 +103,14 @@ impl HubConnection {
             (SendTarget::Chat, Some(chat)) => {
                 self.management.send_request(&session, &Uri::from(chat), options, &ask).await
             }
-            (SendTarget::Chat, None) => return Err(unfit("`chat` is missing: say to which chat it goes")),
+            (SendTarget::Chat, None) => return Err(unfit("`chat` is missing: name the chat")),
         };
         Ok(shown(&sent.map_err(|error| refused(error, Some(&provider)))?))
     }
 
     async fn delete(&self, params: wire::DeleteParams) -> Result<SessionsOutcome, SessionHubRefusal> {
         if params.sessions.len() > wire::MAX_DELETED_SESSIONS {
-            return Err(unfit(format!("{} sessions are deleted at once, and no more", wire::MAX_DELETED_SESSIONS)));
+            return Err(unfit(format!("at most {} sessions can be deleted at once", wire::MAX_DELETED_SESSIONS)));
         }
         let sessions: Result<Vec<SessionId>, SessionHubRefusal> =
             params.sessions.iter().map(|id| session_id(id)).collect();
@@ -236,14 +236,14 @@ impl SessionHubConnection for HubConnection {
             SessionsCall::BrowseActions => return Ok(self.browse_actions()),
             SessionsCall::Browse(params) => return self.browse(params).await,
             SessionsCall::AnswerTrust(params) => return self.answer_trust(params).map(|()| SessionsOutcome::Done {}),
-            // The host does these itself.
+            // The host handles these itself.
             SessionsCall::Subscribe | SessionsCall::Unsubscribe => Ok(()),
         };
         done.map(|()| SessionsOutcome::Done {}).map_err(refused_without_provider)
     }
 
     fn subscribe(&self) -> (wire::SubscribeResult, BoxStream<'static, Arc<str>>) {
-        // Each listens before it is looked at, so that nothing is lost in between.
+        // Listen before reading, so that no change is lost in between.
         let frames = self.active_hub.frames.subscribe();
         let told = publisher::follow(frames, self.management.observe(|view| view.clone()));
         let result = wire::SubscribeResult { view: rows::view(&self.management.view()) };
@@ -256,7 +256,7 @@ impl Drop for HubConnection {
         let gone = self.active_hub.left(&self.client);
         self.layer.leave();
         if let (Some(gone), Ok(runtime)) = (gone, tokio::runtime::Handle::try_current()) {
-            // Its provider would keep a new session that nobody sends any more.
+            // Its provider would keep a draft session that will never be sent.
             runtime.spawn(async move { gone.unset_new_session().await });
         }
     }
@@ -268,13 +268,13 @@ impl fmt::Debug for HubConnection {
     }
 }
 
-/// To which chat something is sent.
+/// The chat that a message is sent to.
 enum SendTarget {
     NewChat,
     Chat,
 }
 
-/// Knows the answer where the folder is in the list of this host. Otherwise the client is told to ask.
+/// Answers for folders in the list of this host. Otherwise the client must ask.
 struct TrustedFolders(Option<Arc<dyn FolderTrust>>);
 
 #[async_trait]
@@ -317,13 +317,13 @@ fn attached(attached: wire::ContextAttachment) -> Result<AttachedContext, Sessio
         }
         wire::ContextAttachment::Image { media_type, data } => {
             let data =
-                BASE64_STANDARD.decode(data).map_err(|error| unfit(format!("an image is no base64: {error}")))?;
+                BASE64_STANDARD.decode(data).map_err(|error| unfit(format!("an image is not valid base64: {error}")))?;
             AttachedContext::Image { media_type: media_type.into(), data: data.into() }
         }
     })
 }
 
-/// Where a page ends: what it is sorted by never changes.
+/// The cursor at the end of a page. Sessions are sorted by values that never change.
 fn cursor(session: &Session) -> String {
     format!("{}:{}", session.created_at().0, session.id())
 }
@@ -333,5 +333,5 @@ fn read_cursor(text: &str) -> Result<(Timestamp, SessionId), SessionHubRefusal> 
         let (at, id) = text.split_once(':')?;
         Some((Timestamp(at.parse().ok()?), SessionId::parse(id).ok()?))
     };
-    read().ok_or_else(|| unfit("the cursor is none of this list: begin without one"))
+    read().ok_or_else(|| unfit("the cursor is invalid: start without one"))
 }

@@ -1,4 +1,4 @@
-//! What the connection does to what is shared: everything that the host says ends up here, in its order.
+//! Updates of the shared state by the connection: every message of the host is handled here, in order.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::resource::Resource;
 use crate::sessions::SessionListChange;
 use crate::status::{ClientClosed, ConnectionStatus};
 
-/// Whether a page of the list is followed by another.
+/// Tells whether a page of the list is followed by another.
 enum NextPage {
     InFlight,
     None,
@@ -30,7 +30,7 @@ impl<D: Dialect> ClientState<D> {
         let (dialect, client) = (&self.dialect, &self.client_id);
         let live = |(uri, slot): (&String, &Slot<D>)| slot.live().map(|_| uri.clone());
         let resources: Vec<String> = table.slots.iter().filter_map(live).collect();
-        // Without state there is nothing to bring forward.
+        // Without state there is nothing to resume.
         if from_scratch || resources.is_empty() || table.server.is_none() {
             let wanted = |slot: &Slot<D>| slot.resource.is_none() || slot.live().is_some();
             let wanted = table.slots.iter().filter(|(_, slot)| wanted(slot)).map(|(uri, _)| uri.clone());
@@ -79,7 +79,7 @@ impl<D: Dialect> ClientState<D> {
         }
     }
 
-    /// Takes states that came afresh for everything that was asked for.
+    /// Installs new snapshots for all requested resources.
     fn install(
         &self,
         snapshots: Vec<ResourceSnapshot<D::ResourceState>>,
@@ -105,17 +105,18 @@ impl<D: Dialect> ClientState<D> {
                 resource.go();
             }
         }
-        // Not the higher of both: a host that lost its memory counts from where it is.
+        // Not the higher of both: a host that lost its state counts from its own number.
         table.seen = seen.unwrap_or(table.seen);
     }
 
-    /// The connection is there, and every state is as the host has it. What was not answered by now was sent on a
-    /// connection that is gone.
+    /// Marks the client as connected, with all states up to date.
+    ///
+    /// Actions that are unanswered now were sent on a connection that is gone.
     fn attach(self: &Arc<Self>, sender: &ConnectionSender, asked: &[String], doubtful: Vec<String>) {
         let mut table = self.table();
         table.slots.values().filter_map(|slot| slot.resource.as_ref()).for_each(|resource| resource.give_up());
         let lost = table.lose(|_| true);
-        // Whoever held these let them go meanwhile.
+        // Their last handles were dropped meanwhile.
         for uri in asked.iter().filter(|uri| !table.slots.contains_key(*uri)) {
             sender.unsubscribe(&self.dialect, uri);
         }
@@ -123,14 +124,14 @@ impl<D: Dialect> ClientState<D> {
         if self.list_sessions
             && let Err(error) = self.begin_list(sender, doubtful)
         {
-            tracing::warn!(%error, "the session list cannot be fetched");
+            tracing::warn!(%error, "cannot fetch the session list");
         }
         drop(table);
         drop(lost);
         self.status.send_replace(ConnectionStatus::Connected);
     }
 
-    /// The answer to `subscribe`.
+    /// Handles the response to `subscribe`.
     pub(crate) fn subscribed(
         self: &Arc<Self>,
         uri: &str,
@@ -151,7 +152,7 @@ impl<D: Dialect> ClientState<D> {
                 };
                 slot.holders += waiters.len();
                 table.seen = table.seen.max(from_seq);
-                // Those who do not wait any more let go of it in `SubscriptionGuard::drop`, which needs the table.
+                // Waiters that are gone release the resource in `SubscriptionGuard::drop`, which needs the table.
                 drop(table);
                 for waiter in waiters {
                     let held =
@@ -193,7 +194,7 @@ impl<D: Dialect> ClientState<D> {
                 }
             }
             (Some(reason), _) => {
-                // A refusal that is not this client's own, which some hosts send to everybody, is no news here.
+                // Some hosts send rejections to all clients; those of other clients are ignored.
                 let (Some(waiting), Some(own)) = (waiting, own) else { return };
                 if let Some(resource) = live(&waiting.resource) {
                     resource.settle(own);
@@ -215,7 +216,7 @@ impl<D: Dialect> ClientState<D> {
         }
     }
 
-    /// Some resources are not there any more, and what was pending there gets no answer.
+    /// Marks resources as removed. Their pending actions get no answer.
     fn go(&self, which: impl Fn(&str) -> bool) {
         let mut table = self.table();
         for (_, slot) in table.slots.iter().filter(|(uri, _)| which(uri)) {
@@ -229,13 +230,13 @@ impl<D: Dialect> ClientState<D> {
     pub(crate) fn take_notification(&self, method: &str, params: &RawValue) {
         if let Some(notifications) = self.notifications.get() {
             let notification = HostNotification { method: method.to_owned(), params: params.to_owned() };
-            // Nobody may be listening at the moment.
+            // There may be no listener at the moment.
             notifications.send(Arc::new(notification)).ok();
         }
     }
 
     pub(super) fn begin_list(&self, sender: &ConnectionSender, doubtful: Vec<String>) -> Result<(), RequestError> {
-        // Before it is asked for: the answer may be here before this goes on.
+        // Before the request is sent, since the response may arrive at once.
         self.list().begin(doubtful);
         sender.track(method::LIST_SESSIONS, &self.dialect.list(None), CallPurpose::List).map_err(|error| {
             self.list().abandon();
@@ -243,17 +244,17 @@ impl<D: Dialect> ClientState<D> {
         })
     }
 
-    /// A page of the list.
+    /// Handles a page of the list.
     pub(crate) fn listed(&self, sender: &ConnectionSender, answer: Result<Box<RawValue>, RequestError>) {
         let next = answer.and_then(|result| self.take_page(sender, &result));
         let (outcome, waiters) = {
-            // Who asks for the list holds this too, and so waits either for this one or for the next.
+            // Callers that request the list hold this lock, too, and so wait for this response or for the next one.
             let mut table = self.table();
             let outcome = match next {
                 Ok(NextPage::InFlight) => return,
                 Ok(NextPage::None) => Ok(self.list().finish()),
                 Err(error) => {
-                    tracing::warn!(%error, "the session list cannot be fetched");
+                    tracing::warn!(%error, "cannot fetch the session list");
                     self.list().abandon();
                     Err(error)
                 }
@@ -275,7 +276,7 @@ impl<D: Dialect> ClientState<D> {
         next.map(|()| NextPage::InFlight).map_err(|error| RequestError::new(method, error))
     }
 
-    /// Sees from the list what went while the connection was away.
+    /// Finds resources in the list that were removed while the connection was lost.
     fn drop_missing_resources(&self, doubtful: &[String]) {
         let gone: Vec<&String> = {
             let list = self.list();
@@ -286,7 +287,8 @@ impl<D: Dialect> ClientState<D> {
         resources.for_each(|resource| resource.go());
     }
 
-    /// Gives up what the host has not answered for too long: what is shown should not stand on it for ever.
+    /// Gives up actions that the host has not answered for too long: the optimistic state must not depend on them for
+    /// ever.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
         let mut table = self.table();
@@ -300,7 +302,7 @@ impl<D: Dialect> ClientState<D> {
         drop(table);
     }
 
-    /// The connection is gone. What is pending stays so: a replay may still bring its echo.
+    /// Handles the loss of the connection. Pending actions stay: a replay may still contain their echoes.
     pub(crate) fn detach(&self) {
         let mut table = self.table();
         table.sender = None;
@@ -319,7 +321,7 @@ impl<D: Dialect> ClientState<D> {
         self.list().abandon();
     }
 
-    /// There will be no other connection.
+    /// Closes the client for good.
     pub(crate) fn close(&self, why: ClientClosed) {
         let mut table = self.table();
         for resource in table.slots.values().filter_map(|slot| slot.resource.as_ref()) {
@@ -333,8 +335,7 @@ impl<D: Dialect> ClientState<D> {
     }
 }
 
-/// Tells everybody who waits. A refusal is told to all of them; of what cannot be copied the others hear that there is
-/// no answer.
+/// Notifies all waiters. All get a rejection; other errors cannot be copied, so only the first waiter gets them.
 fn notify_waiters<T>(waiters: Vec<oneshot::Sender<Result<T, RequestError>>>, outcome: Result<T, RequestError>)
 where
     T: Clone,
@@ -352,7 +353,7 @@ where
                 first.take().unwrap_or_else(lost)
             }
         };
-        // Whoever waited may have gone.
+        // The waiter may be gone.
         waiter.send(outcome).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! What the client's handles and its connection share: subscriptions, dispatched actions, the list, the status.
+//! The state shared by the client's handles and its connection: subscriptions, actions, the list, the status.
 
 mod incoming;
 mod sender;
@@ -19,17 +19,17 @@ use crate::resource::Resource;
 use crate::sessions::SessionList;
 use crate::status::ConnectionStatus;
 
-/// How many notifications that are nothing of ours wait for a listener; a slower one misses the oldest.
+/// The number of other notifications kept for a listener; a slower one misses the oldest.
 const NOTIFICATIONS: usize = 256;
 
-/// What became of a dispatched action.
+/// The outcome of a dispatched action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DispatchOutcome {
-    /// The host took it, under this number.
+    /// The host accepted it, under this sequence number.
     Confirmed(u64),
-    /// The host refused it; its effect is reverted.
+    /// The host rejected it; its effect is reverted.
     Rejected(String),
-    /// Nothing will be heard of it. The host may have taken it: the state tells.
+    /// There will be no answer. The host may have accepted it: the state shows that.
     Lost,
 }
 
@@ -55,21 +55,21 @@ pub(crate) struct ClientState<D: Dialect> {
 struct SubscriptionTable<D: Dialect> {
     sender: Option<ConnectionSender>,
     server: Option<D::HostDescription>,
-    /// The highest number seen: everything of the subscribed resources up to it is here.
+    /// The highest sequence number seen: the subscribed resources are up to date to it.
     seen: u64,
     last_client_seq: u64,
     slots: HashMap<String, Slot<D>>,
     waiting: HashMap<u64, PendingDispatch>,
-    /// Who waits for the session list.
+    /// Callers that wait for the session list.
     list_waiters: Vec<oneshot::Sender<Result<(), RequestError>>>,
 }
 
-/// What is subscribed, or is to be.
+/// A subscribed resource, or one that is being subscribed.
 struct Slot<D: Dialect> {
-    /// There once the host has given its state.
+    /// Set once the host has sent its state.
     resource: Option<Arc<Resource<D>>>,
     holders: usize,
-    /// Whether the host was asked on this connection and has not answered.
+    /// The host has not answered the request on this connection yet.
     asking: bool,
     waiters: Vec<oneshot::Sender<Result<SubscriptionGuard<D>, RequestError>>>,
 }
@@ -86,7 +86,7 @@ impl<D: Dialect> Slot<D> {
         Self { resource: None, holders, asking: false, waiters: Vec::new() }
     }
 
-    /// The resource, where the host has one.
+    /// The resource, unless it was removed.
     fn live(&self) -> Option<&Arc<Resource<D>>> {
         self.resource.as_ref().filter(|resource| !resource.is_gone())
     }
@@ -128,7 +128,7 @@ impl<D: Dialect> Drop for SubscriptionGuard<D> {
 }
 
 impl<D: Dialect> SubscriptionTable<D> {
-    /// Takes unanswered actions out of the table. Dropping them says that they are lost.
+    /// Removes unanswered actions from the table. Dropping them reports them as lost.
     fn lose(&mut self, which: impl Fn(&PendingDispatch) -> bool) -> Vec<(u64, PendingDispatch)> {
         self.waiting.extract_if(|_, waiting| which(waiting)).collect()
     }
@@ -178,7 +178,7 @@ impl<D: Dialect> ClientState<D> {
         self.table().sender.clone().ok_or(NotConnected)
     }
 
-    /// A held resource: at once where it is subscribed already, else once the host has given its state.
+    /// Subscribes to a resource: at once if it is subscribed already, else once the host has sent its state.
     pub(crate) async fn hold(self: &Arc<Self>, uri: &str) -> Result<SubscriptionGuard<D>, RequestError> {
         let uri = self.dialect.canonical(uri);
         let answer = {
@@ -207,14 +207,14 @@ impl<D: Dialect> ClientState<D> {
         answer.await.unwrap_or_else(|_| Err(RequestError::Lost { method: method::SUBSCRIBE.to_owned() }))
     }
 
-    /// Sends an action, and shows its effect at once where the resource is subscribed.
+    /// Sends an action, and applies it at once if the resource is subscribed.
     pub(crate) fn dispatch(
         &self,
         uri: &str,
         change: D::ActionBody,
     ) -> Result<(u64, oneshot::Receiver<DispatchOutcome>), DispatchError> {
         let uri = self.dialect.canonical(uri);
-        // All under one lock: actions lie on the line in the order of their numbers.
+        // All under one lock: actions are queued in the order of their numbers.
         let mut table = self.table();
         let SubscriptionTable { sender: Some(sender), server: Some(server), slots, waiting, last_client_seq, .. } =
             &mut *table
@@ -222,14 +222,14 @@ impl<D: Dialect> ClientState<D> {
             return Err(NotConnected.into());
         };
         if waiting.len() >= self.limits.unanswered {
-            // Of what is not subscribed only a refusal is heard; nobody waits for that any more.
+            // Without a subscription only rejections are reported; forget actions whose callers are gone.
             waiting.retain(|_, waiting| !waiting.answer.is_closed() || slots.contains_key(&waiting.resource));
             if waiting.len() >= self.limits.unanswered {
                 return Err(DispatchError::TooMany(self.limits.unanswered));
             }
         }
         let resource = slots.get(uri).and_then(|slot| slot.resource.as_ref());
-        // The host would ignore it without a word.
+        // The host would ignore it silently.
         if resource.is_some_and(|resource| resource.is_gone()) {
             return Err(DispatchError::Gone(uri.to_owned()));
         }
@@ -252,7 +252,7 @@ impl<D: Dialect> ClientState<D> {
         read(&self.list())
     }
 
-    /// Fetches the list, or waits for the one that is on its way.
+    /// Fetches the list, or waits for the fetch in progress.
     pub(crate) async fn fetch_list(&self) -> Result<(), RequestError> {
         let answer = {
             let mut table = self.table();
@@ -271,7 +271,7 @@ impl<D: Dialect> ClientState<D> {
         self.notifications.get_or_init(|| broadcast::Sender::new(NOTIFICATIONS)).subscribe()
     }
 
-    // No lock is held across anything that could panic with a table half changed, so a poisoned one is still sound.
+    // No panic can leave the table half changed while the lock is held, so a poisoned one is still sound.
     fn table(&self) -> MutexGuard<'_, SubscriptionTable<D>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

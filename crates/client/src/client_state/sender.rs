@@ -1,4 +1,4 @@
-//! One connection, as those see it who send on it.
+//! The sending side of one connection.
 
 use std::sync::Arc;
 
@@ -9,8 +9,9 @@ use tokio::sync::mpsc;
 use crate::dialect::{Dialect, method};
 use crate::error::NotConnected;
 
-/// One connection, for those who send on it. What lies in its queues is bounded by the tables of open requests and
-/// unanswered actions, and by the number of subscriptions.
+/// The sending side of one connection.
+///
+/// Its queues are bounded by the tables of open requests and pending actions, and by the number of subscriptions.
 #[derive(Clone)]
 pub(crate) struct ConnectionSender {
     pub(crate) frames: mpsc::UnboundedSender<String>,
@@ -18,7 +19,7 @@ pub(crate) struct ConnectionSender {
     pub(crate) tracked: mpsc::UnboundedSender<TrackedCall>,
 }
 
-/// A request whose answer must be dealt with in its place among the actions, before anything that came after it.
+/// A request whose response must be handled in order with the actions, before anything that arrived after it.
 pub(crate) struct TrackedCall {
     pub(crate) purpose: CallPurpose,
     pub(crate) call: OutgoingCall,
@@ -33,11 +34,11 @@ pub(crate) enum CallPurpose {
 }
 
 impl ConnectionSender {
-    /// Sends a request whose answer is the connection's to deal with.
+    /// Sends a request whose response the connection handles.
     pub(crate) fn track(&self, method: &str, params: &impl Serialize, purpose: CallPurpose) -> Result<(), CallError> {
         let mut call = self.calls.begin(method, params)?;
         let frame = std::mem::take(&mut call.frame);
-        // The answer cannot come before the question, so whoever reads it finds this first.
+        // The response cannot arrive before the request, so its reader finds this first.
         let queued = self.tracked.send(TrackedCall { purpose, call }).is_ok() && self.frames.send(frame).is_ok();
         if queued { Ok(()) } else { Err(CallError::Closed) }
     }
@@ -55,9 +56,9 @@ impl ConnectionSender {
 
     pub(super) fn unsubscribe<D: Dialect>(&self, dialect: &D, resource: &str) {
         match jsonrpc::notification(method::UNSUBSCRIBE, &dialect.unsubscribe(resource)) {
-            // A line that is closed has no subscriptions.
+            // A closed connection has no subscriptions.
             Ok(frame) => self.send(frame).unwrap_or_default(),
-            Err(error) => tracing::warn!(%error, resource, "an unsubscription cannot be written"),
+            Err(error) => tracing::warn!(%error, resource, "cannot encode an unsubscription"),
         }
     }
 }

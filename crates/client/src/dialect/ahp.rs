@@ -22,15 +22,16 @@ pub use grove_wire::ahp::SnapshotState as ResourceState;
 
 /// The Agent Host Protocol.
 ///
-/// Channels are named by whoever subscribes. A host answers in the spelling that it is asked in, so a client should
-/// stay with one spelling for each session: the one that the list has.
+/// Subscribers name channels. A host answers in the spelling of the request, so a client should use one spelling for
+/// each
+/// session: that of the list.
 #[derive(Clone, Debug)]
 pub struct Ahp {
-    /// The versions that are offered, the preferred one first.
+    /// The offered versions, the preferred one first.
     pub versions: Vec<Version>,
-    /// Which program this is. It is for people.
+    /// The name of this program, for people.
     pub info: Option<Implementation>,
-    /// How many sessions a page of the list has. `None`: as many as the host likes.
+    /// The page size of the session list. `None`: the host decides.
     pub list_page: Option<u64>,
 }
 
@@ -45,15 +46,15 @@ impl Default for Ahp {
     }
 }
 
-/// What a host says of itself.
+/// A host's description of itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostDescription {
     pub version: Version,
     pub info: Option<Implementation>,
     pub default_directory: Option<String>,
-    /// What makes a client ask for completions.
+    /// Characters after which a client requests completions.
     pub completion_triggers: Vec<String>,
-    /// What it adds to the protocol, where it is a Grove.
+    /// The protocol extensions, if it is a Grove host.
     pub grove: Option<Arc<Announcement>>,
 }
 
@@ -70,7 +71,7 @@ impl Model for Ahp {
 }
 
 impl Dialect for Ahp {
-    /// An action names no channel, so what is asked for is the action itself.
+    /// An action names no channel, so the body is the action itself.
     type ActionBody = Action;
     type HostDescription = HostDescription;
     type SessionRow = SessionSummary;
@@ -143,7 +144,7 @@ impl Dialect for Ahp {
 
     fn subscribed(&self, resource: &str, result: &RawValue) -> serde_json::Result<ResourceSnapshot<ResourceState>> {
         let result: ahp::SubscribeResult = serde_json::from_str(result.get())?;
-        let stateless = || serde::de::Error::custom(format!("{resource} has no state, so there is nothing to keep"));
+        let stateless = || serde::de::Error::custom(format!("{resource} has no state, so it cannot be subscribed"));
         result.snapshot.map(snapshot).ok_or_else(stateless)
     }
 
@@ -200,7 +201,7 @@ impl Dialect for Ahp {
     }
 
     fn patch(summary: &mut SessionSummary, patch: &Box<PartialSessionSummary>) {
-        // All fields by name: one that is added must be thought of here.
+        // All fields by name: a new one must be handled here.
         let PartialSessionSummary {
             provider,
             title,
@@ -271,7 +272,7 @@ impl Dialect for Ahp {
     }
 }
 
-/// Whether a name says by itself that it is a session's, or of one of its chats, whatever way each is spelled.
+/// Returns whether a name alone shows that it belongs to a session, or to one of its chats, in any spelling.
 fn is_part_of(session: &str, resource: &str) -> bool {
     let Some(ChannelName::Session(session)) = ChannelName::parse(session) else { return false };
     match ChannelName::parse(resource) {
@@ -284,14 +285,14 @@ fn is_part_of(session: &str, resource: &str) -> bool {
     }
 }
 
-/// Whether an action may go to a channel of that name. Only names that say what they are are told apart.
+/// Returns whether an action may be sent to a channel of that name, so far as the name shows its kind.
 fn belongs(action: &Action, resource: &str) -> bool {
     match (ChannelName::parse(resource), action) {
         (Some(ChannelName::Root), action) => matches!(action, Action::Root(_)),
         // A session may be renamed on its chat's channel.
         (Some(ChannelName::Chat(_)), action) => matches!(action, Action::Chat(_) | Action::Session(_)),
         (Some(ChannelName::ResourceWatch(_)), _) => false,
-        // Terminals and changesets have names that look like a session's.
+        // Names of terminals and changesets look like those of sessions.
         (Some(ChannelName::Session(_)) | None, action) => !matches!(action, Action::Root(_) | Action::Chat(_)),
     }
 }
@@ -316,7 +317,7 @@ fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<SequencedActio
     let content = match Action::parse(raw.action.get()) {
         Ok(Action::Unknown(_)) => None,
         Ok(action) => Some(AddressedAction { resource: raw.channel, action }),
-        // What is refused may be anything, and changes nothing.
+        // A rejected action may be anything, and changes nothing.
         Err(_) if raw.rejection_reason.is_some() => None,
         Err(error) => return Err(serde::de::Error::custom(error)),
     };
@@ -324,19 +325,19 @@ fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<SequencedActio
     Ok(SequencedAction { server_seq: raw.server_seq, origin, rejection: raw.rejection_reason, content })
 }
 
-/// Ends a session, and everything in it.
+/// Disposes of a session with its chats.
 #[derive(Clone, Debug, Serialize)]
 pub struct DisposeSession {
     pub channel: String,
 }
 
-/// Ends a chat.
+/// Disposes of a chat.
 #[derive(Clone, Debug, Serialize)]
 pub struct DisposeChat {
     pub channel: String,
 }
 
-/// Says which method a request's params belong to, and what it is answered with.
+/// Assigns methods and response types to the params of requests.
 macro_rules! commands {
     ($($params:ty => $method:ident, $answer:ty;)*) => {$(
         impl RequestParams<Ahp> for $params {

@@ -1,8 +1,9 @@
-//! What a protocol must say of itself so that this crate can speak it.
+//! The interface of a protocol to this crate.
 //!
 //! A [`Model`] is the pure half: states, actions, and how an action changes a state; reconciliation needs nothing else.
-//! A [`Dialect`] is the wire half: what the params of a request look like, and what is made of an answer. The names of
-//! the messages that every dialect has are in [`method`].
+//! A [`Dialect`] is the wire half: the params of requests, and the parsing of responses. [`method`] has the names of
+//! the
+//! messages that every dialect has.
 
 pub mod ahp;
 pub mod v1;
@@ -29,27 +30,26 @@ pub mod method {
 
 /// States, and the actions that change them.
 pub trait Model: 'static {
-    /// The state of any resource that there is. Where resources differ in kind, an enum.
+    /// The state of any resource; an enum if there are several kinds.
     type ResourceState: Clone + Debug + PartialEq + Send;
-    /// What changes a state.
+    /// A change of a state.
     type Action: Clone + Debug + Send + Sync;
 
-    /// Changes a state in place. What does not fit changes nothing.
+    /// Changes a state in place. An action that does not apply changes nothing.
     fn reduce(state: &mut Self::ResourceState, action: &Self::Action);
 }
 
 /// A protocol between a client and a host.
 ///
-/// A value of it holds what this side says of itself: which versions it offers, and whatever else its `initialize`
-/// carries.
+/// Its value holds this client's description of itself: the offered versions, and the other params of `initialize`.
 pub trait Dialect: Model + Debug + Send + Sync + Sized {
-    /// What a caller asks of a resource; an [action](Model::Action) once it is addressed.
+    /// A caller's change of a resource; it becomes an [action](Model::Action) once it is addressed.
     type ActionBody: Send;
-    /// What the host said of itself: its version, and what follows from it.
+    /// The host's description of itself: its version and capabilities.
     type HostDescription: Clone + Debug + Send + Sync;
     /// A session's row in the list.
     type SessionRow: Clone + Debug + PartialEq + Send;
-    /// What changes such a row.
+    /// A change of such a row.
     type SessionRowPatch: Clone + Debug + Send;
 
     /// Params of `initialize`.
@@ -73,7 +73,7 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
         self.subscribe(resource)
     }
 
-    /// Addresses a change to a resource, where this client may ask that of this host. Otherwise nothing is sent.
+    /// Addresses a change to a resource. An error means that this host does not support it; nothing is sent.
     fn address(
         &self,
         server: &Self::HostDescription,
@@ -83,60 +83,61 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
     /// Params of `dispatchAction`.
     fn dispatch(&self, resource: &str, client_seq: u64, action: &Self::Action) -> impl Serialize;
 
-    /// Params of `listSessions`. `cursor` is where the page before ended.
+    /// Params of `listSessions`. `cursor` is the end of the previous page.
     fn list(&self, cursor: Option<&str>) -> impl Serialize;
     fn listed(&self, result: &RawValue) -> serde_json::Result<ListPage<Self::SessionRow>>;
-    /// The session that a row is about.
+    /// The session of a row.
     fn row_uri(summary: &Self::SessionRow) -> &str;
-    /// The time of a session's last use, in milliseconds since 1970; none of an archived session.
+    /// The time of a session's last use, in milliseconds since 1970; `None` for an archived session.
     fn last_used(summary: &Self::SessionRow) -> Option<u64>;
     fn patch(summary: &mut Self::SessionRow, patch: &Self::SessionRowPatch);
 
-    /// What a notification of the host means.
+    /// Parses a notification of the host.
     fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<IncomingNotification<Self>>;
 
-    /// The one spelling of a resource's URI that this client uses.
+    /// The canonical spelling of a resource's URI.
     fn canonical<'a>(&self, resource: &'a str) -> &'a str {
         resource
     }
 
-    /// The resource that must be subscribed to hear what becomes of the session list, where there is one.
+    /// The resource to subscribe for changes of the session list, if there is one.
     fn list_resource(&self) -> Option<&str> {
         None
     }
 
-    /// Whether a resource goes with a session. `row` is what the list said of it, where there is a list.
+    /// Returns whether a resource belongs to a session. `row` is the session's row, if the list has one.
     fn belongs_to_session(&self, session: &str, _row: Option<&Self::SessionRow>, resource: &str) -> bool {
         session == resource
     }
 
-    /// The resource that is not there any more after an action of another.
+    /// The resource that an action of another resource removes.
     fn removed(_action: &Self::Action) -> Option<&str> {
         None
     }
 
-    /// What the host said that it adds to the protocol.
+    /// The protocol extensions that the host announced.
     fn announced(server: &Self::HostDescription) -> Option<&Announcement>;
 
-    /// Whether a list that was fetched after a replay shows that a resource is gone. A dialect whose replay names what
-    /// is missing need not look.
+    /// Returns whether a list that was fetched after a replay shows that a resource is gone.
+    ///
+    /// Dialects whose replay names missing resources need not implement it.
     fn is_gone(&self, _resource: &str, _list: &SessionList<Self>) -> bool {
         false
     }
 }
 
-/// A request of a dialect, with the type of its answer.
+/// A request of a dialect, with the type of its response.
 pub trait RequestParams<D: Dialect>: Serialize + Send + Sync {
     const METHOD: &'static str;
     type Response: DeserializeOwned;
 
-    /// Whether the host can do it. Otherwise nothing is sent.
+    /// Checks that the host supports the request. An error means that nothing is sent.
     fn check(&self, _server: &D::HostDescription) -> Result<(), Unsupported> {
         Ok(())
     }
 }
 
-/// A resource's state, cut at a sequence number.
+/// A resource's state at a sequence number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceSnapshot<S> {
     pub resource: String,
@@ -144,32 +145,32 @@ pub struct ResourceSnapshot<S> {
     pub from_seq: u64,
 }
 
-/// The answer to `initialize`.
+/// The response to `initialize`.
 #[derive(Debug)]
 pub struct InitializeResponse<D: Dialect> {
     pub server: D::HostDescription,
     pub server_seq: u64,
-    /// What was subscribed; what is not here, there is not.
+    /// The subscribed resources; others do not exist.
     pub snapshots: Vec<ResourceSnapshot<D::ResourceState>>,
 }
 
-/// The answer to `reconnect`.
+/// The response to `reconnect`.
 #[derive(Debug)]
 pub enum ReconnectResponse<D: Dialect> {
-    /// Everything that was missed, in its order.
+    /// Everything that was missed, in order.
     Replay { envelopes: Vec<SequencedAction<D::Action>>, missing: Vec<String> },
-    /// Everything afresh; what is not here, there is not any more.
+    /// New snapshots; other resources no longer exist.
     Snapshots(Vec<ResourceSnapshot<D::ResourceState>>),
 }
 
-/// An action in its place in the order, as it arrives.
+/// A received action with its sequence number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SequencedAction<A> {
     pub server_seq: u64,
     pub origin: Option<DispatchOrigin>,
-    /// Why the host refused the action; then it changes nothing.
+    /// The host's reason for rejecting the action; then it changes nothing.
     pub rejection: Option<String>,
-    /// `None` where its type is not known here: it is ignored, as protocols ask, and only its number counts.
+    /// `None` for an unknown type: it is ignored, as the protocols require, and only its number counts.
     pub content: Option<AddressedAction<A>>,
 }
 
@@ -180,7 +181,7 @@ pub struct AddressedAction<A> {
     pub action: A,
 }
 
-/// Who dispatched an action, and as the how-manieth of its own.
+/// The client that dispatched an action, and its sequence number there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DispatchOrigin {
     pub client_id: String,
@@ -191,20 +192,20 @@ pub struct DispatchOrigin {
 #[derive(Clone, Debug)]
 pub struct ListPage<S> {
     pub rows: Vec<S>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub next: Option<String>,
 }
 
-/// What a host's notification means.
+/// A parsed notification of the host.
 #[derive(Debug)]
 pub enum IncomingNotification<D: Dialect> {
     Action(SequencedAction<D::Action>),
     List(ListChange<D::SessionRow, D::SessionRowPatch>),
-    /// Nothing that this crate keeps; whoever listens for notifications hears it.
+    /// Any other notification, for listeners.
     Other,
 }
 
-/// What became of the session list.
+/// A change of the session list.
 #[derive(Clone, Debug)]
 pub enum ListChange<S, P> {
     Added(S),
@@ -212,13 +213,13 @@ pub enum ListChange<S, P> {
     Changed { session: String, patch: P },
 }
 
-/// What was wanted is not possible with this host, or not for a client. Nothing was sent.
+/// A request that this host does not support, or not for a client. Nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    #[error("the host speaks version {version}, which has no {what}: update the host, or do without")]
+    #[error("the host speaks version {version}, which has no {what}: update the host, or leave it out")]
     ByVersion { what: String, version: String },
     #[error("only the host dispatches {what}")]
     ByClients { what: String },
-    #[error("{what} is nothing that {resource} could do")]
+    #[error("{resource} does not support {what}")]
     ByResource { what: String, resource: String },
 }

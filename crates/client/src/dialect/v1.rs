@@ -21,7 +21,7 @@ use crate::sessions::SessionList;
 /// Version 1 of the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct V1 {
-    /// Which versions there are. There is one of these in production; tests make others.
+    /// The known versions. There is one in production; tests create others.
     pub registry: Registry,
 }
 
@@ -54,17 +54,17 @@ impl ResourceState {
     }
 }
 
-/// What a version-1 host says of itself.
+/// The description of a version-1 host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostDescription {
     pub version: u32,
     pub default_directory: Option<String>,
-    /// What it adds to the protocol.
+    /// The protocol extensions.
     pub grove: Option<Arc<Announcement>>,
 }
 
 impl HostDescription {
-    /// What follows from its version.
+    /// The capabilities of its version.
     pub fn capabilities(&self) -> VersionCapabilities {
         VersionCapabilities::of(self.version)
     }
@@ -87,7 +87,7 @@ impl Dialect for V1 {
     type ActionBody = SessionChange;
     type HostDescription = HostDescription;
     type SessionRow = SessionSummary;
-    /// Version 1 tells of sessions that come and go, and of no changes.
+    /// Version 1 announces new and removed sessions, but no changes.
     type SessionRowPatch = Infallible;
 
     fn initialize(&self, client_id: &str, resources: &[String]) -> impl Serialize {
@@ -203,7 +203,7 @@ impl Dialect for V1 {
                 envelope(params.envelope).map(IncomingNotification::Action)
             }
             v1::notify::NOTIFICATION => {
-                // One of a type that is not known here is not for us.
+                // A notification of an unknown type is ignored.
                 let Ok(params) = serde_json::from_str::<v1::NotificationParams>(params.get()) else {
                     return Ok(IncomingNotification::Other);
                 };
@@ -225,13 +225,13 @@ impl Dialect for V1 {
     }
 
     fn is_gone(&self, resource: &str, list: &SessionList<Self>) -> bool {
-        // A session may be spelled with another scheme than the list's.
+        // A session's URI may have another scheme than in the list.
         let id = |uri: &str| uri.rsplit('/').next().map(ToOwned::to_owned);
         !v1::is_root(resource) && !list.iter().any(|row| id(&row.resource) == id(resource))
     }
 }
 
-/// Whether the feature that an action belongs to is there.
+/// Returns whether the host has the feature of an action.
 fn capable(action: ActionType, capabilities: VersionCapabilities) -> bool {
     match action {
         ActionType::PermissionResolved => capabilities.permissions,
@@ -259,7 +259,7 @@ fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<SequencedActio
             Some(AddressedAction { resource, action })
         }
         Err(ActionError::UnknownType(_)) => None,
-        // What is refused may be anything, and changes nothing.
+        // A rejected action may be anything, and changes nothing.
         Err(ActionError::Malformed(_)) if raw.rejection_reason.is_some() => None,
         Err(ActionError::Malformed(error)) => return Err(error),
     };
@@ -267,7 +267,7 @@ fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<SequencedActio
     Ok(SequencedAction { server_seq: raw.server_seq, origin, rejection: raw.rejection_reason, content })
 }
 
-/// Says which method a request's params belong to, and what it is answered with.
+/// Assigns methods and response types to the params of requests.
 macro_rules! commands {
     ($($params:ty => $method:ident, $answer:ty;)*) => {$(
         impl RequestParams<V1> for $params {

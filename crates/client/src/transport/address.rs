@@ -1,4 +1,4 @@
-//! Where a host is, as people write it.
+//! Addresses of hosts in text form.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use tokio_tungstenite::tungstenite::http::Uri;
 
-/// The longest address. Longer ones are refused.
+/// The maximum length of an address.
 const MAX_BYTES: usize = 2_048;
-/// What a path in an address cannot hold as it is.
+/// Characters that must be escaped in the path of an address.
 const IN_PATH: &AsciiSet = &CONTROLS.add(b' ').add(b'?').add(b'#').add(b'%').add(b'&');
 
-/// Where a host is. How it is written is how it is parsed.
+/// The address of a host. `Display` writes the same form that is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostAddress {
-    /// `ws://HOST[:PORT][/PATH]`: on this machine, or on a network that is trusted.
+    /// `ws://HOST[:PORT][/PATH]`: on this machine, or on a trusted network.
     Plain(Uri),
     /// `wss://HOST[:PORT][/PATH]`: the same through TLS.
     Tls(Uri),
     /// `unix:PATH`: a socket of this machine.
     Unix(PathBuf),
-    /// `ssh://[USER@]HOST[:PORT][/DATA-FOLDER][?grove=PROGRAM]`: whatever host that folder has over there.
+    /// `ssh://[USER@]HOST[:PORT][/DATA-FOLDER][?grove=PROGRAM]`: the host of that folder on another machine.
     Ssh(SshAddress),
 }
 
@@ -29,23 +29,23 @@ pub enum HostAddress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SshAddress {
     pub user: Option<String>,
-    /// A name or an address, or what the configuration of SSH calls it.
+    /// A host name, an address, or an alias of SSH's configuration.
     pub host: String,
     pub port: Option<u16>,
-    /// The data folder over there; without it, the usual one.
+    /// The data folder on that machine; `None`: the default one.
     pub data_dir: Option<String>,
-    /// The program over there; without it, the one that its `PATH` finds.
+    /// The program on that machine; `None`: `grove` in its `PATH`.
     pub grove: Option<String>,
 }
 
-/// Why something is no address of a host.
+/// An invalid address of a host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    #[error("{0:?} is no address of a host: it looks like ws://…, wss://…, unix:/path or ssh://[user@]machine")]
+    #[error("{0:?} is not an address of a host: use ws://…, wss://…, unix:/path or ssh://[user@]machine")]
     Form(String),
-    #[error("an address has no token in it: leave out what stands behind the `?`, and give the token by itself")]
+    #[error("an address must not contain a token: leave out everything after the `?`, and give the token separately")]
     Query,
-    #[error("{0:?} is no path of a socket: it begins with a slash")]
+    #[error("{0:?} is not the path of a socket: it must begin with a slash")]
     SocketPath(String),
     #[error("an address is at most {MAX_BYTES} bytes long")]
     TooLong,
@@ -76,11 +76,11 @@ impl FromStr for HostAddress {
     }
 }
 
-/// A URL of a WebSocket.
+/// Parses the URL of a WebSocket.
 pub(super) fn parse_url(text: &str) -> Option<Uri> {
     let url: Uri = text.parse().ok()?;
     let is_web = matches!(url.scheme_str(), Some("ws" | "wss"));
-    // What stands before an `@` would be a secret that nobody asks for.
+    // Text before an `@` would be a secret, which is not supported.
     let plain = url.authority().is_some_and(|authority| !authority.as_str().contains('@'));
     (is_web && plain && url.host().is_some_and(|host| !host.is_empty())).then_some(url)
 }
@@ -112,7 +112,7 @@ fn parse_ssh(rest: &str) -> Option<SshAddress> {
         None => None,
     };
     let grove = match query {
-        // It would be taken for an option, or for nothing.
+        // It would be parsed as an option, or be empty.
         Some(query) => Some(text(query.strip_prefix("grove=")?).filter(|grove| is_word(grove))?),
         None => None,
     };

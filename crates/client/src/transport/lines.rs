@@ -1,7 +1,7 @@
-//! Messages as lines of a byte stream, where no WebSocket is spoken: `grove serve --stdio` at the other end.
+//! Messages as lines of a byte stream, for `grove serve --stdio` at the other end.
 //!
-//! A line is a message. What a WebSocket has beside messages is said in messages: a sign of life is asked for with
-//! `ping`, and the end with its code is the notification `x-grove/closed`, the last line.
+//! A line is a message. The other features of a WebSocket are messages, too: `ping` asks for a sign of life, and the
+//! notification `x-grove/closed` is the last line, with the close code.
 
 use std::io;
 
@@ -14,18 +14,18 @@ use tokio_tungstenite::tungstenite::protocol::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::{Bytes, Error as SocketError};
 
-/// How long a line may be that is looked at here.
+/// The maximum length of a line that is inspected here.
 const SMALL: usize = 1 << 10;
-/// How many lines may come before the first message: what a machine greets those with who log in.
+/// The number of lines that may precede the first message, such as the greeting of a login.
 const GREETING: usize = 100;
 
-/// Writes messages. The end of them is the end of the stream.
+/// Writes messages. Closing it ends the stream.
 pub(super) fn sink(
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> impl Sink<Message, Error = SocketError> + Send + 'static {
     futures_util::sink::unfold(output, |mut output, message: Message| async move {
         if write(&mut output, message).await.is_err() {
-            // Nobody reads it any more. Whoever reads from there finds out why, and says it.
+            // The other side no longer reads. The reader of the stream reports the reason.
             std::future::pending::<()>().await;
         }
         Ok(output)
@@ -44,7 +44,7 @@ async fn write(output: &mut (impl AsyncWrite + Unpin), message: Message) -> io::
     output.flush().await
 }
 
-/// Reads messages of at most so many bytes. `ended` says what it means that there are no more.
+/// Reads messages of at most `most` bytes. `ended` returns the error for the end of the stream.
 pub(super) fn stream<I, F>(input: I, most: usize, ended: F) -> BoxStream<'static, Result<Message, SocketError>>
 where
     I: AsyncBufRead + Send + Unpin + 'static,
@@ -66,7 +66,7 @@ struct LineReader<I, F> {
     input: I,
     most: usize,
     ended: F,
-    /// How many lines came before the first message.
+    /// The number of lines before the first message.
     greeted: usize,
     begun: bool,
     over: bool,
@@ -100,13 +100,13 @@ impl<I: AsyncBufRead + Unpin, F: Future<Output = io::Error> + Unpin> LineReader<
     }
 }
 
-/// The next line without its end, or nothing at the end of all.
+/// The next line without its line end, or `None` at the end of the stream.
 async fn read_line(input: &mut (impl AsyncBufRead + Unpin), most: usize) -> Result<Option<Vec<u8>>, SocketError> {
     let mut line = Vec::new();
     loop {
         let ready = input.fill_buf().await?;
         if ready.is_empty() {
-            // A line without an end was cut off.
+            // A line without a line end was cut off.
             return Ok(None);
         }
         let end = ready.iter().position(|byte| *byte == b'\n');
@@ -138,7 +138,7 @@ mod tests {
         let read = read("Welcome!\n\n{\"a\":1}\r\n[2]\nWelcome!\n{\"cut", 99).await;
         let text = |text: &str| Ok(Message::text(text));
         let ended = Err("IO error: it ended".to_owned());
-        assert_eq!(read, [text("{\"a\":1}"), text("[2]"), text("Welcome!"), ended], "and a cut one is none");
+        assert_eq!(read, [text("{\"a\":1}"), text("[2]"), text("Welcome!"), ended], "and a truncated line is no message");
     }
 
     #[tokio::test]

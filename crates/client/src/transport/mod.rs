@@ -1,4 +1,4 @@
-//! The way to a host: its address, and the connection that is made there.
+//! Transports: the address of a host, and connections to it.
 
 mod address;
 mod lines;
@@ -30,21 +30,21 @@ pub use tls::{CertificateError, Fingerprint, FingerprintError};
 use ssh::Ssh;
 use tls::Tls;
 
-/// The socket's buffers, each way.
+/// The size of the socket's buffers, in each direction.
 const SOCKET_BUFFER: usize = 8 << 10;
 
-/// A connection's bytes, both ways.
+/// A connection's bytes, in both directions.
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
-/// Makes the stream that the WebSocket goes over.
+/// Opens the stream for a WebSocket.
 #[async_trait]
 pub trait Dial: Send + Sync {
     async fn dial(&self) -> io::Result<Box<dyn ByteStream>>;
 }
 
-/// Where a host is, and what lets a client in. The token is never shown by `Debug`.
+/// The address of a host and the credentials for it. `Debug` never shows the token.
 #[derive(Clone)]
 pub struct Endpoint(Route);
 
@@ -52,18 +52,18 @@ pub struct Endpoint(Route);
 enum Route {
     /// A WebSocket on some stream.
     WebSocket { url: Uri, token: Option<HeaderValue>, dial: Arc<dyn Dial> },
-    /// A message a line.
+    /// One message per line.
     Ssh(Arc<Ssh>),
 }
 
-/// What a client has that lets it in. `Debug` does not show the token.
+/// The credentials of a client. `Debug` does not show the token.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// The host's token. Who can use a host's socket or log in by SSH needs none.
+    /// The host's token. It is not needed for a host's socket or for SSH.
     pub token: Option<String>,
-    /// The certificate that a host behind TLS must show. Without one, none is trusted.
+    /// The certificate of a host behind TLS. Without it no certificate is trusted.
     pub pin: Option<Fingerprint>,
-    /// What is run as `ssh`, if it is not the one that `PATH` finds.
+    /// The program to run as `ssh`, if it is not the one in `PATH`.
     pub ssh: Option<OsString>,
 }
 
@@ -75,9 +75,9 @@ impl fmt::Debug for Credentials {
 
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    #[error("{0:?} is no address of a host: it looks like ws://127.0.0.1:7000/ws")]
+    #[error("{0:?} is not an address of a host: use for example ws://127.0.0.1:7000/ws")]
     Url(String),
-    #[error("the token has characters that no token has: copy it again")]
+    #[error("the token has invalid characters: copy it again")]
     Token,
 }
 
@@ -90,7 +90,7 @@ impl Endpoint {
         match address {
             HostAddress::Plain(url) => web(url.clone(), Arc::new(TcpDialer(socket_address(url, 80)))),
             HostAddress::Tls(url) => {
-                // An address of version 6 has brackets only where a port may follow.
+                // An IPv6 address has brackets only if a port may follow.
                 let name = url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
                 web(url.clone(), Arc::new(Tls { address: socket_address(url, 443), name, pin: access.pin }))
             }
@@ -108,13 +108,13 @@ impl Endpoint {
         Self::over(url, token, Arc::new(TcpDialer(address)))
     }
 
-    /// A host on any stream. `url` is what is asked for there.
+    /// A host on any stream. `url` is the URL of the request.
     pub fn over(url: &str, token: Option<&str>, dial: Arc<dyn Dial>) -> Result<Self, EndpointError> {
         Ok(Self(Route::WebSocket { url: parse(url)?, token: bearer(token)?, dial }))
     }
 }
 
-/// What is asked for on a host's own socket, which goes by no other name.
+/// The URL of requests on a host's own socket.
 const ON_SOCKET: &str = "ws://localhost/ws";
 
 fn parse(url: &str) -> Result<Uri, EndpointError> {
@@ -139,7 +139,7 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Endpoint");
         match &self.0 {
-            // A query may hold a token.
+            // A query may contain a token.
             Route::WebSocket { url, .. } => shown.field("host", &url.authority()).field("path", &url.path()),
             Route::Ssh(ssh) => shown.field("ssh", &ssh.address),
         };
@@ -170,7 +170,7 @@ impl Dial for UnixDialer {
     }
 }
 
-/// A connection's messages, both ways. On whatever they go, they look like those of a WebSocket.
+/// A connection's messages, in both directions, as WebSocket messages on any transport.
 pub(crate) struct MessageSocket {
     pub(crate) sink: MessageSink,
     pub(crate) stream: MessageStream,
@@ -179,24 +179,24 @@ pub(crate) struct MessageSocket {
 pub(crate) type MessageSink = Pin<Box<dyn Sink<Message, Error = SocketError> + Send>>;
 pub(crate) type MessageStream = BoxStream<'static, Result<Message, SocketError>>;
 
-/// Why there is no connection.
+/// An error of opening a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    #[error("the host cannot be reached ({0}): is it running?")]
+    #[error("cannot reach the host ({0}): is it running?")]
     Unreachable(io::Error),
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     #[error(transparent)]
     Ssh(#[from] SshError),
-    #[error("the host does not let this client in ({status}): {message}")]
+    #[error("the host refused this client ({status}): {message}")]
     Denied { status: u16, message: String },
-    #[error("no WebSocket is spoken there: {0}")]
+    #[error("there is no WebSocket server at this address: {0}")]
     NoWebSocket(Box<tungstenite::Error>),
 }
 
 impl From<io::Error> for TransportError {
     fn from(error: io::Error) -> Self {
-        // What is known better was put into it where it happened.
+        // A more precise error may be inside.
         let inner = error.get_ref();
         if let Some(known) = inner.and_then(|inner| inner.downcast_ref::<CertificateError>()) {
             return (*known).into();

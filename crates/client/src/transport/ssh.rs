@@ -1,4 +1,4 @@
-//! A host behind SSH: the system's `ssh` runs `grove serve --stdio` over there.
+//! Hosts behind SSH: the system's `ssh` runs `grove serve --stdio` on the other machine.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,12 +12,12 @@ use tokio::task::AbortHandle;
 
 use super::{MessageSocket, SshAddress, lines};
 
-/// How much of what ssh complains about is kept: the newest.
+/// The number of newest stderr bytes of ssh that are kept.
 const STDERR_BYTES: usize = 2 << 10;
-/// How long it may take to end after its output has.
+/// How long ssh may take to exit after the end of its output.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why there is no connection through ssh, or none any more.
+/// An error of a connection through ssh.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SshError {
     #[error("{program:?} cannot be run ({error}): install the client of OpenSSH")]
@@ -34,17 +34,17 @@ fn said(status: &Option<String>, complaint: &str) -> String {
 
 pub(super) struct Ssh {
     pub(super) address: SshAddress,
-    /// What is run: `ssh`, but for tests.
+    /// The program to run: `ssh`, except in tests.
     pub(super) program: OsString,
 }
 
 impl Ssh {
-    /// Runs it. That it runs says nothing yet of the other end.
+    /// Starts ssh. Success says nothing yet about the other machine.
     pub(super) fn open(&self, message_bytes: usize) -> Result<MessageSocket, SshError> {
         let not_run = |error: String| SshError::NotRun { program: self.program.clone(), error };
         let mut command = Command::new(&self.program);
         command.args(self.arguments()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C in the terminal is for this program, which may want to go on talking.
+        // Ctrl-C in the terminal is meant for this program, which may keep the connection.
         command.process_group(0).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| not_run(error.to_string()))?;
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -61,13 +61,13 @@ impl Ssh {
 
     fn arguments(&self) -> Vec<OsString> {
         let SshAddress { user, host, port, data_dir, grove } = &self.address;
-        // Nobody is there to be asked for a password: keys and an agent do it.
+        // A password cannot be asked for: use keys or an agent.
         let mut arguments: Vec<OsString> = ["-T", "-o", "BatchMode=yes"].map(OsString::from).into();
         if let Some(port) = port {
             arguments.extend(["-p".into(), port.to_string().into()]);
         }
         let place = user.as_ref().map_or_else(|| host.clone(), |user| format!("{user}@{host}"));
-        // The shell over there reads this once more.
+        // The shell of the other machine parses this again.
         let mut command = format!("{} serve --stdio", quoted(grove.as_deref().unwrap_or("grove")));
         if let Some(data_dir) = data_dir {
             command.push_str(&format!(" --data-dir {}", quoted(data_dir)));
@@ -77,13 +77,13 @@ impl Ssh {
     }
 }
 
-/// A word for a shell, whatever is in it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:@".contains(&byte);
     if word.bytes().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// A running ssh, killed with whoever holds it.
+/// A running ssh, killed on drop.
 struct SshProcess {
     host: String,
     child: Child,
@@ -91,7 +91,7 @@ struct SshProcess {
 }
 
 impl SshProcess {
-    /// What it means that nothing comes from it any more.
+    /// The error for the end of ssh's output.
     async fn ended(mut self) -> io::Error {
         let status = tokio::time::timeout(TIMEOUT, self.child.wait()).await;
         let status = status.ok().and_then(Result::ok).map(|status| status.to_string());
@@ -99,7 +99,7 @@ impl SshProcess {
     }
 }
 
-/// What it says on stderr.
+/// The end of ssh's stderr.
 struct StderrTail {
     newest: Arc<Mutex<Vec<u8>>>,
     hearing: tokio::task::JoinHandle<()>,

@@ -1,7 +1,8 @@
-//! TLS to a host whose certificate is known beforehand.
+//! TLS to a host with a pinned certificate.
 //!
-//! A host on somebody's own machine has no name that an authority would vouch for. What is trusted is therefore the
-//! certificate itself, by its fingerprint, as SSH does with a machine's key. Names and dates in it say nothing more.
+//! A host on a private machine has no name that an authority would certify. So the certificate itself is trusted, by
+//! its
+//! fingerprint, as SSH does with the key of a machine. Names and dates in it are ignored.
 
 use std::fmt;
 use std::io;
@@ -27,23 +28,23 @@ use super::{ByteStream, Dial};
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// That of a certificate, given as DER.
+    /// The fingerprint of a certificate in DER.
     pub fn of(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
 }
 
-/// What is no fingerprint.
+/// An invalid fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no fingerprint of a certificate: it is `sha256:` and 64 hexadecimal digits, as `grove serve` shows it"
+    "{0:?} is not a fingerprint of a certificate: it must be `sha256:` and 64 hexadecimal digits, as `grove serve` shows it"
 )]
 pub struct FingerprintError(String);
 
 impl FromStr for Fingerprint {
     type Err = FingerprintError;
 
-    /// Colons and capitals are taken as well: that is how openssl writes it.
+    /// Colons and capitals are accepted as well, as openssl writes them.
     fn from_str(text: &str) -> Result<Self, FingerprintError> {
         let wrong = || FingerprintError(text.chars().take(100).collect());
         let digits = text.trim();
@@ -69,26 +70,26 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Why a host's certificate is not trusted.
+/// The reason why a host's certificate is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
     #[error(
-        "nobody has said which certificate the host has. It shows {shown}: compare that with what `grove serve` prints \
-         there, and pin it"
+        "the host's certificate is not pinned. It shows {shown}: compare that with what `grove serve` prints there, and \
+         pin it"
     )]
     Unpinned { shown: Fingerprint },
     #[error(
-        "the host shows another certificate than the one that was pinned: {shown} instead of {pinned}. Somebody may be \
-         listening in; if the host was given a new one, pin that"
+        "the host shows another certificate than the pinned one: {shown} instead of {pinned}. The connection may be \
+         intercepted; if the host has a new certificate, pin that"
     )]
     Changed { pinned: Fingerprint, shown: Fingerprint },
 }
 
 /// A host on TCP, behind TLS.
 pub(super) struct Tls {
-    /// Where it is, for the system.
+    /// The address for the TCP connection.
     pub(super) address: String,
-    /// How it is asked for.
+    /// The server name for TLS.
     pub(super) name: String,
     pub(super) pin: Option<Fingerprint>,
 }
@@ -97,7 +98,7 @@ pub(super) struct Tls {
 impl Dial for Tls {
     async fn dial(&self) -> io::Result<Box<dyn ByteStream>> {
         let name = ServerName::try_from(self.name.clone()).map_err(|_| {
-            io::Error::new(io::ErrorKind::InvalidInput, format!("{:?} is no name of a machine", self.name))
+            io::Error::new(io::ErrorKind::InvalidInput, format!("{:?} is not a valid name of a machine", self.name))
         })?;
         let provider = Arc::new(ring::default_provider());
         let shown = Arc::new(OnceLock::new());
@@ -118,13 +119,13 @@ impl Dial for Tls {
                 (Some(&shown), Some(pinned)) if shown != pinned => {
                     io::Error::other(CertificateError::Changed { pinned, shown })
                 }
-                _ => io::Error::new(error.kind(), format!("no TLS came about: {error}")),
+                _ => io::Error::new(error.kind(), format!("the TLS handshake failed: {error}")),
             }),
         }
     }
 }
 
-/// Trusts one certificate, and remembers which one it was shown.
+/// Trusts one certificate, and stores the fingerprint of the one it was shown.
 #[derive(Debug)]
 struct PinnedCertVerifier {
     pin: Option<Fingerprint>,
@@ -154,8 +155,8 @@ impl ServerCertVerifier for PinnedCertVerifier {
         _certificate: &CertificateDer<'_>,
         _signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        // Only the newer version is offered.
-        Err(TlsError::General("TLS 1.3 is needed".to_owned()))
+        // Only TLS 1.3 is offered.
+        Err(TlsError::General("TLS 1.3 is required".to_owned()))
     }
 
     fn verify_tls13_signature(

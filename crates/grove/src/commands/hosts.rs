@@ -58,7 +58,7 @@ fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
     let cells = rows.iter().map(|(host, probe_result)| {
         let (state, version, sessions) = match probe_result {
             Ok(probe_result) => ("reachable", version(probe_result), probe_result.sessions.to_string()),
-            Err(_) => ("away", String::new(), String::new()),
+            Err(_) => ("unreachable", String::new(), String::new()),
         };
         vec![host.name.clone(), state.to_owned(), version, sessions, host.address.to_string()]
     });

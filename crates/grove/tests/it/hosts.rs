@@ -72,7 +72,7 @@ async fn a_host_behind_tls_is_reached_by_name_with_its_pin_and_token() {
     );
     assert_eq!((&all[1]["name"], &all[1]["reachable"]), (&json!("wrong"), &json!(false)));
     let why = all[1]["error"].as_str().unwrap();
-    assert!(why.contains("another certificate than the one that was pinned"), "{why}");
+    assert!(why.contains("another certificate than the pinned one"), "{why}");
 
     let ran = near.run(&["hosts"]);
     assert!(ran.stdout.contains("lab") && ran.stdout.contains("reachable"), "{}", ran.stdout);
@@ -144,7 +144,7 @@ fn other_machines_are_served_with_tls_or_where_somebody_wants_it_without() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let all = listed(&near);
     assert_eq!((&all[1]["name"], &all[1]["reachable"]), (&json!("lab"), &json!(true)), "{all:?}");
-    assert!(all[0]["error"].as_str().unwrap().contains("does not let this client in"), "{all:?}");
+    assert!(all[0]["error"].as_str().unwrap().contains("refused this client"), "{all:?}");
     assert!(host.stop_and_read_log().contains("--insecure"));
 }
 

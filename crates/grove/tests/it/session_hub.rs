@@ -557,7 +557,7 @@ async fn hosts_that_come_change_and_go_are_noticed_while_somebody_looks() {
     assert_eq!(page.listed().await, listed);
     std::fs::write(&hosts, "[lab").unwrap();
     let deadline = Deadline::new("the host does not look at the list");
-    let is_noticed = || std::fs::read_to_string(near.path("stderr")).unwrap().contains("hosts that came or went");
+    let is_noticed = || std::fs::read_to_string(near.path("stderr")).unwrap().contains("cannot read the list of hosts");
     while !is_noticed() {
         deadline.check();
         tokio::time::sleep(Duration::from_millis(20)).await;
