@@ -1,9 +1,9 @@
-//! The body of the Agent Client Protocol.
+//! The fuzz body of the Agent Client Protocol.
 
 use grove_agents::acp::read_update;
 use grove_agents::{AgentEvent, ToolOutputPart};
 
-/// Any lines as what an agent says: each is told or refused with a reason. What is told has something in it.
+/// Any lines as messages of an agent: each is reported, with content, or refused with a reason.
 pub fn acp(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for line in text.lines() {

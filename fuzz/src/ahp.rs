@@ -1,9 +1,9 @@
-//! The body of the Agent Host Protocol.
+//! The fuzz body of the Agent Host Protocol.
 
 use grove_wire::ahp::Action;
 use grove_wire::ahp::reduce::{State, reduce};
 
-/// A state of every channel, with something in it.
+/// A state of every channel, with content.
 const STATES: &[&str] = &[
     r#"{"agents":[],"config":{"schema":{"type":"object","properties":{}},"values":{}}}"#,
     r#"{"provider":"p","title":"","status":1,"lifecycle":"creating","activeClients":[],"chats":[],
@@ -16,8 +16,9 @@ const STATES: &[&str] = &[
     r#"{"root":"file:///a","recursive":true}"#,
 ];
 
-/// Any actions in any order, one per line: each is read or refused, and what was read can be written and read again as
-/// the same. They are reduced, which says truly whether anything changed, and states stay what a client can read.
+/// Any actions in any order, one per line: each is parsed or refused, and survives a round trip.
+///
+/// They are reduced; the reducer reports changes correctly, and states stay readable for clients.
 pub fn ahp(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut states: Vec<State> = STATES.iter().map(|text| serde_json::from_str(text).expect("a state")).collect();
@@ -34,7 +35,7 @@ pub fn ahp(data: &[u8]) {
     }
 }
 
-/// The action that a text is, if it is one.
+/// Parses an action.
 pub fn parsed_ahp_action(text: &str) -> Option<Action> {
     let action = Action::parse(text).ok()?;
     let written = serde_json::to_string(&action).expect("what was read can be written");

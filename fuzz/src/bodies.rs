@@ -1,11 +1,11 @@
-//! The bodies.
+//! The fuzz bodies of version 1, scripts, URIs and the journal.
 
 use grove_core::SessionUri;
 use grove_wire::jsonrpc::{self, Frame, InvalidMessage};
 use grove_wire::v1::{self, Action, ActionError, SessionState, decode, project};
 use serde_json::value::RawValue;
 
-/// Any text as a frame: it is read or refused, and what was read can be written and read again as the same.
+/// Any text as a frame: it is parsed or refused, and survives a round trip.
 pub fn frame(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match jsonrpc::parse(text) {
@@ -51,8 +51,9 @@ fn written_again(message: Result<jsonrpc::RpcMessage<'_>, InvalidMessage>) {
     }
 }
 
-/// Any text as an action: it is read or refused; what was read can be written and read again as the same, and is a
-/// command exactly where clients may dispatch it.
+/// Any text as an action: it is parsed or refused, survives a round trip, and is a command exactly if clients may
+/// dispatch
+/// it.
 pub fn action(data: &[u8]) {
     let Some(action) = std::str::from_utf8(data).ok().and_then(parsed_action) else { return };
     let kind = action.kind();
@@ -61,7 +62,7 @@ pub fn action(data: &[u8]) {
     assert_eq!(decode::command(action).is_ok(), kind.client_may_dispatch());
 }
 
-/// The action that a text is, if it is one.
+/// Parses an action.
 pub fn parsed_action(text: &str) -> Option<Action> {
     let raw = RawValue::from_string(text.to_owned()).ok()?;
     match Action::parse(&raw) {
@@ -74,7 +75,7 @@ pub fn parsed_action(text: &str) -> Option<Action> {
     }
 }
 
-/// Any actions in any order, one per line: they are reduced, and the state stays what a client can read.
+/// Any actions in any order, one per line: they are reduced, and the state stays readable for clients.
 pub fn reducers(data: &[u8]) {
     const EMPTY: &str = r#"{"summary":{"resource":"copilot:/1","provider":"copilot","title":"","status":"idle",
         "createdAt":0,"modifiedAt":0},"lifecycle":"creating","turns":[]}"#;
@@ -118,7 +119,7 @@ pub fn script(data: &[u8]) {
         let session = ScriptedAgent.open(opening).await.expect("a session");
         let message = grove_core::Message::user(text);
         let prompt = Prompt { message, model: None, client_tools: Vec::new(), memory: std::sync::Arc::new(()) };
-        // Scripts may wait for ever: a few reports, or a moment, are enough to see that reading one does no harm.
+        // Scripts may wait for ever: a few reports, or a moment, are enough to see that parsing one does no harm.
         let run = session.prompt(prompt, sink.turn("t".into()));
         let read = async {
             for _ in 0..64 {
@@ -135,7 +136,8 @@ pub fn script(data: &[u8]) {
     });
 }
 
-/// Any text as a URI: a session's id never leaves its folder, a file's path is absolute, a content's names are whole.
+/// Any text as a URI: a session's id never leaves its folder, a file's path is absolute, a content's names are
+/// complete.
 pub fn uri(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Some(id) = SessionUri::from(text).id() {
@@ -152,10 +154,10 @@ pub fn uri(data: &[u8]) {
     }
 }
 
-/// Any bytes as a journal: what is whole is taken, the rest is damage or a torn end, and the state can be used.
+/// Any bytes as a journal: complete records are used, the rest is damage or a torn end, and the state is usable.
 pub fn journal(data: &[u8]) {
     recovered_from(data);
-    // Once more with the right checksums, or nothing behind them would ever be reached.
+    // Once more with correct checksums, or the code after the check would never be reached.
     let summed: Vec<u8> = data
         .split(|byte| *byte == b'\n')
         .filter_map(|line| line.get(9..))

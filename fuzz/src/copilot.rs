@@ -1,4 +1,4 @@
-//! The bodies of the Copilot SDK's protocol.
+//! The fuzz bodies of the Copilot SDK's protocol.
 
 use std::fmt::Debug;
 
@@ -9,11 +9,10 @@ use grove_wire::copilot::{Event, decode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The longest body that the decoder takes here.
+/// The maximum length of a body here.
 const MAX_BODY: usize = 1_000;
 
-/// Any bytes as a stream of frames, whole and cut everywhere: both give the same, and what was read can be framed and
-/// read again as the same.
+/// Any bytes as a stream of frames, complete and cut everywhere: both give the same, and frames survive a round trip.
 pub fn copilot_frames(data: &[u8]) {
     let (whole, ended) = frames(&[data]);
     let pieces: Vec<&[u8]> = data.chunks(1).collect();
@@ -48,15 +47,16 @@ macro_rules! read_as {
     };
 }
 
-/// Any text, line by line, as the params of every method and as an event: it is read or refused, what was read can be
-/// written and read again as the same, and what a client answered means something or is refused.
+/// Any text, line by line, as the params of every method and as an event: it is parsed or refused, survives a round
+/// trip,
+/// and a client's answer has a meaning or is refused.
 pub fn copilot(data: &[u8]) {
     for line in String::from_utf8_lossy(data).lines() {
         copilot_shapes(line);
     }
 }
 
-/// As how many of the shapes a text can be read.
+/// The number of shapes that a text can be parsed as.
 pub fn copilot_shapes(text: &str) -> usize {
     if let Some(answer) = reread::<HandlePermissionParams>(text) {
         let _ = decode::verdict(answer.result, &permission());

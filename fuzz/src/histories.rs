@@ -1,4 +1,4 @@
-//! The bodies of what other tools left on the machine.
+//! The fuzz bodies of other tools' sessions.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use grove_history::{
     gemini, opencode, path, pi,
 };
 
-/// A turn that was read can be shown and written, whatever it was made of.
+/// Checks that a parsed turn can be shown and written.
 fn usable(turns: &[TranscriptTurn]) {
     for turn in turns {
         assert!(!turn.id.is_empty());
@@ -21,7 +21,7 @@ fn usable(turns: &[TranscriptTurn]) {
     assert!(changes.files.len() <= MAX_CHANGES && changes.files.keys().all(|path| !path.is_empty()));
 }
 
-/// Any bytes as a flat session of VS Code: every turn is counted, and what is damaged is told.
+/// Any bytes as a flat session of VS Code: every turn is counted, and damage is reported.
 pub fn vscode_flat(data: &[u8]) {
     let mut turns = Vec::new();
     let session = read_flat(data, "s", &mut |turn| turns.push(turn)).expect("bytes are read");
@@ -30,7 +30,7 @@ pub fn vscode_flat(data: &[u8]) {
     usable(&turns);
 }
 
-/// Any bytes as a mutation log of VS Code. A log that is cut after a whole line, and goes on, is the same log.
+/// Any bytes as a mutation log of VS Code. Empty lines at its end change nothing.
 pub fn vscode_log(data: &[u8]) {
     let mut turns = Vec::new();
     let session = read_log(data, "s", &mut |turn| turns.push(turn)).expect("bytes are read");
@@ -38,13 +38,13 @@ pub fn vscode_log(data: &[u8]) {
     usable(&turns);
     let mut again = Vec::new();
     read_log(&[data, b"\n\n"].concat(), "s", &mut |turn| again.push(turn)).expect("bytes are read");
-    assert_eq!(again, turns, "empty lines say nothing");
+    assert_eq!(again, turns, "empty lines change nothing");
 }
 
-/// How a log is read that only grows: from its beginning, or from a bookmark.
+/// A reader of an append-only log: from its beginning, or from a bookmark.
 type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<ReadOutcome>;
 
-/// Reading on from the bookmark of any beginning gives what reading anew gives. The first byte says where it is cut.
+/// Reading on from the bookmark of any beginning gives the same as a full read. The first byte selects the cut.
 fn grows(data: &[u8], read_log: ReadLog) {
     let Some((cut, log)) = data.split_first() else { return };
     let read = |bytes: &[u8], from| {
@@ -62,7 +62,7 @@ fn grows(data: &[u8], read_log: ReadLog) {
     turns.truncate(bookmark.turns as usize);
     let (ended, more) = read(log, Some(&bookmark));
     turns.extend(more);
-    // Numbers with a fraction may change in their last digit on their way through a bookmark; turns do not take it.
+    // The last digit of a fraction may change in a bookmark; turns contain none.
     assert_eq!(turns, all);
     assert_eq!((ended.session.turns, ended.session.tools), (whole.session.turns, whole.session.tools));
 }
@@ -87,7 +87,7 @@ pub fn pi_log(data: &[u8]) {
     grows(data, pi::read_log);
 }
 
-/// Any bytes as a session of the Gemini CLI. Empty lines behind it say nothing.
+/// Any bytes as a session of the Gemini CLI. Empty lines after it change nothing.
 pub fn gemini_log(data: &[u8]) {
     let read = |bytes: &[u8]| {
         let mut turns = Vec::new();
@@ -100,7 +100,7 @@ pub fn gemini_log(data: &[u8]) {
     assert_eq!(read(&[data, b"\n\n"].concat()).1, turns);
 }
 
-/// Any bytes as exports of OpenCode. Each turn is counted, and empty lines behind them say nothing.
+/// Any bytes as exports of OpenCode. Each turn is counted, and empty lines after them change nothing.
 pub fn opencode_export(data: &[u8]) {
     let read = |bytes: &[u8]| {
         let mut turns = Vec::new();
@@ -113,7 +113,7 @@ pub fn opencode_export(data: &[u8]) {
     assert_eq!(read(&[data, b"\n\n"].concat()).1, turns);
 }
 
-/// Any text as a rendered prompt: its blocks are pieces of it, in their order.
+/// Any text as a rendered prompt: its blocks are parts of it, in order.
 pub fn prompt_blocks(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut rest = text;
@@ -123,7 +123,7 @@ pub fn prompt_blocks(data: &[u8]) {
     }
 }
 
-/// Any bytes as an editing session: each of its files is told at each moment, or is not known.
+/// Any bytes as an editing session: each of its files has a known content at each moment, or none.
 pub fn editing_state(data: &[u8]) {
     let Ok(session) = editing::of_json(data, Path::new("/nowhere")) else { return };
     let request = String::from_utf8_lossy(data).chars().filter(char::is_ascii_alphanumeric).take(2).collect::<String>();

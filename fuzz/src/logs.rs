@@ -1,10 +1,11 @@
-//! The bodies of what is on disk.
+//! The fuzz bodies of logs and side indexes.
 
 use grove_tree::side_index::{self, SideIndex};
 use grove_tree::{Children, Indexer, LogIndex, Outline, RowFilter, Rules, open, repair};
 
-/// Any bytes as a session's log: they are read or refused. What was read is the same in any chunks and from its side
-/// index, every walk ends, and a mended copy has nothing wrong in it.
+/// Any bytes as a session's log: they are parsed or refused. The result is the same in any chunks and from its side
+/// index,
+/// every walk ends, and a repaired copy has no damage.
 pub fn log(data: &[u8]) {
     let mut count = 0;
     let mut new_id = || {
@@ -32,15 +33,15 @@ pub fn log(data: &[u8]) {
         assert_same(&side_index.trust(head, tail).expect("it is of this log"), index);
     }
     if index.header().is_some() {
-        let mended = open(repair::repair(&log), &mut || unreachable!()).expect("a mended log is a log");
+        let mended = open(repair::repair(&log), &mut || unreachable!()).expect("a repaired log is a log");
         assert!(mended.index().damage().is_empty(), "{:?}", mended.index().damage());
     }
 }
 
-/// Any bytes as a side index, with checksums that fit: they are read or refused, and what was read can be walked.
+/// Any bytes as a side index, with matching checksums: they are parsed or refused, and the result can be walked.
 pub fn index(data: &[u8]) {
     let mut sealed = data[..data.len().saturating_sub(8)].to_vec();
-    // The checksums of the log's ends stand behind the two lengths.
+    // The checksums of the log's ends are after the two lengths.
     for at in [28, 36] {
         if let Some(place) = sealed.get_mut(at..at + 8) {
             place.copy_from_slice(&side_index::checksum(b"").to_le_bytes());
@@ -51,7 +52,7 @@ pub fn index(data: &[u8]) {
     walked(&side_index.trust(b"", b"").expect("the checksums fit"));
 }
 
-/// Walks wherever an index can be walked.
+/// Walks an index in every way.
 fn walked(index: &LogIndex) {
     let entries: Vec<_> = index.entries().collect();
     for entry in entries.iter().take(200) {

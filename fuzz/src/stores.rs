@@ -1,4 +1,4 @@
-//! The bodies of a session's storage.
+//! The fuzz bodies of a session's storage.
 
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use grove_fs::{Conventions, FileKind, MemoryFs, RelativeName, Removal, RpcFs, Se
 use grove_host::ClientStorageRegister;
 use serde_json::Value;
 
-/// Any text as the name of a file: it is refused, or stays in its folder. What is said of it can be shown.
+/// Any text as the name of a file: it is refused, or stays in its folder. Errors about it can be shown.
 pub fn names(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let name = match RelativeName::parse(text) {
@@ -30,8 +30,11 @@ pub fn names(data: &[u8]) {
     assert!(name.parts().all(|part| RelativeName::parse(part).is_ok()), "{text:?}");
 }
 
-/// Any lines as a host's calls: each is answered, or refused alone. What they leave behind can be listed and read.
-/// Any lines as a provider's answers: each gives a value or an error.
+/// Any lines as a host's calls, and as a storage client's answers.
+///
+/// Each call is answered, or refused alone, and the resulting files can be listed and read. Each answer gives a value
+/// or an
+/// error.
 pub fn provider(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
@@ -68,7 +71,7 @@ async fn everything_can_be_read(store: &MemoryFs) {
     }
 }
 
-/// A provider that says anything at all.
+/// A storage client with arbitrary answers.
 #[derive(Debug)]
 struct Anything(Value);
 
@@ -109,7 +112,7 @@ async fn answers_are_understood_or_refused(answers: Vec<Value>) {
     }
 }
 
-/// Any bytes as a register of entrusted sessions: what is understood is written anew, and is then the same.
+/// Any bytes as a register of client-stored sessions: valid lines survive a round trip.
 pub fn register(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! The body of what is made of a log's tree.
+//! The fuzz body of a log's tree.
 
 use grove_core::Timestamp;
 use grove_tree::conversation::{model_messages, render_transcript};
@@ -8,8 +8,10 @@ use grove_tree::{
     fork_log, open, rows,
 };
 
-/// A first line of a cursor, a filter and words to search, then any bytes as a session's log: rows are shown or refused,
-/// every way can be gone, and what is branched off is a log without damage that has the same branch.
+/// A first line with a cursor, a filter and search words, then any bytes as a session's log.
+///
+/// Rows are shown or refused, every navigation works, and a branched session is a log without damage on the same
+/// branch.
 pub fn tree(data: &[u8]) {
     let (asked, bytes) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
     let mut count = 0;
@@ -45,7 +47,7 @@ fn listed(log: &Log, asked: &str) {
     let search = words.collect::<Vec<_>>().join(" ");
     let leaf = log.index().leaf();
     let request = RowsRequest { filter, search: &search, leaf, after, limit: 5 };
-    // A cursor that is not of this log is refused.
+    // A cursor of another log is refused.
     if let Ok(page) = rows(log.index(), log, &request) {
         assert!(page.rows.len() <= 5 && page.rows.len() <= page.total);
     }

@@ -1,4 +1,4 @@
-//! The bodies of what a session has beside its log.
+//! The fuzz bodies of a session's files beside its log.
 
 use grove_fs::workspace::{
     Checkpoint, CheckpointIndex, Field, ForkIdentity, Manifest, ManifestError, Value, Workspace, WorkspaceError,
@@ -9,8 +9,9 @@ use jiff::Timestamp;
 
 const TEXTS: [Field; 3] = [Field::Id, Field::Cwd, Field::Name];
 
-/// Any text as `workspace.yaml`: it is refused with a line that it has, or written as it was. What is set is read back,
-/// and changes nothing else; a fork is tied to nothing.
+/// Any text as `workspace.yaml`: it is refused with the number of one of its lines, or written unchanged.
+///
+/// A value that is set is read back, and nothing else changes; a fork has no links.
 pub fn manifest(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let manifest = match Manifest::parse(text) {
@@ -26,7 +27,7 @@ pub fn manifest(data: &[u8]) {
     };
     assert_eq!(manifest.to_string(), text);
     for field in [Field::Id, Field::UserNamed, Field::SummaryCount, Field::CreatedAt] {
-        // Each gives a value or says which line has none.
+        // Each gives a value or the line of the error.
         let read = [
             manifest.text(field).map(drop),
             manifest.number(field).map(drop),
@@ -55,8 +56,9 @@ pub fn manifest(data: &[u8]) {
     }
 }
 
-/// Any text as a configuration of git's: it is read to its end, and a line behind it under a heading of its own is known
-/// whatever stood before. Of what stands there twice, the last counts.
+/// Any text as a git configuration: it is read to its end, and a line after it under its own heading is found. Of
+/// several
+/// values, the last counts.
 pub fn git_config(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let config = GitConfig::parse(&text);
@@ -66,13 +68,14 @@ pub fn git_config(data: &[u8]) {
         assert_eq!(config.value("remote", name, "url"), last, "{name}");
     }
     let more = GitConfig::parse(&format!("{text}\n\n[remote \"fuzz\"]\nurl = x\n"));
-    // The bound on variables may have been reached before.
+    // The limit of variables may have been reached before.
     let is_small = text.len() < 32 << 10;
     assert!(!is_small || more.value("remote", "fuzz", "url") == Some("x"), "{text}");
 }
 
-/// Any text as `checkpoints/index.md`: it is written as it was. Rows that go are those that were meant, and one that
-/// comes stands behind the others under a number of its own.
+/// Any text as `checkpoints/index.md`: it is written unchanged. Exactly the given rows are removed, and a new one is
+/// the
+/// last, under a new number.
 pub fn checkpoints(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let index = CheckpointIndex::parse(text);

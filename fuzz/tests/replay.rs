@@ -1,6 +1,6 @@
 //! Every body over its corpus, then over random mutations of it for `FUZZ_SECONDS` (2 by default).
 //!
-//! A failure prints the input and the seed; `FUZZ_SEED=<seed>` runs it again. What is found goes into the corpus.
+//! A failure prints the input and the seed; `FUZZ_SEED=<seed>` runs it again. Add the input to the corpus.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
@@ -22,7 +22,7 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().unwrap())
 }
 
-/// A generator that is small and repeatable; nothing more is asked of it.
+/// A small and reproducible generator.
 struct Dice(u64);
 
 impl Dice {
@@ -41,7 +41,7 @@ impl Dice {
     }
 }
 
-/// An input of the corpus with a few bytes changed, or several of them in a row.
+/// An input of the corpus with a few bytes changed, or several inputs in a row.
 fn mutated(corpus: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     const TOKENS: &[&str] = &[
         "{",

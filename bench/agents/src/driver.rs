@@ -1,4 +1,4 @@
-//! Runs the contestants one after the other and gathers what was found.
+//! Runs the contestants one after the other and collects their results.
 
 use std::process::{ExitCode, Stdio};
 
@@ -30,9 +30,9 @@ async fn measure(options: &Options) -> Result<Report> {
     };
     let grove = beside(options.grove.as_deref(), "grove")?;
     if grove.is_none() {
-        eprintln!("no grove: build it first (cargo build --release -p grove), or say where it is with --grove");
+        eprintln!("no grove: build it first (cargo build --release -p grove), or give its path with --grove");
     }
-    // Where it is missing it is built now, and not while something is measured.
+    // If it is missing it is built now, and not during a measurement.
     grove_testkit::acp::agent_program();
     let mut report = Report { shape, relay: None, grove: None };
     report.relay = say(Contestant::Relay, None, &shape).await;
@@ -42,7 +42,7 @@ async fn measure(options: &Options) -> Result<Report> {
     Ok(report)
 }
 
-/// Runs one and says how it went; a failure costs only its figures, and the goals.
+/// Runs a contestant and reports its result; a failure loses only its figures and goals.
 async fn say(contestant: Contestant, grove: Option<&std::path::Path>, shape: &Shape) -> Option<Finding> {
     let name = contestant.name();
     match run_one(contestant, grove, shape).await {

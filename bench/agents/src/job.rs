@@ -1,4 +1,4 @@
-//! What the driver asks of a load client, and what it answers.
+//! The job of a load client, and its result.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The provider of the sessions, as the settings name it.
+/// The agent of the sessions, by its name in the settings.
 pub(crate) const PROVIDER: &str = "scripted-acp";
 
-/// How much there is to bring to whom.
+/// The size of the load.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Shape {
     pub(crate) agents: usize,
     pub(crate) clients: usize,
-    /// Chunks a second of each agent.
+    /// Chunks per second of each agent.
     pub(crate) rate: u32,
     pub(crate) seconds: u32,
 }
@@ -26,17 +26,17 @@ impl Shape {
         u64::from(self.rate) * u64::from(self.seconds)
     }
 
-    /// Chunks that arrive, all clients together.
+    /// Chunks that arrive at all clients together.
     pub(crate) fn messages(&self) -> u64 {
         self.chunks() * (self.agents * self.clients) as u64
     }
 
-    /// When memory is read for the first time: by then every buffer has been used.
+    /// The time of the first memory reading: by then every buffer has been used.
     pub(crate) fn settled(&self) -> Duration {
         Duration::from_secs(10).min(Duration::from_secs(self.seconds.into()) / 2)
     }
 
-    /// After this a run has failed.
+    /// The time limit of a run.
     pub(crate) fn limit(&self) -> Duration {
         Duration::from_secs(u64::from(self.seconds) * 2 + 120)
     }
@@ -47,7 +47,7 @@ impl Shape {
     }
 }
 
-/// What is compared.
+/// The compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Contestant {
@@ -64,14 +64,14 @@ impl Contestant {
     }
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Target {
     Grove {
-        /// The address of its WebSockets, and what opens them.
+        /// The address of its WebSockets, and the token.
         ws: String,
         token: String,
-        /// Where the sessions' working folders lie.
+        /// The parent of the sessions' working folders.
         folder: PathBuf,
     },
     Relay {
@@ -82,7 +82,7 @@ pub(crate) enum Target {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) target: Target,
-    /// Whose processor time and memory count.
+    /// The process whose processor time and memory count.
     pub(crate) pid: u32,
     pub(crate) shape: Shape,
 }
@@ -90,16 +90,16 @@ pub(crate) struct Job {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Finding {
-    /// From the first prompt until every agent has answered one, where they were started for it.
+    /// From the first prompt until every agent has answered one, if the run starts them.
     pub(crate) start_seconds: Option<f64>,
-    /// From the first chunk's prompt until the last client had the last chunk.
+    /// From the prompt of the first chunk until the last client has the last chunk.
     pub(crate) wall_seconds: f64,
-    /// Chunks that arrived, all clients together.
+    /// Chunks that arrived at all clients together.
     pub(crate) messages: u64,
-    /// Chunks that a client never got, got twice or got out of their order; the first few are described.
+    /// Chunks that a client missed, got twice or out of order; the first few are described.
     pub(crate) faults: u64,
     pub(crate) described: Vec<String>,
-    /// From a chunk's being said to its arrival at a client.
+    /// The latency from an agent to a client.
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
     pub(crate) max_ms: f64,
@@ -107,11 +107,11 @@ pub(crate) struct Finding {
     pub(crate) settled_bytes: u64,
     pub(crate) end_bytes: u64,
     pub(crate) peak_bytes: u64,
-    /// What the shims have in memory of their own at the end, all together.
+    /// The private memory of all shims together at the end.
     pub(crate) shim_bytes: u64,
 }
 
-/// Processor seconds while the agents streamed.
+/// Processor seconds during the streams.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Cpu {
     pub(crate) server: f64,

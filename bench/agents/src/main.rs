@@ -1,7 +1,7 @@
-//! What it costs to bring many agents' streams to a few clients.
+//! The cost of delivering many agents' streams to a few clients.
 //!
-//! Without a subcommand this drives the contestants, each a process of its own, with a load client that is a process
-//! of its own too, so that a server's processor time and memory are read alone. `relay` and `load` are those processes.
+//! Without a subcommand this drives the contestants. Each is a separate process, and so is the load client, so that the
+//! processor time and memory of a server are measured alone. `relay` and `load` are those processes.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 
@@ -30,13 +30,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Hands the agents' lines to every client and does nothing else.
+    /// Forward the agents' lines to every client and do nothing else.
     #[command(hide = true)]
     Relay {
-        /// How many agents, and how they stream, as JSON.
+        /// The number of agents, and their streams, as JSON.
         shape: String,
     },
-    /// Connects, measures, prints what it found.
+    /// Connect, measure and print the result.
     #[command(hide = true)]
     Load {
         /// The job, as JSON.
@@ -46,22 +46,22 @@ enum Command {
 
 #[derive(Args, Clone)]
 struct Options {
-    /// The program under test; without it, the one that lies beside this program.
+    /// The program under test [default: the one beside this program]
     #[arg(long)]
     grove: Option<PathBuf>,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
-    /// Sessions, each with an agent of its own.
+    /// Sessions, each with its own agent.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     agents: u32,
     /// Clients, each of which follows all sessions.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     clients: u32,
-    /// Updates a second of each agent.
+    /// Updates per second of each agent.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rate: u32,
-    /// How long they stream.
+    /// The duration of the streams in seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     seconds: u32,
 }

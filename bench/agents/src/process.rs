@@ -1,4 +1,4 @@
-//! What the system says of processes.
+//! Processor time and memory of processes.
 
 use std::fs;
 
@@ -9,11 +9,11 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) struct Memory {
     pub(crate) resident_bytes: u64,
     pub(crate) peak_bytes: u64,
-    /// Of what is resident, what no file stands behind.
+    /// The resident memory that is not backed by a file.
     pub(crate) own_bytes: u64,
 }
 
-/// The processes that work for a server.
+/// The processes of a server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Family {
     pub(crate) shims: Vec<u32>,
@@ -21,12 +21,12 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// The shims that a server has started, and the agents of those or of the server itself.
+    /// The shims that a server has started, and the agents of the shims or of the server itself.
     pub(crate) fn of(server: u32) -> Result<Self> {
         let mut parents = Vec::new();
         for entry in fs::read_dir("/proc")?.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            // Processes end while one looks.
+            // Processes may end in the meantime.
             if let Some(parent) = stat(pid).ok().and_then(|fields| fields.get(1)?.parse::<u32>().ok()) {
                 parents.push((pid, parent));
             }
@@ -41,23 +41,23 @@ impl Family {
         Ok(Self { shims, agents })
     }
 
-    /// Asks the shims that are left to end; their agents end with them.
+    /// Ends the remaining shims; their agents end with them.
     pub(crate) fn end(&self) {
         for pid in self.shims.iter().filter(|pid| is_shim(**pid)) {
             if let Some(pid) = i32::try_from(*pid).ok().and_then(Pid::from_raw) {
-                // One that has ended meanwhile is what is wanted.
+                // It may have ended already.
                 kill_process(pid, Signal::TERM).ok();
             }
         }
     }
 }
 
-/// Processor time of all of these in seconds. One that has ended counts nothing.
+/// The processor time of all of these in seconds. Ended processes count as zero.
 pub(crate) fn cpu_of_all(pids: &[u32]) -> f64 {
     pids.iter().filter_map(|pid| cpu_seconds(*pid).ok()).sum()
 }
 
-/// Processor time of a process in seconds, its own and the kernel's on its behalf.
+/// The processor time of a process in seconds, in user and kernel mode.
 pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
     let fields = stat(pid)?;
     let ticks = |n: usize| -> Result<u64> { Ok(fields.get(n).context("too few fields in /proc/<pid>/stat")?.parse()?) };
@@ -74,10 +74,10 @@ pub(crate) fn memory(pid: u32) -> Result<Memory> {
     Ok(Memory { resident_bytes: bytes("VmRSS")?, peak_bytes: bytes("VmHWM")?, own_bytes: bytes("RssAnon")? })
 }
 
-/// What stands after the name in `/proc/<pid>/stat`: state, parent and so on.
+/// The fields after the name in `/proc/<pid>/stat`: state, parent and so on.
 fn stat(pid: u32) -> Result<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).context("the process has ended")?;
-    // The name in parentheses may hold anything; what follows it is plain.
+    // The name in parentheses may contain anything; the fields after it are plain.
     let (_, fields) = stat.rsplit_once(')').context("an unknown form of /proc/<pid>/stat")?;
     Ok(fields.split_ascii_whitespace().map(ToOwned::to_owned).collect())
 }

@@ -1,5 +1,6 @@
-//! The peer: a server that starts the same agents, reads their stdout and hands each line to every client as it came. It
-//! stores nothing, knows no session and no order, and asks nobody whether something may happen.
+//! The peer: a server that starts the same agents, and forwards each line of their stdout to every client.
+//!
+//! It stores nothing, has no sessions and no order, and asks for no permissions.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -14,19 +15,19 @@ use tokio::sync::{broadcast, watch};
 
 use crate::job::Shape;
 
-/// How many lines a client may be behind. One that is further behind is cut off, which fails the run.
+/// The number of lines that a client may lag behind. Beyond it the client is cut off, which fails the run.
 const QUEUE: usize = 1 << 16;
 
 /// An agent with a session.
 struct Agent {
-    /// Ends it, when this ends.
+    /// Ends the agent on drop.
     _child: Child,
     stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
     session: Value,
 }
 
-/// Serves until its standard input ends.
+/// Serves until stdin ends.
 pub(crate) fn run(shape: &str) -> Result<()> {
     let shape: Shape = serde_json::from_str(shape)?;
     std::thread::spawn(|| {
@@ -65,7 +66,7 @@ async fn serve(shape: Shape) -> Result<()> {
     }
 }
 
-/// Hands every line to a client. Whatever the client says makes the agents begin.
+/// Forwards every line to a client. Any input of the client starts the agents.
 async fn connection(
     stream: TcpStream,
     mut lines: broadcast::Receiver<Arc<str>>,
@@ -79,7 +80,7 @@ async fn connection(
         tokio::select! {
             line = lines.recv() => {
                 to.write_all(line.context("a client is too slow")?.as_bytes()).await?;
-                // As many as there are go out in one write.
+                // All waiting lines go out in one write.
                 while let Ok(line) = lines.try_recv() {
                     to.write_all(line.as_bytes()).await?;
                 }

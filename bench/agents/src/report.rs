@@ -1,4 +1,4 @@
-//! What was found, as tables and as JSON, and whether it is good enough.
+//! The results as tables and as JSON, and the goals.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::job::{Contestant, Finding, Shape};
 
-/// How much a host may grow from the time at which it is settled to the end.
+/// The maximum growth of a host between the first memory reading and the end.
 const MOST_GROWTH: f64 = 32.0 * MEBIBYTE;
-/// How long 99 of 100 chunks may take from the agent to a client.
+/// The maximum 99th percentile of the latency from an agent to a client.
 const MOST_P99_MS: f64 = 100.0;
 const MEBIBYTE: f64 = (1 << 20) as f64;
 
@@ -25,7 +25,7 @@ struct Goal {
 }
 
 impl Goal {
-    /// What could not be measured is missed: that is how a run that fails looks.
+    /// A missing figure counts as missed: that is what a failed run has.
     fn met(&self) -> bool {
         self.figure.is_some_and(|figure| figure <= self.at_most)
     }

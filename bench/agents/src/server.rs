@@ -1,6 +1,6 @@
-//! The servers: how each is started, where it then is, and how it is ended.
+//! Starting and stopping the servers.
 //!
-//! Each runs under `timeout`, so that none outlives a benchmark that was itself ended.
+//! Each runs under `timeout`, so that none outlives an interrupted benchmark.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,23 +18,23 @@ use tokio::sync::mpsc;
 use crate::job::{Contestant, PROVIDER, Shape, Target};
 use crate::process::Family;
 
-/// How long a server may take to begin, and to end.
+/// How long a server may take to start, and to stop.
 const START: Duration = Duration::from_secs(60);
 const END: Duration = Duration::from_secs(20);
-/// How many lines of what a server says are kept for whoever looks; further ones are dropped.
+/// The number of output lines kept for an error; further ones are dropped.
 const SAID: usize = 1_000;
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Server {
     pub(crate) target: Target,
     pub(crate) pid: u32,
     child: Child,
-    /// Its end is the relay's.
+    /// Closing it ends the relay.
     _stdin: Option<ChildStdin>,
     _folder: TempDir,
 }
 
-/// What a server prints first.
+/// The first output of a server.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Hello {
@@ -63,7 +63,7 @@ impl Server {
         let stdin = child.stdin.take();
         let mut lines = lines(&mut child);
         let hello = tokio::time::timeout(START, hello(&mut lines));
-        let hello = match hello.await.unwrap_or_else(|_| bail!("it did not say where it listens")) {
+        let hello = match hello.await.unwrap_or_else(|_| bail!("it did not print its address")) {
             Ok(hello) => hello,
             Err(error) => {
                 end(&mut child).await?;
@@ -77,17 +77,17 @@ impl Server {
         Ok(Self { target, pid, child, _stdin: stdin, _folder: folder })
     }
 
-    /// Ends it with everything that works for it.
+    /// Stops it with all of its processes.
     pub(crate) async fn stop(mut self) -> Result<()> {
         let family = Family::of(self.pid)?;
         let ended = end(&mut self.child).await;
-        // A shim outlives its host; nobody will come for these.
+        // A shim outlives its host, and no other host will take these over.
         family.end();
         ended
     }
 }
 
-/// Where a program lies that is built together with this one.
+/// The path of a program that is built together with this one.
 pub(crate) fn beside(given: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     let path = match given {
         Some(path) => std::path::absolute(path)?,
@@ -107,7 +107,7 @@ fn settings(shape: &Shape) -> Result<String> {
     Ok(toml::to_string(&settings)?)
 }
 
-/// `timeout` hands the signal on to what it started, and after a while a harder one.
+/// `timeout` forwards the signal to the server, and kills it after a while.
 async fn end(child: &mut Child) -> Result<()> {
     if let Some(pid) = child.id().and_then(|pid| Pid::from_raw(pid as i32)) {
         kill_process(pid, Signal::TERM)?;
@@ -116,7 +116,7 @@ async fn end(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// What the server prints on either stream, for as long as it runs: a full pipe would stop it.
+/// The output of the server on both streams, for as long as it runs: a full pipe would block it.
 fn lines(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(SAID);
     let forward = |stream: Box<dyn AsyncRead + Send + Unpin>| {
@@ -124,7 +124,7 @@ fn lines(child: &mut Child) -> mpsc::Receiver<String> {
         tokio::spawn(async move {
             let mut lines = BufReader::new(stream).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                // Once the server is found nobody listens any more.
+                // The receiver is dropped once the server is found.
                 drop(sender.try_send(line));
             }
         });

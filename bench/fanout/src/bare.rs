@@ -1,5 +1,7 @@
-//! The limit: a server that broadcasts frames of the same bytes and does nothing else. Each frame is made once; a
-//! connection writes all that is there before it flushes. Buffers are as small as Grove's.
+//! The lower bound: a server that broadcasts frames of the same bytes and does nothing else.
+//!
+//! Each frame is created once; a connection writes all waiting frames before it flushes. Buffers are as small as
+//! Grove's.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -22,9 +24,9 @@ use tokio::time::Instant;
 
 use crate::shape::{self, Ask};
 
-/// As Grove's connections have it.
+/// The same as in Grove's connections.
 const SOCKET_BUFFER: usize = 8 << 10;
-/// More than one stream has deltas, so that nobody misses any.
+/// More than the deltas of one stream, so that no connection misses any.
 const QUEUE: usize = 1 << 13;
 
 struct Channel {
@@ -32,7 +34,7 @@ struct Channel {
     server_seq: AtomicU64,
 }
 
-/// Serves until its standard input ends.
+/// Serves until stdin ends.
 pub(crate) fn run() -> Result<()> {
     std::thread::spawn(|| {
         let ended = std::io::stdin().read_to_end(&mut Vec::new());
@@ -97,7 +99,7 @@ async fn send_all(socket: &mut WebSocket, first: Utf8Bytes, frames: &mut broadca
 
 async fn answer(ask: Ask, channel: Arc<Channel>) {
     let next = || channel.server_seq.fetch_add(1, Ordering::Relaxed) + 1;
-    // Sending fails only when nobody listens.
+    // Sending fails only without receivers.
     let send = |frame: String| drop(channel.frames.send(frame.into()));
     match ask {
         Ask::Stream { dialect, session, turn_id, content, deltas, delay_ms } => {

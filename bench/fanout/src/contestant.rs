@@ -1,6 +1,6 @@
-//! The servers: how each is started, where it then is, and how it is ended.
+//! Starting and stopping the servers.
 //!
-//! Each runs under `timeout`, so that none outlives a benchmark that was itself ended.
+//! Each runs under `timeout`, so that none outlives an interrupted benchmark.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use crate::job::{Contestant, Program, Target};
 
-/// How long a server may live, and how long it may take to begin.
+/// How long a server may live, and how long it may take to start.
 const LIFE_SECONDS: &str = "240";
 const START: Duration = Duration::from_secs(60);
 /// How long installing with npm may take.
@@ -25,20 +25,20 @@ const INSTALL: Duration = Duration::from_secs(300);
 const OPENCODE: &str = "opencode-ai@1.18";
 const CODEX: &str = "@openai/codex@0.166";
 
-/// What there is to run.
+/// The available programs.
 #[derive(Default)]
 pub(crate) struct Programs {
     pub(crate) grove: Option<PathBuf>,
-    /// The folder with the Node server and what it needs.
+    /// The folder with the Node server and its dependencies.
     pub(crate) node: Option<TempDir>,
     /// The folder with opencode and codex.
     pub(crate) peers: Option<PathBuf>,
-    /// Deletes that folder at the end, where it is a temporary one.
+    /// Deletes a temporary folder at the end.
     temporary_peers: Option<TempDir>,
 }
 
 impl Programs {
-    /// Finds or makes each. What cannot be had is said and left out.
+    /// Finds or installs each. Missing ones are reported and left out.
     pub(crate) async fn find(options: &crate::Options) -> Result<Self> {
         let mut programs = Self::default();
         let grove = match &options.grove {
@@ -48,7 +48,7 @@ impl Programs {
         if grove.is_file() {
             programs.grove = Some(std::path::absolute(grove)?);
         } else {
-            eprintln!("no grove: build it first (cargo build --release -p grove), or say where it is with --grove");
+            eprintln!("no grove: build it first (cargo build --release -p grove), or give its path with --grove");
         }
         match node().await {
             Ok(folder) => programs.node = Some(folder),
@@ -71,18 +71,18 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Those that stream, in the order in which they are shown.
+    /// The streaming contestants, in the order of the report.
     pub(crate) fn streaming(&self) -> Vec<Contestant> {
         use Contestant::{Bare, BareAhp, Grove, GroveAhp, GroveMixed, Node};
         self.those([Grove, GroveAhp, GroveMixed, Bare, BareAhp, Node])
     }
 
-    /// Those whose connections may differ in what they cost while nothing happens.
+    /// The contestants whose idle connections are measured.
     pub(crate) fn idle(&self) -> Vec<Contestant> {
         self.those([Contestant::Grove, Contestant::GroveAhp, Contestant::Bare, Contestant::Node])
     }
 
-    /// Those that can be asked for a single event.
+    /// The contestants that can send a single event.
     pub(crate) fn telling(&self) -> Vec<Contestant> {
         use Contestant::{Bare, Codex, Grove, Node, Opencode};
         self.those([Grove, Bare, Node, Opencode, Codex])
@@ -99,7 +99,7 @@ impl Programs {
     }
 }
 
-/// Puts the Node server and its one dependency into a folder of their own.
+/// Installs the Node server and its one dependency into a new folder.
 async fn node() -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     let files = [
@@ -134,16 +134,16 @@ async fn npm(folder: &Path, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Server {
     pub(crate) target: Target,
     child: Child,
-    /// Its end is the server's, where the server listens for it.
+    /// Closing it ends a server that watches its stdin.
     _stdin: Option<ChildStdin>,
     _folder: TempDir,
 }
 
-/// What Grove, the bare and the Node server print first.
+/// The first output of Grove, of the bare and of the Node server.
 #[derive(Deserialize)]
 struct Hello {
     ws: String,
@@ -189,7 +189,7 @@ impl Server {
         let stdin = child.stdin.take();
         let mut lines = lines(&mut child);
         let target = tokio::time::timeout(START, target(contestant, &mut lines));
-        let target = target.await.unwrap_or_else(|_| bail!("it did not say where it listens"));
+        let target = target.await.unwrap_or_else(|_| bail!("it did not print its address"));
         let target = match target {
             Ok(target) => target,
             Err(error) => {
@@ -211,7 +211,7 @@ impl Programs {
     }
 }
 
-/// `timeout` hands the signal on to all that it started, and after a while a harder one.
+/// `timeout` forwards the signal to its children, and kills them after a while.
 async fn end(child: &mut Child) -> Result<()> {
     if let Some(pid) = child.id().and_then(|pid| Pid::from_raw(pid as i32)) {
         kill_process(pid, Signal::TERM)?;
@@ -220,7 +220,7 @@ async fn end(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// What the server prints on either stream, for as long as it runs: a full pipe would stop it.
+/// The output of the server on both streams, for as long as it runs: a full pipe would block it.
 fn lines(child: &mut Child) -> mpsc::UnboundedReceiver<String> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let forward = |stream: Box<dyn AsyncRead + Send + Unpin>| {
@@ -228,7 +228,7 @@ fn lines(child: &mut Child) -> mpsc::UnboundedReceiver<String> {
         tokio::spawn(async move {
             let mut lines = BufReader::new(stream).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                // Once the server is found nobody listens any more.
+                // The receiver is dropped once the server is found.
                 drop(sender.send(line));
             }
         });

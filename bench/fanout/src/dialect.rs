@@ -1,4 +1,4 @@
-//! What subscribers speak, and how the session is called in it.
+//! The protocols of subscribers, and the session's URI in each.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::shape::{self, Words};
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Dialect {
     V1,
-    /// AHP 1.0, with URIs as clients compute them.
+    /// AHP 1.0, with URIs that clients compute.
     Ahp,
     /// AHP 0.9, with the protocol's own URIs.
     AhpPlain,
@@ -17,7 +17,7 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// The version of AHP that is offered, where it is AHP.
+    /// The offered version of AHP, for AHP.
     pub(crate) fn ahp_version(self) -> Option<&'static str> {
         match self {
             Self::Ahp => Some("1.0.0"),
@@ -33,7 +33,7 @@ impl Dialect {
         }
     }
 
-    /// What a stream's messages are about: the session, or its main chat.
+    /// The channel of a stream's messages: the session, or its main chat.
     pub(crate) fn subject(self) -> &'static str {
         match self {
             Self::Ahp => shape::CHAT,
@@ -46,7 +46,7 @@ impl Dialect {
         match self {
             Self::V1 => shape::V1,
             Self::Ahp | Self::AhpPlain => shape::AHP,
-            // No model streams behind these, so only the event ever comes.
+            // No model streams behind these, so only the event is sent.
             Self::Opencode => Words { event: Some(r#""type":"session.updated""#), ..shape::V1 },
             Self::Codex => Words { event: Some(r#""thread/name/updated""#), ..shape::V1 },
         }

@@ -1,4 +1,4 @@
-//! Runs the contestants one after the other and gathers what was found.
+//! Runs the contestants one after the other and collects their results.
 
 use std::process::{ExitCode, Stdio};
 
@@ -11,17 +11,18 @@ use crate::job::{Contestant, Finding, Job, Measure, Paced, Program, Throughput};
 use crate::process;
 use crate::report::{Cell, Report};
 
-/// Idle connections whose memory is counted.
+/// The number of idle connections for the memory measurement.
 const IDLE: usize = 1_000;
-/// Clients of whom the last one counts, and how often.
+/// The numbers of clients for the last-client latency, and of its repetitions.
 pub(crate) const LAST_OF: [usize; 2] = [50, 200];
 const EVENTS: usize = 30;
 const PACE_MS: u64 = 5;
-/// Deltas that a throughput run has in all its rounds together, as long as the messages stay below [`MESSAGES`]: the
-/// clock of processor time ticks but a hundred times a second.
+/// Deltas of a throughput run in all rounds together, while the messages stay below [`MESSAGES`].
+///
+/// There must be many, since the clock of processor time has a resolution of 10 ms.
 const DELTAS: usize = 100_000;
 const MESSAGES: usize = 4_000_000;
-/// The same for the Node server, which needs a minute for so many.
+/// The same for the Node server, which needs a minute for that many.
 const NODE_MESSAGES: usize = 500_000;
 const LIMIT_SECONDS: u64 = 150;
 
@@ -85,7 +86,7 @@ fn throughput(options: &Options, cell: &Cell) -> Measure {
         Program::Grove | Program::Bare | Program::Opencode | Program::Codex => MESSAGES,
     };
     let wanted = (most / cell.subscribers).clamp(1, DELTAS);
-    // Fewer deltas than asked for only where they would be too many for Node.
+    // Fewer deltas than requested if they would be too many for Node.
     let deltas = match cell.contestant.program() {
         Program::Node => options.deltas.min(wanted),
         Program::Grove | Program::Bare | Program::Opencode | Program::Codex => options.deltas,
@@ -93,7 +94,7 @@ fn throughput(options: &Options, cell: &Cell) -> Measure {
     Measure::Throughput { deltas, rounds: wanted.div_ceil(deltas) }
 }
 
-/// Does one job and says how it went; a failure costs only this figure.
+/// Runs one job and reports its result; a failure loses only this figure.
 async fn say(
     label: &str,
     programs: &Programs,
@@ -128,7 +129,7 @@ fn brief(found: &Finding) -> String {
     }
 }
 
-/// A server of its own for each job, so that none finds another's leavings.
+/// Each job has a new server, without the state of another.
 async fn job(programs: &Programs, contestant: Contestant, subscribers: usize, measure: Measure) -> Result<Finding> {
     let server = Server::start(contestant, programs).await.context("starting it")?;
     let job = Job { target: server.target.clone(), subscribers, measure, limit_seconds: LIMIT_SECONDS };

@@ -1,4 +1,4 @@
-//! What the driver asks of a load client, and what it answers.
+//! The job of a load client, and its result.
 
 use std::net::SocketAddr;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 
-/// What is compared: a program, and what its subscribers speak.
+/// A compared program, with the protocols of its subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Contestant {
     Grove,
     GroveAhp,
-    /// A third of the subscribers speaks each of three dialects.
+    /// Each of three dialects has a third of the subscribers.
     GroveMixed,
     Bare,
     BareAhp,
@@ -54,7 +54,7 @@ impl Contestant {
         }
     }
 
-    /// What its subscribers speak: the first one the first of these, and so on, in turn.
+    /// The dialects of its subscribers, in turn.
     pub(crate) fn dialects(self) -> &'static [Dialect] {
         match self {
             Self::Grove | Self::Bare | Self::Node => &[Dialect::V1],
@@ -71,14 +71,14 @@ impl Contestant {
     }
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Target {
     pub(crate) contestant: Contestant,
     pub(crate) address: SocketAddr,
-    /// What stands after the address in its URL.
+    /// The path of its URL.
     pub(crate) path: String,
-    /// Whose processor time and memory count.
+    /// The process whose processor time and memory count.
     pub(crate) pid: u32,
 }
 
@@ -87,19 +87,19 @@ pub(crate) struct Job {
     pub(crate) target: Target,
     pub(crate) subscribers: usize,
     pub(crate) measure: Measure,
-    /// After this the load client gives up.
+    /// The time limit of the load client.
     pub(crate) limit_seconds: u64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Measure {
-    /// Streams of as many deltas as fast as the server can, one after the other.
+    /// Streams of this many deltas at full speed, one after the other.
     Throughput { deltas: usize, rounds: usize },
-    /// One stream, a delta every so often.
+    /// One stream with a fixed pause between deltas.
     Paced { deltas: usize, delay_ms: u64 },
     /// Single events, each timed from its cause until the last subscriber has it.
     Last { events: usize },
-    /// Subscribers to whom nothing happens.
+    /// Subscribers without events.
     Idle,
 }
 
@@ -113,7 +113,7 @@ pub(crate) enum Finding {
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Throughput {
-    /// Deltas that arrived, all subscribers together.
+    /// Deltas that arrived at all subscribers together.
     pub(crate) messages: u64,
     pub(crate) bytes_per_message: f64,
     /// From the first arrival of a stream's first delta to the last arrival of its last one.

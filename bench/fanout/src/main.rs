@@ -1,7 +1,7 @@
-//! What it costs to bring one session's stream to many subscribers.
+//! The cost of delivering one session's stream to many subscribers.
 //!
-//! Without a subcommand this drives the contestants, each a process of its own, with a load client that is a process
-//! of its own too, so that a server's processor time and memory are read alone. `bare` and `load` are those processes.
+//! Without a subcommand this drives the contestants. Each is a separate process, and so is the load client, so that the
+//! processor time and memory of a server are measured alone. `bare` and `load` are those processes.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 
@@ -32,10 +32,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Broadcasts frames of the same bytes and does nothing else.
+    /// Broadcast frames of the same bytes and do nothing else.
     #[command(hide = true)]
     Bare,
-    /// Connects, measures, prints what it found.
+    /// Connect, measure and print the result.
     #[command(hide = true)]
     Load {
         /// The job, as JSON.
@@ -45,7 +45,7 @@ enum Command {
 
 #[derive(Args, Clone)]
 struct Options {
-    /// The program under test; without it, the one that lies beside this program.
+    /// The program under test [default: the one beside this program]
     #[arg(long)]
     grove: Option<PathBuf>,
     /// Print one JSON object instead of tables.
@@ -57,7 +57,7 @@ struct Options {
     /// Deltas of 20 bytes in a throughput run.
     #[arg(long, default_value_t = 5_000)]
     deltas: usize,
-    /// Throughput and paced runs, of which the median is taken.
+    /// Throughput and paced runs; the median counts.
     #[arg(long, default_value_t = 3)]
     runs: usize,
     /// Deltas of a paced run, one in 5 ms.
@@ -66,7 +66,7 @@ struct Options {
     /// Also run opencode and codex, installed with npm into a temporary folder.
     #[arg(long)]
     peers: bool,
-    /// A folder into which opencode and codex were or will be installed, to be kept.
+    /// The folder for opencode and codex, which is kept.
     #[arg(long, requires = "peers")]
     peers_dir: Option<PathBuf>,
 }

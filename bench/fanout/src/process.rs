@@ -1,4 +1,4 @@
-//! What the system says of a process, and limits.
+//! Processor time, memory and limits of a process.
 
 use std::fs;
 
@@ -7,10 +7,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::job::Memory;
 
-/// Processor time of a process in seconds, its own and the kernel's on its behalf.
+/// The processor time of a process in seconds, in user and kernel mode.
 pub(crate) fn cpu_seconds(pid: u32) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).context("the server has ended")?;
-    // The name in parentheses may hold anything; what follows it is plain.
+    // The name in parentheses may contain anything; the fields after it are plain.
     let (_, fields) = stat.rsplit_once(')').context("an unknown form of /proc/<pid>/stat")?;
     let mut times = fields.split_ascii_whitespace().skip(11).take(2);
     let mut ticks = || -> Result<u64> { Ok(times.next().context("too few fields in /proc/<pid>/stat")?.parse()?) };
@@ -28,7 +28,7 @@ pub(crate) fn memory(pid: u32) -> Result<Memory> {
     Ok(Memory { resident_bytes: bytes("VmRSS")?, peak_bytes: bytes("VmHWM")? })
 }
 
-/// Raises the number of files that this process and its children may have open, as far as it is allowed.
+/// Raises the limit of open files of this process and its children, as far as it is allowed.
 pub(crate) fn raise_open_files() -> u64 {
     let now = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: now.maximum, maximum: now.maximum };

@@ -1,23 +1,23 @@
-//! The messages that travel, the same bytes from each contestant.
+//! The messages, with the same bytes from each contestant.
 
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 
-/// What one delta carries.
+/// The text of one delta.
 pub(crate) const CONTENT: &str = "twenty bytes of text";
 pub(crate) const SESSION: &str = "scripted:/bench";
-/// The session's main chat, as AHP's clients compute its URI, and the part of a turn to which the scripted agent adds.
+/// The URI of the session's main chat, as AHP clients compute it, and the id of the scripted agent's part.
 pub(crate) const CHAT: &str = "ahp-chat://default/c2NyaXB0ZWQ6L2JlbmNo";
 const PART: &str = "part-0";
 
-/// What tells a dialect's messages apart.
+/// The words that identify a dialect's messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words {
     pub(crate) delta: &'static str,
     pub(crate) turn_started: &'static str,
     pub(crate) turn_complete: &'static str,
-    /// The single event of which the last to hear counts, where that is measured.
+    /// The single event of the last-client measurement.
     pub(crate) event: Option<&'static str>,
 }
 
@@ -33,14 +33,14 @@ pub(crate) const AHP: Words = Words {
     turn_complete: r#""chat/turnComplete""#,
     event: None,
 };
-/// What stands before a delta's text, in either dialect.
+/// The text before a delta's content, in either dialect.
 pub(crate) const BEFORE_TEXT: &str = r#""content":""#;
 
-/// What the bare and the Node server are asked to do, said on any connection.
+/// A request to the bare and the Node server, on any connection.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "ask", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Ask {
-    /// The Node server has one dialect and does not look.
+    /// The Node server has one dialect and ignores it.
     Stream {
         dialect: Dialect,
         session: String,
@@ -55,7 +55,7 @@ pub(crate) enum Ask {
     },
 }
 
-/// A delta as its dialect writes it, of a session or of its chat.
+/// A delta of a session or of its chat in a dialect.
 pub(crate) fn delta(dialect: Dialect, subject: &str, turn_id: &str, content: &str, server_seq: u64) -> String {
     let [subject, turn_id, content] = [subject, turn_id, content].map(Value::from);
     match dialect.ahp_version() {
@@ -72,7 +72,7 @@ pub(crate) fn delta(dialect: Dialect, subject: &str, turn_id: &str, content: &st
     }
 }
 
-/// A change of model as version 1 writes it.
+/// A change of the model in version 1.
 pub(crate) fn model_changed(session: &str, model: &str, server_seq: u64) -> String {
     let action = format!(
         r#"{{"session":{},"type":"session/modelChanged","model":{}}}"#,
@@ -88,7 +88,7 @@ fn envelope(action: &str, server_seq: u64) -> String {
     )
 }
 
-/// The prompt that makes Grove's scripted agent stream, after a pause in which the prompt's own echo can reach all.
+/// The prompt that makes Grove's scripted agent stream, after a pause for the prompt's own echo.
 pub(crate) fn script(deltas: usize, delay_ms: u64, pause_ms: u64) -> String {
     let say = json!({ "say": CONTENT.repeat(deltas), "chunks": deltas, "delayMs": delay_ms });
     format!("script:{}", json!([{ "sleepMs": pause_ms }, say]))

@@ -1,4 +1,4 @@
-//! Drives the contestants.
+//! Runs the contestants.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -10,9 +10,9 @@ use crate::measure::Figures;
 use crate::peers;
 use crate::report::Report;
 
-/// How many sessions each tool has among many.
+/// The share of each tool among many sessions.
 const MIX: &str = "claude=.35,vscode=.3,copilot-cli=.1,codex=.1,pi=.1,gemini=.05";
-/// One of each form of each tool.
+/// One of each format of each tool.
 const EACH: &str = "claude=1,vscode-log=1,vscode-flat=1,copilot-cli=1,codex=1,pi=1,gemini=1";
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let usual = corpora.join("usual");
     generate(&usual, &["--sessions", "2000", "--mb", "300", "--giants", "2", "--giant-mb", "50", "--mix", MIX])?;
     let many = corpora.join(if options.full { "many-3gb" } else { "many" });
-    // How long a list takes depends on how many sessions there are, and not on how long they are.
+    // The time of a list depends on the number of sessions, not on their length.
     let size = if options.full { "3000" } else { "200" };
     generate(&many, &["--sessions", "20000", "--mb", size, "--giants", "0", "--mix", MIX])?;
     let long = corpora.join("long");
@@ -49,12 +49,12 @@ fn generate(home: &Path, options: &[&str]) -> Result<()> {
     }
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("gen_corpus.py");
     let output = Command::new("python3").arg(script).arg("--root").arg(home).args(options).output();
-    let output = output.context("there is no python3 to generate with")?;
+    let output = output.context("python3 is missing, which generates the homes")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 
-/// The figures of the run whose scan took neither least nor longest.
+/// The figures of the run with the median scan time.
 fn median(home: &Path, runs: usize) -> Result<Figures> {
     let program = std::env::current_exe()?;
     let mut all = Vec::new();

@@ -1,7 +1,8 @@
-//! What it costs to find other tools' sessions, to look again, to list them, and to open a large one.
+//! The cost of finding other tools' sessions, scanning again, listing them, and opening a large one.
 //!
-//! Without a subcommand this generates homes (`gen_corpus.py`) and drives the contestants, each in processes of their own,
-//! so that none finds another's memory. `measure` is Grove's process.
+//! Without a subcommand this generates homes (`gen_corpus.py`) and drives the contestants, each in separate processes,
+//! so
+//! that none uses another's memory. `measure` is Grove's process.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 
@@ -27,7 +28,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Scans a home into a new catalog, and prints how long everything took.
+    /// Scan a home into a new catalog, and print the times.
     #[command(hide = true)]
     Measure { home: PathBuf },
 }
@@ -37,16 +38,16 @@ struct Options {
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
-    /// Fresh processes for each figure, of which the median is taken.
+    /// New processes for each figure; the median counts.
     #[arg(long, default_value_t = 3)]
     runs: usize,
-    /// Let the home with 20,000 sessions have 3 GB: generating that takes a quarter of an hour.
+    /// Use 3 GB for the home with 20,000 sessions: generating that takes a quarter of an hour.
     #[arg(long)]
     full: bool,
-    /// A folder for the generated homes, to be kept; without it, a temporary one.
+    /// The folder for the generated homes, which is kept [default: a temporary one]
     #[arg(long)]
     corpora: Option<PathBuf>,
-    /// A folder into which the peers were or will be installed, to be kept; without it, a temporary one.
+    /// The folder for the peers, which is kept [default: a temporary one]
     #[arg(long)]
     peers_dir: Option<PathBuf>,
     /// Leave the peers out.

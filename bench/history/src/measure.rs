@@ -1,4 +1,4 @@
-//! Grove's process: one home, from nothing.
+//! Grove's process: one home, without a catalog.
 
 use std::fs;
 use std::path::Path;
@@ -9,16 +9,16 @@ use grove_history::catalog::{Catalog, CatalogEntry, CatalogFilter, ScanRequest};
 use grove_history::{Platform, StoreEnvironment, TailLimit, newest, reader_of, store_roots};
 use serde::{Deserialize, Serialize};
 
-/// How often the list is asked for.
+/// The number of lists.
 const LISTS: u32 = 100;
-/// How many entries of a long session are wanted.
+/// The number of entries read of a long session.
 const WINDOW: usize = 100;
-/// How often a session is opened, of which the median counts.
+/// The number of times a session is opened; the median counts.
 const OPENINGS: usize = 9;
-/// Sessions of this size are opened: the goal is one of 50 MB, which a generator reaches roughly.
+/// The minimum size of opened sessions: the goal is 50 MB, which the generator reaches roughly.
 const LONG: u64 = 40_000_000;
 
-/// What was measured, in milliseconds and bytes.
+/// The results, in milliseconds and bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Figures {
@@ -30,7 +30,7 @@ pub(crate) struct Figures {
     pub(crate) rescan: f64,
     pub(crate) list: f64,
     pub(crate) catalog_bytes: u64,
-    /// What it took to open each long session.
+    /// The results for each long session.
     pub(crate) opened: Vec<Opened>,
 }
 
@@ -38,10 +38,10 @@ pub(crate) struct Figures {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Opened {
-    /// The tool, and the form of its file where it has several.
+    /// The tool, and the format of its file if it has several.
     pub(crate) tool: String,
     pub(crate) bytes: u64,
-    /// How many turns it took to have enough entries.
+    /// The number of turns with enough entries.
     pub(crate) turns: usize,
     /// Milliseconds for the newest entries, and for reading everything.
     pub(crate) newest: f64,
@@ -57,7 +57,7 @@ fn measure(home: &Path) -> Result<Figures> {
     let folder = tempfile::tempdir()?;
     let environment = StoreEnvironment { home: home.to_string_lossy().into_owned(), ..StoreEnvironment::default() };
     let mut roots = store_roots(Platform::Linux, &environment);
-    // Some lie outside of any home.
+    // Some are outside of any home.
     roots.retain(|root| root.folder.starts_with(home));
     let scan = ScanRequest { roots, keep: None };
     let database = folder.path().join("history.db");
@@ -100,7 +100,7 @@ fn measure(home: &Path) -> Result<Figures> {
     })
 }
 
-/// Opens a session at its end, as somebody does who knows its name, and then as a whole.
+/// Opens a session at its end by its name, and then as a whole.
 fn open(catalog: &Catalog, entry: &CatalogEntry, bytes: u64) -> Result<Opened> {
     let mut times = Vec::new();
     let mut turns = 0;
@@ -125,12 +125,12 @@ fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e5).round() / 1e2
 }
 
-/// The most memory that this process has had, where the system tells.
+/// The peak memory of this process, if the system reports it.
 fn peak_memory() -> Option<u64> {
     memory(&fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// The most memory that a process has had, by what the system says of it.
+/// The peak memory in the system's status of a process.
 pub(crate) fn memory(status: &str) -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)

@@ -1,4 +1,4 @@
-//! Other programs that look at the same stores: agentsview (an index of sessions) and ccusage (a scan without one).
+//! Other programs that read the same stores: agentsview (an index of sessions) and ccusage (a scan without one).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::measure::memory;
 
-/// How often it is looked how much memory a program has.
+/// The interval of memory readings.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// What a peer was asked for, and what came of it; the reason where it cannot be had.
+/// A peer's task and its result, or the reason why it is not available.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
@@ -22,15 +22,15 @@ pub(crate) struct Peer {
     pub(crate) figures: Result<PeerFigures, String>,
 }
 
-/// What a peer took, in milliseconds and bytes. Its memory is that of its first process alone.
+/// The cost of a peer, in milliseconds and bytes. Its memory is that of its first process alone.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct PeerFigures {
     pub(crate) time: f64,
     pub(crate) peak: u64,
 }
 
-/// Installs the peers into a folder, where they are not there yet, and has each look at a home. What agentsview writes there
-/// is removed.
+/// Installs the peers into a folder if they are missing, and runs each on a home. Files that agentsview writes are
+/// deleted.
 pub(crate) fn measure(folder: &Path, home: &Path) -> Vec<Peer> {
     let index = home.join(".agentsview");
     fs::remove_dir_all(&index).ok();
@@ -74,8 +74,9 @@ fn install_ccusage(folder: &Path) -> Result<PathBuf> {
         fs::create_dir_all(folder)?;
         let mut command = Command::new("npm");
         command.args(["install", "--silent", "--include=optional", "--prefix"]).arg(folder).arg("ccusage");
-        // The program itself is one of the package's optional dependencies, one for each platform. Some settings of npm
-        // leave those out, so it is named as well.
+        // The program itself is an optional dependency of the package, one per platform. Some settings of npm leave
+        // those out, so
+        // it is named as well.
         let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
         let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
         command.arg(format!("@ccusage/ccusage-{system}-{machine}"));
@@ -87,7 +88,7 @@ fn install_ccusage(folder: &Path) -> Result<PathBuf> {
 fn must(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().last().unwrap_or("nothing was said").to_owned();
+    let said = said.lines().last().unwrap_or("no output").to_owned();
     ensure!(output.status.success(), "{:?} failed: {said}", command.get_program());
     Ok(())
 }
@@ -95,7 +96,7 @@ fn must(command: &mut Command) -> Result<()> {
 fn run(mut command: Command, home: &Path) -> Result<PeerFigures> {
     let begun = Instant::now();
     command.env("HOME", home).env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("it cannot be started")?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start it")?;
     let status_file = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     let status = loop {

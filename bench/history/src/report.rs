@@ -1,4 +1,4 @@
-//! What came of it, and whether the goals are met.
+//! The results and the goals.
 
 use grove_bench_report::{Bound, Goal, Goals, is_any_missed, json};
 use serde::Serialize;

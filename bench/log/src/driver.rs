@@ -1,4 +1,4 @@
-//! Generates the logs, runs the measuring processes, gathers what they found.
+//! Generates the logs, runs the measuring processes, collects their results.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::peers::{Peer, Peers};
 use crate::report::{AppendCell, LoadCell, Log, Report, ScreenCell};
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    ensure!(options.runs > 0, "without runs there is nothing to tell");
+    ensure!(options.runs > 0, "--runs must be at least 1");
     let peers = Peers::find(options)?;
     let folder = tempfile::tempdir()?;
     let mut report = Report { peers: peers.list.clone(), ..Report::default() };
@@ -78,7 +78,7 @@ fn load(options: &Options, peers: &Peers, folder: &Path, log: &Log, report: &mut
             };
             match measured::<Loaded>(command) {
                 Ok(loaded) => cell.runs.push(loaded),
-                // A peer's failure costs only its figure.
+                // A failing peer loses only its figure.
                 Err(error) if Contestant::PEERS.contains(&cell.contestant) => {
                     eprintln!("{}, {} entries: failed: {error:#}", cell.contestant.name(), log.entries);
                 }
@@ -93,7 +93,7 @@ fn load(options: &Options, peers: &Peers, folder: &Path, log: &Log, report: &mut
             ensure!(other == first, "{} found {other:?}, Grove {first:?}", who.name());
         }
     }
-    ensure!(fs::metadata(folder.join(&log.name))?.len() == log.bytes, "somebody changed {}", log.name);
+    ensure!(fs::metadata(folder.join(&log.name))?.len() == log.bytes, "{} was changed", log.name);
     report.load.extend(cells);
     Ok(())
 }
@@ -111,8 +111,8 @@ fn append(options: &Options, peers: &Peers, folder: &Path, report: &mut Report) 
     let messages = folder.join("messages.json");
     fs::write(&messages, serde_json::to_vec(&(0..SESSIONS).map(grove::messages).collect::<Vec<_>>())?)?;
     let pi = peers.list.iter().find(|peer| peer.contestant == Contestant::Pi15);
-    // What the installation left to be written would be waited for by whoever syncs first.
-    Command::new("sync").status().context("`sync` cannot be run")?;
+    // Pending writes of the installation would delay the first measured sync.
+    Command::new("sync").status().context("cannot run `sync`")?;
     let cell = |contestant| AppendCell { contestant, runs: Vec::new() };
     let (mut grove, mut pi_cell) = (cell(Contestant::Grove), cell(Contestant::Pi15));
     for _ in 0..options.runs {
@@ -146,7 +146,7 @@ fn own(what: &str, folder: &Path, log: &Log, side: Option<&str>) -> Result<Comma
     Ok(command)
 }
 
-/// Runs a measuring process; it prints what it found.
+/// Runs a measuring process, and parses its output.
 fn measured<T: DeserializeOwned>(mut command: Command) -> Result<T> {
     let output = command.stdin(Stdio::null()).output()?;
     let problem = || String::from_utf8_lossy(&output.stderr).trim().to_owned();

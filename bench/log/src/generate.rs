@@ -1,4 +1,4 @@
-//! Logs of any length, the same every time.
+//! Reproducible logs of any length.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-/// Of a hundred entries, how many begin a new branch.
+/// The percentage of entries that begin a new branch.
 const BRANCH_PERCENT: u64 = 5;
-/// How far above the leaf a new branch begins at most.
+/// The maximum distance of a new branch from the leaf.
 const BRANCH_STEPS: u64 = 20;
 
 const WORDS: [&str; 16] = [
@@ -30,14 +30,14 @@ const WORDS: [&str; 16] = [
     "line",
 ];
 
-/// When a log ends.
+/// The end of a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
     Entries(usize),
     Bytes(u64),
 }
 
-/// Writes a log of version 3 and gives how many entries it has.
+/// Writes a log of version 3 and returns the number of its entries.
 pub(crate) fn log(path: &Path, until: Until) -> io::Result<usize> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let header = json!({
@@ -71,7 +71,7 @@ pub(crate) fn log(path: &Path, until: Until) -> io::Result<usize> {
     }
 }
 
-/// A message of a person, an agent or a tool, of about one KiB.
+/// A message of the user, an agent or a tool, of about one KiB.
 pub(crate) fn message(number: usize, chance: &mut Chance) -> serde_json::Value {
     let text = text(600 + chance.below(500) as usize, chance);
     let timestamp = 1_767_322_800_000u64 + number as u64 * 1_000;
@@ -113,19 +113,19 @@ fn line(out: &mut impl Write, value: &serde_json::Value) -> io::Result<u64> {
     Ok(line.len() as u64)
 }
 
-/// Eight digits that look like chance. Multiplying by an odd number keeps different numbers different.
+/// Eight digits that look random. Multiplying by an odd number keeps different numbers different.
 fn id(number: usize) -> String {
     format!("{:08x}", (number as u32).wrapping_mul(0x9e37_79b1) ^ 0x5bd1_e995)
 }
 
-/// A second for each entry, in a month that is long enough for all of them.
+/// A second per entry, in a month that is long enough for all of them.
 fn time(number: usize) -> String {
     let (days, seconds) = (number / 86_400, number % 86_400);
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     format!("2026-01-{:02}T{hours:02}:{minutes:02}:{seconds:02}.000Z", 2 + days)
 }
 
-/// Numbers that are the same every time (splitmix64).
+/// Reproducible random numbers (splitmix64).
 #[derive(Debug)]
 pub(crate) struct Chance(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! Grove's measurements, each in a process of its own.
+//! Grove's measurements, each in its own process.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -18,12 +18,12 @@ use crate::LogArgs;
 use crate::generate::{Chance, message};
 use crate::job::{APPENDS, Appended, Found, Loaded, SESSIONS, Screen, peak_bytes, percentile};
 
-/// Entries of the branch that a first screen shows.
+/// The number of entries of the branch on a first screen.
 pub(crate) const SCREEN: usize = 100;
-/// How many entries the host writes together at most.
+/// The maximum number of entries per batch of the host.
 const BATCH: usize = 256;
 
-/// As the host has it.
+/// The same as the host's.
 fn runtime() -> Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")
 }
@@ -37,7 +37,7 @@ async fn open(fs: &LocalFs, log: &LogArgs) -> Result<OpenedLog> {
     })
 }
 
-/// A side index that was given must have been taken, or the figure is another one's.
+/// Checks that a given side index was used, since the figure would belong to another case.
 fn check_origin(log: &LogArgs, origin: IndexOrigin) -> Result<()> {
     let wanted = if log.side.is_some() { IndexOrigin::SideIndex { read: 0 } } else { IndexOrigin::Log };
     ensure!(origin == wanted, "the index came from {origin:?}, not from {wanted:?}");
@@ -86,14 +86,16 @@ pub(crate) fn screen(log: &LogArgs) -> Result<Screen> {
     })
 }
 
-/// An entry on its way to the journal.
+/// An entry for the journal.
 struct Arrival {
     line: Vec<u8>,
     confirmed: oneshot::Sender<()>,
 }
 
-/// Sessions that each wait for their last entry before they send the next one, and one writer that takes what has
-/// arrived while the last batch was written: as the host's sessions and its sequencer do it.
+/// Sessions that wait for the confirmation of each entry, and one writer that batches the entries that arrived
+/// meanwhile.
+///
+/// The host's sessions and its sequencer work in the same way.
 pub(crate) fn append(folder: &Path) -> Result<Appended> {
     let (journal, _) = FileJournal::open(folder)?;
     runtime()?.block_on(async {
@@ -116,7 +118,7 @@ pub(crate) fn append(folder: &Path) -> Result<Appended> {
     })
 }
 
-/// What a session appends.
+/// The entries that a session appends.
 pub(crate) fn messages(session: usize) -> Vec<serde_json::Value> {
     let mut chance = Chance(session as u64);
     (0..APPENDS / SESSIONS).map(|number| message(number, &mut chance)).collect()
@@ -136,7 +138,7 @@ async fn send(session: usize, messages: Vec<serde_json::Value>, arrivals: mpsc::
     Ok(waits)
 }
 
-/// Gives how many batches and how many bytes there were.
+/// Returns the number of batches and bytes.
 async fn write(mut journal: FileJournal, mut inbox: mpsc::Receiver<Arrival>) -> Result<(usize, u64)> {
     let mut batch = Vec::with_capacity(BATCH);
     let (mut syncs, mut bytes) = (0, 0);
@@ -150,7 +152,7 @@ async fn write(mut journal: FileJournal, mut inbox: mpsc::Receiver<Arrival>) -> 
             // A session waits for its entry for as long as it lives.
             arrival.confirmed.send(()).ok();
         }
-        // As the sequencer does it, so that those who were confirmed just now are in the next batch.
+        // As the sequencer does, so that sessions that were just confirmed are in the next batch.
         for _ in 0..2 {
             tokio::task::yield_now().await;
         }
@@ -158,7 +160,7 @@ async fn write(mut journal: FileJournal, mut inbox: mpsc::Receiver<Arrival>) -> 
     Ok((syncs, bytes))
 }
 
-/// What the disk takes by itself: batches of ten such entries, written and synced by one thread.
+/// The disk alone: batches of ten such entries, written and synced by one thread.
 pub(crate) fn sync(folder: &Path) -> Result<Appended> {
     let mut file = OpenOptions::new().create_new(true).append(true).open(folder.join("batches"))?;
     let batches = APPENDS / SESSIONS;

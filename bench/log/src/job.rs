@@ -1,15 +1,15 @@
-//! What the measuring processes print, Grove's and the peers' alike.
+//! The output of the measuring processes, Grove's and the peers' alike.
 
 use std::fs;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-/// Entries that are appended, and the sessions that they come from in turn.
+/// The number of appended entries, and of the sessions that they come from in turn.
 pub(crate) const APPENDS: usize = 1_000;
 pub(crate) const SESSIONS: usize = 10;
 
-/// Who is measured.
+/// The compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Contestant {
     #[serde(rename = "grove")]
@@ -39,13 +39,13 @@ impl Contestant {
     }
 }
 
-/// A log that was opened.
+/// An opened log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Loaded {
     pub(crate) milliseconds: f64,
     pub(crate) peak_bytes: u64,
-    /// What was found, so that nobody is quick by leaving something out.
+    /// The content, to detect contestants that leave something out.
     pub(crate) found: Found,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Screen {
     pub(crate) leaf: String,
 }
 
-/// Entries that were appended singly.
+/// Entries that were appended one by one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Appended {
@@ -77,13 +77,13 @@ pub(crate) struct Appended {
     pub(crate) p50_milliseconds: f64,
     pub(crate) p99_milliseconds: f64,
     pub(crate) bytes: u64,
-    /// How often the disk was waited for.
+    /// The number of syncs.
     pub(crate) syncs: usize,
 }
 
-/// What a process needed at most so far.
+/// The peak memory of this process so far.
 pub(crate) fn peak_bytes() -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status").context("only Linux says how much memory was needed")?;
+    let status = fs::read_to_string("/proc/self/status").context("only Linux reports the peak memory")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
 }

@@ -1,7 +1,8 @@
-//! What it costs to open a session's log and to append to one.
+//! The cost of opening a session's log and of appending to one.
 //!
-//! Without a subcommand this generates logs and drives the contestants, each measurement in a process of its own, so
-//! that none finds another's memory. `load`, `screen`, `append` and `sync` are Grove's processes.
+//! Without a subcommand this generates logs and drives the contestants, each measurement in its own process, so that
+//! none
+//! uses another's memory. `load`, `screen`, `append` and `sync` are Grove's processes.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 
@@ -30,16 +31,16 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Opens a log, prints how long it took.
+    /// Open a log, and print the time.
     #[command(hide = true)]
     Load(LogArgs),
-    /// Opens a log and reads its newest entries.
+    /// Open a log and read its newest entries.
     #[command(hide = true)]
     Screen(LogArgs),
-    /// Appends entries of several sessions to a journal in a new folder.
+    /// Append entries of several sessions to a journal in a new folder.
     #[command(hide = true)]
     Append { folder: PathBuf },
-    /// Writes and syncs one file in a new folder, batch after batch.
+    /// Write and sync one file in a new folder, batch after batch.
     #[command(hide = true)]
     Sync { folder: PathBuf },
 }
@@ -58,16 +59,16 @@ struct Options {
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
-    /// Numbers of entries of the logs that are loaded.
+    /// The numbers of entries of the loaded logs.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
     entries: Vec<usize>,
-    /// Bytes of the log whose first screen is read.
+    /// The size of the log whose first screen is read, in bytes.
     #[arg(long, default_value_t = 500_000_000)]
     large: u64,
-    /// Fresh processes for each figure, of which the median is taken.
+    /// New processes for each figure; the median counts.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// A folder into which the peers were or will be installed, to be kept; without it, a temporary one.
+    /// The folder for the peers, which is kept [default: a temporary one]
     #[arg(long)]
     peers_dir: Option<PathBuf>,
     /// Leave the peers out.

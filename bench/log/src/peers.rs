@@ -1,4 +1,4 @@
-//! The programs that Grove is compared with, installed with npm.
+//! The compared programs, installed with npm.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::Options;
 use crate::job::Contestant;
 
-/// Those that could be had.
+/// The available peers.
 #[derive(Default)]
 pub(crate) struct Peers {
     pub(crate) list: Vec<Peer>,
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
 }
 
 impl Peers {
-    /// Installs each. What cannot be had is said and left out.
+    /// Installs each. Missing ones are reported and left out.
     pub(crate) fn find(options: &Options) -> Result<Self> {
         if options.no_peers {
             return Ok(Self::default());
@@ -62,7 +62,7 @@ impl Peers {
         Ok(Self { list, folder: Some(folder) })
     }
 
-    /// A command that measures one of them, with a home of its own.
+    /// A command that measures one of them, with its own home.
     pub(crate) fn measure(&self, peer: &Peer) -> Result<Command> {
         let folder = self.folder.as_ref().context("no peers")?.path();
         let mut command = Command::new("timeout");
@@ -77,7 +77,7 @@ fn install(contestant: Contestant, script: &Path, into: &Path) -> Result<Peer> {
         Contestant::Pi15 => "pi15",
         Contestant::Pi073 => "pi073",
         Contestant::Omp => "omp",
-        Contestant::Grove | Contestant::GroveWithSideIndex => bail!("Grove is here already"),
+        Contestant::Grove | Contestant::GroveWithSideIndex => bail!("Grove needs no installation"),
     };
     let output = Command::new("sh").arg(script).arg(name).arg(into).stdin(Stdio::null()).output()?;
     if !output.status.success() {
@@ -85,6 +85,6 @@ fn install(contestant: Contestant, script: &Path, into: &Path) -> Result<Peer> {
     }
     let text = String::from_utf8(output.stdout)?;
     let mut lines = text.lines();
-    let mut line = || lines.next().context("the installation says too little");
+    let mut line = || lines.next().context("the output of the installation is incomplete");
     Ok(Peer { contestant, program: line()?.into(), module: line()?.into(), version: line()?.to_owned() })
 }

@@ -1,4 +1,4 @@
-//! What was found, as tables and as JSON, and whether it is good enough.
+//! The results as tables and as JSON, and the goals.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::job::{APPENDS, Appended, Contestant, Loaded, SESSIONS, Screen};
 use crate::peers::Peer;
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
-/// The log whose loading has goals: how many times as fast as the fastest peer, and in how many MiB.
+/// The log with goals for loading: the speed relative to the fastest peer, and the memory in MiB.
 const LOAD_ENTRIES: usize = 100_000;
 const LOAD_GOAL: f64 = 5.0;
 const SIDE_LOAD_GOAL: f64 = 50.0;
@@ -20,7 +20,7 @@ const LOAD_MEMORY_GOAL: f64 = 100.0;
 const SCREEN_GOAL: f64 = 2_000.0;
 const SIDE_SCREEN_GOAL: f64 = 100.0;
 const SCREEN_MEMORY_GOAL: f64 = 64.0;
-/// An entry's way to the disk, in milliseconds.
+/// The time until an entry is on disk, in milliseconds.
 const APPEND_GOAL: f64 = 10.0;
 
 const NOTES: &str = "\
@@ -32,7 +32,7 @@ const APPEND_NOTES: &str = "\
 Grove: sessions that each wait until their last entry is on the disk; what arrives meanwhile is written together.
 pi: one call after the other, without waiting for the disk. disk: batches of 10 entries, written and synced, no more.";
 
-/// A log that was generated.
+/// A generated log.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Log {
@@ -115,7 +115,7 @@ impl Report {
         self.load.iter().find(|cell| cell.contestant == contestant && cell.entries == entries)
     }
 
-    /// How many times as fast as the fastest peer.
+    /// The speed relative to the fastest peer.
     fn speed(&self, contestant: Contestant, entries: usize) -> Option<f64> {
         let peers = Contestant::PEERS.into_iter().filter_map(|peer| self.load_cell(peer, entries)?.milliseconds());
         Some(peers.reduce(f64::min)? / self.load_cell(contestant, entries)?.milliseconds()?)

@@ -1,4 +1,4 @@
-//! The same chat for each reducer: finished turns, and an active one into whose last part text is streamed.
+//! The same chat for each reducer: finished turns, and an active one with a streamed last part.
 
 use ahp::reducers::{ReduceOutcome, apply_action_to_chat};
 use ahp_types::actions::{
@@ -37,7 +37,7 @@ impl Reducer {
 const DELTA: &str = "twenty bytes of text";
 const ACTIVE: &str = "active";
 
-/// Does the case and gives the length of the streamed text.
+/// Runs the case and returns the length of the streamed text.
 pub(crate) fn run(case: Case) -> Result<usize> {
     let length = match case.reducer {
         Reducer::Grove => grove(case)?,

@@ -1,4 +1,4 @@
-//! Runs this program under callgrind and reads what it counted.
+//! Runs this program under callgrind and reads its counts.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,15 +8,17 @@ use anyhow::{Context, Result, ensure};
 use crate::chats::Reducer;
 use crate::report::Row;
 
-/// Finished turns of the short and of the long chat.
+/// The finished turns of the short and of the long chat.
 pub(crate) const TURNS: [usize; 2] = [10, 10_000];
-/// Parts of the active turn. The goal is read at the first of them.
+/// The numbers of parts of the active turn. The goal uses the first of them.
 pub(crate) const PARTS: [usize; 3] = [1, 100, 1_000];
-/// Fewer and more deltas, of which the difference is taken.
+/// The smaller and the larger number of deltas.
 const DELTAS: [usize; 2] = [1_000, 3_000];
 
-/// How often a case is counted. Grove's tables hash with a random seed, so that now and then a look-up meets a
-/// neighbour and costs more: the median is the figure. The peer's reducer has no tables and counts the same each time.
+/// The number of repetitions of a case.
+///
+/// Grove's tables hash with a random seed, so that now and then a collision costs more: the median counts. The peer's
+/// reducer has no tables and always counts the same.
 fn repeats(reducer: Reducer) -> usize {
     match reducer {
         Reducer::Grove => 5,
@@ -24,7 +26,7 @@ fn repeats(reducer: Reducer) -> usize {
     }
 }
 
-/// Every case, for every reducer.
+/// Every case for every reducer.
 pub(crate) fn all(valgrind: &str) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for parts in PARTS {
@@ -69,9 +71,9 @@ fn instructions(valgrind: &str, reducer: Reducer, turns: usize, parts: usize, de
     read_total(&counts)
 }
 
-/// The total that callgrind wrote at the end of its file.
+/// The total at the end of callgrind's file.
 fn read_total(counts: &Path) -> Result<u64> {
-    let text = std::fs::read_to_string(counts).context("reading what callgrind counted")?;
+    let text = std::fs::read_to_string(counts).context("reading callgrind's counts")?;
     let total = text.lines().rev().find_map(|line| line.strip_prefix("totals:")).context("callgrind gave no total")?;
     Ok(total.trim().parse()?)
 }

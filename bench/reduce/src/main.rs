@@ -1,8 +1,10 @@
-//! What one streamed delta costs, counted in instructions.
+//! The cost of one streamed delta, counted in instructions.
 //!
 //! Without a subcommand this drives itself under `valgrind --tool=callgrind`: each case is run twice, with fewer and
-//! with more deltas, and the difference divided by the difference of the deltas is the cost of one. What building the
-//! chat costs falls out. Instruction counts repeat on a shared machine, where times do not.
+//! with
+//! more deltas, and the difference divided by the difference of the deltas is the cost of one. So the cost of building
+//! the
+//! chat does not count. Instruction counts are reproducible on a shared machine, where times are not.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 
@@ -25,24 +27,24 @@ struct Cli {
     /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
-    /// The valgrind to run.
+    /// The valgrind program.
     #[arg(long, default_value = "valgrind")]
     valgrind: String,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Builds one chat and applies deltas to it: what valgrind is pointed at.
+    /// Build one chat and apply deltas to it, under valgrind.
     Run(Case),
 }
 
-/// One chat, and what is done to it.
+/// One chat, and the deltas for it.
 #[derive(Args, Clone, Copy)]
 struct Case {
     /// Finished turns.
     #[arg(long)]
     turns: usize,
-    /// Parts of the active turn; the last one is streamed into.
+    /// Parts of the active turn; deltas go to the last one.
     #[arg(long, default_value_t = 1)]
     parts: usize,
     /// Deltas of 20 bytes.
@@ -56,7 +58,7 @@ fn main() -> Result<ExitCode> {
     let cli = Cli::parse();
     match cli.command {
         Some(Command::Run(case)) => {
-            // Printed so that nothing of the work can be left out.
+            // Printed so that the optimizer cannot remove any of the work.
             println!("{}", chats::run(case)?);
             Ok(ExitCode::SUCCESS)
         }

@@ -1,4 +1,4 @@
-//! What was counted, as a table and as JSON, and whether it is good enough.
+//! The counts as a table and as JSON, and the goal.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::chats::Reducer;
 use crate::count::{PARTS, TURNS};
 
-/// How far the long chat may be from the short one.
+/// The maximum difference between the long and the short chat.
 const GOAL: f64 = 0.10;
 
 pub(crate) struct Row {
     pub(crate) reducer: Reducer,
     pub(crate) parts: usize,
-    /// Instructions of one delta, in the order of [`TURNS`].
+    /// The instructions of one delta, in the order of [`TURNS`].
     pub(crate) per_delta: [f64; TURNS.len()],
 }
 
@@ -33,13 +33,13 @@ impl Report {
         Self { rows }
     }
 
-    /// Whether Grove's delta costs the same in both chats, however many parts the turn has.
+    /// Returns whether Grove's delta costs the same in both chats, for every number of parts.
     pub(crate) fn goal_is_met(&self) -> bool {
         let mut mine = self.rows.iter().filter(|row| row.reducer == Reducer::Grove).peekable();
         mine.peek().is_some() && mine.all(|row| (row.ratio() - 1.0).abs() <= GOAL)
     }
 
-    /// What a delta costs with the most parts, as a multiple of its cost with the fewest.
+    /// The cost of a delta with the most parts, as a multiple of that with the fewest.
     fn growth(&self, reducer: Reducer) -> Option<f64> {
         let cost = |parts: usize| {
             self.rows.iter().find(|row| row.reducer == reducer && row.parts == parts).map(|row| row.per_delta[0])

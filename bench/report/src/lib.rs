@@ -1,7 +1,7 @@
-//! What a benchmark should reach, and whether it did: the same in every report.
+//! The goals of benchmarks, in the same form in every report.
 //!
-//! A [`Goal`] has a bound and the figure that was measured. [`Goals`] shows them as the last lines of a report, and
-//! [`json()`] gives them to programs. What was not measured is neither met nor missed.
+//! A [`Goal`] has a bound and the measured figure. [`Goals`] prints them as the last lines of a report, and [`json()`]
+//! returns them for programs. A goal without a figure is neither met nor missed.
 //!
 //! ```
 //! use grove_bench_report::{Bound, Goal, Goals, is_any_missed};
@@ -17,12 +17,12 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Something that Grove should reach.
+/// A goal of Grove.
 #[derive(Clone, Debug)]
 pub struct Goal {
     pub what: String,
     pub bound: Bound,
-    /// Without one it was not measured.
+    /// `None` if it was not measured.
     pub figure: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ pub fn is_any_missed(goals: &[Goal]) -> bool {
     goals.iter().any(|goal| goal.met() == Some(false))
 }
 
-/// The goals for a program.
+/// The goals as JSON.
 pub fn json(goals: &[Goal]) -> Vec<Value> {
     let each = goals.iter().map(|goal| {
         let bound = match goal.bound {
@@ -57,12 +57,12 @@ pub fn json(goals: &[Goal]) -> Vec<Value> {
     each.collect()
 }
 
-/// A figure, or a dash where there is none.
+/// A figure, or a dash if there is none.
 pub fn shown(figure: Option<f64>, decimals: usize) -> String {
     figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.decimals$}"))
 }
 
-/// The goals for a person.
+/// The goals for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Goals<'a>(pub &'a [Goal]);
 

@@ -1,4 +1,4 @@
-//! What the disk itself takes.
+//! The speed of the disk.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-/// How often it is asked.
+/// The number of syncs.
 const TIMES: usize = 20;
-/// About as much as a journal gets at once.
+/// About the size of a journal write.
 const BYTES: usize = 512;
 
-/// Milliseconds until a few bytes have reached the disk, where the servers have their folders. Grove waits for that twice
-/// for each prompt, so its figures are those of the disk where others use it as well.
+/// Milliseconds to sync a few bytes to the disk of the servers' folders.
+///
+/// Grove waits for that twice per prompt, so other load on the disk affects its figures.
 pub(crate) fn syncs() -> Result<Vec<f64>> {
     let folder = tempfile::tempdir()?;
     let mut file = File::create(folder.path().join("synced"))?;

@@ -1,4 +1,4 @@
-//! Writes the sessions, runs the servers one after the other, gathers what the SDK found.
+//! Writes the sessions, runs the servers one after the other, collects the SDK's results.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::session::{self, Length, Stored};
 const LIMIT: Duration = Duration::from_secs(300);
 /// How long a prompt may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often everything is done before it counts, at every server.
+/// The number of warm-ups at every server.
 const WARMUPS: u32 = 3;
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
@@ -74,7 +74,7 @@ async fn measure(options: &Options) -> Result<Report> {
     Ok(Report { sdk: sdk?, copilot: copilot?, runs: options.runs, disk, cells })
 }
 
-/// A peer's failure costs only its figures, Grove's is the program's.
+/// A failing peer loses only its figures; a failure of Grove fails the program.
 fn told(contestant: Contestant, error: anyhow::Error) -> Result<()> {
     match contestant {
         Contestant::Grove => Err(error.context("grove")),
@@ -92,7 +92,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Pings, sessions made, prompts answered, long sessions resumed.
+    /// Pings, created sessions, answered prompts, resumed long sessions.
     async fn usual(&self, contestant: Contestant, wire: Wire) -> Result<(Stored, Found)> {
         let place = Place::new(contestant)?;
         let times = self.options.times;
@@ -107,7 +107,7 @@ impl Bench<'_> {
             sends: times,
             resumes: stored,
             reads: true,
-            // The CLI would have the model summarize so long a conversation first.
+            // The CLI would first let the model summarize such a long conversation.
             sends_after_resume: contestant == Contestant::Grove,
             ..Job::default()
         };
@@ -118,7 +118,7 @@ impl Bench<'_> {
         Ok((first, found))
     }
 
-    /// A session with a huge log is resumed at a server that has done nothing else.
+    /// Resumes a session with a huge log at a new server.
     async fn huge(&self, contestant: Contestant) -> Result<Huge> {
         let place = Place::new(contestant)?;
         let length = Length::Bytes(self.options.megabytes * 1_000_000);
@@ -130,7 +130,7 @@ impl Bench<'_> {
         Ok(Huge { bytes: stored.bytes, events: stored.events, milliseconds, peak })
     }
 
-    /// Does a job at a server in this place; gives what the SDK found, and what is looked up of the server then.
+    /// Runs a job at a server in this place; returns the SDK's result, and facts about the server.
     async fn run<T>(
         &self,
         contestant: Contestant,

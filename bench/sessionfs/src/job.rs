@@ -1,4 +1,4 @@
-//! Who is measured, what the node process is told, and what it prints.
+//! The contestants, and the input and output of the node process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::session::Stored;
 
-/// What both contestants are to answer.
+/// The answer of both contestants.
 pub(crate) const ANSWER: &str = "All is well.";
 
-/// Who is measured.
+/// The compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Contestant {
     #[serde(rename = "grove")]
@@ -28,7 +28,7 @@ impl Contestant {
         }
     }
 
-    /// What has it answer. The fake model says the same to whatever it is told.
+    /// The prompt that causes the answer. The fake model gives the same answer to every prompt.
     pub(crate) fn prompt(self) -> String {
         match self {
             Self::Grove => format!("script:{}", serde_json::json!([{ "say": ANSWER }])),
@@ -37,11 +37,11 @@ impl Contestant {
     }
 }
 
-/// How the SDK talks to a server.
+/// The connection of the SDK to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Wire {
-    /// A connection on loopback to a server that runs.
+    /// A connection on loopback to a running server.
     Tcp,
     /// The pipes of a program that the SDK starts.
     Stdio,
@@ -58,7 +58,7 @@ impl Wire {
     }
 }
 
-/// Where the SDK finds a server.
+/// The address of a server for the SDK.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Reached {
@@ -66,31 +66,31 @@ pub(crate) enum Reached {
     Stdio { program: PathBuf, args: Vec<String>, env: BTreeMap<String, String> },
 }
 
-/// What is done at one server.
+/// The job at one server.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Job {
     pub(crate) server: Option<Reached>,
-    /// What the SDK is told of every session.
+    /// The SDK's options of every session.
     pub(crate) session: Value,
     pub(crate) prompt: String,
     pub(crate) answer: &'static str,
     /// How long a prompt may take.
     pub(crate) patience_ms: u64,
-    /// How often everything but resuming is done before anything counts.
+    /// The number of warm-ups of everything except resuming.
     pub(crate) warmups: u32,
     pub(crate) pings: u32,
     pub(crate) creates: u32,
     pub(crate) sends: u32,
     /// Each is resumed once: the server has not seen it before.
     pub(crate) resumes: Vec<Stored>,
-    /// Whether the events of what was resumed are read.
+    /// Read the events of resumed sessions.
     pub(crate) reads: bool,
-    /// Whether what was resumed is to answer a prompt, which is not measured.
+    /// Send a prompt to resumed sessions, which is not measured.
     pub(crate) sends_after_resume: bool,
 }
 
-/// Milliseconds that each thing took.
+/// The times of each step in milliseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Found {
     pub(crate) ping: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What is not Grove: the SDK that measures, the CLI that Grove is compared with, and a model for that one.
+//! The SDK that measures, the CLI that Grove is compared with, and a fake model for the CLI.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -11,18 +11,18 @@ use crate::Options;
 use crate::job::{Found, Job};
 use crate::process;
 
-/// How long installing may take.
+/// How long the installation may take.
 const INSTALL: Duration = Duration::from_secs(300);
 const LOCK: &str = include_str!("../node/package-lock.json");
 
-/// Where the SDK and the CLI are installed.
+/// The folder of the SDK and the CLI.
 #[derive(Debug)]
 pub(crate) struct Peers {
     folder: PathBuf,
 }
 
 impl Peers {
-    /// Installs what is missing, as the lock file says and without running anything of it.
+    /// Installs missing packages from the lock file, without running their scripts.
     pub(crate) async fn install(options: &Options) -> Result<Self> {
         let folder = match &options.peers_dir {
             Some(folder) => std::path::absolute(folder)?,
@@ -30,7 +30,7 @@ impl Peers {
         };
         std::fs::create_dir_all(&folder)?;
         let is_installed = || std::fs::read_to_string(folder.join("installed")).is_ok_and(|lock| lock == LOCK);
-        // The script is this program's, whichever version was here before.
+        // The script must be this program's, whatever version was there before.
         std::fs::write(folder.join("measure.mjs"), include_str!("../node/measure.mjs"))?;
         if !is_installed() {
             eprintln!("installing the SDK and the CLI into {}", folder.display());
@@ -52,7 +52,7 @@ impl Peers {
         self.folder.join("node_modules/.bin/copilot")
     }
 
-    /// The version of a package that is here.
+    /// The installed version of a package.
     pub(crate) fn version(&self, package: &str) -> Result<String> {
         let file = self.folder.join("node_modules").join(package).join("package.json");
         let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
@@ -60,7 +60,7 @@ impl Peers {
         Ok(package["version"].as_str().context("a package has a version")?.to_owned())
     }
 
-    /// Has the SDK do a job.
+    /// Runs a job with the SDK.
     pub(crate) async fn measure(&self, job: &Job, limit: Duration, home: &Path) -> Result<Found> {
         let mut command = Command::new("timeout");
         command.arg("--kill-after=3").arg(limit.as_secs().to_string()).arg("node");
@@ -81,9 +81,9 @@ impl Peers {
     }
 }
 
-/// This program lies in `<target>/<profile>/`.
+/// This program is in `<target>/<profile>/`.
 fn in_target() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
-    let target = program.ancestors().nth(2).context("this program lies in no target folder: say --peers-dir")?;
+    let target = program.ancestors().nth(2).context("this program is not in a target folder: give --peers-dir")?;
     Ok(target.join("peers/sessionfs"))
 }

@@ -1,4 +1,4 @@
-//! What was found, as tables and as JSON, and whether it is good enough.
+//! The results as tables and as JSON, and the goals.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::job::{Contestant, Found, Wire};
 use crate::session::Stored;
 
-/// How many times as fast as the CLI: pings, sessions made and prompts answered; long sessions resumed.
+/// The speed relative to the CLI: for pings, created sessions and prompts; and for resumed long sessions.
 const SPEED_GOAL: f64 = 5.0;
 const RESUME_GOAL: f64 = 3.0;
-/// What a huge session may cost Grove's process, in MiB.
+/// The maximum memory of Grove's process with a huge session, in MiB.
 const MEMORY_GOAL: f64 = 200.0;
 
 const NOTES: &str = "\
@@ -23,7 +23,7 @@ does so too. Both have the same events stored, each in its own format. A session
 `resumed and read` has the SDK ask for all of its events then. Over TCP the CLI waits about 40 ms for the body of each
 message, since the SDK writes head and body apart; over pipes nobody does.";
 
-/// What one contestant took.
+/// The results of one contestant.
 pub(crate) struct Cell {
     pub(crate) contestant: Contestant,
     pub(crate) wire: Wire,
@@ -44,9 +44,9 @@ impl Cell {
 pub(crate) struct Huge {
     pub(crate) bytes: u64,
     pub(crate) events: usize,
-    /// Until it is resumed.
+    /// The time until it is resumed.
     pub(crate) milliseconds: f64,
-    /// What the server needed at most, in MiB.
+    /// The peak memory of the server, in MiB.
     pub(crate) peak: f64,
 }
 
@@ -55,12 +55,12 @@ pub(crate) struct Report {
     pub(crate) sdk: String,
     pub(crate) copilot: String,
     pub(crate) runs: u32,
-    /// Milliseconds of single syncs, one after the other, beside the servers.
+    /// The times of single syncs in milliseconds, between the servers.
     pub(crate) disk: Vec<f64>,
     pub(crate) cells: Vec<Cell>,
 }
 
-/// What is measured: its name, its figures, and how many times as fast as the CLI it should be.
+/// A figure: its name, its values, and its goal relative to the CLI.
 struct Figure {
     name: &'static str,
     of: fn(&Found) -> Vec<f64>,
@@ -79,7 +79,7 @@ fn resumed_and_read(found: &Found) -> Vec<f64> {
     found.resume.iter().zip(&found.read).map(|(resumed, read)| resumed + read).collect()
 }
 
-/// The value that this part of all is not above.
+/// The value below which this share of all values is.
 fn percentile(mut figures: Vec<f64>, part: f64) -> Option<f64> {
     figures.sort_unstable_by(f64::total_cmp);
     let at = (figures.len() as f64 * part).ceil() as usize;
@@ -95,7 +95,7 @@ impl Report {
         percentile((figure.of)(&self.cell(who, wire)?.found), part)
     }
 
-    /// How many times as fast as the CLI Grove is, by the medians.
+    /// The speed of Grove relative to the CLI, by the medians.
     fn ratio(&self, wire: Wire, figure: &Figure) -> Option<f64> {
         let median = |who| self.figure(who, wire, figure, 0.5);
         Some(median(Contestant::Copilot)? / median(Contestant::Grove)?)

@@ -1,6 +1,6 @@
-//! The servers: how each is started, where it then is, and how it is ended.
+//! Starting and stopping the servers.
 //!
-//! Each runs under `timeout`, which makes a process group of it, so that none outlives a benchmark that was itself ended.
+//! Each runs under `timeout`, in its own process group, so that none outlives an interrupted benchmark.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,25 +20,25 @@ use tokio::sync::mpsc;
 use crate::job::{Contestant, Reached, Wire};
 use crate::process;
 
-/// How long a server may take to begin, and to end.
+/// How long a server may take to start, and to stop.
 const START: Duration = Duration::from_secs(60);
 const END: Duration = Duration::from_secs(20);
-/// How many lines of what a server says are kept for whoever looks; further ones are dropped.
+/// The number of output lines kept for an error; further ones are dropped.
 const SAID: usize = 1_000;
-/// What the CLI's clients have to know. It listens on loopback, for as long as it is measured.
+/// The token of the CLI's clients. It listens on loopback during the measurement.
 const TOKEN: &str = "bench";
 
-/// What is needed to start servers.
+/// The programs of the servers.
 pub(crate) struct Programs {
     pub(crate) grove: PathBuf,
     pub(crate) copilot: PathBuf,
-    /// The base address of the model that the CLI asks.
+    /// The base address of the CLI's model.
     pub(crate) model: String,
-    /// A home for what the CLI unpacks of itself.
+    /// A home for the files that the CLI unpacks.
     pub(crate) home: PathBuf,
 }
 
-/// A contestant's folder, before it is started there.
+/// A contestant's folder, before its server is started there.
 pub(crate) struct Place {
     contestant: Contestant,
     folder: TempDir,
@@ -52,7 +52,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Where it stores sessions.
+    /// The folder of its sessions.
     pub(crate) fn sessions(&self) -> PathBuf {
         self.data().join("session-state")
     }
@@ -67,16 +67,16 @@ impl Place {
     }
 }
 
-/// A server that runs, or that the SDK starts.
+/// A running server, or one that the SDK starts.
 pub(crate) struct Server {
     pub(crate) reached: Reached,
-    /// What the SDK says of sessions here.
+    /// The SDK's options of sessions here.
     pub(crate) session: Value,
     child: Option<Child>,
     _place: Place,
 }
 
-/// What Grove prints first.
+/// The first output of Grove.
 #[derive(Deserialize)]
 struct Hello {
     copilot: String,
@@ -111,7 +111,7 @@ impl Server {
         let mut child = command.spawn().context("starting the server under `timeout`")?;
         let mut lines = lines(&mut child);
         let found = tokio::time::timeout(START, found(place.contestant, &mut lines)).await;
-        let (address, token) = match found.unwrap_or_else(|_| bail!("it did not say where it listens")) {
+        let (address, token) = match found.unwrap_or_else(|_| bail!("it did not print its address")) {
             Ok(found) => found,
             Err(error) => {
                 end(&mut child).await?;
@@ -126,7 +126,7 @@ impl Server {
         Ok(Self { reached, session, child: Some(child), _place: place })
     }
 
-    /// What it needed at most until now, in MiB.
+    /// Its peak memory so far, in MiB.
     pub(crate) fn peak(&self) -> Result<f64> {
         let child = self.child.as_ref().context("the SDK starts this server")?;
         process::peak_mebibytes(child.id().context("the server has ended")?)
@@ -140,9 +140,9 @@ impl Server {
     }
 }
 
-/// What a server sees of its surroundings: nothing of the machine's user.
+/// The environment of a server, without anything of the user's.
 fn environment(place: &Place, programs: &Programs) -> Result<BTreeMap<String, String>> {
-    let text = |path: &Path| path.to_str().map(str::to_owned).context("the temporary folder's name is no text");
+    let text = |path: &Path| path.to_str().map(str::to_owned).context("the temporary folder's name is not UTF-8");
     let mut env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]);
     let more = match place.contestant {
         Contestant::Grove => {
@@ -163,14 +163,14 @@ fn environment(place: &Place, programs: &Programs) -> Result<BTreeMap<String, St
     Ok(env)
 }
 
-/// Where a program lies that is built together with this one.
+/// The path of a program that is built together with this one.
 pub(crate) fn beside(given: Option<&Path>, name: &str) -> Result<PathBuf> {
     let path = match given {
         Some(path) => std::path::absolute(path)?,
         None => std::env::current_exe()?.with_file_name(name),
     };
     if !path.is_file() {
-        bail!("there is no {}: build it with `cargo build --release -p grove`, or say --grove", path.display());
+        bail!("there is no {}: build it with `cargo build --release -p grove`, or give --grove", path.display());
     }
     Ok(path)
 }
@@ -186,7 +186,7 @@ fn session(place: &Place, programs: &Programs) -> Value {
     }
 }
 
-/// `timeout` hands the signal on to its whole group, and after a while a harder one.
+/// `timeout` forwards the signal to its whole group, and kills it after a while.
 async fn end(child: &mut Child) -> Result<()> {
     let group = child.id();
     if let Some(pid) = group.and_then(|pid| Pid::from_raw(pid as i32)) {
@@ -199,7 +199,7 @@ async fn end(child: &mut Child) -> Result<()> {
     }
 }
 
-/// What the server prints on either stream, for as long as it runs: a full pipe would stop it.
+/// The output of the server on both streams, for as long as it runs: a full pipe would block it.
 fn lines(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(SAID);
     let forward = |stream: Box<dyn AsyncRead + Send + Unpin>| {
@@ -207,7 +207,7 @@ fn lines(child: &mut Child) -> mpsc::Receiver<String> {
         tokio::spawn(async move {
             let mut lines = BufReader::new(stream).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                // Once the server is found nobody listens any more.
+                // The receiver is dropped once the server is found.
                 drop(sender.try_send(line));
             }
         });
@@ -221,7 +221,7 @@ fn lines(child: &mut Child) -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Where a server says that it listens, and what opens it.
+/// The address and the token that a server prints.
 async fn found(contestant: Contestant, lines: &mut mpsc::Receiver<String>) -> Result<(String, String)> {
     let mut said = Vec::new();
     while let Some(line) = lines.recv().await {

@@ -1,4 +1,4 @@
-//! A long session, as each contestant stores it: the same turns, the same events.
+//! A long session in each contestant's format: the same turns, the same events.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -17,22 +17,22 @@ use serde_json::json;
 use crate::job::Contestant;
 
 const BEGAN: Timestamp = Timestamp(1_767_322_800_000);
-/// Words of an answer.
+/// The number of words of an answer.
 const ANSWER: usize = 50;
-/// Words of what a tool gave: of sessions with many events, and of those with many bytes.
+/// The number of words of a tool's output: in sessions with many events, and in those with many bytes.
 const SHORT: usize = 25;
 const LONG: usize = 3_000;
 
-/// How long a session is.
+/// The length of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Length {
-    /// At least so many events, of a few hundred bytes each.
+    /// At least this many events, of a few hundred bytes each.
     Events(usize),
-    /// At least so many bytes, with long output of tools.
+    /// At least this many bytes, with long tool output.
     Bytes(u64),
 }
 
-/// A session that was stored, in the SDK's terms.
+/// A stored session, in the SDK's terms.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Stored {
     pub(crate) session: String,
@@ -40,7 +40,7 @@ pub(crate) struct Stored {
     /// The ids of the first and the last event.
     pub(crate) first: String,
     pub(crate) last: String,
-    /// How long its log is.
+    /// The size of its log.
     #[serde(skip)]
     pub(crate) bytes: u64,
 }
@@ -119,7 +119,7 @@ fn write_tree(mut out: BufWriter<File>, session: &Session, turns: &[Arc<Turn>]) 
     Ok(length)
 }
 
-/// As much of an entry as is needed.
+/// The needed part of an entry.
 #[derive(serde::Deserialize)]
 struct Entry {
     id: String,
@@ -131,7 +131,7 @@ fn lines(session: &Session, turn: &Turn, parent: Option<&str>, ids: &HashSet<Str
     turn_lines(turn, origin, parent, &|id| ids.contains(id))
 }
 
-/// What the CLI stores: the events themselves.
+/// The CLI's format: the events themselves.
 fn write_events(mut out: BufWriter<File>, session: &Session, turns: &[Arc<Turn>]) -> Result<u64> {
     let mut length = 0;
     for event in project::history(session, turns.iter().map(Arc::as_ref)) {
@@ -144,7 +144,7 @@ fn write_events(mut out: BufWriter<File>, session: &Session, turns: &[Arc<Turn>]
     Ok(length)
 }
 
-/// What Grove stores of a session beside its log.
+/// The content of Grove's file beside the log.
 fn beside(session: &Session) -> serde_json::Value {
     let at = session.created_at;
     json!({

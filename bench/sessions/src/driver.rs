@@ -1,4 +1,4 @@
-//! Starts everything, and drives the process that measures.
+//! Starts everything, and drives the measuring process.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::measure::Figures;
 use crate::report::Report;
 use crate::{Options, histories};
 
-/// How many hosts there are: this one and others.
+/// The number of hosts: this one and others.
 const HOSTS: usize = 3;
 
 pub(crate) async fn run(options: &Options) -> Result<ExitCode> {

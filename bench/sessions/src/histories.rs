@@ -1,4 +1,4 @@
-//! What two other tools left: a home with their files, and the catalog of it.
+//! The sessions of two other tools: a home with their files, and its catalog.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use grove_history::catalog::{Catalog, ScanRequest};
 use grove_history::{StoreRoot, TranscriptSource};
 use serde_json::json;
 
-/// The tools whose files are made.
+/// The tools whose files are generated.
 pub(crate) const TOOLS: [TranscriptSource; 2] = [TranscriptSource::Claude, TranscriptSource::CopilotCli];
 
-/// Writes so many sessions of each tool, and the catalog of them.
+/// Writes this many sessions of each tool, and their catalog.
 pub(crate) fn make(folder: &Path, sessions: usize) -> Result<PathBuf> {
     for number in 0..sessions {
         claude(&folder.join("claude"), number)?;

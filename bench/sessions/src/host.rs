@@ -1,4 +1,4 @@
-//! A host's process: it has sessions, and nothing happens in them.
+//! A host's process, with idle sessions.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
-/// How many folders the sessions of a host are spread over.
+/// The number of folders that the sessions of a host are spread over.
 const FOLDERS: usize = 40;
 
-/// Makes the sessions, says where it is, and serves until stdin is closed.
+/// Creates the sessions, prints the address, and serves until stdin is closed.
 pub(crate) async fn run(sessions: usize) -> Result<()> {
     let env = Env::in_memory();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -39,7 +39,7 @@ pub(crate) async fn run(sessions: usize) -> Result<()> {
     Ok(())
 }
 
-/// A host in a process of its own, which ends with this.
+/// A host in its own process, which ends with this value.
 pub(crate) struct Process {
     /// Its address and token.
     pub(crate) way: String,

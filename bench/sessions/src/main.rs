@@ -1,8 +1,9 @@
-//! What it costs to have ten thousand sessions of five providers in one list, and to hear of a change in one.
+//! The cost of ten thousand sessions of five providers in one list, and of a change in one.
 //!
-//! Without a subcommand this starts three hosts on loopback and generates what two other tools left, and drives the
-//! contestants in processes of their own, so that none finds another's memory. `host` is a host's process, `measure` that of
-//! the list.
+//! Without a subcommand this starts three hosts on loopback, generates the sessions of two other tools, and drives the
+//! contestants in separate processes, so that none uses another's memory. `host` is a host's process, `measure` that of
+//! the
+//! list.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
@@ -30,14 +31,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serves a host with so many sessions until stdin is closed.
+    /// Serve a host with this many sessions until stdin is closed.
     #[command(hide = true)]
     Host { sessions: usize },
-    /// Lists everything, changes something, and prints how long that took.
+    /// List everything, make changes, and print the times.
     #[command(hide = true)]
     Measure {
         catalog: PathBuf,
-        /// `ws://…` and the token of each host, with a blank between them.
+        /// `ws://…` and the token of each host, separated by a space.
         hosts: Vec<String>,
     },
 }
@@ -50,7 +51,7 @@ struct Options {
     /// Sessions of each of the five providers.
     #[arg(long, default_value_t = 2_000)]
     sessions: usize,
-    /// Fresh processes, of which the median is taken.
+    /// New processes; the median counts.
     #[arg(long, default_value_t = 5)]
     runs: usize,
 }

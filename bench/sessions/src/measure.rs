@@ -16,27 +16,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::histories::TOOLS;
 
-/// How often something is changed, and how often of that the list is fetched anew.
+/// The number of changes, and of those that fetch the whole list.
 const CHANGES: usize = 200;
 const LISTS: usize = 20;
-/// How often the list is made from what providers have.
+/// The number of lists built from the providers.
 const FIRST_LISTS: usize = 5;
-/// How long anything may take.
+/// The time limit of every step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was measured, in milliseconds and bytes.
+/// The results, in milliseconds and bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Figures {
     pub(crate) sessions: usize,
     /// From nothing until everything is listed: three hosts are connected and list, the catalog is read.
     pub(crate) from_nothing: f64,
-    /// The list of a new management over providers that have theirs, the slowest of several.
+    /// The slowest of several lists of a new management whose providers are ready.
     pub(crate) first_list: f64,
-    /// From the moment at which another client of a host changes a title until the subscriber is told.
+    /// From the change of a title by another client until the subscriber gets the event.
     pub(crate) change: f64,
     pub(crate) slowest_of_100_changes: f64,
-    /// The same where the host's list is fetched anew instead.
+    /// The same by fetching the host's list again.
     pub(crate) change_by_listing: f64,
     pub(crate) memory: u64,
     pub(crate) peak: u64,
@@ -87,7 +87,7 @@ async fn measure(catalog: &Path, hosts: &[String]) -> Result<Figures> {
     for _ in 0..FIRST_LISTS {
         let began = Instant::now();
         let (another, _driver) = Management::new(registry.clone(), Arc::new(InMemoryState::default()))?;
-        ensure!(another.sessions().len() == wanted, "a list is not whole");
+        ensure!(another.sessions().len() == wanted, "a list is incomplete");
         first_list = first_list.max(began.elapsed());
     }
     let memory = status("VmRSS:")?;
@@ -106,14 +106,14 @@ async fn measure(catalog: &Path, hosts: &[String]) -> Result<Figures> {
     })
 }
 
-/// How many sessions each provider has: the generator gives all of them as many.
+/// The number of sessions of each provider: the generator creates the same for all.
 async fn per_provider(registry: &Registry) -> Result<usize> {
     let providers = registry.providers();
     let read = providers.iter().rev().find(|provider| !provider.environment().is_background());
     Ok(read.context("there is no history")?.sessions().len())
 }
 
-/// A session that another client of a host has open.
+/// A session that another client of a host has subscribed to.
 async fn opened(endpoint: &Endpoint) -> Result<Subscription<Ahp>> {
     let options = Options { list_sessions: false, ..Options::default() };
     let client = Client::connect(endpoint.clone(), Ahp::default(), options).await?;
@@ -124,7 +124,7 @@ fn titled(title: &str) -> Action {
     Action::Session(SessionAction::TitleChanged(SessionTitleChanged { title: title.to_owned() }))
 }
 
-/// How long changes took until the subscriber was told, sorted. The hosts take turns.
+/// The times until the subscriber got each change, sorted. The hosts alternate.
 async fn changes(management: &Management, endpoints: &[Endpoint]) -> Result<Vec<Duration>> {
     let mut sessions = Vec::new();
     for endpoint in endpoints {
@@ -148,7 +148,7 @@ async fn changes(management: &Management, endpoints: &[Endpoint]) -> Result<Vec<
                 }
             }
         };
-        taken.push(tokio::time::timeout(PATIENCE, told).await.context("a change was not told")??);
+        taken.push(tokio::time::timeout(PATIENCE, told).await.context("a change did not arrive")??);
         // One change at a time.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
@@ -156,7 +156,7 @@ async fn changes(management: &Management, endpoints: &[Endpoint]) -> Result<Vec<
     Ok(taken)
 }
 
-/// The peer: who hears that something changed fetches the host's whole list.
+/// The peer: fetches the host's whole list after each change.
 async fn changes_by_listing(endpoints: &[Endpoint]) -> Result<Vec<Duration>> {
     let endpoint = endpoints.last().context("there is no host")?;
     let session = opened(endpoint).await?;
@@ -169,7 +169,7 @@ async fn changes_by_listing(endpoints: &[Endpoint]) -> Result<Vec<Duration>> {
         let seen = async {
             loop {
                 lister.sessions().refresh().await?;
-                // A list that was under way may be older than the change.
+                // A list that was already requested may be older than the change.
                 if lister.sessions().read(|list| list.iter().any(|row| row.title == title)) {
                     return anyhow::Ok(began.elapsed());
                 }
@@ -185,10 +185,10 @@ fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e5).round() / 1e2
 }
 
-/// Memory of this process in bytes, as the system says.
+/// A memory figure of this process in bytes, from the system.
 fn status(what: &str) -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("the system does not tell of memory")?;
-    let line = status.lines().find(|line| line.starts_with(what)).context("the system does not tell of memory")?;
+    let status = std::fs::read_to_string("/proc/self/status").context("the system does not report memory")?;
+    let line = status.lines().find(|line| line.starts_with(what)).context("the system does not report memory")?;
     let kilobytes: u64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
     Ok(kilobytes << 10)
 }

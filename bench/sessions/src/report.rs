@@ -1,4 +1,4 @@
-//! What was found, as a table and as JSON, and whether it is good enough.
+//! The results as a table and as JSON, and the goals.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ Five providers with as many sessions each: this host and two others, which are G
 loopback, and two histories, over a catalog of generated files of Claude Code and of the Copilot CLI. The list is in a fresh
 process for each run; medians of the runs.";
 
-/// What is measured: its name, its unit and its figure.
+/// A figure: its name, its unit and its value.
 type Figure = (&'static str, &'static str, fn(&Figures) -> f64);
 
-const FIRST_LIST: Figure = ("first list over providers that have theirs", "ms", |run| run.first_list);
-const CHANGE: Figure = ("a change on a host, until a subscriber is told", "ms", |run| run.change);
+const FIRST_LIST: Figure = ("first list with ready providers", "ms", |run| run.first_list);
+const CHANGE: Figure = ("a change on a host, until a subscriber gets it", "ms", |run| run.change);
 const MEMORY: Figure = ("memory at most", "MiB", |run| mebibytes(run.peak));
 
 const FIGURES: [Figure; 7] = [
@@ -24,7 +24,7 @@ const FIGURES: [Figure; 7] = [
     FIRST_LIST,
     CHANGE,
     ("… the slowest of 100", "ms", |run| run.slowest_of_100_changes),
-    ("… by fetching that host's list anew", "ms", |run| run.change_by_listing),
+    ("… by fetching that host's list again", "ms", |run| run.change_by_listing),
     ("memory with everything listed", "MiB", |run| mebibytes(run.memory)),
     MEMORY,
 ];

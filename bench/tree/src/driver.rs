@@ -1,4 +1,4 @@
-//! Generates the log, runs the measuring processes, gathers what they found.
+//! Generates the log, runs the measuring processes, collects their results.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::peers::Peers;
 use crate::report::{Cell, Forks, Report};
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    ensure!(options.runs > 0, "without runs there is nothing to tell");
+    ensure!(options.runs > 0, "--runs must be at least 1");
     let template = Template::make(options.entries)?;
     let mut forks = Vec::new();
     for _ in 0..options.runs {
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let mut cells: Vec<Cell> = here.map(|contestant| Cell { contestant, runs: Vec::new() }).collect();
     for _ in 0..options.runs {
         for cell in &mut cells {
-            // What a peer makes of a branch lies beside the session: each has a folder of its own.
+            // Peers write branches beside the session: each has its own folder.
             let place = tempfile::tempdir_in(folder.path())?;
             let copy = place.path().join("session.jsonl");
             fs::copy(&log, &copy)?;
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             }
             match measured(command) {
                 Ok(found) => cell.runs.push(found),
-                // A peer's failure costs only its figure.
+                // A failing peer loses only its figure.
                 Err(error) if Contestant::PEERS.contains(&cell.contestant) => {
                     eprintln!("{}: failed: {error:#}", cell.contestant.name());
                 }
@@ -77,7 +77,7 @@ fn told(report: &Report, options: &Options) -> Result<ExitCode> {
     Ok(if report.misses_a_goal() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The id of the entry that is the furthest from its root, and how far.
+/// The id of the entry that is farthest from its root, and its distance.
 fn deepest(bytes: &[u8]) -> Result<(String, usize)> {
     let index = index_of(bytes)?;
     let mut depths = vec![0usize; index.len()];
@@ -88,7 +88,7 @@ fn deepest(bytes: &[u8]) -> Result<(String, usize)> {
     Ok((index.id(deepest).into_owned(), depths[deepest.as_usize()]))
 }
 
-/// All must have found the same. (What is given to a model is compared with pi's, whose rules are asked for.)
+/// Checks that all have found the same. (The context of a model is compared with pi's, whose rules are used.)
 fn check(cells: &[Cell]) -> Result<()> {
     let found: Vec<_> =
         cells.iter().flat_map(|cell| cell.runs.iter().map(|run| (cell.contestant, &run.found))).collect();
@@ -103,7 +103,7 @@ fn check(cells: &[Cell]) -> Result<()> {
     Ok(())
 }
 
-/// Runs a measuring process; it prints what it found.
+/// Runs a measuring process, and parses its output.
 fn measured(mut command: Command) -> Result<Measured> {
     let output = command.stdin(Stdio::null()).output()?;
     let problem = || String::from_utf8_lossy(&output.stderr).trim().to_owned();

@@ -1,4 +1,4 @@
-//! Grove's measurements, in a process of their own.
+//! Grove's measurements, in their own process.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -14,7 +14,7 @@ use grove_tree::{Context, Indexer, LogIndex, LogSource, NewHeader, Outline, RowF
 
 use crate::job::{Found, Measured};
 
-/// Rows on a page, and messages of the newest.
+/// The number of rows per page, and of the newest messages.
 pub(crate) const PAGE: usize = 200;
 
 /// A log that is read by ranges.

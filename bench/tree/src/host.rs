@@ -1,4 +1,4 @@
-//! What a fork costs on a host: a process of its own with a real journal and files, and a client over its socket.
+//! The cost of a fork on a host: a process with a real journal and files, and a client on its socket.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,30 +20,30 @@ use tokio::process::{Child, Command};
 
 use crate::session::{self, URI};
 
-/// How long the session is, in bytes.
+/// The size of the session in bytes.
 pub(crate) const BYTES: u64 = 50_000_000;
-/// How long a session may take until it is stored.
+/// How long storing a session may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a session is forked in one process, once it is loaded.
+/// The number of forks in one process after the session is loaded.
 const FORKS: usize = 5;
 
-/// What one process took.
+/// The results of one process.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Forked {
-    /// Milliseconds until a fork is answered: of a session that is not loaded, and of one that is.
+    /// Milliseconds until a fork is answered: of an evicted session, and of a loaded one.
     pub(crate) cold: f64,
     pub(crate) answered: f64,
-    /// Milliseconds from there until its first prompt is.
+    /// Milliseconds from there until the answer to its first prompt.
     pub(crate) prompted: f64,
-    /// Milliseconds from the request until the fork's folder has everything.
+    /// Milliseconds from the request until the fork's folder is complete.
     pub(crate) copied: f64,
-    /// How much more the host had at most, in MiB: from before the first fork of a loaded session until its folder had
-    /// everything, the client being shown one turn.
+    /// The growth of the host's peak memory in MiB, from before the first fork of a loaded session until its folder is
+    /// complete, while the client sees one turn.
     pub(crate) memory: f64,
 }
 
-/// The folder that every process gets a copy of, and what is in it.
+/// The folder that every process gets a copy of, and its content.
 pub(crate) struct Template {
     folder: tempfile::TempDir,
     pub(crate) entries: usize,
@@ -86,7 +86,7 @@ async fn measured(template: &Template) -> Result<Forked> {
         answered.push(milliseconds);
         let asked = Instant::now();
         let chat = match number {
-            // What a client is shown costs memory wherever it comes from: here it wants to see the newest turn alone.
+            // The turns that a client sees cost memory: here it sees only the newest one.
             0 => follow_newest(&mut client, &forked).await?,
             _ => client.follow(&forked).await,
         };
@@ -108,7 +108,7 @@ pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Forks the session; gives how long it took, and the new one.
+/// Forks the session; returns the duration, and the new session.
 async fn fork(client: &mut Client) -> Result<(f64, String)> {
     let began = Instant::now();
     let forked = client.ask("x-grove/fork", json!({"channel": URI})).await;
@@ -118,7 +118,7 @@ async fn fork(client: &mut Client) -> Result<(f64, String)> {
     Ok((milliseconds, session.to_owned()))
 }
 
-/// Subscribes to a fork's chat, to be shown its newest turn.
+/// Subscribes to a fork's chat, to see its newest turn.
 async fn follow_newest(client: &mut Client, session: &str) -> Result<String> {
     let id = session.rsplit('/').next().unwrap_or_default();
     let chat = format!("ahp-chat:/{id}");
@@ -127,7 +127,7 @@ async fn follow_newest(client: &mut Client, session: &str) -> Result<String> {
     Ok(chat)
 }
 
-/// Waits until everything of a session is in its folder, its log and what was said in it.
+/// Waits until the session's folder has the complete log.
 async fn stored(data: &Path, session: &str) -> Result<()> {
     let id = session.rsplit('/').next().unwrap_or_default();
     let file = data.join("sessions").join(id).join("session.json");
@@ -139,7 +139,7 @@ async fn stored(data: &Path, session: &str) -> Result<()> {
     Ok(())
 }
 
-/// Looks at a session's log, so that it is open.
+/// Reads a session's log, so that it is open.
 async fn look(client: &mut Client, session: &str) -> Result<()> {
     let rows = client.ask("x-grove/tree", json!({"channel": session, "limit": 1})).await;
     rows.map_err(|error| anyhow::anyhow!("{error:?}"))?;
@@ -159,7 +159,7 @@ impl Process {
         command.arg("host").arg(data).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
-        let mut line = async || lines.next_line().await?.context("the host says too little");
+        let mut line = async || lines.next_line().await?.context("the host's output is incomplete");
         let (address, token) = (line().await?, line().await?);
         Ok(Self { child, address, token })
     }
@@ -170,7 +170,7 @@ impl Process {
         client
     }
 
-    /// Forgets the most memory that it had until now, and gives what it has. In MiB.
+    /// Resets its peak memory, and returns its current memory in MiB.
     fn reset_peak(&self) -> Result<f64> {
         let pid = self.child.id().context("the host has ended")?;
         fs::write(format!("/proc/{pid}/clear_refs"), "5")?;
@@ -189,7 +189,7 @@ impl Process {
         Ok(kilobytes / 1024.0)
     }
 
-    /// Has it end by itself, so that everything is in its folder.
+    /// Stops it cleanly, so that everything is in its folder.
     async fn stop(&mut self) -> Result<()> {
         drop(self.child.stdin.take());
         ensure!(self.child.wait().await?.success(), "the host failed");

@@ -1,8 +1,8 @@
-//! What the measuring processes print, Grove's and the peers' alike.
+//! The output of the measuring processes, Grove's and the peers' alike.
 
 use serde::{Deserialize, Serialize};
 
-/// Who is measured.
+/// The compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Contestant {
     #[serde(rename = "grove")]
@@ -29,28 +29,28 @@ impl Contestant {
     }
 }
 
-/// Milliseconds that each thing took. What a peer has not is not there.
+/// The times of each step in milliseconds. Steps that a peer does not support are missing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Measured {
     /// All rows of the tree.
     pub(crate) rows: f64,
-    /// A page of rows with what they say, and all rows with it.
+    /// A page of rows with their text, and all rows with it.
     pub(crate) page: Option<f64>,
     pub(crate) rows_with_text: Option<f64>,
-    /// The way to the deepest entry.
+    /// The branch of the deepest entry.
     pub(crate) branch: f64,
-    /// What a model is given at the leaf: all of it, by pi's rules and by Grove's, and the newest messages.
+    /// The context of a model at the leaf: complete, by pi's rules and by Grove's, and the newest messages.
     pub(crate) context: f64,
     pub(crate) context_by_own_rules: Option<f64>,
     pub(crate) tail: Option<f64>,
-    /// A new session of the way to the deepest entry, written to a file; and until it is known what it will hold.
+    /// A new session with the branch of the deepest entry, written to a file; and until its content is planned.
     pub(crate) branched: f64,
     pub(crate) planned: Option<f64>,
     pub(crate) found: Found,
 }
 
-/// What was found, so that nobody is quick by leaving something out.
+/// The content, to detect contestants that leave something out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Found {

@@ -1,7 +1,7 @@
-//! What it costs to walk a session's tree, to build a context, to branch a session off; and to fork one on a host.
+//! The cost of walking a session's tree, building a context, and branching a session; and of forking one on a host.
 //!
-//! Without a subcommand this generates a log and drives the contestants, each in processes of their own, so that none
-//! finds another's memory. `measure` is Grove's process, `host` a host's.
+//! Without a subcommand this generates a log and drives the contestants, each in separate processes, so that none uses
+//! another's memory. `measure` is Grove's process, `host` a host's.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 
@@ -33,7 +33,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Opens a log, prints how long everything else took.
+    /// Open a log, and print the times of everything else.
     #[command(hide = true)]
     Measure {
         log: PathBuf,
@@ -43,7 +43,7 @@ enum Command {
         #[arg(long)]
         from_file: bool,
     },
-    /// Serves a host on a data folder until stdin is closed.
+    /// Serve a host on a data folder until stdin is closed.
     #[command(hide = true)]
     Host { data: PathBuf },
 }
@@ -56,13 +56,13 @@ struct Options {
     /// Entries of the log.
     #[arg(long, default_value_t = 100_000)]
     entries: usize,
-    /// Fresh processes for each figure, of which the median is taken.
+    /// New processes for each figure; the median counts.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// A folder into which the peers were or will be installed, to be kept; without it, a temporary one.
+    /// The folder for the peers, which is kept [default: a temporary one]
     #[arg(long)]
     peers_dir: Option<PathBuf>,
-    /// Only fork a session on a host.
+    /// Measure only forking a session on a host.
     #[arg(long)]
     host_only: bool,
     /// Leave the peers out.

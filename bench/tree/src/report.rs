@@ -1,4 +1,4 @@
-//! What was found, as a table and as JSON, and whether it is good enough.
+//! The results as a table and as JSON, and the goals.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use crate::host::{Forked, median};
 use crate::job::{Contestant, Measured};
 use crate::peers::Peer;
 
-/// How many times as fast as the fastest peer.
+/// The speed relative to the fastest peer.
 const SPEED_GOAL: f64 = 5.0;
-/// Milliseconds for the newest messages, and until it is known what a new session holds.
+/// Milliseconds for the newest messages, and until the content of a new session is planned.
 const TAIL_GOAL: f64 = 10.0;
 const PLAN_GOAL: f64 = 20.0;
-/// Milliseconds until a fork is answered, and its first prompt; MiB that it costs the host.
+/// Milliseconds until a fork is answered, and its first prompt; the host's additional memory in MiB.
 const FORK_GOAL: f64 = 20.0;
 const PROMPT_GOAL: f64 = 300.0;
 const MEMORY_GOAL: f64 = 16.0;
@@ -53,7 +53,7 @@ pub(crate) struct Report {
     pub(crate) forks: Forks,
 }
 
-/// Forks of a long session on hosts, each in a process of its own.
+/// Forks of a long session on hosts, each in its own process.
 #[derive(Default)]
 pub(crate) struct Forks {
     pub(crate) entries: usize,
@@ -67,7 +67,7 @@ impl Forks {
     }
 }
 
-/// What is measured: its name, and its figure.
+/// A figure: its name, and its value.
 type Figure = (&'static str, fn(&Measured) -> Option<f64>);
 
 const FIGURES: [Figure; 9] = [
@@ -82,7 +82,7 @@ const FIGURES: [Figure; 9] = [
     ("… until it is planned", |run| run.planned),
 ];
 
-/// What is measured of a fork: its name, its unit and its figure.
+/// A figure of a fork: its name, its unit and its value.
 type ForkFigure = (&'static str, &'static str, fn(&Forked) -> f64);
 
 const FORK_FIGURES: [ForkFigure; 5] = [

@@ -1,4 +1,4 @@
-//! A session's folder as a host finds it: a long log of Grove's own, and what is beside it.
+//! A session's folder as a host stores it: a long Grove log, and the files beside it.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,11 +13,11 @@ use serde_json::json;
 
 pub(crate) const URI: &str = "scripted:/long";
 const ID: &str = "long";
-/// Words of an answer and of a result.
+/// The number of words of an answer and of a result.
 const ANSWER: usize = 50;
 const RESULT: usize = 25;
 
-/// Writes a session with at least so many entries and bytes below the folder of all sessions. Gives how many it has.
+/// Writes a session with at least this many entries and bytes. Returns its actual numbers.
 pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usize, u64)> {
     let folder = sessions.join(ID);
     fs::create_dir_all(&folder)?;

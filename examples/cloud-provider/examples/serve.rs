@@ -1,5 +1,7 @@
-//! A host with the cloud in its list of all sessions: `cargo run -p grove-example-cloud-provider --example serve`, then connect to
-//! what it prints and ask for `x-grove/sessions/list`.
+//! A host with the cloud in its session hub.
+//!
+//! Run `cargo run -p grove-example-cloud-provider --example serve`, then connect to the printed address and request
+//! `x-grove/sessions/list`.
 
 #![allow(clippy::print_stdout, reason = "an example says what it does")]
 
@@ -16,7 +18,7 @@ use grove_sessions::{InMemoryState, Registration};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-/// A host that runs for as long as the runtime does.
+/// A host that runs for as long as the runtime.
 #[derive(Debug)]
 pub struct Served {
     pub address: String,
@@ -24,7 +26,7 @@ pub struct Served {
     pub layer: SessionHub,
 }
 
-/// Starts a host with the layer of all sessions on a free port.
+/// Starts a host with a session hub on a free port.
 pub async fn start() -> Result<Served, Box<dyn Error>> {
     let env = Env::in_memory();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -44,7 +46,7 @@ pub async fn start() -> Result<Served, Box<dyn Error>> {
     Ok(Served { address, token, layer })
 }
 
-/// Registers a cloud, whoever is connected. It goes with the registration; what follows it is ended by the other.
+/// Registers a cloud while clients are connected. Dropping the registration removes it; the handle ends its task.
 pub fn plug_in(layer: &SessionHub, cloud: Arc<Cloud>) -> Result<(Registration, AbortHandle), Box<dyn Error>> {
     let provider = Arc::new(CloudProvider::new(cloud)?);
     let registration = layer.registry().register(provider.clone())?;

@@ -1,4 +1,4 @@
-//! A cloud that runs coding tasks: a stand-in for somebody's service, without a network. Nothing here knows Grove.
+//! A cloud that runs coding tasks: a stand-in for a real service, without a network. Nothing here depends on Grove.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::watch;
 
-/// How long each step of a task takes.
+/// The duration of each step of a task.
 const STEP: Duration = Duration::from_millis(200);
-/// How many tasks an account may have.
+/// The maximum number of tasks of an account.
 const MAX_TASKS: usize = 1_000;
 
-/// A task, as the cloud tells of it.
+/// A task in the cloud's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// `(owner, name)` of its repository.
     pub repository: (String, String),
     pub prompt: String,
-    /// What whoever started it calls it. The cloud tells it back, so that they know their task before they are answered.
+    /// The caller's name for the task. The cloud returns it, so that callers recognize their task before the answer.
     pub reference: Option<String>,
     pub progress: Progress,
 }
@@ -31,12 +31,12 @@ pub enum Progress {
     Done { pull_request: u64 },
 }
 
-/// Why the cloud did not do something.
+/// The error of an account without room for more tasks.
 #[derive(Debug, Error)]
 #[error("there are {MAX_TASKS} tasks: delete some of them")]
 pub struct Full;
 
-/// The tasks of an account, by the names that the cloud gave them.
+/// The tasks of an account, by the cloud's names.
 pub type Tasks = BTreeMap<String, Task>;
 
 /// An account in the cloud.
@@ -53,7 +53,7 @@ impl Cloud {
         Arc::new(Self { repositories, tasks: watch::Sender::default(), named: AtomicU64::new(1) })
     }
 
-    /// `(owner, name)` of each that the account has connected.
+    /// `(owner, name)` of each connected repository.
     pub fn repositories(&self) -> &[(String, String)] {
         &self.repositories
     }
@@ -62,14 +62,14 @@ impl Cloud {
         self.repositories.iter().any(|known| known.0 == owner && known.1 == name)
     }
 
-    /// All tasks, now and after each change. A real cloud would be asked again and again.
+    /// All tasks, now and after each change. A real cloud would be polled.
     pub fn tasks(&self) -> watch::Receiver<Tasks> {
         self.tasks.subscribe()
     }
 
-    /// Takes a task and runs it to its end, whoever looks. Gives its name.
+    /// Starts a task and runs it to its end, with or without listeners. Returns its name.
     pub async fn start(self: &Arc<Self>, task: Task) -> Result<String, Full> {
-        // As a network would: others go on meanwhile.
+        // As with a network, other tasks run meanwhile.
         tokio::task::yield_now().await;
         let name = format!("task-{}", self.named.fetch_add(1, Ordering::Relaxed));
         let has_room = self.tasks.send_if_modified(|tasks| {
@@ -94,7 +94,7 @@ impl Cloud {
                 });
             }
         });
-        // Its list tells of the task before its answer does.
+        // The list contains the task before the answer arrives.
         tokio::task::yield_now().await;
         Ok(name)
     }

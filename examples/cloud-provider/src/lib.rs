@@ -1,21 +1,25 @@
-//! How a cloud's tasks become sessions in Grove, in a crate of one's own: nothing of Grove is changed for it.
+//! A cloud's tasks as sessions in Grove, in a separate crate: nothing in Grove is changed for it.
 //!
-//! [`cloud`] stands for the service; yours has a network in it. [`CloudProvider`] is all that it takes:
+//! [`cloud`] stands for the service; a real one uses a network. [`CloudProvider`] is the whole integration:
 //!
-//! - It answers from memory. A table of [`SessionSource`]s is kept under one lock, and every change is told while the lock is
-//!   held, so what happened first is told first.
-//! - It says where a session works by [`Metadata::cloud`]: `owner` and `name` give the heading in a list, the workspace and
-//!   what GitHub knows; a pull request is one key more.
-//! - It offers its repositories by a browse action, so that a new session can be begun in one.
-//! - A new session is not listed. Its first message lists it and starts the task, which the cloud gives a name of its own: the
-//!   session of that name takes the new one's place ([`Announcer::replaced`]). The task carries what it is called here, so it
-//!   is known even where the cloud's list tells of it before `start` has answered, and there is never a second row.
-//! - [`CloudProvider::run`] follows the cloud's list and tells what differs.
+//! - It answers from memory. A table of [`SessionSource`]s is kept under one lock, and every change is announced while
+//!   the
+//!   lock is held, so changes are announced in their order.
+//! - It describes a session's workspace with [`Metadata::cloud`]: `owner` and `name` determine the heading in a list,
+//!   the
+//!   workspace and the GitHub context; a pull request is one more key.
+//! - It offers its repositories as a browse action, so that a new session can be created in one.
+//! - A new session is not listed. Its first message lists it and starts the task, which the cloud names: the session of
+//!   that name replaces the new one ([`Announcer::replaced`]). The task carries its local name, so it is recognized
+//! even if
+//!   the cloud's list contains it before `start` has answered, and there is never a second row.
+//! - [`CloudProvider::run`] follows the cloud's list and announces the differences.
 //!
-//! Whatever a cloud cannot do is left out: the trait refuses it with the provider's label.
+//! Operations that a cloud does not support are left out: the trait refuses them with the provider's label.
 //!
-//! `examples/serve.rs` is a host with the cloud in it: it is registered with the layer of all sessions (`grove_layer::Layer::registry`).
-//! Over the wire, `tests/running.rs` does the same while clients are connected; `tests/plug_in.rs` does without a host.
+//! `examples/serve.rs` is a host with the cloud in it, registered in the session hub
+//! (`grove_layer::SessionHub::registry`).
+//! `tests/running.rs` does the same over the wire while clients are connected; `tests/plug_in.rs` needs no host.
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +44,7 @@ use tokio::sync::broadcast;
 
 use crate::cloud::{Cloud, Progress, Task, Tasks};
 
-/// How many new sessions may wait for their first message.
+/// The maximum number of new sessions without a first message.
 const MAX_DRAFTS: usize = 100;
 /// The browse action.
 const REPOSITORIES: &str = "repositories";
@@ -59,14 +63,14 @@ pub struct CloudProvider {
 struct Table {
     /// By the name of the task, which is the local part of the session's id.
     rows: HashMap<String, SessionSource>,
-    /// New sessions, by names that are drawn here. They are not listed.
+    /// New sessions, by locally generated names. They are not listed.
     drafts: HashMap<String, SessionSource>,
-    /// Those whose first message is on its way, and what each was before. They are listed.
+    /// Sessions whose first message is being sent, with their earlier state. They are listed.
     sending: HashMap<String, (SessionSource, SessionState)>,
 }
 
-/// A first message on its way. Where nothing comes of it, for whatever reason, the session is a new one again: what was typed
-/// is not lost.
+/// A first message that is being sent. If it fails for any reason, the session is a draft again, and its text is not
+/// lost.
 struct Sending<'a> {
     provider: &'a CloudProvider,
     draft: &'a str,
@@ -75,7 +79,7 @@ struct Sending<'a> {
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let mut table = self.provider.table();
-        // It is not there any more where the cloud's took its place.
+        // The cloud's session may have replaced it already.
         let Some((draft, before)) = table.sending.remove(self.draft) else { return };
         draft.update(|state| *state = before);
         let session = draft.session();
@@ -90,7 +94,7 @@ impl CloudProvider {
         Ok(Self { id, cloud, announcer: Announcer::default(), table: Mutex::default(), drawn: AtomicU64::new(1) })
     }
 
-    /// Follows the cloud. The caller spawns it, and ends it when the provider is taken out.
+    /// Follows the cloud. The caller spawns it, and ends it when the provider is unregistered.
     pub async fn run(self: Arc<Self>) {
         let mut tasks = self.cloud.tasks();
         loop {
@@ -105,8 +109,9 @@ impl CloudProvider {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the list what the cloud has. One that was begun here takes the place of the new session; what somebody else began
-    /// is new here.
+    /// Updates the list from the cloud's tasks.
+    ///
+    /// A task that was started here replaces its new session; a task of another client is added.
     fn take(&self, tasks: &Tasks) {
         let mut table = self.table();
         let mut change = SessionsChange::default();
@@ -131,7 +136,7 @@ impl CloudProvider {
         self.announcer.sessions(change);
     }
 
-    /// Lists a new session whose first message goes out now. Gives the task that is to be started for it.
+    /// Lists a new session whose first message is sent now. Returns the task to start.
     fn begin_sending<'a>(&'a self, id: &'a SessionId, prompt: String) -> Result<(Task, Sending<'a>), ProviderError> {
         let mut table = self.table();
         let session = table.drafts.get(id.local()).map(SessionSource::session);
@@ -147,7 +152,7 @@ impl CloudProvider {
         Ok((task, Sending { provider: self, draft: id.local() }))
     }
 
-    /// A session in which nothing was said.
+    /// An empty session.
     fn source(&self, name: &str, repository: &(String, String)) -> Result<SessionSource, ProviderError> {
         let failed = |error| ProviderError::Failed { what: "naming the session", source: Box::new(error) };
         let (resource, created_at) = (Uri::from(format!("example-cloud:/{name}")), now());
@@ -169,7 +174,7 @@ impl CloudProvider {
     }
 }
 
-/// Puts what the cloud says of a task into a session.
+/// Applies the cloud's state of a task to a session.
 fn put(state: &mut SessionState, task: &Task) {
     let before = state.main_chat.clone();
     let chat = Arc::make_mut(&mut state.main_chat);
@@ -266,7 +271,7 @@ impl SessionsProvider for CloudProvider {
         let draft = self.source(&drawn, &(owner.to_owned(), name.to_owned()))?;
         let (session, mut table) = (draft.session(), self.table());
         if table.drafts.len() + table.sending.len() >= MAX_DRAFTS {
-            return Err(ProviderError::Refused(format!("{MAX_DRAFTS} new sessions wait: drop some of them")));
+            return Err(ProviderError::Refused(format!("{MAX_DRAFTS} new sessions have no message yet: delete some of them")));
         }
         table.drafts.insert(drawn, draft);
         Ok(session)

@@ -1,4 +1,4 @@
-//! A cloud is plugged into a management that runs, used, and taken out again.
+//! Registers a cloud in a running management, uses it, and unregisters it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
@@ -31,7 +31,7 @@ async fn a_cloud_is_plugged_in_used_and_taken_out_while_a_management_runs() {
     assert!(before.is_empty());
 
     let cloud = Cloud::new(&[("acme", "site")]);
-    // Somebody else started this one, on the cloud's own page.
+    // Another user started this one, on the cloud's own page.
     cloud.start(task("Their task")).await.unwrap();
     let provider = Arc::new(CloudProvider::new(cloud.clone()).unwrap());
     let registration = registry.register(provider.clone()).unwrap();
@@ -50,7 +50,7 @@ async fn a_cloud_is_plugged_in_used_and_taken_out_while_a_management_runs() {
     let sent = management.send_and_create_chat(draft.id(), SendOptions::new("Fix the build"), &NoTrustPrompt).await;
     let session = sent.unwrap();
     assert_eq!((session.status(), session.loading()), (SessionStatus::InProgress, true));
-    assert_ne!(session.id(), draft.id(), "the cloud's took its place");
+    assert_ne!(session.id(), draft.id(), "the cloud's session replaced it");
     let context = management.view().context.clone();
     assert!(!context.is_active_session_background_provider, "a cloud is no host");
 

@@ -1,4 +1,4 @@
-//! A cloud comes to a host that runs, is used over the wire by clients that were connected before, and goes again.
+//! Registers a cloud in a running host, uses it over the wire from connected clients, and unregisters it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
@@ -13,10 +13,10 @@ use grove_testkit::Client;
 use serde_json::{Value, json};
 
 const CLOUD: &str = "example-cloud";
-/// How long anything may take.
+/// The time limit of every step.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A client that keeps the list by what it is told, and asks for it no second time.
+/// A client that keeps the list up to date by notifications, without requesting it again.
 struct Page {
     client: Client,
     rows: BTreeMap<String, Value>,
@@ -53,7 +53,7 @@ impl Page {
         self.ask(&format!("x-grove/sessions/{method}"), params).await.unwrap()
     }
 
-    /// The next frame. What it tells of the list is taken in, and no moment may have a task twice.
+    /// The next frame. Its changes are applied to the list, which must never contain a task twice.
     async fn frame(&mut self) -> Value {
         let text = tokio::time::timeout(PATIENCE, self.client.frame()).await.unwrap().unwrap();
         let frame: Value = serde_json::from_str(&text).unwrap();
@@ -85,7 +85,7 @@ impl Page {
         }
     }
 
-    /// The list as it is asked for.
+    /// The list from a request.
     async fn listed(&mut self) -> BTreeMap<String, Value> {
         let listed = self.get("list", json!({})).await;
         let rows = listed["sessions"].as_array().unwrap().iter();
@@ -96,7 +96,7 @@ impl Page {
         self.rows.values().find(|row| row["title"] == title)
     }
 
-    /// What is offered of the cloud: whether it is a provider, has types, and can be browsed.
+    /// The cloud's features: whether it is a provider, has types, and can be browsed.
     async fn offered(&mut self) -> [bool; 3] {
         let has = |answer: &Value, list: &str, key: &str, is: &str| {
             answer[list].as_array().unwrap().iter().any(|item| item[key] == is)
@@ -120,7 +120,7 @@ async fn a_cloud_comes_to_a_host_that_runs_is_used_over_the_wire_and_goes() {
     let mut two = Page::open(&served, "two", hello).await;
     assert_eq!((one.rows.len(), one.offered().await), (0, [false; 3]));
 
-    // Somebody else started this one, on the cloud's own page.
+    // Another user started this one, on the cloud's own page.
     let cloud = Cloud::new(&[("acme", "site"), ("acme", "app")]);
     let (repository, prompt) = (("acme".into(), "site".into()), "Their task".to_owned());
     cloud.start(Task { repository, prompt, reference: None, progress: Progress::Queued }).await.unwrap();
@@ -163,7 +163,7 @@ async fn a_cloud_comes_to_a_host_that_runs_is_used_over_the_wire_and_goes() {
     let refused = one.ask("x-grove/sessions/delete", json!({"sessions": [committed]})).await.unwrap();
     assert!(refused["error"].as_str().unwrap().contains(CLOUD), "{refused}");
 
-    // What it has is there again when it comes again.
+    // Its sessions are back when it is registered again.
     let _again = serve::plug_in(&served.layer, cloud).unwrap();
     two.until(|page| page.rows.len() == 2).await;
 }

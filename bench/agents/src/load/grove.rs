@@ -1,5 +1,7 @@
-//! Clients of Grove: by turns of version 1 and of AHP. They come in as the tests' clients do, which keep states and check
-//! every frame; while the agents stream they look for the chunks only, so that they are not what is measured.
+//! Clients of Grove, alternating between version 1 and AHP.
+//!
+//! They connect like the tests' clients, which keep states and check every frame. During the streams they only look for
+//! chunks, so that the clients are not what is measured.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +18,7 @@ use super::tally::Tally;
 use super::{Crowd, Follower};
 use crate::job::{PROVIDER, Shape};
 
-/// The turn in which the agents start, and the one that is measured.
+/// The turn that starts the agents, and the measured one.
 const WARM: &str = "warm";
 const STREAM: &str = "stream";
 
@@ -25,7 +27,7 @@ enum Guest {
     Ahp(Box<ahp::Client>),
 }
 
-/// As much of a frame as is needed, of either dialect.
+/// The needed part of a frame, of either dialect.
 #[derive(Deserialize)]
 struct Frame<'a> {
     #[serde(borrow)]
@@ -52,7 +54,7 @@ struct Action<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     session: Option<Cow<'a, str>>,
-    /// Other actions have other things there.
+    /// Other actions have other values there.
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -61,7 +63,7 @@ struct Action<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// What a streamed part begins with.
+/// The beginning of a streamed part.
 #[derive(Deserialize)]
 struct Part {
     kind: String,
@@ -76,7 +78,7 @@ pub(super) async fn gather(ws: &str, token: &str, folder: &Path, shape: &Shape) 
     let mut first = Client::connect(ws, token, "bench-0").await;
     first.initialize(&[]).await;
     for n in 0..shape.agents {
-        // Each works in a folder of its own, as nobody would let so many work in one.
+        // Each works in its own folder, as many agents in one folder would be unusual.
         let folder = folder.join(n.to_string());
         std::fs::create_dir_all(&folder)?;
         let params = json!({
@@ -123,7 +125,7 @@ pub(super) async fn gather(ws: &str, token: &str, folder: &Path, shape: &Shape) 
     Ok(Crowd { followers: followers.collect(), start_seconds })
 }
 
-/// Removes the sessions, so that their agents end.
+/// Disposes of the sessions, so that their agents end.
 pub(super) async fn leave(ws: &str, token: &str, shape: &Shape) -> Result<()> {
     let mut client = Client::connect(ws, token, "bench-goodbye").await;
     client.initialize(&[]).await;
@@ -135,14 +137,14 @@ pub(super) async fn leave(ws: &str, token: &str, shape: &Shape) -> Result<()> {
 }
 
 impl Guest {
-    /// Follows every session, and gives how each is called in what comes: by itself, or by its main chat.
+    /// Subscribes to every session, and returns the channel of its chunks: the session or its main chat.
     async fn subscribe(&mut self, sessions: usize) -> Vec<String> {
         let mut subjects = Vec::new();
         for n in 0..sessions {
             let uri = session(n);
             subjects.push(match self {
                 Self::V1(client) => {
-                    // One that cannot be had says so by panicking, as in tests.
+                    // A failure panics, as in tests.
                     client.subscribe(&uri).await.map(drop).unwrap_or_else(|error| panic!("{uri}: {error}"));
                     uri
                 }
@@ -213,7 +215,7 @@ fn take(text: &str, numbers: &HashMap<String, usize>, tally: &mut Tally) -> Resu
             let content = action.content.context("a delta without a content")?;
             tally.take(session, &serde_json::from_str::<Cow<'_, str>>(content.get())?);
         }
-        // What a part begins with is said with the part itself in AHP.
+        // In AHP the first text of a part is in the part itself.
         "chat/responsePart" => {
             let part = action.part.context("no part")?;
             if let Ok(Part { kind, content: Some(content) }) = serde_json::from_str(part.get())

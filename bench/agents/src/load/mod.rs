@@ -14,16 +14,16 @@ use self::tally::Tally;
 use crate::job::{Cpu, Finding, Job, Target};
 use crate::process::{self, Family};
 
-/// A client at work: it ends when every session has told its last chunk.
+/// A working client: it ends after the last chunk of every session.
 type Follower = Pin<Box<dyn Future<Output = Result<Tally>> + Send>>;
 
-/// Clients that are connected and wait for the streams. The first of them makes the agents begin.
+/// Connected clients that wait for the streams. The first of them starts the agents.
 struct Crowd {
     followers: Vec<Follower>,
     start_seconds: Option<f64>,
 }
 
-/// Does a job and prints what it found as one line of JSON, or why it could not.
+/// Runs a job and prints its result as one line of JSON, or the error.
 pub(crate) fn run(job: &str) -> ExitCode {
     match find(job) {
         Ok(finding) => {

@@ -1,4 +1,4 @@
-//! Clients of the relay: they get the agents' lines as they came.
+//! Clients of the relay, which get the agents' lines unchanged.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::{Crowd, Follower};
 use crate::job::Shape;
 
-/// As much of a line as is needed.
+/// The needed part of a line.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {

@@ -1,17 +1,17 @@
-//! What arrived, and whether it is all there and in its order.
+//! Counting arrived chunks, and checking that they are complete and in order.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many faults are described.
+/// The number of faults that are described.
 const DESCRIBED: usize = 10;
 
-/// What a client got of all sessions; or several clients together.
+/// The chunks that a client, or several together, got from all sessions.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// The last chunk of each session, and how many there will be.
+    /// The last chunk of each session, and the number of expected chunks.
     last: Vec<u64>,
     chunks: u64,
-    /// Sessions of which chunks are to come.
+    /// The number of sessions with missing chunks.
     left: usize,
     pub(super) messages: u64,
     pub(super) faults: u64,
@@ -29,7 +29,7 @@ impl Tally {
         self.left == 0
     }
 
-    /// Takes a text of a session: one chunk, or several that were merged.
+    /// Handles a text of a session: one chunk, or several merged ones.
     pub(super) fn take(&mut self, session: usize, text: &str) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
         for chunk in text.split_terminator(';') {
@@ -37,7 +37,7 @@ impl Tally {
                 chunk.split_once(':').and_then(|(number, sent)| Some((number.parse().ok()?, sent.parse().ok()?)));
             match read {
                 Some((number, sent)) => self.chunk(session, number, now.saturating_sub(sent)),
-                None => self.fault(1, format!("session {session}: {chunk:?} is no chunk")),
+                None => self.fault(1, format!("session {session}: {chunk:?} is not a chunk")),
             }
         }
     }
@@ -67,7 +67,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another client got.
+    /// Adds the chunks of another client.
     pub(super) fn add(&mut self, other: Self) {
         self.messages += other.messages;
         self.faults += other.faults;
@@ -76,7 +76,7 @@ impl Tally {
         self.latencies.extend(other.latencies);
     }
 
-    /// The median, the 99th of 100 and the largest, in milliseconds.
+    /// The median, the 99th percentile and the maximum, in milliseconds.
     pub(super) fn latencies(&mut self) -> (f64, f64, f64) {
         self.latencies.sort_unstable();
         let at = |share: f64| {

@@ -1,26 +1,26 @@
-//! Cuts what a server sends into messages, without copying where it can.
+//! Splits a server's output into messages, without copying where possible.
 
 use memchr::memmem;
 
-/// Of a message longer than this only the beginning is kept.
+/// The length above which only the beginning of a message is kept.
 const LONG: usize = 64 << 10;
-/// How much of a long message is kept.
+/// The length of the kept beginning.
 const BEGINNING: usize = 512;
 
 /// One message of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received<'a> {
     pub(super) kind: Kind,
-    /// All of it, or the beginning of a long one.
+    /// The whole message, or the beginning of a long one.
     pub(super) bytes: &'a [u8],
-    /// How long it was, without what frames it.
+    /// The length without framing.
     pub(super) length: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
-    /// The server says goodbye.
+    /// The server closes the connection.
     Close,
     /// Pings and the like.
     Other,
@@ -41,16 +41,16 @@ impl Decoder {
     }
 }
 
-/// WebSocket frames as a server sends them: unmasked, unfragmented.
+/// WebSocket frames of a server: unmasked, unfragmented.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// A frame that has not come in whole yet.
+    /// An incomplete frame.
     part: Vec<u8>,
-    /// What is still to come of a long frame, and is not kept.
+    /// The number of bytes of a long frame that are still to be skipped.
     skip: usize,
 }
 
-/// Whether all is there that is to be kept of a frame.
+/// Tells whether the kept part of a frame is complete.
 enum Kept {
     Enough,
     TooLittle,
@@ -109,7 +109,7 @@ impl Frames {
         }
     }
 
-    /// Hands on the frames that are whole and gives what is left.
+    /// Passes on complete frames and returns the rest.
     fn whole<'a>(mut data: &'a [u8], on_message: &mut impl FnMut(Received<'_>)) -> &'a [u8] {
         while let Some(header) = Header::read(data) {
             let Some(frame) = data.get(..header.total()) else { break };
@@ -119,7 +119,7 @@ impl Frames {
         data
     }
 
-    /// Takes from `data` what is to be kept of the frame under way.
+    /// Takes the kept part of the current frame from `data`.
     fn keep(&mut self, data: &mut &[u8]) -> Kept {
         loop {
             if let Some(header) = Header::read(&self.part) {
@@ -148,7 +148,7 @@ impl Frames {
     }
 }
 
-/// Server-sent events, the chunks of HTTP left in: nothing looks for their ends.
+/// Server-sent events with the chunks of HTTP left in, which no search depends on.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     part: Vec<u8>,

@@ -1,4 +1,4 @@
-//! How Grove is spoken to, in each of its dialects.
+//! Grove's protocol in each of its dialects.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::dialect::Dialect;
 use crate::shape::SESSION;
 
 const ROOT: &str = "ahp-root://";
-/// When every turn of an AHP client begins: somebody has to say it, and nobody looks.
+/// The start time of every turn: the protocol requires it, but it is not used here.
 const STARTED_AT: &str = "2026-01-01T00:00:00.000Z";
 
-/// Makes a connection a subscriber of the session, or of its main chat.
+/// Subscribes a connection to the session, or to its main chat.
 pub(super) async fn subscribe(socket: &mut Socket, dialect: Dialect, client: &str) -> Result<()> {
     initialize(socket, dialect, client).await?;
     if dialect.ahp_version().is_none() {
@@ -27,7 +27,7 @@ pub(super) async fn subscribe(socket: &mut Socket, dialect: Dialect, client: &st
     Ok(())
 }
 
-/// Makes the session, and waits until it is ready.
+/// Creates the session, and waits until it is ready.
 pub(super) async fn create(socket: &mut Socket, dialect: Dialect) -> Result<()> {
     initialize(socket, dialect, "bench-control").await?;
     let name = if dialect.ahp_version().is_some() { "channel" } else { "session" };
@@ -41,7 +41,7 @@ pub(super) async fn create(socket: &mut Socket, dialect: Dialect) -> Result<()> 
     bail!("the session did not become ready")
 }
 
-/// What makes a turn begin.
+/// The action that starts a turn.
 pub(super) fn turn_started(dialect: Dialect, turn_id: &str, text: &str) -> Value {
     match dialect.ahp_version() {
         None => json!({
@@ -54,7 +54,7 @@ pub(super) fn turn_started(dialect: Dialect, turn_id: &str, text: &str) -> Value
     }
 }
 
-/// An action, sent on its way.
+/// A message that dispatches an action.
 pub(super) fn dispatch(dialect: Dialect, client_seq: u64, action: &Value) -> Value {
     let params = match dialect.ahp_version() {
         None => json!({ "clientSeq": client_seq, "action": action }),
@@ -77,7 +77,7 @@ async fn initialize(socket: &mut Socket, dialect: Dialect, client: &str) -> Resu
     Ok(())
 }
 
-/// The session's state; the subscription that it takes is given up at once.
+/// The session's state; its subscription ends at once.
 async fn look_at_session(socket: &mut Socket, dialect: Dialect, id: u64) -> Result<Value> {
     let is_ahp = dialect.ahp_version().is_some();
     let channel = json!({ (if is_ahp { "channel" } else { "resource" }): dialect.session() });

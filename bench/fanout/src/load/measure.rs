@@ -1,4 +1,4 @@
-//! The four measures.
+//! The four measurements.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use crate::job::{Finding, Job, Measure, Paced, Program, Target, Throughput};
 use crate::process;
 use crate::shape;
 
-/// How long a server is left alone so that what was begun comes to its end.
+/// How long a server is left alone until its background work is done.
 const SETTLE: Duration = Duration::from_millis(500);
-/// Connections that are there before idle ones are counted.
+/// The number of connections before idle ones are counted.
 const WARM: usize = 10;
 
 pub(super) async fn run(job: &Job) -> Result<Finding> {
@@ -38,12 +38,12 @@ pub(super) async fn run(job: &Job) -> Result<Finding> {
     }
 }
 
-/// The subscribers, and the one who makes things happen.
+/// The subscribers, and the connection that causes events.
 struct Audience {
     target: Target,
     tally: Rc<Tally>,
     control: Control,
-    /// Kept open; nobody reads it any more.
+    /// Kept open, but no longer read.
     _prepared: Option<Socket>,
 }
 
@@ -62,7 +62,7 @@ impl Audience {
         Ok(Self { target: target.clone(), tally, control, _prepared: prepared })
     }
 
-    /// Waits until what was seen is enough, or somebody was cut off.
+    /// Waits until the count is sufficient, or a subscriber was cut off.
     async fn until(&self, enough: impl Fn(&Tally) -> bool) -> Result<()> {
         loop {
             if let Some(failure) = self.tally.failure() {
@@ -75,10 +75,10 @@ impl Audience {
         }
     }
 
-    /// Runs one stream to its end at every subscriber, and gives the server's processor time for it.
+    /// Runs one stream to its end at every subscriber, and returns the server's processor time for it.
     async fn stream(&mut self, turn: usize, deltas: usize, delay_ms: u64) -> Result<f64> {
         let everybody = self.tally.subscribers();
-        // The prompt is echoed to everybody first. It is as long as the whole stream and not what is measured.
+        // The prompt is sent to all subscribers first. It is as long as the whole stream, and not measured.
         let pause_ms = 50 + 2 * everybody as u64;
         let quiet = process::cpu_seconds(self.target.pid)?;
         self.control.stream(turn, Stream { deltas, delay_ms, pause_ms }).await?;
@@ -92,7 +92,7 @@ impl Audience {
         };
         let expected = (deltas * everybody) as u64;
         match self.target.contestant.program() {
-            // A slow subscriber may get several deltas as one; the end of the turn is the end all the same.
+            // A slow subscriber may get several deltas as one; the end of the turn is unaffected.
             Program::Grove => self.until(|tally| tally.seen().turns_complete == everybody).await?,
             Program::Bare | Program::Node | Program::Opencode | Program::Codex => {
                 self.until(|tally| tally.seen().deltas == expected).await?;
@@ -164,7 +164,7 @@ async fn last(audience: &mut Audience, events: usize) -> Result<Vec<f64>> {
         audience.control.event(number).await?;
         audience.until(|tally| tally.seen().events >= everybody).await?;
         let last = audience.tally.last_event().context("nobody saw the event")?;
-        // The first one warms up.
+        // The first one is a warm-up.
         if number > 0 {
             milliseconds.push((last - began).as_secs_f64() * 1e3);
         }

@@ -1,4 +1,4 @@
-//! The load client: many subscribers in one thread, as light as they can be made.
+//! The load client: many subscribers in one thread, as cheap as possible.
 
 mod decode;
 mod grove;
@@ -15,7 +15,7 @@ use tokio::task::LocalSet;
 
 use crate::job::Job;
 
-/// Does a job and prints what it found as one line of JSON, or why it could not.
+/// Runs a job and prints its result as one line of JSON, or the error.
 pub(crate) fn run(job: &str) -> ExitCode {
     match find(job) {
         Ok(finding) => {

@@ -1,4 +1,4 @@
-//! How each server is spoken to: how a subscriber comes to be one, and how something is made to happen.
+//! The protocol of each server: how to subscribe, and how to cause an event.
 
 use std::rc::Rc;
 
@@ -12,27 +12,27 @@ use crate::dialect::Dialect;
 use crate::job::{Program, Target};
 use crate::shape::{self, Ask, SESSION};
 
-/// The one who makes things happen: the first subscriber, or a connection of its own.
+/// The connection that causes events: the first subscriber's, or a separate one.
 pub(super) struct Control {
     program: Program,
     dialect: Dialect,
     stream: Rc<TcpStream>,
-    /// The thing that is changed, as its server names it.
+    /// The id of the changed resource at its server.
     subject: String,
     host: String,
     calls: u64,
 }
 
-/// A stream that is asked for.
+/// A requested stream.
 #[derive(Clone, Copy)]
 pub(super) struct Stream {
     pub(super) deltas: usize,
     pub(super) delay_ms: u64,
-    /// How long the agent waits before the first delta, where it is an agent.
+    /// The pause of an agent before the first delta.
     pub(super) pause_ms: u64,
 }
 
-/// Makes one more subscriber.
+/// Adds a subscriber.
 pub(super) async fn subscribe(target: &Target, number: usize) -> Result<Socket> {
     let program = target.contestant.program();
     let mut socket = match program {
@@ -59,7 +59,7 @@ pub(super) async fn subscribe(target: &Target, number: usize) -> Result<Socket> 
 }
 
 impl Control {
-    /// Makes what subscribers subscribe to. Comes before they do.
+    /// Creates the subscribed resource, before there are subscribers.
     pub(super) async fn prepare(target: &Target) -> Result<Option<Socket>> {
         match target.contestant.program() {
             Program::Grove => {
@@ -72,7 +72,7 @@ impl Control {
         }
     }
 
-    /// `prepared` is what [`Control::prepare`] gave, `first` the first subscriber's connection.
+    /// `prepared` is the result of [`Control::prepare`], `first` the first subscriber's connection.
     pub(super) async fn new(target: &Target, prepared: Option<&mut Socket>, first: Rc<TcpStream>) -> Result<Self> {
         let dialect = target.contestant.dialect_of(0);
         let mut control = Self {
@@ -104,7 +104,7 @@ impl Control {
         let Stream { deltas, delay_ms, pause_ms } = stream;
         match self.program {
             Program::Grove => {
-                // The agent waits between deltas instead of looking at a clock, and a wait is rounded up.
+                // The agent pauses between deltas instead of using a clock, and pauses are rounded up.
                 let text = shape::script(deltas, delay_ms.saturating_sub(1), pause_ms);
                 self.dispatch(&grove::turn_started(self.dialect, &turn_id, &text)).await
             }
@@ -116,7 +116,7 @@ impl Control {
         }
     }
 
-    /// Makes one small thing happen that every subscriber hears of.
+    /// Causes one small event that every subscriber gets.
     pub(super) async fn event(&mut self, number: usize) -> Result<()> {
         let name = format!("name {number}");
         match self.program {
@@ -148,7 +148,7 @@ impl Control {
     }
 }
 
-/// One request on a connection of its own; gives the body.
+/// Sends one request on a new connection; returns the body.
 async fn http(host: &str, method: &str, path: &str, body: &str) -> Result<String> {
     use tokio::io::AsyncReadExt;
 
@@ -163,7 +163,7 @@ async fn http(host: &str, method: &str, path: &str, body: &str) -> Result<String
     stream.read_to_string(&mut answer).await?;
     let (head, body) = answer.split_once("\r\n\r\n").context("the answer has no body")?;
     ensure!(head.split(' ').nth(1) == Some("200"), "{method} {path}: {answer}");
-    // Whether it came in chunks or not, the object lies between its braces.
+    // With or without chunks, the object is between its braces.
     let object = body.find('{').zip(body.rfind('}')).and_then(|(from, to)| body.get(from..=to));
     Ok(object.unwrap_or_default().to_owned())
 }

@@ -1,4 +1,4 @@
-//! One connection to a server, as far as the load client needs it.
+//! One connection to a server, with the features that the load client needs.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ thread_local! {
 pub(super) struct Socket {
     pub(super) stream: Rc<TcpStream>,
     pub(super) decoder: Decoder,
-    /// Messages that came together with one that was waited for.
+    /// Messages that arrived together with an awaited one.
     inbox: VecDeque<String>,
 }
 
@@ -89,7 +89,7 @@ impl Socket {
         }
     }
 
-    /// Calls a JSON-RPC method and waits for its answer; what else comes meanwhile is dropped.
+    /// Calls a JSON-RPC method and waits for its answer; other messages are dropped.
     pub(super) async fn call(&mut self, id: u64, method: &str, params: Value) -> Result<Value> {
         let request = serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         send(&self.stream, &request.to_string()).await?;
@@ -105,7 +105,7 @@ impl Socket {
         }
     }
 
-    /// Hands every message to `on_message`, with the time at which it was read, until the connection ends.
+    /// Passes every message to `on_message`, with the time at which it was read, until the connection ends.
     pub(super) async fn listen(mut self, mut on_message: impl FnMut(Received<'_>, Instant)) -> io::Result<()> {
         loop {
             let decoder = &mut self.decoder;
@@ -121,7 +121,7 @@ impl Socket {
     }
 }
 
-/// Reads once and lends what came. Gives its length; 0 is the end.
+/// Reads once and lends the data. Returns its length; 0 is the end.
 async fn read(stream: &TcpStream, on_data: impl FnOnce(&[u8])) -> io::Result<usize> {
     let mut on_data = Some(on_data);
     loop {

@@ -1,4 +1,4 @@
-//! What the subscribers saw, all together.
+//! Counting the messages of all subscribers.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::job::Contestant;
 use crate::shape::{self, Words};
 
 pub(super) struct Tally {
-    /// For each dialect; subscribers take turns with them.
+    /// For each dialect; subscribers alternate between them.
     needles: Vec<Needles>,
     before_text: Finder<'static>,
     counts: RefCell<Counts>,
@@ -22,7 +22,7 @@ pub(super) struct Tally {
     last_event: Cell<Option<Instant>>,
 }
 
-/// A dialect's words, to be looked for.
+/// The searched words of a dialect.
 struct Needles {
     delta: Finder<'static>,
     event: Option<Finder<'static>>,
@@ -41,7 +41,7 @@ impl Needles {
     }
 }
 
-/// How much was seen since the last [`Tally::reset`].
+/// The counts since the last [`Tally::reset`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) deltas: u64,
@@ -51,7 +51,7 @@ pub(super) struct Seen {
     pub(super) events: u64,
     pub(super) turns_started: usize,
     pub(super) turns_complete: usize,
-    /// Deltas that came while somebody had not yet seen the turn begin.
+    /// Deltas that arrived before every subscriber had seen the turn start.
     pub(super) early: u64,
 }
 
@@ -59,11 +59,11 @@ pub(super) struct Seen {
 struct Counts {
     subscribers: usize,
     seen: Seen,
-    /// For each subscriber, how many deltas it saw.
+    /// The number of deltas of each subscriber.
     each: Vec<usize>,
-    /// For each subscriber and delta, when it came, in nanoseconds; empty when nobody asks.
+    /// The arrival of each delta at each subscriber, in nanoseconds; empty if not requested.
     arrivals: Vec<u64>,
-    /// How many deltas [`Counts::arrivals`] has places for.
+    /// The number of deltas for which [`Counts::arrivals`] has room.
     timed: usize,
 }
 
@@ -82,7 +82,7 @@ impl Tally {
         }
     }
 
-    /// Gives a subscriber its number.
+    /// Assigns a number to a subscriber.
     pub(super) fn join(&self) -> usize {
         let mut counts = self.counts.borrow_mut();
         counts.subscribers += 1;
@@ -94,7 +94,7 @@ impl Tally {
         self.counts.borrow().subscribers
     }
 
-    /// Forgets what was seen. The arrivals of the next `timed` deltas are kept.
+    /// Resets the counts. The arrivals of the next `timed` deltas are kept.
     pub(super) fn reset(&self, timed: usize) {
         let mut counts = self.counts.borrow_mut();
         let subscribers = counts.subscribers;
@@ -146,7 +146,7 @@ impl Tally {
         }
     }
 
-    /// How long a delta's text is, which follows its type and has no quotes in it.
+    /// The length of a delta's text, which follows its type and contains no quotes.
     fn text_in(&self, delta: &[u8]) -> usize {
         let text = self.before_text.find(delta).map(|at| &delta[at + shape::BEFORE_TEXT.len()..]);
         text.and_then(|text| memchr(b'"', text)).unwrap_or_default()
@@ -176,7 +176,7 @@ impl Tally {
         self.last_event.get()
     }
 
-    /// Every delta's arrivals: for each subscriber, nanoseconds after the earliest.
+    /// The arrivals of every delta: for each subscriber, nanoseconds after the earliest.
     pub(super) fn delays(&self) -> Vec<u64> {
         let counts = self.counts.borrow();
         let mut delays = Vec::with_capacity(counts.arrivals.len());

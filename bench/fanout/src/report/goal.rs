@@ -1,11 +1,11 @@
-//! What Grove should reach.
+//! The goals of Grove.
 
 use grove_bench_report::{Bound, Goal};
 
 use super::{CROWDS, Pace, Report, median};
 use crate::job::Contestant;
 
-/// Processor time for a message, as a multiple of the bare server's.
+/// Processor time per message, as a multiple of the bare server's.
 const CPU_GOAL: f64 = 1.25;
 /// Throughput, as a multiple of the Node server's.
 const NODE_GOAL: f64 = 5.0;
@@ -13,7 +13,7 @@ const NODE_GOAL: f64 = 5.0;
 const LAST_GOAL: f64 = 10.0;
 const LAST_GOAL_CLIENTS: usize = 200;
 const IDLE_GOAL: f64 = 64.0 * 1024.0;
-/// Processor time for a message with a mixed crowd of [`MIXED_GOAL_CROWD`], as a multiple of the dearer pure one's.
+/// Processor time per message with a mixed crowd of [`MIXED_GOAL_CROWD`], as a multiple of the dearer pure one's.
 const MIXED_GOAL: f64 = 1.10;
 const MIXED_GOAL_CROWD: usize = 1_000;
 
@@ -43,7 +43,7 @@ impl Report {
         bare.into_iter().chain(node).chain(others).chain(ahp).chain(self.mixed_crowd()).collect()
     }
 
-    /// A crowd costs little more than frames of the same bytes that somebody else made.
+    /// A crowd costs little more than broadcasting ready-made frames of the same bytes.
     fn near_bare(&self, of: &str, grove: Contestant, bare: Contestant) -> [Goal; 4] {
         let goal = |pace, crowd| Goal {
             what: match pace {
@@ -59,7 +59,7 @@ impl Report {
         [goal(Pace::Full, few), goal(Pace::Full, many), goal(Pace::Paced, few), goal(Pace::Paced, many)]
     }
 
-    /// Another dialect costs one more encoding of each action, and nothing for each subscriber.
+    /// Another dialect costs one more encoding of each action, and nothing per subscriber.
     fn mixed_crowd(&self) -> [Goal; 2] {
         [Pace::Full, Pace::Paced].map(|pace| {
             let [v1, ahp] = self.mixed(MIXED_GOAL_CROWD, pace);
@@ -72,7 +72,7 @@ impl Report {
                     Pace::Paced => format!("mixed: the same, paced, {MIXED_GOAL_CROWD} subscribers"),
                 },
                 bound: Bound::AtMost(MIXED_GOAL),
-                // A multiple of the dearer one is the smaller of the two.
+                // The multiple of the dearer one is the smaller of the two.
                 figure: v1.zip(ahp).map(|(v1, ahp)| v1.min(ahp)),
             }
         })

@@ -1,4 +1,4 @@
-//! What was found, as tables and as JSON, and whether it is good enough.
+//! The results as tables and as JSON, and the goals.
 
 mod goal;
 mod table;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::Options;
 use crate::job::{Contestant, Paced, Throughput};
 
-/// Where the goals for streams are read.
+/// The numbers of subscribers that the goals for streams use.
 const CROWDS: [usize; 2] = [100, 1_000];
 
-/// How a stream goes.
+/// The pace of a stream.
 #[derive(Clone, Copy)]
 enum Pace {
     Full,
@@ -35,7 +35,7 @@ impl Cell {
         self.median_of(|run| run.messages as f64 / run.cpu_seconds)
     }
 
-    /// Seconds of processor time for a message.
+    /// Seconds of processor time per message.
     fn cost(&self, pace: Pace) -> Option<f64> {
         match pace {
             Pace::Full => self.per_cpu_second().map(|messages| 1.0 / messages),
@@ -47,7 +47,7 @@ impl Cell {
         median(&self.paced.iter().map(figure).collect::<Vec<_>>())
     }
 
-    /// A fan-out latency. One subscriber has none: it is the earliest itself.
+    /// A fan-out latency. A single subscriber has none, since it is the earliest itself.
     fn latency(&self, figure: impl Fn(&Paced) -> f64) -> Option<f64> {
         self.paced_median(figure).filter(|_| self.subscribers > 1)
     }
@@ -65,9 +65,9 @@ pub(crate) fn median(figures: &[f64]) -> Option<f64> {
 
 pub(crate) struct Report {
     pub(crate) cells: Vec<Cell>,
-    /// Bytes for each idle connection.
+    /// Bytes per idle connection.
     pub(crate) idle: Vec<(Contestant, f64)>,
-    /// Milliseconds until the last of so many clients has an event, each time.
+    /// Milliseconds until the last of this many clients has an event, for each repetition.
     pub(crate) last: Vec<(Contestant, usize, Vec<f64>)>,
 }
 
@@ -87,12 +87,12 @@ impl Report {
         self.cells.iter().find(|cell| cell.contestant == contestant && cell.subscribers == subscribers)
     }
 
-    /// What a message costs a contestant, as a multiple of what it costs another in front of the same crowd.
+    /// The cost of a message, as a multiple of another contestant's with the same crowd.
     fn times(&self, one: Contestant, other: Contestant, crowd: usize, pace: Pace) -> Option<f64> {
         Some(self.cell(one, crowd)?.cost(pace)? / self.cell(other, crowd)?.cost(pace)?)
     }
 
-    /// What a message costs with a mixed crowd, as a multiple of what it costs with version 1 alone and with AHP alone.
+    /// The cost of a message with a mixed crowd, as a multiple of that with version 1 alone and with AHP alone.
     fn mixed(&self, crowd: usize, pace: Pace) -> [Option<f64>; 2] {
         [Contestant::Grove, Contestant::GroveAhp].map(|pure| self.times(Contestant::GroveMixed, pure, crowd, pace))
     }

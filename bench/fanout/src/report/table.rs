@@ -1,4 +1,4 @@
-//! What was found, as tables.
+//! The results as tables.
 
 use std::fmt;
 
