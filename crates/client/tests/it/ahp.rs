@@ -31,7 +31,7 @@ pub(crate) async fn create(client: &Client<Ahp>, uri: &str) {
     client.request(params).await.unwrap();
 }
 
-/// A session that is there already.
+/// Subscribes to an existing session and its main chat.
 pub(crate) async fn join(client: &Client<Ahp>, uri: &str) -> SessionWithChat {
     let mut session = client.subscribe(uri).await.unwrap();
     let ready = session.until(|state| (state.session()?.lifecycle == SessionLifecycle::Ready).then_some(()));
@@ -83,7 +83,7 @@ pub(crate) fn title(title: &str) -> Action {
     Action::Session(SessionAction::TitleChanged(SessionTitleChanged { title: title.to_owned() }))
 }
 
-/// The call that waits for a permission.
+/// The call that waits for permission.
 pub(crate) fn asked(chat: &ChatState) -> Option<String> {
     chat.active_turn.as_ref()?.response_parts.iter().find_map(|part| match part {
         ResponsePart::ToolCall(part) => match &part.tool_call {
@@ -95,7 +95,7 @@ pub(crate) fn asked(chat: &ChatState) -> Option<String> {
 }
 
 impl SessionWithChat {
-    /// Waits until the chat, pending actions included, is as it should be.
+    /// Waits until the optimistic state of the chat fulfils a condition.
     pub(crate) async fn until(&mut self, what: &str, done: impl Fn(&ChatState) -> bool) {
         soon(what, self.chat.until(|state| done(state.chat()?).then_some(()))).await.unwrap();
     }
@@ -116,7 +116,7 @@ impl SessionWithChat {
         self.session.read_confirmed(|state, _| state.session().unwrap().clone())
     }
 
-    /// Law 1: what is confirmed is what the host has. For a chat in which nothing happens.
+    /// Law 1: the confirmed state equals the host's. For an idle chat.
     pub(crate) async fn must_agree(&self) {
         for subscription in [&self.session, &self.chat] {
             let client = subscription.client();
@@ -130,8 +130,9 @@ impl SessionWithChat {
     }
 }
 
-/// A state without what no action of its channel carries, which is as old as its snapshot: a chat's title, which travels
-/// on the session's channel.
+/// A state without values that no action of its channel carries, which may be outdated: a chat's title, which is sent
+/// on
+/// the session's channel.
 fn comparable(mut state: ResourceState) -> ResourceState {
     if let ResourceState::Chat(chat) = &mut state {
         chat.title.clear();
@@ -139,7 +140,7 @@ fn comparable(mut state: ResourceState) -> ResourceState {
     state
 }
 
-/// The text of an answer.
+/// The text of a response.
 pub(crate) fn text(parts: &[ResponsePart]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         ResponsePart::Markdown(part) => Some(part.content.as_str()),
@@ -181,7 +182,7 @@ async fn a_refused_action_is_reverted_with_the_hosts_reason_and_what_stands_on_i
     let mut talk = ready(&client, SESSION).await;
     let mut theirs = join(&other, SESSION).await;
 
-    // Two turns at a time: the host takes one of them.
+    // Two turns at a time: the host accepts one of them.
     host.front.let_up(false);
     let mine = talk.chat.dispatch(script("mine", json!([{"hang": true}]))).unwrap();
     let his = theirs.chat.dispatch(script("his", json!([{"hang": true}]))).unwrap();
@@ -196,7 +197,7 @@ async fn a_refused_action_is_reverted_with_the_hosts_reason_and_what_stands_on_i
     let running = talk.shown().active_turn.unwrap().id;
     assert_eq!(running, theirs.shown().active_turn.unwrap().id, "everybody sees the one that the host took");
 
-    // Something that was sent behind a refused action stays, and stands on what is true.
+    // An action that was sent after a rejected one stays, on top of the confirmed state.
     host.front.let_up(false);
     let refused = talk.chat.dispatch(cancel("no such turn")).unwrap();
     let cancelled = talk.chat.dispatch(cancel(&running)).unwrap();
@@ -219,7 +220,7 @@ async fn a_foreign_action_is_taken_under_what_is_pending() {
     let steps = json!([{"say": "words that take their time", "chunks": 26, "delayMs": 10}, {"hang": true}]);
     talk.chat.dispatch(script("t1", steps)).unwrap().await;
 
-    // What this client sends is held up; what the agent says arrives.
+    // Messages of this client are held up; the agent's arrive.
     host.front.let_up(false);
     let draft = Message { text: "mine".to_owned(), ..Message::default() };
     let draft = ChatAction::DraftChanged(ahp::ChatDraftChanged { draft: Some(draft) });
@@ -383,7 +384,7 @@ async fn a_watch_on_files_tells_those_who_follow() {
     let folder = std::env::temp_dir().join(format!("grove-client-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let uri = format!("file://{}", folder.canonicalize().unwrap().display());
-    // The folder of a session may be seen.
+    // Clients may browse the folder of a session.
     let create = CreateSessionParams {
         channel: SESSION.to_owned(),
         working_directories: Some(vec![uri.clone()]),
@@ -426,7 +427,7 @@ async fn the_list_is_fetched_in_pages_kept_by_notifications_and_fetched_again_af
     let mut theirs = ready(&other, "scripted:/6").await;
     until_listed(&mut sessions, &["scripted:/1", "scripted:/3", "scripted:/4", "scripted:/5", "scripted:/6"]).await;
 
-    // What changes in a row is told, too.
+    // Changes of a row are announced, too.
     theirs.chat.dispatch(script("t1", json!([{"title": "A title"}, {"hang": true}]))).unwrap();
     let changed = sessions.until(|list| {
         let row = list.get("scripted:/6")?;
@@ -440,7 +441,7 @@ async fn the_list_is_fetched_in_pages_kept_by_notifications_and_fetched_again_af
     soon("a changed row", idle).await.unwrap();
     assert_eq!(sessions.read(|list| list.fetched()), 1);
 
-    // What is told while nobody is connected is not told again: the list is fetched.
+    // Changes during the disconnection are not announced again: the list is fetched.
     host.front.let_down(false);
     let dispose = tokio::spawn({
         let other = other.clone();

@@ -1,4 +1,4 @@
-//! The Agent Host Protocol on connections that are lost and come back.
+//! Reconnecting in the Agent Host Protocol.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn connected(client: &Client<Ahp>) {
     soon("a connection", client.connected()).await.unwrap();
 }
 
-/// Cuts every connection, and lets none in until the client has seen it.
+/// Cuts every connection, and refuses new ones until the client has noticed.
 async fn cut(host: &TestHost, client: &Client<Ahp>) {
     host.front.refuse(true);
     host.front.cut();
@@ -25,7 +25,7 @@ async fn cut(host: &TestHost, client: &Client<Ahp>) {
     soon("a lost connection", lost).await.unwrap();
 }
 
-/// Waits until the host's order has come to a number.
+/// Waits until the host reaches a sequence number.
 async fn host_reaches(host: &TestHost, seq: u64) {
     soon("the host to go on", async {
         while host.host.status().await.unwrap().server_seq < seq {
@@ -101,7 +101,7 @@ async fn what_was_not_answered_is_confirmed_by_the_replay_or_lost() {
     let client = host.ahp("a").await;
     let mut talk = ready(&client, SESSION).await;
 
-    // The host gets it; its echo does not come through.
+    // The host gets it; its echo does not arrive.
     host.front.let_down(false);
     let taken = talk.chat.dispatch(script("t1", json!([{"say": "taken"}]))).unwrap();
     host_reaches(&host, client.seen() + 3).await;
@@ -200,7 +200,7 @@ async fn a_session_that_went_while_nobody_was_connected_is_gone() {
     disposed.abort();
 }
 
-/// Does what a client can do now. What it cannot is not done.
+/// Dispatches the action of a step, if it is possible now.
 fn act(talk: &SessionWithChat, number: usize, step: &Step) -> Option<DispatchHandle> {
     let active = talk.shown().active_turn;
     match step {
@@ -235,11 +235,11 @@ async fn converge(steps: Vec<Step>, replay: usize) {
     for talk in &talks {
         connected(talk.chat.client()).await;
     }
-    // A turn that would go on for ever is ended, so that states can be compared.
+    // An endless turn is cancelled, so that states can be compared.
     soon("rest", async {
         while let Some(active) = talks[0].confirmed().active_turn {
             talks[0].chat.dispatch(cancel(&active.id)).unwrap().await;
-            // A clock that is paused stands still while nobody sleeps.
+            // A paused clock stands still while no task sleeps.
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })

@@ -1,4 +1,4 @@
-//! The host that shows how to embed one, with an agent of its own.
+//! The example of an embedded host, with a custom agent.
 
 use grove_client::{Ahp, Client, Endpoint, Options};
 use grove_wire::ahp::ROOT;

@@ -1,4 +1,4 @@
-//! A host behind a front that can cut connections, hold them up, and refuse new ones.
+//! A host behind a proxy that can cut, delay and refuse connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// How long a test waits for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits, but not for ever.
+/// Waits with a time limit.
 pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} did not happen in {PATIENCE:?}"))
 }
@@ -39,13 +39,13 @@ pub(crate) struct TestHost {
     tasks: Tasks,
 }
 
-/// What stands between clients and the host, and outlives it.
+/// The proxy between clients and the host, which outlives the host.
 pub(crate) struct Front {
     address: SocketAddr,
     dial: Mutex<mpsc::UnboundedSender<DuplexStream>>,
     open: Mutex<Vec<AbortHandle>>,
     refuse: AtomicBool,
-    /// Whether anything passes, to the host and from it.
+    /// Messages to the host, and from it, pass.
     up: watch::Sender<bool>,
     down: watch::Sender<bool>,
 }
@@ -62,22 +62,22 @@ impl Front {
         })
     }
 
-    /// Breaks every connection without a word; what was under way is lost.
+    /// Cuts every connection silently; messages in transit are lost.
     pub(crate) fn cut(&self) {
         self.open.lock().unwrap().drain(..).for_each(|open| open.abort());
     }
 
-    /// Whether new connections are dropped at once.
+    /// Sets whether new connections are dropped at once.
     pub(crate) fn refuse(&self, refuse: bool) {
         self.refuse.store(refuse, Ordering::SeqCst);
     }
 
-    /// Whether anything reaches the host.
+    /// Sets whether messages reach the host.
     pub(crate) fn let_up(&self, pass: bool) {
         self.up.send_replace(pass);
     }
 
-    /// Whether anything reaches the clients.
+    /// Sets whether messages reach the clients.
     pub(crate) fn let_down(&self, pass: bool) {
         self.down.send_replace(pass);
     }
@@ -87,7 +87,7 @@ impl Front {
             return;
         }
         let (middle, far) = tokio::io::duplex(64 << 10);
-        // A host that is being restarted takes nobody.
+        // A restarting host accepts no connections.
         if self.dial.lock().unwrap().send(far).is_err() {
             return;
         }
@@ -114,7 +114,7 @@ async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin
     }
 }
 
-/// A way to the host that needs no socket, for tests that own the time.
+/// A dialer without sockets, for tests with a paused clock.
 struct InMemory(Arc<Front>);
 
 #[async_trait]
@@ -140,7 +140,7 @@ impl Journal for MemoryJournal {
     async fn release(&mut self, _upto: u64) {}
 }
 
-/// The host's tasks, to be ended all at once, as by `kill -9`.
+/// The host's tasks, which can be aborted all at once, as by `kill -9`.
 #[derive(Clone, Debug, Default)]
 struct Tasks(Arc<Mutex<Vec<AbortHandle>>>);
 
@@ -150,7 +150,7 @@ impl Spawn for Tasks {
     }
 }
 
-/// Connections come through a channel.
+/// A listener whose connections come from a channel.
 struct Pipes(mpsc::UnboundedReceiver<DuplexStream>);
 
 #[async_trait]
@@ -178,7 +178,7 @@ impl TestHost {
         host
     }
 
-    /// A host that is reached without a socket.
+    /// A host without sockets.
     pub(crate) async fn in_memory(config: Config) -> Self {
         Self::behind(Front::new("127.0.0.1:7000".parse().unwrap()), config).await
     }
@@ -202,7 +202,7 @@ impl TestHost {
         Self { host, front, journal, sessions, tasks }
     }
 
-    /// Ends everything of the host at once, and starts another on its journal.
+    /// Aborts all tasks of the host, and starts another on its journal.
     pub(crate) async fn kill_and_restart(&mut self, config: Config) {
         self.tasks.0.lock().unwrap().iter().for_each(AbortHandle::abort);
         self.front.cut();
@@ -210,7 +210,7 @@ impl TestHost {
         *self = Self::recovered(self.front.clone(), config, self.journal.clone(), self.sessions.clone()).await;
     }
 
-    /// Ends everything of the host, and starts one that knows nothing.
+    /// Aborts all tasks of the host, and starts one with an empty journal.
     pub(crate) async fn forget_and_restart(&mut self, config: Config) {
         (self.journal, self.sessions) = (MemoryJournal::default(), MemoryFs::default());
         self.kill_and_restart(config).await;
@@ -277,7 +277,7 @@ pub(crate) fn script(turn: &str, steps: serde_json::Value) -> SessionChange {
     start(turn, &format!("script:{steps}"))
 }
 
-/// Waits until a session's state, pending actions included, is as it should be.
+/// Waits until the optimistic state of a session fulfils a condition.
 pub(crate) async fn until(session: &mut Subscription<V1>, what: &str, done: impl Fn(&SessionState) -> bool) {
     soon(what, session.until(|state| done(state.session()?).then_some(()))).await.unwrap();
 }
@@ -290,12 +290,12 @@ pub(crate) fn confirmed(session: &Subscription<V1>) -> SessionState {
     session.read_confirmed(|state, _| state.session().unwrap().clone())
 }
 
-/// The session as the host has it now.
+/// The session's current state at the host.
 pub(crate) async fn snapshot(client: &Client<V1>, uri: &str) -> v1::Snapshot<SessionState> {
     soon("a snapshot", client.request_raw("subscribe", &json!({"resource": uri}))).await.unwrap()
 }
 
-/// Law 1: what is confirmed is what the host has at the same number. For a session in which nothing happens.
+/// Law 1: the confirmed state equals the host's at the same number. For an idle session.
 pub(crate) async fn must_agree(session: &Subscription<V1>) {
     let theirs = snapshot(session.client(), session.resource()).await;
     assert_eq!(confirmed(session), theirs.state, "{} at {}", session.client().client_id(), theirs.from_seq);

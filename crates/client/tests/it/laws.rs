@@ -13,7 +13,7 @@ use crate::steps::{Step, settle, step, steps};
 
 const URI: &str = "scripted:/s";
 
-/// Does what a client can do now. What it cannot is not done.
+/// Dispatches the action of a step, if it is possible now.
 fn act(session: &Subscription<V1>, turn: usize, step: &Step) -> Option<DispatchHandle> {
     let active = session.read(|state| state.session().unwrap().active_turn.clone());
     let change = match step {
@@ -50,12 +50,12 @@ async fn converge(steps: Vec<Step>, replay: usize) {
     for session in &mut sessions {
         soon("a connection", session.client().connected()).await.unwrap();
     }
-    // A turn that would go on for ever is ended, so that states can be compared.
+    // An endless turn is cancelled, so that states can be compared.
     soon("rest", async {
         while let Some(active) = sessions[0].read_confirmed(|s, _| s.session().unwrap().active_turn.clone()) {
             let cancel = SessionChange::TurnCancelled { turn_id: active.id };
             sessions[0].dispatch(cancel).unwrap().await;
-            // A clock that is paused stands still while nobody sleeps.
+            // A paused clock stands still while no task sleeps.
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })

@@ -1,4 +1,4 @@
-//! The client against a real host, and against hosts that are odd.
+//! Tests of the client against a real host, and against unusual hosts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 

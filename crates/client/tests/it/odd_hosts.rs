@@ -1,4 +1,4 @@
-//! What hosts may do that ours does not: a host that says what its test says, in a time that the test owns.
+//! Unusual but valid behaviour of hosts: a host whose messages the test writes, with a paused clock.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use crate::harness::{options, soon};
 
 const URI: &str = "scripted:/s";
 
-/// Where a host would listen.
+/// A dialer for the test's host.
 struct DuplexDialer(Mutex<mpsc::UnboundedSender<DuplexStream>>);
 
 #[async_trait]
@@ -97,7 +97,7 @@ impl Peer {
         self.say(json!({"method": "action", "params": {"envelope": envelope}})).await;
     }
 
-    /// Takes a client, with one session.
+    /// Accepts a client, with one session.
     async fn initialize(&mut self, seq: u64, title: &str) -> ReceivedRequest {
         let heard = self.hear_method("initialize").await;
         self.answer(&heard, json!({"protocolVersion": 1, "serverSeq": seq, "snapshots": [snapshot(seq, title)]})).await;
@@ -152,7 +152,7 @@ async fn a_host_that_refuses_to_reconnect_is_asked_to_begin_afresh_on_the_same_c
     let heard = peer.hear_method("reconnect").await;
     assert_eq!(heard.params, json!({"clientId": "a", "lastSeenServerSeq": 10, "subscriptions": [URI]}));
     peer.refuse(&heard, -32008).await;
-    // It lost its memory, and counts from below.
+    // It lost its state, and counts from a lower number.
     let heard = peer.initialize(3, "afresh").await;
     assert_eq!(heard.params["initialSubscriptions"], json!([URI]));
     until_title(&mut session, "afresh").await;
@@ -201,13 +201,13 @@ async fn answers_are_told_apart_by_their_number_whatever_their_order() {
     assert_eq!(shown_model(&session).as_deref(), Some("3"));
     let action = |name: &str| json!({"type": "session/modelChanged", "session": URI, "model": name});
     let origin = |seq: u64| json!({"clientId": "a", "clientSeq": seq});
-    // A refusal without a number of its own, and with nothing that could be read.
+    // A rejection without a number, whose action is unreadable.
     peer.act(json!({"serverSeq": 0, "action": {"type": "session/modelChanged"}, "origin": origin(3),
         "rejectionReason": "no"}))
         .await;
     assert_eq!(third.await, DispatchOutcome::Rejected("no".to_owned()));
     assert_eq!(shown_model(&session).as_deref(), Some("2"));
-    // Somebody else's refusal, told to everybody, and somebody else's action.
+    // Rejections that are sent to all clients, and an action of another client.
     peer.act(json!({"serverSeq": 11, "action": action("9"), "rejectionReason": "no",
         "origin": {"clientId": "b", "clientSeq": 1}}))
         .await;
@@ -255,7 +255,7 @@ async fn snapshots_and_actions_in_one_breath_keep_their_order() {
     let client = client.unwrap();
     let (session, ()) = tokio::join!(client.subscribe(URI), async {
         let heard = peer.hear_method("subscribe").await;
-        // An action that the snapshot has, the snapshot, and one that it has not, before anybody could look.
+        // An action that the snapshot contains, the snapshot, and a later action, before anything is read.
         peer.socket
             .feed(Message::text(
                 json!({"jsonrpc": "2.0", "method": "action",
@@ -305,7 +305,7 @@ async fn waits_grow_while_the_host_is_away_and_a_close_is_heard_meanwhile() {
         waits.push(last.elapsed());
         last = tokio::time::Instant::now();
     }
-    // 20 ms at first, twice as long each time, 200 ms at most, and each spread over its upper half.
+    // 20 ms at first, doubled each time, at most 200 ms, each spread over its upper half.
     for (wait, whole) in waits.iter().zip([20, 40, 80, 160, 200, 200, 200, 200]) {
         let whole = Duration::from_millis(whole);
         assert!(*wait >= whole / 2 && *wait <= whole + Duration::from_millis(2), "{waits:?}");

@@ -1,6 +1,6 @@
-//! `web/vectors/reconcile.json`: what reconciliation does, written down for the page, which runs the same.
+//! `web/vectors/reconcile.json`: test vectors of reconciliation, which the page's tests use, too.
 //!
-//! `UPDATE_VECTORS=1` writes the file anew.
+//! `UPDATE_VECTORS=1` writes the file again.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use grove_wire::ahp::{Action, ActionEnvelope, ChatState, Snapshot};
 use serde_json::{Value, json};
 
 const CHAT: &str = "ahp-chat:/s";
-/// Whose actions are own.
+/// The client whose actions are own.
 const ME: &str = "me";
 
 fn idle() -> Value {
@@ -82,7 +82,7 @@ fn snapshot(from_seq: u64, state: Value) -> Value {
     json!({"snapshot": {"resource": CHAT, "state": state, "fromSeq": from_seq}})
 }
 
-/// Each rule of reconciliation, as something that happens.
+/// Each rule of reconciliation as a scene.
 fn scenes() -> Vec<(&'static str, Value, Vec<Value>)> {
     vec![
         ("an action of this client is seen at once", idle(), vec![dispatch(1, start("t"))]),
@@ -191,7 +191,7 @@ fn chat(value: &Value) -> ResourceState {
     ResourceState::Chat(Box::new(chat))
 }
 
-/// What comes of a scene.
+/// The result of a scene.
 fn play(initial: &Value, steps: &[Value]) -> Value {
     let mut state = ReconciledState::<Ahp>::new(chat(initial), 0);
     for step in steps {
@@ -224,7 +224,7 @@ fn the_vectors_for_the_page_are_what_this_client_does() {
             let expected = play(&initial, &steps);
             let mut vector = json!({"name": name, "clientId": ME, "reducer": "chat", "initial": initial,
                 "steps": steps, "expected": expected});
-            // With keys in their order, whichever map serde_json was built with.
+            // With sorted keys, whichever map serde_json uses.
             vector.sort_all_objects();
             vector
         })

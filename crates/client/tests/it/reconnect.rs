@@ -1,4 +1,4 @@
-//! Connections that are lost and come back.
+//! Reconnecting in version 1.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn connected(client: &Client<V1>) {
     soon("a connection", client.connected()).await.unwrap();
 }
 
-/// Cuts every connection, and lets none in until the clients have seen it.
+/// Cuts every connection, and refuses new ones until the clients have noticed.
 async fn cut(host: &TestHost, clients: &[&Client<V1>]) {
     host.front.refuse(true);
     host.front.cut();
@@ -26,7 +26,7 @@ async fn cut(host: &TestHost, clients: &[&Client<V1>]) {
     }
 }
 
-/// Waits until the host's order has come to a number.
+/// Waits until the host reaches a sequence number.
 async fn host_reaches(host: &TestHost, seq: u64) {
     soon("the host to go on", async {
         while host.host.status().await.unwrap().server_seq < seq {
@@ -116,7 +116,7 @@ async fn what_was_not_answered_is_confirmed_by_the_replay_or_lost() {
     let client = host.client("a").await;
     let mut session = ready_session(&client, URI).await;
 
-    // The host gets it; its echo does not come through.
+    // The host gets it; its echo does not arrive.
     host.front.let_down(false);
     let taken = session.dispatch(script("t1", json!([{"say": "taken"}]))).unwrap();
     host_reaches(&host, client.seen() + 3).await;
@@ -158,7 +158,7 @@ async fn a_host_that_was_killed_and_started_again_is_found_again() {
     connected(&client).await;
     let sent = soon("a dispatched turn", async {
         loop {
-            // The old connection's end may not have been seen yet.
+            // The client may not have noticed the end of the old connection yet.
             match session.dispatch(script("t2", json!([{"say": "after"}]))).map(|sent| sent.into_future()) {
                 Ok(sent) => match sent.await {
                     DispatchOutcome::Lost => {}
@@ -204,7 +204,7 @@ async fn a_session_that_went_while_nobody_was_connected_is_gone() {
     let ((), mut changes) = gone.follow(|_| ());
     host.front.let_down(false);
     let dispose = v1::DisposeSessionParams { session: URI.to_owned() };
-    // The answer is held up with everything else; what matters is that it is done.
+    // The answer is held up, too; the request must be done.
     let disposed = tokio::spawn(async move { other.request(dispose).await });
     soon("a disposed session", async {
         while host.host.status().await.unwrap().sessions != 1 {
@@ -228,7 +228,7 @@ async fn a_session_that_went_while_nobody_was_connected_is_gone() {
     turn_end(&mut stays, "t1").await;
     disposed.abort();
 
-    // A new one of that name is another one, and revives what is held.
+    // A new one of that name is another resource, and revives the subscription.
     crate::harness::create(&client, URI).await;
     let again = client.subscribe(URI).await.unwrap();
     assert!(!again.is_gone() && !gone.is_gone());

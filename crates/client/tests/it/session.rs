@@ -57,7 +57,7 @@ async fn a_refused_action_is_reverted_with_the_hosts_reason() {
     assert!(reason.contains("no-such-model"), "{reason}");
     assert_ne!(session.read(|s| s.session().unwrap().summary.model.clone()).as_deref(), Some("no-such-model"));
 
-    // Two turns at a time: the host takes one of them.
+    // Two turns at a time: the host accepts one of them.
     host.front.let_up(false);
     let mine = session.dispatch(script("mine", json!([{"hang": true}]))).unwrap();
     let his = theirs.dispatch(script("his", json!([{"hang": true}]))).unwrap();
@@ -91,7 +91,7 @@ async fn two_clients_are_in_step_and_a_foreign_action_does_not_disturb_what_is_p
         state.session().unwrap().active_turn.as_ref().unwrap().pending_permissions.keys().next().unwrap().clone()
     });
 
-    // The answer is on its way while the other changes the model.
+    // The answer is streaming while the other client changes the model.
     let answer = SessionChange::PermissionResolved { turn_id: "t1".to_owned(), request_id, approved: true };
     host.front.let_up(false);
     let answered = session.dispatch(answer).unwrap();
@@ -169,7 +169,7 @@ async fn what_is_subscribed_twice_is_kept_once_and_let_go_with_the_last_handle()
     assert_eq!((sent("subscribe"), sent("unsubscribe"), sent("initialize")), (1, 1, 1));
     assert!(frames.lock().unwrap().iter().any(|(direction, _)| *direction == FrameDirection::FromHost));
 
-    // A wish that is given up leaves nothing behind.
+    // A dropped request leaves nothing behind.
     drop(tokio::time::timeout(std::time::Duration::ZERO, client.subscribe(URI)).await);
     soon("letting go", async {
         while sent("unsubscribe") < sent("subscribe") {
@@ -194,7 +194,7 @@ async fn a_session_that_is_disposed_is_gone_and_what_was_pending_there_is_lost()
             }
         })
         .await;
-        // The other has not heard of it; the host ignores this without a word.
+        // The other client does not know yet; the host ignores this silently.
         let late = theirs.dispatch(start("t1", "late")).unwrap();
         assert_eq!(theirs.pending(), 1);
         host.front.let_down(true);
@@ -228,7 +228,7 @@ async fn the_root_is_one_resource_however_it_is_spelled() {
 
 #[tokio::test]
 async fn what_the_host_cannot_do_is_not_sent() {
-    // A client of a version 2 that introduced the change of models, with a host of version 1.
+    // A client of a version 2 with changes of the model, and a host of version 1.
     fn introduced_in(action: ActionType) -> u32 {
         if action == ActionType::ModelChanged { 2 } else { registry::action_introduced_in(action) }
     }

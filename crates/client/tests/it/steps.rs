@@ -1,4 +1,4 @@
-//! What can happen to clients of one session, in either dialect.
+//! Random steps of clients of one session, in either dialect.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::harness::{TestHost, soon};
 
-/// How many clients there are.
+/// The number of clients.
 pub(crate) const CLIENTS: usize = 2;
 
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) enum Step {
         client: usize,
         approved: bool,
     },
-    /// Sets something to what it is not, or to what a host may pass over.
+    /// Sets a value to a new one, or to one that a host may ignore.
     Set {
         client: usize,
         plain: bool,
@@ -55,7 +55,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Step {
-    /// The client that does this; without one, it befalls all.
+    /// The client of the step; `None` if it affects all.
     pub(crate) fn client(&self) -> Option<usize> {
         match self {
             Step::Start { client, .. }
@@ -66,7 +66,7 @@ impl Step {
         }
     }
 
-    /// Lets happen what no client does.
+    /// Applies a step that is not a client's.
     pub(crate) async fn befall(&self, host: &mut TestHost, config: &dyn Fn() -> Config) {
         match self {
             Step::Pass { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
@@ -79,18 +79,18 @@ impl Step {
     }
 }
 
-/// Lets everything through again, and waits until every action that was sent has its outcome.
+/// Lets everything pass again, and waits for the outcome of every sent action.
 pub(crate) async fn settle(host: &TestHost, sent: Vec<DispatchHandle>) {
     host.front.let_up(true);
     host.front.let_down(true);
-    // Time for what was lost to be seen as lost.
+    // Time to detect lost actions.
     tokio::time::sleep(Duration::from_secs(5)).await;
     for sent in sent {
         let _: DispatchOutcome = soon("an outcome", sent.into_future()).await;
     }
 }
 
-/// What the agent is told to do.
+/// The script of the agent.
 pub(crate) fn steps(script: usize) -> serde_json::Value {
     match script {
         0 => json!([{"say": "some words in pieces", "chunks": 10, "delayMs": 7}]),

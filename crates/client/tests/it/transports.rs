@@ -1,4 +1,4 @@
-//! The ways to a host: TLS with a pinned certificate, a socket of this machine, ssh.
+//! Transports: TLS with a pinned certificate, a socket of this machine, ssh.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -28,7 +28,7 @@ use crate::harness::{self, options, soon};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A certificate of its own, written down as a host reads it.
+/// A self-signed certificate in files.
 struct TestCertificate {
     folder: TempDir,
     der: Vec<u8>,
@@ -98,7 +98,7 @@ async fn both_protocols_go_through_tls_to_a_host_whose_certificate_is_pinned() {
     let endpoint = pinned(port, Some(made.pin()));
     let client = soon("a connection", Client::connect(endpoint.clone(), Ahp::default(), options("a"))).await.unwrap();
     let mut talk = ready(&client, "scripted:/s").await;
-    // More than fits into what the system keeps for a socket: nothing is left in a buffer.
+    // More than the system's socket buffers: nothing must stay in a buffer.
     let steps = json!([{"say": "x".repeat(3 << 20), "chunks": 3}, {"say": "end"}]);
     talk.chat.dispatch(script("t", steps)).unwrap();
     talk.turn_end("t").await;
@@ -127,7 +127,7 @@ async fn a_certificate_that_is_not_pinned_is_refused_and_shown() {
 async fn a_certificate_that_changes_is_the_end_of_a_client() {
     let (made, other) = (TestCertificate::new(), TestCertificate::new());
     let ((_serving, first), (_other, second)) = (behind_tls(&made).await, behind_tls(&other).await);
-    // Somebody in between, who leads elsewhere from the second connection on.
+    // A man in the middle, who redirects from the second connection on.
     let between = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = between.local_addr().unwrap().port();
     let (cut, mut cutting) = tokio::sync::oneshot::channel::<()>();
@@ -162,7 +162,7 @@ async fn a_host_behind_tls_wants_its_token_and_speaks_nothing_else() {
     assert!(matches!(denied, TransportError::Denied { status: 403, .. }), "{denied}");
     let plain = refused(endpoint(&format!("ws://localhost:{port}"), Credentials::default())).await;
     assert!(matches!(plain, TransportError::Unreachable(_) | TransportError::NoWebSocket(_)), "{plain}");
-    // And a host without TLS is none behind it.
+    // A host without TLS is refused, too.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let _serving = server::serve(host().await, remote(), Box::new(listener));
@@ -219,7 +219,7 @@ fn files_that_are_no_certificate_and_key_are_named() {
 async fn the_owner_of_a_socket_comes_in_without_a_token() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("host.sock");
-    // One that somebody left behind.
+    // A leftover socket.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let socket = UnixSocket::bind(&path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -243,7 +243,7 @@ async fn what_is_no_socket_is_not_removed_and_a_path_that_is_too_long_is_an_erro
     assert!(matches!(none, TransportError::Unreachable(_)), "{none}");
 }
 
-/// A program in the place of ssh.
+/// A replacement for ssh.
 fn instead_of_ssh(folder: &Path, script: &str) -> Credentials {
     let program = folder.join("ssh");
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -186,7 +186,7 @@ impl PlanPart<'_> {
 pub(crate) struct ToolPart<'a> {
     /// The tool's name.
     pub(crate) name: &'a str,
-    /// What the call does, in the present tense.
+    /// A description of the call, in the present tense.
     pub(crate) does: &'a str,
     pub(crate) input: Option<&'a str>,
     /// The files that the call changed.

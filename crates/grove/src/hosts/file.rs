@@ -168,7 +168,7 @@ fn read_all(path: &Path) -> Result<HostTables, HostsError> {
     let Some((file, was_readable)) = opened else { return Ok(HostTables::new()) };
     if was_readable {
         anstream::eprintln!(
-            "grove: others could read {}, which holds tokens: it is private now. Whoever saw them can still use them: \
+            "grove: others could read {}, which holds tokens: it is private now. Users who read them can still use them: \
              remove `token` in the data folders of those hosts, and start them again, for new ones",
             path.display()
         );

@@ -1,4 +1,4 @@
-//! What real agents leave on the disk is read as what was said.
+//! Sessions that real agents stored are read correctly.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -36,7 +36,7 @@ async fn what_an_agent_stored_is_read(peer: Peer, source: TranscriptSource) {
     run.current_dir(place.path("work")).arg("--data-dir").arg(place.data());
     let ran = tokio::task::spawn_blocking(move || run.output().unwrap()).await.unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    // The agent may hold back what it has not written until it ends.
+    // The agent may write some of it only when it ends.
     let place = host.stop();
 
     let environment = StoreEnvironment {
@@ -81,7 +81,7 @@ async fn a_session_of_the_real_opencode_is_read() {
     what_an_agent_stored_is_read(Peer::OpenCode, TranscriptSource::OpenCode).await;
 }
 
-/// Has the real pi answer a prompt, in front of the model.
+/// Runs a prompt with the real pi and the fake model.
 fn ask_pi(program: &Path, place: &TestHome, args: &[&str]) -> String {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", place.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -136,7 +136,7 @@ async fn a_session_of_the_real_pi_is_listed_and_shown_and_pi_goes_on_with_its_ex
         assert_eq!(parts.last().unwrap()["text"], "It has run.", "{turn}");
         assert_eq!(place.run(&["doctor"]).code, Some(0));
 
-        // What Grove writes for pi, pi goes on with.
+        // pi continues a session that Grove wrote.
         let exported = json_of(place.run(&["export", id, "--format", "pi", "--out", "exported", "--json"]));
         let file = exported["path"].as_str().unwrap();
         let said = ask_pi(&program, &place, &["--session", file, "go on"]);

@@ -1,4 +1,4 @@
-//! Sessions that go to the real Copilot CLI, and come back from it.
+//! Exporting sessions to the real Copilot CLI, and importing them again.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::{Host, TestHome};
 
 const SESSION: &str = "0b5d6a3e-5a4c-4c57-9d55-3c8d4d0f6a11";
 
-/// The CLI, in front of the model.
+/// The CLI with the fake model.
 fn copilot(program: &Path, place: &TestHome, model: &FakeModel, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
@@ -33,7 +33,7 @@ fn copilot(program: &Path, place: &TestHome, model: &FakeModel, args: &[&str]) -
     command
 }
 
-/// What the CLI says when it is given a prompt for a session.
+/// Resumes a session with a prompt in the CLI.
 fn resume(program: &Path, place: &TestHome, model: &FakeModel, prompt: &str) {
     let args = ["--resume", SESSION, "-p", prompt, "--allow-all-tools", "--output-format", "json"];
     let ran = copilot(program, place, model, &args).output().unwrap();
@@ -64,7 +64,7 @@ fn listed(program: &Path, place: &TestHome, model: &FakeModel) -> Value {
     listed["result"]["sessions"].clone()
 }
 
-/// What the model was asked last, each message with its role: text, calls and results.
+/// The messages of the model's last request, each with its role: text, calls and results.
 fn told(model: &FakeModel) -> Vec<(String, String)> {
     let requests = model.requests();
     let last = requests.iter().rev().find(|request| matches!(request.purpose, RequestPurpose::Turn { .. }));
@@ -119,7 +119,7 @@ async fn a_session_goes_on_in_the_real_cli_and_comes_back() {
     one.run_script(&chat, "t2", json!([{"say": "The second answer."}])).await;
     one.ask("x-grove/workspace/setPlan", json!({"channel": uri, "text": "# The plan"})).await.unwrap();
 
-    // There.
+    // Export.
     let state = place.home().join(".copilot/session-state");
     let exported = place.run(&["export", SESSION, "--format", "copilot-cli", "--out", state.to_str().unwrap()]);
     assert_eq!(exported.code, Some(0), "{exported:?}");
@@ -140,7 +140,7 @@ async fn a_session_goes_on_in_the_real_cli_and_comes_back() {
     );
     resume(&program, &place, &model, "run the command");
 
-    // And back.
+    // Import.
     let folder = state.join(SESSION);
     let imported = place.run(&["import", "--new-id", "--json", folder.to_str().unwrap()]);
     assert_eq!(imported.code, Some(0), "{imported:?}");

@@ -1,6 +1,7 @@
-//! Grove with agents that people use, offline, each in front of a fake model.
+//! Grove with real agents, offline, each with a fake model.
 //!
-//! `make test-agents` installs them and says in `GROVE_PEERS` where; without it these tests say that they were skipped.
+//! `make test-agents` installs them and sets `GROVE_PEERS` to their folder; without it these tests print that they were
+//! skipped.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 

@@ -1,4 +1,4 @@
-//! The agents, and how each is put in front of the fake model.
+//! The agents, and their configuration for the fake model.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(crate) enum Peer {
     Copilot,
 }
 
-/// A program that these tests are run with; `None`, said aloud, where they are not wanted.
+/// A program that these tests need; `None`, with a message, if they are not enabled.
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let Some(peers) = std::env::var_os("GROVE_PEERS") else {
@@ -36,7 +36,7 @@ impl Peer {
         }
     }
 
-    /// Whether it can copy a conversation that it remembers.
+    /// Returns whether the agent can fork its conversation.
     pub(crate) fn copies(self) -> bool {
         match self {
             Peer::OpenCode => true,
@@ -44,7 +44,7 @@ impl Peer {
         }
     }
 
-    /// Where it is installed; `None`, said aloud, where these tests are not wanted.
+    /// Its program; `None`, with a message, if these tests are not enabled.
     pub(crate) fn program(self) -> Option<PathBuf> {
         installed(match self {
             Peer::OpenCode => "opencode",
@@ -53,7 +53,7 @@ impl Peer {
         })
     }
 
-    /// Writes what the agent wants to find, and Grove's configuration with it.
+    /// Writes the agent's configuration, and Grove's.
     pub(crate) fn settle(self, place: &TestHome, model: &FakeModel, program: &std::path::Path) {
         let url = model.url();
         let (args, env) = match self {

@@ -1,4 +1,4 @@
-//! What every agent must do behind Grove.
+//! The requirements for every agent behind Grove.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::peer::Peer;
 use crate::support::{Host, TestHome};
 
-/// What the model says to each prompt of the story.
+/// The model's answers to the prompts of the story.
 fn script() -> Script {
     let slow = Duration::from_millis(100);
     Script::new([
@@ -50,7 +50,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// A host with the agent and nothing said yet; `None` where the agent is not wanted.
+    /// A host with the agent, without turns; `None` if the agent is not enabled.
     async fn set(peer: Peer) -> Option<Self> {
         let program = peer.program()?;
         let place = TestHome::new();
@@ -67,7 +67,7 @@ impl Stage {
         client
     }
 
-    /// A client with the session made and followed, and its chat.
+    /// A client with a new session, subscribed to it and its chat.
     async fn begin(&self, name: &str) -> (Client, String) {
         let mut client = self.client(name).await;
         let folder = format!("file://{}", self.place.path("work").display());
@@ -77,7 +77,7 @@ impl Stage {
         (client, chat)
     }
 
-    /// The last that the model was asked with this word, apart from titles and the like.
+    /// The last request to the model with this word, without titles and the like.
     fn asked(&self, word: &str) -> String {
         let requests = self.model.requests();
         let bodies = requests.iter().filter(|request| matches!(request.purpose, RequestPurpose::Turn { .. }));
@@ -85,7 +85,7 @@ impl Stage {
         bodies.next_back().unwrap_or_else(|| panic!("the model was not asked with {word}"))
     }
 
-    /// Ends the host, and starts another on its data after a while.
+    /// Stops the host, and starts another on its data after a while.
     async fn restart(&mut self, signal: Signal, after: Duration) {
         self.host.signal(signal);
         self.host.exit();
@@ -96,7 +96,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Agents outlive a host that is killed: this one is told to let go of them, whatever came of the test.
+        // Agents outlive a killed host: this one must end them, whatever the result of the test.
         self.place.run(&["stop", "--turns"]);
     }
 }
@@ -161,14 +161,14 @@ async fn a_turn_outlives_the_host(peer: Peer) {
     let (mut client, chat) = stage.begin("a").await;
     client.start_turn(&chat, "t1", "count while the host restarts").await;
     client.until(|client| said(client, &chat).contains("n5 ")).await;
-    // The agent goes on meanwhile.
+    // The agent continues meanwhile.
     stage.restart(Signal::KILL, Duration::from_millis(1_500)).await;
     let mut client = stage.client("b").await;
     client.follow(&stage.uri).await;
     let turn = client.turn_end(&chat, "t1").await;
     assert_eq!(turn.state, TurnState::Complete, "{turn:?}");
     let text = markdown(&turn.response_parts);
-    // Some have something to say before the model does.
+    // Some send something before the model answers.
     let told = text.find("n1 ").map(|at| text[at..].trim());
     assert_eq!(told, Some(numbers(50).trim()), "nothing is lost, nothing said twice");
 
@@ -229,21 +229,21 @@ async fn an_agent_knows_what_was_said_on_the_way_and_nothing_else(peer: Peer) {
     let knows = body.contains("heliotrope") && !body.contains("snapdragon") && !body.contains("marigold");
     assert!(knows && !body.contains("foxglove"), "in a branch: {body}");
 
-    // The source went on with none of it.
+    // The source continued with none of it.
     told(&mut client, &chat, "t6", "what did I say: the word is edelweiss").await;
     let body = stage.asked("edelweiss");
     let knows = body.contains("heliotrope") && body.contains("snapdragon");
     assert!(knows && !body.contains("foxglove") && !body.contains("larkspur"), "in the source: {body}");
 }
 
-/// Says something to the agent, and waits until it has answered.
+/// Sends a prompt, and waits for the answer.
 async fn told(client: &mut Client, chat: &str, turn: &str, text: &str) {
     client.start_turn(chat, turn, text).await;
     let ended = client.turn_end(chat, turn).await;
     assert_eq!(ended.state, TurnState::Complete, "{ended:?}");
 }
 
-/// The entry of what a person said.
+/// The entry of a user message.
 async fn message(client: &mut Client, session: &str, text: &str) -> Value {
     let tree = client.ask("x-grove/tree", json!({"channel": session, "filter": "user-only"})).await.unwrap();
     let rows = tree["rows"].as_array().unwrap();

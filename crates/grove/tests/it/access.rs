@@ -1,4 +1,4 @@
-//! Who is let in, and what is kept secret.
+//! Access control and secrets.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -163,7 +163,7 @@ fn a_token_file_without_a_token_is_an_error_that_names_it() {
     assert!(ran.stderr.contains("data/token"), "{}", ran.stderr);
 }
 
-/// Does all kinds of things, good and bad, with a word in each place where a person's words can be.
+/// Makes many valid and invalid requests, with a word in every place for user text.
 async fn live_a_little(host: &Host, word: &str) {
     let mut client = host.client("a").await;
     client.get("createSession", json!({"session": S})).await;
@@ -192,7 +192,7 @@ async fn live_a_little(host: &Host, word: &str) {
     assert_eq!(host.upgrade(&format!("/ws?tkn={}", host.token), &["Host: evil.example"]).status, 403);
     let bearer = format!("Authorization: Bearer {}", host.token);
     assert_eq!(host.http(&format!("GET /healthz HTTP/1.1\r\n{ours}\r\n{bearer}")).status, 200);
-    // A head that breaks off, with the token in it.
+    // A request head that is cut off, with the token in it.
     drop(std::io::Write::write_all(&mut host.tcp(), format!("GET /ws?tkn={} HTT", host.token).as_bytes()));
 }
 

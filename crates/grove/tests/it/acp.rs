@@ -1,5 +1,6 @@
-//! Agents that speak ACP, behind the real host, as clients see them. The agent is the scripted one of the test kit: its
-//! character is what a test is about, and its prompts say what it does.
+//! ACP agents behind the real host, as clients see them.
+//!
+//! The agent is the scripted one of the test kit: a test chooses its behavior, and its prompts are scripts.
 
 mod asks;
 mod asks_in_terminal;
@@ -27,22 +28,22 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// The session that most tests have, and its name.
+/// The session of most tests, and its id.
 const SESSION: &str = "mine:/s";
 const ID: &str = "s";
-/// How long an agent may take to end when a test is over.
+/// How long an agent may take to end after a test.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// A host with an agent `mine`. Nothing of it is left behind when this is dropped, not even by a test that failed.
+/// A host with an agent `mine`. Dropping it cleans up, even after a failed test.
 struct Stage {
     place: TestHome,
-    /// There is none for a moment, while it is restarted.
+    /// `None` for a moment during a restart.
     host: Option<Host>,
     args: Vec<String>,
 }
 
 impl Stage {
-    /// The agent keeps its sessions in a store, so that another process of it knows them.
+    /// The agent keeps its sessions in a store, so that its next process knows them.
     fn new(behavior: AgentBehavior) -> Self {
         Self::with(behavior, &[])
     }
@@ -51,7 +52,7 @@ impl Stage {
         Self::with_env(behavior, &[], args)
     }
 
-    /// The agent has these variables, too.
+    /// The same with further environment variables of the agent.
     fn with_env(behavior: AgentBehavior, env: &[(&str, &str)], args: &[&str]) -> Self {
         let place = TestHome::new();
         let store = behavior.store.clone().unwrap_or_else(|| place.path("store"));
@@ -73,7 +74,7 @@ impl Stage {
         self.host.as_ref().unwrap()
     }
 
-    /// Ends the host as it wishes to be ended, and starts another on its data.
+    /// Stops the host cleanly, and starts another on its data.
     fn restart(&mut self) {
         self.host.take().unwrap().stop();
         self.host = Some(serve(&self.place, &self.args));
@@ -85,26 +86,26 @@ impl Stage {
         self.host = Some(serve(&self.place, &self.args));
     }
 
-    /// Where the sessions work.
+    /// The working directory of sessions.
     fn work(&self, name: &str) -> PathBuf {
         self.place.path("work").join(name)
     }
 
-    /// A client with [`SESSION`] made and followed, and its chat.
+    /// A client with a new [`SESSION`], subscribed to it and its chat.
     async fn begin(&self) -> (Client, String) {
         let mut client = self.host().ahp("a").await;
         let chat = self.session(&mut client, SESSION).await;
         (client, chat)
     }
 
-    /// Makes a session that works in the usual folder, and gives its chat.
+    /// Creates a session in the usual folder, and returns its chat.
     async fn session(&self, client: &mut Client, uri: &str) -> String {
         let folder = file_uri(&self.place.path("work"));
         client.get(Method::CreateSession, json!({"channel": uri, "workingDirectories": [folder]})).await;
         client.follow(uri).await
     }
 
-    /// What a client that has just come sees of a turn.
+    /// A turn as a new client sees it.
     async fn seen_anew(&self, chat: &str, turn: &str) -> Turn {
         let mut fresh = self.host().ahp_connect("somebody-who-just-came").await;
         fresh.initialize(&[chat]).await;
@@ -114,7 +115,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Agents outlive a host that is killed: they are ended as the next host would end them.
+        // Agents outlive a killed host: they are ended as the next host would end them.
         drop(self.host.take());
         let pool = ProcessPool::new(ProcessPoolOptions {
             folder: self.place.data().join("agents"),
@@ -127,7 +128,7 @@ impl Drop for Stage {
             private: Vec::new(),
             documents: Arc::new(NoDocuments),
         });
-        // A test's own runtime cannot be waited in.
+        // A test's own runtime cannot be blocked.
         let sweeping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.map(|runtime| runtime.block_on(pool.sweep(&[])))
@@ -139,12 +140,12 @@ impl Drop for Stage {
 fn serve(place: &TestHome, args: &[String]) -> Host {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut command = place.serve_command(&args);
-    // Commands of agents are looked for there, and no agent of whoever runs the tests is.
+    // The PATH for agents' commands, without agents of the user who runs the tests.
     command.env("PATH", "/usr/bin:/bin");
     place.start(command)
 }
 
-/// Starts a turn that makes the agent do these steps.
+/// Starts a turn with these steps of the agent.
 async fn start(client: &mut Client, chat: &str, turn: &str, steps: &Value) {
     client.start_turn(chat, turn, &prompt(steps)).await;
 }
@@ -155,19 +156,19 @@ async fn run(client: &mut Client, chat: &str, turn: &str, steps: Value) -> Turn 
     client.turn_end(chat, turn).await
 }
 
-/// Runs a turn that must complete, and gives what the agent said.
+/// Runs a turn that must complete, and returns the agent's text.
 async fn said(client: &mut Client, chat: &str, turn: &str, steps: Value) -> String {
     let turn = run(client, chat, turn, steps).await;
     assert_eq!(turn.state, TurnState::Complete, "{turn:#?}");
     markdown(&turn.response_parts)
 }
 
-/// What the agent has said so far in the turn that runs.
+/// The agent's text so far in the running turn.
 fn streamed(client: &Client, chat: &str) -> String {
     client.chat(chat).active_turn.as_ref().map(|turn| markdown(&turn.response_parts)).unwrap_or_default()
 }
 
-/// The tool calls of a turn, as they travel.
+/// The tool calls of a turn, as JSON.
 fn calls(turn: &Turn) -> Vec<Value> {
     let calls = turn.response_parts.iter().filter_map(|part| match part {
         ResponsePart::ToolCall(part) => Some(serde_json::to_value(&part.tool_call).unwrap()),
@@ -176,19 +177,19 @@ fn calls(turn: &Turn) -> Vec<Value> {
     calls.collect()
 }
 
-/// The parts of a turn that are of a kind, as they travel.
+/// The parts of a turn of one kind, as JSON.
 fn parts(turn: &Turn, kind: &str) -> Vec<Value> {
     let parts = turn.response_parts.iter().map(|part| serde_json::to_value(part).unwrap());
     parts.filter(|part| part["kind"] == kind).collect()
 }
 
-/// The call that waits for a person, once all is said of what is asked.
+/// The call that waits for a person, once its request is complete.
 async fn asked(client: &mut Client, chat: &str) -> Value {
     let asked = |call: &ToolCallState| matches!(call, ToolCallState::PendingConfirmation(call) if call.confirmation_title.is_some());
     serde_json::to_value(client.call_that(chat, asked).await).unwrap()
 }
 
-/// Dispatches what must be accepted.
+/// Dispatches an action that must be accepted.
 async fn accepted(client: &mut Client, channel: &str, action: Value) {
     let seq = client.dispatch(channel, action).await;
     let answered = client.answer_to(seq).await;
@@ -199,7 +200,7 @@ async fn cancel(client: &mut Client, chat: &str, turn: &str) {
     accepted(client, chat, json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1})).await;
 }
 
-/// Answers a call that waits.
+/// Answers a pending call.
 async fn answer(client: &mut Client, chat: &str, turn: &str, call: &Value, option: &str) {
     let approved = option.starts_with("allow");
     let mut action = json!({
@@ -214,18 +215,18 @@ async fn answer(client: &mut Client, chat: &str, turn: &str, call: &Value, optio
     accepted(client, chat, action).await;
 }
 
-/// What is known of the session beside what is said in it.
+/// A value of the session's metadata.
 fn meta(client: &Client, uri: &str, name: &str) -> Value {
     client.session(uri).meta.as_ref().and_then(|meta| meta.get(name)).cloned().unwrap_or_default()
 }
 
-/// What stands behind a word in what an agent said, up to the end of the line.
+/// The text after a word in the agent's text, up to the end of the line.
 fn after<'a>(text: &'a str, word: &str) -> &'a str {
     let (_, rest) = text.split_once(word).unwrap_or_else(|| panic!("no {word} in {text:?}"));
     rest.lines().next().unwrap_or_default().trim()
 }
 
-/// Whether a process is there and not only waited for.
+/// Returns whether a process is alive, and not a zombie.
 fn is_alive(id: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{id}/stat"))
         .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))

@@ -1,4 +1,4 @@
-//! `grove agents`: what there is, what is missing, and how to change it.
+//! `grove agents`: available and missing agents, and changing the list.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Puts a program into the place's `bin`. Another process writes it: a file that is open for writing in a process that
-/// is just being started elsewhere cannot be run.
+/// Puts a program into the place's `bin`.
+///
+/// Another process writes it: a file cannot be executed while any process has it open for writing, and a child that is
+/// just being started inherits open files.
 fn program(place: &TestHome, name: &str, script: &str) -> PathBuf {
     let draft = place.write(&format!("drafts/{name}"), format!("#!/bin/sh\n{script}\n"));
     fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
@@ -22,10 +24,10 @@ fn program(place: &TestHome, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// A command of a person whose `PATH` is the place's `bin`, run to its end.
+/// Runs a command to its end, with the place's `bin` as its `PATH`.
 fn run(place: &TestHome, args: &[&str]) -> CommandResult {
     let mut command = place.grove(args);
-    // Behind `--` it would be an argument of somebody else's.
+    // After `--` it would be an argument of the agent.
     command.env("PATH", place.path("bin")).env("GROVE_DATA_DIR", place.data());
     CommandResult::from(command.output().unwrap())
 }
@@ -219,7 +221,7 @@ async fn a_running_host_hears_of_agents_that_come_and_go() {
     client.until(knows).await;
     let file = host.place.home().join(".config/grove/grove.toml");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "it may hold secrets");
-    // What cannot be read changes nothing.
+    // An unreadable file changes nothing.
     let good = fs::read(&file).unwrap();
     fs::write(&file, "nonsense = 1").unwrap();
     host.signal(rustix::process::Signal::HUP);
@@ -228,8 +230,7 @@ async fn a_running_host_hears_of_agents_that_come_and_go() {
     client.until(|client| !knows(client)).await;
 }
 
-/// A place whose `grove.toml` has an agent `mine` that speaks ACP. Nothing of it is left behind when this is dropped,
-/// not even by a test that failed.
+/// A place whose `grove.toml` has an ACP agent `mine`. Dropping it cleans up, even after a failed test.
 struct Mine(Background);
 
 impl Mine {
@@ -249,7 +250,7 @@ impl Mine {
         &self.0.0
     }
 
-    /// A command of a person with secrets of their own.
+    /// Runs a command with secrets in its environment.
     fn run(&self, args: &[&str]) -> CommandResult {
         let mut command = self.place().grove(args);
         command.env("GROVE_DATA_DIR", self.place().data()).env("MINE_KEY", "passed").env("OTHER_KEY", "kept");
@@ -269,7 +270,7 @@ impl Mine {
 
 impl Drop for Mine {
     fn drop(&mut self) {
-        // Its turns would go on without a host.
+        // Its turns would continue without a host.
         self.run(&["start"]);
         self.run(&["stop", "--turns"]);
     }
@@ -288,7 +289,7 @@ fn an_agent_of_the_file_works_and_leaves_its_log_and_its_models() {
         assert!(ran.stdout.contains(said), "no {said} in {}", ran.stdout);
     }
     let session = ran.stderr.lines().find_map(|line| line.split_once("session ")).unwrap().1.to_owned();
-    // What is said on stderr takes another way than the answer.
+    // Stderr takes another way than the answer.
     let deadline = Deadline::new("the log is empty");
     while !mine.done(&["logs", &session[..8]]).contains("something is odd") {
         deadline.check();

@@ -1,4 +1,4 @@
-//! The beginning of a connection of the Agent Host Protocol, and its subscriptions.
+//! Connecting and subscribing in the Agent Host Protocol.
 
 use grove_testkit::ConnectionEnd;
 use grove_wire::ahp::{ChatState, Method, ROOT};
@@ -212,7 +212,7 @@ async fn after_unsubscribing_no_action_comes_and_subscribing_twice_brings_each_o
     client.barrier().await;
     assert_eq!(client.kinds(CHAT), kinds);
     client.subscribe(CHAT).await.unwrap();
-    // A chat's title travels on the session's channel.
+    // A chat's title is sent on the session's channel.
     let title = speaker.session(S).chats[0].title.clone();
     assert_eq!(title, r#"script:[{"say":"once"}]"#);
     assert_eq!(*client.chat(CHAT), ChatState { title, ..speaker.chat(CHAT).clone() }, "and it can come back");

@@ -113,7 +113,7 @@ async fn text_waits_for_more_of_it_where_a_subscriber_says_so() {
     let script =
         json!([{"say": "x".repeat(300), "chunks": 300, "delayMs": 1}, {"tool": {"name": "ls"}}, {"say": "end"}]);
     quick.script(CHAT, "t", script).await;
-    // What waits comes before an answer, so that it is in the state that it belongs to.
+    // Pending requests are sent before a response, so that they are in its state.
     for _ in 0..5 {
         quick.barrier().await;
         patient.subscribe_with(json!({"channel": CHAT, "delivery": {"maxLatencyMs": 5_000}})).await.unwrap();

@@ -1,5 +1,6 @@
-//! The published client of the Agent Host Protocol, which knows nothing of this host: what it folds with its own
-//! reducers, and what ours make of the same actions, is what a fresh snapshot says.
+//! The published client of the Agent Host Protocol, which is independent of this host.
+//!
+//! Its reducers and ours fold the same actions to the state of a new snapshot.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use crate::ahp_support::*;
 use crate::support::*;
 
-/// A channel's state as the published types have it.
+/// A channel's state in the published types.
 enum PublishedState {
     Root(Box<RootState>),
     Session(Box<SessionState>),
@@ -56,7 +57,7 @@ impl PublishedState {
         };
     }
 
-    /// As JSON, without what no action carries.
+    /// The state as JSON, without values that no action carries.
     fn lawful(&self) -> Value {
         fn json(state: &impl Serialize) -> Value {
             serde_json::to_value(state).unwrap()
@@ -91,7 +92,7 @@ impl Published {
     async fn connect(host: &Host) -> Self {
         let url = format!("{}?tkn={}", host.ws, host.token);
         let transport = WebSocketTransport::connect(&url).await.unwrap();
-        // Its buffers skip what does not fit, silently.
+        // Its buffers silently skip actions that do not fit.
         let config = ClientConfig { subscription_buffer: 1 << 16, ..ClientConfig::default() };
         let client = ahp::Client::connect(transport, config).await.unwrap();
         let events = client.events();
@@ -146,7 +147,7 @@ impl Published {
         self.actions.push((event.channel, envelope.action));
     }
 
-    /// Takes what has arrived. An answer comes behind every action before it, so all of them are here then.
+    /// Handles all received messages. A response comes after all earlier actions, so they have arrived.
     fn drain(&mut self) {
         while let Some(Some(event)) = tokio::task::unconstrained(self.events.recv()).now_or_never() {
             self.take(event);
@@ -160,7 +161,7 @@ impl Published {
         }
     }
 
-    /// Whatever it is subscribed to is as a fresh snapshot says, with its reducers and with ours.
+    /// Checks that all subscribed states equal a new snapshot, with its reducers and with ours.
     async fn must_agree(&mut self) {
         let uris: Vec<String> = self.theirs.keys().cloned().collect();
         for uri in uris {
@@ -199,7 +200,7 @@ impl Published {
         self.until(|client| client.chat(chat).turns.iter().any(|done| done.id == turn)).await;
     }
 
-    /// Waits until so many questions are open, and gives them.
+    /// Waits for pending questions, and returns them.
     async fn asked(&mut self, session: &str) -> Value {
         self.until(|client| client.session(session).input_needed.is_some()).await;
         serde_json::to_value(&self.session(session).input_needed).unwrap()

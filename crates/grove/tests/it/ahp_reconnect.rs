@@ -1,4 +1,4 @@
-//! Coming back after a connection was lost, in both shapes of the Agent Host Protocol.
+//! Reconnecting in both shapes of the Agent Host Protocol.
 
 use grove_testkit::ahp::{ReconnectOutcome, markdown};
 use grove_testkit::{ConnectionEnd, PATIENCE};
@@ -65,7 +65,7 @@ async fn a_client_that_is_not_known_is_32008_and_begins_anew() {
     let cursors = json!({"channel": ROOT, "clientId": "stranger", "subscriptions": []});
     assert_eq!(client.refused(Method::Reconnect, cursors).await.code, -32008);
     client.initialize(&[S]).await;
-    // Nor is one that was here under another protocol.
+    // Nor is a client of another protocol.
     host.client("old").await;
     let mut client = host.ahp_connect("old").await;
     assert_eq!(client.refused(Method::Reconnect, back("old", 1, &[S])).await.code, -32008);
@@ -157,7 +157,7 @@ async fn a_kill_in_mid_stream_costs_a_client_nothing_that_it_saw() {
         })
         .await;
     let place = host.kill();
-    // What is still in the socket was seen, too.
+    // Messages in the socket were seen, too.
     assert_eq!(client.until_end().await, ConnectionEnd::Broken);
     let seen = markdown(&client.active(CHAT).response_parts).len();
     let host = place.serve(&[]);

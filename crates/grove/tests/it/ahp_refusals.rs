@@ -1,4 +1,4 @@
-//! Actions that are refused or change nothing in the Agent Host Protocol: only their sender hears of them.
+//! Rejected or ineffective actions in the Agent Host Protocol: only their sender gets an answer.
 
 use grove_testkit::ahp::{message, turn_started};
 use grove_wire::ahp::{Method, ROOT};
@@ -32,7 +32,7 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
     let queue = json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": "q", "message": message("x")});
     let answer = json!({"state": "submitted", "value": {"kind": "text", "value": "x"}});
     let cases = [
-        // Calls that do not wait.
+        // Calls that are not pending.
         (CHAT, call.clone(), "does not wait"),
         (CHAT, with(call.clone(), json!({"toolCallId": "none"})), "unknown"),
         (CHAT, with(call.clone(), json!({"turnId": "done"})), "not the active turn"),
@@ -47,7 +47,7 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
                 "result": {"success": true, "pastTenseMessage": "did"}}),
             "run by the agent",
         ),
-        // Turns that do not run, or may not.
+        // Turns that do not run, or must not.
         (CHAT, with(cancel.clone(), json!({"turnId": "done"})), "not the active turn"),
         (CHAT, with(cancel.clone(), json!({"duration": -1})), "negative"),
         (CHAT, json!({"type": "chat/turnResume", "turnId": "done"}), "cannot be resumed"),
@@ -77,7 +77,7 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
             json!({"type": "chat/inputCompleted", "requestId": "t-ask-1", "response": "accept"}),
             "must be answered",
         ),
-        // What is the host's to say, or of another channel, or not known.
+        // Actions that only the host may send, of another channel, or unknown.
         (S, json!({"type": "session/defaultChatChanged", "defaultChat": "ahp-chat:/none"}), "only the host"),
         (S, json!({"type": "session/ready"}), "only the host"),
         (CHAT, json!({"type": "chat/delta", "turnId": "t", "partId": "p", "content": "x"}), "only the host"),
@@ -88,7 +88,7 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
         (S, json!({"type": "session/configChanged", "config": {"a": 1}}), "no settings"),
         (S, json!({"type": "future/thing", "any": ["thing"]}), "not known"),
         (S, json!({"type": "nonsense"}), "not known"),
-        // What is known and malformed.
+        // Known but malformed actions.
         (CHAT, json!({"type": "chat/turnCancelled", "turnId": "t"}), "duration"),
         (CHAT, with(cancel, json!({"duration": "long"})), "duration"),
         (S, json!({"type": "session/titleChanged", "title": 7}), "title"),
@@ -182,7 +182,7 @@ async fn what_an_action_says_beyond_what_is_known_is_echoed_to_all() {
     other.turn_end(CHAT, "t").await;
     let echo = other.envelopes.iter().find(|envelope| envelope.action["type"] == "chat/turnStarted").unwrap();
     assert_eq!(echo.action, action);
-    // And to whoever comes back.
+    // And to a reconnecting client.
     let mut back = host.ahp("c").await;
     back.strict = false;
     drop(back);
@@ -192,7 +192,7 @@ async fn what_an_action_says_beyond_what_is_known_is_echoed_to_all() {
         json!({"channel": ROOT, "clientId": "c", "lastSeenServerSeq": echo.server_seq - 1, "subscriptions": [CHAT]});
     let replay = back.ask("reconnect", params).await.unwrap();
     assert_eq!(replay["actions"][0]["action"], action);
-    // More than enough is let go; the rest is echoed.
+    // Excess is dropped; the rest is echoed.
     let much = json!({"type": "session/titleChanged", "title": "T", "much": "x".repeat(70_000)});
     let seq = client.dispatch(S, much).await;
     assert_eq!(client.answer_to(seq).await.action, json!({"type": "session/titleChanged", "title": "T"}));

@@ -1,4 +1,4 @@
-//! Files and contents in the Agent Host Protocol, as far as the host shows them.
+//! Files and contents in the Agent Host Protocol, within the host's limits.
 
 use std::os::unix::fs::symlink;
 
@@ -35,7 +35,7 @@ async fn files_inside_the_roots_are_listed_read_and_resolved() {
             entry("src", "directory"),
         ]})
     );
-    // What is in files is for sessions that work there.
+    // Contents of files are only for sessions that work there.
     assert_eq!(code(&mut client, Method::ResourceRead, &uri("notes.txt")).await, -32009);
     let may_read = |name: &str| on_root(json!({"uri": uri(name), "read": true}));
     assert_eq!(client.refused(Method::ResourceRequest, may_read("notes.txt")).await.code, -32009);
@@ -100,7 +100,7 @@ async fn nothing_outside_the_roots_is_seen_not_even_whether_it_is_there() {
             assert_eq!(code, -32009, "{} {}", method.as_str(), path.display());
         }
     }
-    // A session opens its folder for as long as it is there.
+    // A session gives access to its folder for as long as it exists.
     let folder = file_uri(outside.parent().unwrap());
     client.get(Method::CreateSession, json!({"channel": S, "workingDirectories": [folder]})).await;
     assert_eq!(get(&mut client, Method::ResourceRead, &file_uri(&outside)).await["data"], "s");

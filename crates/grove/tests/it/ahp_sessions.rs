@@ -1,4 +1,4 @@
-//! Sessions and chats in the Agent Host Protocol: how they come, are listed, named and go.
+//! Sessions and chats in the Agent Host Protocol: creating, listing, renaming and disposing.
 
 use grove_wire::ahp::{ChatState, Method, ROOT, SessionLifecycle, TurnState, status};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn a_session_may_be_named_as_clients_compute_it_or_plainly_and_is_found_un
         ("ahp-session:/x", Some("nobody"), -32002),
         ("scripted:/x", Some("nobody"), -32002),
         ("nobody:/x", None, -32002),
-        // Nobody would find it under the name that it was given.
+        // It could not be found under the given name.
         ("nobody:/x", Some("scripted"), -32602),
     ] {
         let mut params = json!({"channel": uri});
@@ -275,7 +275,7 @@ async fn a_chat_that_is_plainly_named_changes_nothing_about_its_sessions_name() 
     assert_eq!(client.told("root/sessionSummaryChanged").last().unwrap()["session"], S);
     let row = client.get(Method::ListSessions, on_root(json!({}))).await["items"][0].clone();
     assert_eq!((&row["resource"], &row["chats"][1]["resource"]), (&json!(S), &json!("ahp-chat:/side")));
-    // Under another name that leads there nothing would be told, so it cannot be subscribed to.
+    // Another name for it gets no notifications, so it cannot be subscribed.
     let alias = json!({"channel": "ahp-chat://side/c2NyaXB0ZWQ6L3M"});
     assert_eq!(client.refused(Method::Subscribe, alias).await.code, -32008);
 }
@@ -329,7 +329,7 @@ async fn chats_of_a_session_run_beside_one_another_and_last() {
     client.barrier().await;
     client.must_agree_on_all().await;
 
-    // A chat's title travels on the session's channel.
+    // A chat's title is sent on the session's channel.
     let titles: Vec<String> = client.session(S).chats.iter().map(|chat| chat.title.clone()).collect();
     let chats = [CHAT, SIDE, "ahp-chat:/third"].into_iter().zip(titles);
     let seen: Vec<_> = chats.map(|(uri, title)| ChatState { title, ..client.chat(uri).clone() }).collect();

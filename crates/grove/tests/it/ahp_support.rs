@@ -1,4 +1,4 @@
-//! What tests of the Agent Host Protocol share.
+//! Helpers for tests of the Agent Host Protocol.
 
 use grove_testkit::ahp::{Client, ReconnectOutcome};
 use grove_wire::ahp::ROOT;
@@ -14,19 +14,19 @@ pub(crate) const CHAT: &str = "ahp-chat://default/c2NyaXB0ZWQ6L3M";
 pub(crate) const PLAIN_CHAT: &str = "ahp-chat:/s";
 
 impl Host {
-    /// A client that has not said who it is.
+    /// A connected client that has not sent `initialize`.
     pub(crate) async fn ahp_connect(&self, client_id: &str) -> Client {
         Client::connect(&self.ws, &self.token, client_id).await
     }
 
-    /// A client that is initialized and subscribed to nothing.
+    /// An initialized client without subscriptions.
     pub(crate) async fn ahp(&self, client_id: &str) -> Client {
         let mut client = self.ahp_connect(client_id).await;
         client.initialize(&[]).await;
         client
     }
 
-    /// A client with the session [`S`], subscribed to it and to its main chat.
+    /// A client with a new session [`S`], subscribed to it and its main chat.
     pub(crate) async fn ahp_with_session(&self, client_id: &str) -> Client {
         let mut client = self.ahp(client_id).await;
         assert_eq!(client.ready_session(S).await, CHAT);
@@ -40,13 +40,13 @@ impl Host {
         client
     }
 
-    /// Gives a client a new connection.
+    /// Connects a client again.
     pub(crate) async fn ahp_redial(&self, client: &mut Client) {
         let stream = tokio::net::TcpStream::connect(&self.address).await.unwrap();
         client.move_to(Box::new(stream), &format!("{}?tkn={}", self.ws, self.token)).await;
     }
 
-    /// Brings a client back on a new connection.
+    /// Reconnects a client.
     pub(crate) async fn ahp_reconnect(&self, client: &mut Client) -> ReconnectOutcome {
         let stream = tokio::net::TcpStream::connect(&self.address).await.unwrap();
         client.reconnect(Box::new(stream), &format!("{}?tkn={}", self.ws, self.token)).await
@@ -60,7 +60,7 @@ pub(crate) fn on_root(more: Value) -> Value {
     params
 }
 
-/// A client that takes part, with tools of these names.
+/// An active client with tools of these names.
 pub(crate) fn active_client(client: &str, tools: &[&str]) -> Value {
     let tools: Vec<Value> = tools.iter().map(|name| json!({"name": name})).collect();
     json!({"clientId": client, "tools": tools})

@@ -1,4 +1,4 @@
-//! Turns in the Agent Host Protocol: what streams, tools and their gates, questions, messages that wait.
+//! Turns in the Agent Host Protocol: streaming, tools and their permissions, questions, queued messages.
 
 use grove_testkit::ahp::{Client, markdown, message};
 use grove_wire::ahp::{
@@ -26,7 +26,7 @@ fn confirmed(approved: bool, more: Value) -> Value {
     action
 }
 
-/// The call that waits for a person, once all is said of what is asked.
+/// The call that waits for a person, once its request is complete.
 async fn waits(client: &mut Client) -> ToolCallState {
     let asked = |call: &ToolCallState| matches!(call, ToolCallState::PendingConfirmation(call) if call.confirmation_title.is_some());
     client.call_that(CHAT, asked).await
@@ -220,7 +220,7 @@ async fn a_permission_that_is_denied_or_skipped_says_why() {
         }
         client.must_agree_on_all().await;
     }
-    // A chat's title travels on the session's channel.
+    // A chat's title is sent on the session's channel.
     let title = client.session(S).chats[0].title.clone();
     assert!(title.starts_with("script:["), "{title}");
     let seen = ChatState { title, ..client.chat(CHAT).clone() };
@@ -494,7 +494,7 @@ async fn queued_messages_become_turns_in_their_order_and_may_be_changed_until_th
     assert_eq!(kinds[ended + 1..ended + 3], ["chat/pendingMessageRemoved", "chat/turnStarted"]);
     client.barrier().await;
     client.must_agree_on_all().await;
-    // Where nothing runs, a message that is to wait does not.
+    // If nothing runs, a queued message starts at once.
     client.dispatch(CHAT, pending("queued", "now", json!([{"say": "at once"}]))).await;
     client.turn_end(CHAT, "now").await;
     client.must_agree_on_all().await;

@@ -26,7 +26,7 @@ async fn it_shows_the_last_turns_and_takes_prompts() {
         terminal.enter(&script(&json!([{"say": "mine"}])));
         terminal.until_line("mine");
         client.until(|client| client.session(S).turns.len() > before).await;
-        // What others do is shown, too, with what they asked.
+        // Turns of other clients are shown, too, with their prompts.
         let turn = format!("of another, {protocol}");
         client.run_script(S, &turn, json!([{"say": "theirs"}])).await;
         terminal.until("script:");
@@ -64,7 +64,7 @@ fn questions_are_answered_in_place_and_prompts_wait_while_a_turn_runs() {
     terminal.until("Sure?");
     terminal.enter("yes");
     terminal.until("answered");
-    // Somebody else answers.
+    // Another client answers.
     terminal.until("[y/n]");
     assert_eq!(place.run(&["approve", &uri]).code, Some(0));
     terminal.until("answered elsewhere");
@@ -111,14 +111,14 @@ fn a_paste_is_one_prompt_that_can_be_edited_and_the_input_line_stays_below_the_s
     terminal.press("n\r");
     terminal.until("denied");
     assert_eq!(place.run(&["wait", "@last"]).code, Some(0));
-    // Text that is being written survives what the agent says meanwhile, and is below it.
+    // A text that is being written survives the agent's output, and is below it.
     terminal.press("half a tho");
     terminal.until("half a tho");
     assert_eq!(place.run(&["send", "@last", &script(&json!([{"say": "one\ntwo"}]))]).code, Some(0));
     terminal.until_line("one");
     terminal.until_line("two");
     terminal.until("half a tho");
-    // Ctrl-C drops it, and a second one leaves.
+    // Ctrl-C clears it, and a second one leaves.
     terminal.press("\x03");
     terminal.until("›");
     terminal.press("\x03");
@@ -179,7 +179,7 @@ fn json_is_the_envelopes_and_a_session_that_goes_ends_it() {
     let uri = list["sessions"][0]["resource"].as_str().unwrap().to_owned();
     let attached = BackgroundCommand::start(place, &["attach", "--json", &uri]);
     host.until_connections(1);
-    // It is connected, and may not be subscribed yet: what it prints is from then on.
+    // It is connected, but may not be subscribed yet: its output starts then.
     let mut shown = BackgroundCommand::start(place, &["attach", &uri]);
     shown.until("session");
     assert_eq!(place.run(&["send", "--wait", &uri, &script(&json!([{"reason": "aha\n"}]))]).code, Some(0));

@@ -1,4 +1,4 @@
-//! Hosts in the background: found or started, and gone when nobody needs them.
+//! Hosts in the background: found or started, and stopped when they are idle.
 
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt;
@@ -48,13 +48,13 @@ fn a_host_in_the_foreground_is_found_as_well() {
 fn a_host_in_the_background_holds_nothing_of_whoever_started_it() {
     let background = Background(TestHome::new());
     let place = &background.0;
-    // A file that a careless shell leaves open for everything it starts.
+    // A file that a careless shell leaves open for all children.
     let mut command = Command::new("/bin/sh");
     let script = format!("exec 9>{}; exec \"$0\" \"$@\"", place.path("left-open").display());
     command.args(["-c", &script, env!("CARGO_BIN_EXE_grove"), "start", "--json", "--data-dir"]).arg(place.data());
     command.env_clear().env("HOME", place.home()).env("GROVE_LISTEN", "127.0.0.1:0");
     command.current_dir(place.home()).stdin(Stdio::null());
-    // This waits until nobody holds its pipes.
+    // This waits until no process holds its pipes.
     let ran = CommandResult::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let pid = pid_of(&serde_json::from_str(&ran.stdout).unwrap());
@@ -174,10 +174,10 @@ async fn a_host_in_the_background_ends_when_nobody_needs_it() {
     background.start(&["--idle-exit", "1"]);
     let mut client = background.client("a").await;
     client.ready_session(S).await;
-    // A host that nobody uses ends meanwhile, and this one has a client.
+    // An unused host would exit meanwhile, but this one has a client.
     assert_eq!(TestHome::new().serve(&["--idle-exit", "1"]).exit().code(), Some(0));
     client.settle().await;
-    // A turn goes on without anybody who looks at it.
+    // A turn continues without clients.
     client.script(S, "t", json!([{"sleepMs": 2_000}, {"say": "x"}])).await;
     client.until(|client| client.session(S).active_turn.is_some()).await;
     drop(client);
@@ -199,7 +199,7 @@ fn a_host_in_the_foreground_stays_unless_a_flag_says_otherwise() {
     let mut command = place.serve_command(&[]);
     command.env("GROVE_IDLE_EXIT", "1");
     let host = place.start(command);
-    // Others that began later end twice over meanwhile.
+    // Other hosts that started later have exited twice meanwhile.
     for _ in 0..2 {
         assert_eq!(TestHome::new().serve(&["--idle-exit", "1"]).exit().code(), Some(0));
     }

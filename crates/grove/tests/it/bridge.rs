@@ -38,7 +38,7 @@ impl Bridge {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?} is no message"))
     }
 
-    /// Receives until something holds.
+    /// Receives until a condition holds.
     fn until(&mut self, done: impl Fn(&Value) -> bool) -> Value {
         loop {
             let message = self.receive();
@@ -57,7 +57,7 @@ impl Bridge {
         self.call(1, "initialize", json!({"protocolVersion": 1, "clientId": "bridged"}))
     }
 
-    /// How it ends, and what it said that was no message.
+    /// The exit code, and the output that was not a message.
     fn end(mut self) -> (Option<i32>, String) {
         let deadline = Deadline::new("the bridge does not end");
         let code = loop {
@@ -74,7 +74,7 @@ impl Bridge {
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -166,7 +166,7 @@ fn a_line_that_the_host_would_not_take_is_an_error_that_says_so() {
     bridge.initialize();
     bridge.send(&frame(most));
     assert_eq!(bridge.until(|message| message["id"] == 2)["result"], Value::Null, "as long as a message may be");
-    // It may end before it has taken everything.
+    // It may end before it has read everything.
     bridge.stdin.as_mut().unwrap().write_all(format!("{}\n", frame(most + 1)).as_bytes()).ok();
     let (code, errors) = bridge.end();
     assert_eq!(code, Some(1));

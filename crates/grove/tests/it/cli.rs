@@ -1,4 +1,4 @@
-//! The commands, as a person or a script types them.
+//! The command line for people and scripts.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -456,7 +456,7 @@ fn help_says_what_each_command_does() {
     for (args, words) in cases {
         let ran = CommandResult::from(place.grove(args).output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
-        // Lines are broken where the terminal ends.
+        // Lines are wrapped at the width of the terminal.
         let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         for word in *words {
             assert!(text.contains(word), "{args:?} says nothing of {word}: {}", ran.stdout);

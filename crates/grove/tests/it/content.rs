@@ -1,4 +1,4 @@
-//! Bodies that are too large for the state, and how they are fetched.
+//! Bodies that are too large for the state, and fetching them.
 
 use grove_testkit::Client;
 use grove_wire::v1::ResponsePart;
@@ -17,7 +17,7 @@ fn reference(parts: &[ResponsePart]) -> (String, Option<u64>, Option<String>) {
     }
 }
 
-/// Runs a turn with a text part, and gives the part's URI.
+/// Runs a turn with a text part, and returns the part's URI.
 async fn text_part(client: &mut Client, turn: &str, text: &str) -> String {
     let turn = client.run_script(S, turn, json!([{"part": {"mimeType": "text/csv", "text": text}}])).await;
     reference(&turn.response_parts).0

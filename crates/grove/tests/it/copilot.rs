@@ -1,4 +1,4 @@
-//! `grove copilot` at a port: who gets in.
+//! `grove copilot` on a port: its access control.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -24,12 +24,12 @@ impl Carrier {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        // What the SDK looks for.
+        // The SDK looks for this line.
         let port = line.trim().rsplit_once("listening on port ").unwrap().1.parse().unwrap();
         Self { child, port }
     }
 
-    /// Sends bytes to the port, ends, and gives everything that came back.
+    /// Sends bytes to the port, closes, and returns the whole answer.
     fn exchange(&self, bytes: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -77,7 +77,7 @@ fn a_port_is_opened_by_a_token_alone_and_not_by_a_web_page() {
     assert_eq!((listed.code, listed.stdout.contains("from-outside")), (Some(0), false), "{}", listed.stdout);
 
     assert!(carrier.exchange(&create(Some(&token))).contains("protocolVersion"));
-    // The next program finds the same token, and one that brings its own needs that.
+    // The next program finds the same token; one with its own token requires that.
     let second = Carrier::start(place, None);
     assert!(second.exchange(&create(Some(&token))).contains("protocolVersion"));
     let own = Carrier::start(place, Some("its-own-secret"));

@@ -1,4 +1,4 @@
-//! How sessions come to be.
+//! Creating sessions.
 
 use grove_testkit::Client;
 use grove_wire::v1::{Lifecycle, Notification, SessionStatus, TurnState};
@@ -253,7 +253,7 @@ async fn ends_well(host: &Host, client: &mut Client, snapshot: &Value) {
             kinds.push(envelope["action"]["type"].as_str().unwrap().to_owned());
         }
     }
-    // Whether the agent was quicker than the subscription is nobody's business.
+    // The agent may be faster than the subscription or not.
     kinds.retain(|kind| kind != "session/ready");
     assert_eq!(kinds, ["session/turnStarted", "session/titleChanged", "session/delta", "session/turnComplete"]);
     let state = host.snapshot(S).await;

@@ -1,4 +1,4 @@
-//! How sessions go.
+//! Disposing of sessions.
 
 use grove_testkit::Client;
 use grove_wire::v1::{Lifecycle, Notification, TurnState};
@@ -112,7 +112,7 @@ async fn a_uri_that_is_created_while_it_is_being_disposed_is_either_taken_or_new
     let mut creator = host.client("b").await;
     disposer.get("createSession", json!({"session": S})).await;
     for round in 0..300 {
-        // Some work for the old session to do before it hears that it is to go.
+        // Work for the old session before it is disposed.
         for n in 0..20 {
             disposer.dispatch(json!({"type": "session/turnCancelled", "session": S, "turnId": n.to_string()})).await;
         }

@@ -1,6 +1,6 @@
-//! What survives `kill -9`: everything that any client saw.
+//! Everything that any client saw survives `kill -9`.
 //!
-//! `GROVE_KILLS` says how often the host is killed (25 by default).
+//! `GROVE_KILLS` sets how often the host is killed (25 by default).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::support::{Deadline, Host, S as URI, TestHome, permission_resolved};
 
-/// A small generator, so that a failing run can be repeated from the seed that it prints.
+/// A small generator, so that a failing run can be repeated from its printed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -20,7 +20,7 @@ impl Dice {
     }
 }
 
-/// Does what a busy client does, until the host is gone: starts turns, streams, answers what is asked.
+/// Acts like a busy client until the host is gone: starts turns, streams, answers requests.
 async fn work(client: &mut Client, turn: String) {
     let steps = json!([{"say": "streaming some text", "chunks": 19, "delayMs": 1},
         {"tool": {"name": "sh", "input": "ls", "output": "out", "permission": "shell"}},
@@ -76,14 +76,14 @@ async fn nothing_that_a_client_saw_is_lost_by_kill_9() {
             let seen = client.seen;
             assert!(host.reconnect(client).await, "round {round}: what was missed is replayed");
             assert!(client.seen >= seen, "round {round}: numbers do not go back");
-            // What the client saw is in its state, and its state must be the host's.
+            // Everything that the client saw is in its state, which must be the host's.
             client.must_agree(URI).await;
         }
         let done = clients[0].session(URI).turns.len();
         assert!(done >= finished, "round {round}: a finished turn is gone");
         finished = done;
     }
-    // A turn that waited is still waiting, and goes on.
+    // A turn that waited is still waiting, and continues.
     let first = &mut clients[0];
     if let Some(active) = first.session(URI).active_turn.clone() {
         if let Some(request) = active.pending_permissions.keys().next() {
@@ -97,7 +97,7 @@ async fn nothing_that_a_client_saw_is_lost_by_kill_9() {
         client.turn_end(URI, "last").await;
         client.must_agree(URI).await;
     }
-    // The log, written behind the journal and killed as often, holds every turn once.
+    // The log, written after the journal and killed as often, has every turn once.
     let place = host.kill();
     let host = place.serve(&[]);
     let mut client = host.subscriber("reader").await;

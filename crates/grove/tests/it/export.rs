@@ -1,4 +1,4 @@
-//! `grove export` in the forms that people and other programs read.
+//! `grove export` in the formats for people and other programs.
 
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn a_session_of_the_host_is_written_in_every_form() {
     let again = json_of(&place.run(&["show", &path, "--json"]));
     assert_eq!(again["turns"][0]["parts"][1]["toolCall"]["output"]["text"], "<b>a.txt</b>");
 
-    // A log is taken in again, whatever it is called.
+    // A log can be imported again, whatever its name.
     for format in ["jsonl", "pi"] {
         let (log, path) = written(format);
         let header: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();

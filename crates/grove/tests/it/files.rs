@@ -1,4 +1,4 @@
-//! What clients may see of the file system.
+//! Clients' access to the file system.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -12,7 +12,7 @@ async fn browse(client: &mut Client, path: &Path) -> Value {
     client.get("browseDirectory", json!({"uri": file_uri(path)})).await["entries"].clone()
 }
 
-/// The message with which a folder is refused.
+/// The message of a refused folder.
 async fn browse_refused(client: &mut Client, path: impl AsRef<Path>) -> String {
     let error = client.refused("browseDirectory", json!({"uri": file_uri(path.as_ref())})).await;
     assert_eq!(error.code, -32006, "{}", path.as_ref().display());
@@ -81,7 +81,7 @@ async fn nothing_outside_the_roots_can_be_browsed() {
         home.join("way-out"),
         home.join("way-out/.."),
         home.join("root/etc"),
-        // Another folder whose name begins with an allowed one's.
+        // Another folder whose name begins with that of an allowed one.
         host.place.write("home-not/file", "f").parent().unwrap().to_owned(),
     ];
     for path in paths {
@@ -136,7 +136,7 @@ async fn groves_own_folders_are_never_shown_even_inside_a_root() {
     let host = place.serve(&["--data-dir", data.to_str().unwrap(), "--read-root", place.home().to_str().unwrap()]);
     symlink(&data, place.home().join("link")).unwrap();
     let mut client = host.client("a").await;
-    // Not even a session that works in them opens them.
+    // Not even a session that works in them gives access.
     for (n, folder) in [&data, &config].into_iter().enumerate() {
         let create = json!({"session": format!("scripted:/s{n}"), "workingDirectory": folder});
         client.get("createSession", create).await;
@@ -155,7 +155,7 @@ async fn groves_own_folders_are_never_shown_even_inside_a_root() {
         assert!(file.exists());
         read_refused(&mut client, &file).await;
     }
-    // What lies beside them is shown.
+    // Files beside them are shown.
     assert_eq!(
         browse(&mut client, &place.home().join(".config")).await,
         json!([{"name": "grove", "type": "directory"}])

@@ -1,4 +1,4 @@
-//! What people try first: words without quotes, no ids, `@last`, a list of what waits, and a terminal of 80 columns.
+//! First attempts of users: prompts without quotes, no ids, `@last`, lists of waiting sessions, 80 columns.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::run::{BackgroundCommand, script};
 use crate::support::*;
 use crate::terminal::Terminal;
 
-/// Starts a turn that waits for a permission, and gives the session's id.
+/// Starts a turn with a pending permission request, and returns the session's id.
 fn waiting_session(place: &TestHome, command: &str) -> (BackgroundCommand, String) {
     let steps = json!([{"tool": {"name": "sh", "input": command, "output": "gone", "permission": "shell"}}]);
     let mut beside = BackgroundCommand::start(place, &["run", &script(&steps)]);
@@ -259,7 +259,7 @@ fn a_list_fits_the_terminal_whatever_is_written_in_it() {
             let width = columns_of(line);
             assert!(width <= usize::from(columns), "{width} columns of {columns}: {line}");
         }
-        // The agents stand below each other, behind wide characters, too.
+        // The agents are aligned, also after wide characters.
         let places: Vec<usize> =
             lines[1..].iter().map(|line| columns_of(&line[..line.rfind("scripted").unwrap()])).collect();
         assert!(places.iter().all(|place| *place == places[0]), "{places:?} in {screen}");
@@ -280,7 +280,7 @@ fn anstream_strip(text: &str) -> String {
     plain.replace('\r', "")
 }
 
-/// How many columns a terminal gives a text: two for each character of these tests that is not ASCII, but the ellipsis.
+/// The width of a text: two columns for each non-ASCII character of these tests, except the ellipsis.
 fn columns_of(text: &str) -> usize {
     text.chars().map(|c| if c.is_ascii() || c == '…' { 1 } else { 2 }).sum()
 }

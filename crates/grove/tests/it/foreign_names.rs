@@ -1,5 +1,4 @@
-//! Sessions of other tools by what lists and files call them: what is printed works in the next command, and each session is
-//! there once.
+//! Names of other tools' sessions: a printed name works in the next command, and each session is listed once.
 
 use grove_testkit::acp::agent_program;
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ fn text_of(ran: &CommandResult) -> &str {
     &ran.stdout
 }
 
-/// A session of Claude Code in which a question was asked again in other words.
+/// A session of Claude Code in which a prompt was rephrased.
 fn branched(place: &TestHome) -> std::path::PathBuf {
     let line = |kind: &str, id: &str, parent: Option<&str>, content: &str| {
         json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": CLAUDE, "cwd": "/w", "isSidechain": false,
@@ -108,7 +107,7 @@ fn a_session_that_was_imported_under_a_new_id_takes_the_place_of_its_history() {
 fn ids_that_a_filtered_list_prints_name_one_session() {
     let place = TestHome::new();
     stores(&place);
-    // Others of the same tool that the filter leaves out, and one whose id begins alike.
+    // Other sessions of the same tool that the filter excludes, and one whose id begins alike.
     for id in ["b881ccf7-2aa1-4851-b4bb-91e2cbc0fd1e", "c881ccf7-2aa1-4851-b4bb-91e2cbc0fd1e"] {
         let chat = json!({"version": 3, "sessionId": id, "creationDate": 1, "lastMessageDate": 2,
             "requests": [{"requestId": "r", "message": {"text": id}, "response": [], "timestamp": 1}]});
@@ -139,7 +138,7 @@ fn a_session_that_is_named_by_its_file_keeps_its_folder_whatever_its_form() {
     let ran = place.run(&["show", bare.to_str().unwrap(), "--no-start"]);
     assert!(text_of(&ran).contains("Source   claude\n"), "{ran:?}");
     let _host = place.serve(&[]);
-    // A file does not decide where an agent works: the person names the folder again.
+    // A file does not decide where an agent works: the user names the folder again.
     let home = place.home();
     let ran = place.run(&["import", "--json", "--cwd", home.to_str().unwrap(), marked.to_str().unwrap()]);
     let imported: Value = serde_json::from_str(text_of(&ran)).unwrap();

@@ -1,4 +1,4 @@
-//! Forks and `kill -9`: what was answered is there, whenever its log is copied.
+//! Forks and `kill -9`: an answered fork exists, whenever its log is copied.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{S, TestHome};
 async fn a_fork_that_was_answered_is_whole_after_kill_9_at_any_moment() {
     let mut host = TestHome::new().serve(&[]);
     let mut client = host.client_with_session("a").await;
-    // Long enough that some kills come in the middle of the copy.
+    // Long enough that some kills happen during the copy.
     let long = "long ".repeat(40_000);
     for number in 0..10 {
         client.run_script(S, &format!("t{number}"), json!([{"say": long}])).await;
@@ -18,7 +18,7 @@ async fn a_fork_that_was_answered_is_whole_after_kill_9_at_any_moment() {
     for round in 0..8u64 {
         let forked: Value = client.call("x-grove/fork", json!({"session": S})).await.unwrap();
         let forked = forked["session"].as_str().unwrap().to_owned();
-        // The source goes on.
+        // The source continues.
         client.script(S, &format!("more-{round}"), json!([{"say": "more"}])).await;
         tokio::time::sleep(Duration::from_micros(round * round * 400)).await;
         host = host.kill().serve(&[]);
@@ -26,7 +26,7 @@ async fn a_fork_that_was_answered_is_whole_after_kill_9_at_any_moment() {
         client.subscribe(&forked).await.unwrap();
         let turns = client.session(&forked).turns.clone();
         assert!(turns.len() >= 10, "round {round}: {} turns", turns.len());
-        // Its messages name its own files.
+        // Its messages refer to its own files.
         let folder = |uri: &str| format!("/{}/files/paste-", uri.rsplit('/').next().unwrap());
         let theirs = serde_json::to_string(&client.session(S).turns[..turns.len()]).unwrap();
         let theirs = theirs.replace(&folder(S), &folder(&forked));

@@ -1,4 +1,4 @@
-//! `grove serve --log-frames`: what went over the wire.
+//! `grove serve --log-frames`: the log of messages.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -48,7 +48,7 @@ async fn every_frame_is_logged_and_no_secret_is() {
     let said = |line: &Value| line["params"]["envelope"]["action"]["content"] == "hello";
     assert!(all.iter().any(|line| said(line) && line["_ahpLog"]["dir"] == "s2c"));
 
-    // The next host goes on in the same file.
+    // The next host appends to the same file.
     let host = place.serve(&["--log-frames", path.to_str().unwrap()]);
     host.client("a").await;
     host.stop();

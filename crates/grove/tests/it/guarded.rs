@@ -1,4 +1,4 @@
-//! The data folder: one host at a time, ours alone, and noticed when something of it is missing.
+//! The data folder: locked for one host, private, and checked for missing parts.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -146,7 +146,7 @@ fn a_token_that_is_a_link_is_refused_and_one_that_others_could_read_is_told() {
     assert!(ran.stderr.contains("is a symbolic link"), "{ran:?}");
     assert_eq!(fs::read_to_string(&planted).unwrap(), "", "nothing went through it");
     fs::remove_file(place.data().join("token")).unwrap();
-    // A planted link in the place of the file that is renamed later.
+    // A planted link in place of the file that is renamed later.
     symlink(&planted, place.data().join("token.new")).unwrap();
     let host = place.serve(&[]);
     assert_eq!(fs::read_to_string(&planted).unwrap(), "", "nothing went through it");
@@ -225,7 +225,7 @@ async fn a_host_whose_data_folder_was_moved_waits_for_it() {
     let refused = client.script(S, "t1", json!([{"say": "y"}])).await;
     let reason = client.answer_to(refused).await.rejection_reason.expect("nothing may be confirmed");
     assert!(reason.contains("was removed or replaced while the host runs"), "{reason}");
-    // A host that is started now has nothing to do with it.
+    // A host that is started now is independent of it.
     let other = host.place.serve_command(&[]);
     let other = host.place.start(other);
     assert_ne!(other.pid(), host.pid());
@@ -267,7 +267,7 @@ async fn check_and_status_tell_what_was_restored_and_what_is_lost() {
     let place = host.stop();
     assert_eq!(place.run(&["check"]).code, Some(0));
     let log = place.data().join("session-state/s/events.jsonl");
-    // A bit that costs a turn: the type of its end is not known any more.
+    // A flipped bit that loses a turn: the type of its end is unknown.
     let whole = fs::read(&log).unwrap();
     let text = String::from_utf8(whole.clone()).unwrap();
     fs::write(&log, text.replacen("grove.turnEnd", "grove.turnEne", 1)).unwrap();
@@ -276,7 +276,7 @@ async fn check_and_status_tell_what_was_restored_and_what_is_lost() {
         assert_eq!(ran.code, Some(5), "{ran:?}");
         assert!(ran.stdout.contains("it had 2 turns and has 1 turn"), "{ran:?}");
     }
-    // The log is gone, and the journal still has it.
+    // The log is missing, and the journal still has it.
     fs::remove_file(&log).unwrap();
     assert!(place.run(&["check"]).stdout.contains("is missing, with 2 turns"));
     let host = place.serve(&[]);
@@ -285,7 +285,7 @@ async fn check_and_status_tell_what_was_restored_and_what_is_lost() {
     assert_eq!(host.snapshot(S).await.turns.len(), 2);
     let log_of_host = host.stop_and_read_log();
     assert!(log_of_host.contains("2 turns are restored"), "{log_of_host}");
-    // Log and journal are gone.
+    // Log and journal are missing.
     fs::remove_file(&log).unwrap();
     fs::remove_dir_all(place.data().join("journal")).unwrap();
     let host = place.serve(&[]);

@@ -1,4 +1,4 @@
-//! The beginning of a connection, and its subscriptions.
+//! Connecting and subscribing in version 1.
 
 use grove_wire::v1::Method;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ async fn a_version_above_ours_is_answered_with_ours_and_one_below_is_32005() {
         let mut client = host.connect("b").await;
         let error = client.initialize_with(version, &[]).await.unwrap_err();
         assert_eq!(error.code, -32005, "{error}");
-        // A client that speaks an older version as well may still try that.
+        // A client with an older version may still try that.
         client.initialize(&[ROOT]).await;
     }
 }
@@ -191,7 +191,7 @@ async fn after_subscribing_come_the_actions_above_from_seq_and_after_unsubscribi
     speaker.run_script(S, "v", json!([{"say": "unheard"}])).await;
     client.barrier().await;
     assert_eq!(client.envelopes.len(), told);
-    // What was never subscribed to can be unsubscribed from, to no effect.
+    // Unsubscribing without a subscription has no effect.
     for uri in ["scripted:/other", "scripted:/none-such", ROOT_ALIAS] {
         client.send_json(json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"resource": uri}})).await;
     }
@@ -235,7 +235,7 @@ async fn a_batch_of_notifications_has_no_answer() {
 async fn what_a_connection_gets_a_snapshot_of_is_live() {
     let host = Host::start();
     let mut speaker = host.client("speaker").await;
-    // With the root, one more than a connection may be subscribed to.
+    // With the root, one more than the maximum of subscriptions.
     let uris: Vec<String> = (0..1_024).map(|n| format!("scripted:/s{n}")).collect();
     for uri in &uris {
         speaker.send_json(request(json!(uri), "createSession", json!({"session": uri}))).await;

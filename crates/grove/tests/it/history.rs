@@ -1,4 +1,4 @@
-//! What other tools left: `grove history scan`, `grove ls --all`, `grove doctor`, and the same on the wire.
+//! Sessions of other tools: `grove history scan`, `grove ls --all`, `grove doctor`, and the same on the wire.
 
 use std::time::{Duration, Instant};
 

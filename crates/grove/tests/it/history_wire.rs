@@ -1,4 +1,4 @@
-//! What other tools left, on the wire: opened by any way in, with the chats of subagents, never changed and never announced.
+//! Sessions of other tools on the wire: opened in every way, with chats of subagents, never changed or announced.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn task(call: &str) -> Value {
     json!({"type": "tool_use", "id": call, "name": "Task", "input": {"prompt": "go", "description": "walk"}})
 }
 
-/// What a call came to that a subagent worked at.
+/// The result of a subagent's call.
 fn result(id: &str, parent: &str, call: &str, agent: &str) -> Value {
     let blocks = json!({"content": [{"type": "tool_result", "tool_use_id": call, "content": "ok"}]});
     let mut result = line("user", id, Some(parent), blocks);
@@ -77,7 +77,7 @@ fn lived_in() -> TestHome {
     place
 }
 
-/// A host that has looked at everything.
+/// A host that has scanned everything.
 fn scanned(place: &TestHome) -> Host {
     let host = place.serve(&[]);
     let ran = place.run(&["history", "scan", "--json"]);
@@ -127,7 +127,7 @@ async fn version_1_opens_history_by_initialize_and_by_reconnect() {
     client.cut().await;
     assert!(host.reconnect(&mut client).await, "nothing of it was missed");
     assert_eq!(texts(&client), ["first", "second", "third"]);
-    // A client that is not known gets snapshots.
+    // An unknown client gets snapshots.
     client.cut().await;
     client.client_id = "another".into();
     assert!(!host.reconnect(&mut client).await);
@@ -377,7 +377,7 @@ async fn a_window_of_turns_is_bounded_and_older_ones_come_page_by_page() {
 async fn pages_without_histories_hold_the_hosts_own_sessions_however_many_histories_there_are() {
     let place = TestHome::new();
     for number in 0..600 {
-        // Far in the future, so that each of them comes before the host's own.
+        // Far in the future, so that each of them precedes the host's own.
         let mut said = user("u1", None, "hello");
         said["timestamp"] = json!("2099-01-02T03:04:05.000Z");
         said["sessionId"] = json!(format!("h{number}"));

@@ -1,4 +1,4 @@
-//! Hooks that are programs: asked before a session's tree changes, and told; with a token of their own.
+//! Hooks that are programs: called before and after changes of a session's tree, with their own token.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -147,12 +147,12 @@ mv {answers}.part {answers}"#,
     let said: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(said[0]["result"], json!({"moved": true, "leaf": null}));
     assert_eq!((&said[1]["error"]["code"], &said[2]["error"]["code"]), (&json!(-32601), &json!(-32700)));
-    // Of what the session has beside its tree it opens nothing.
+    // It gives no access to the session's files.
     for closed in &said[3..] {
         assert_eq!(closed["error"]["code"], -32009, "{closed}");
     }
     assert_eq!(client.ask("x-grove/workspace/plan", json!({"channel": URI})).await.unwrap()["text"], json!(null));
-    // It is good for nothing else, and for nothing any more.
+    // It is valid for nothing else, and expires.
     let token = std::fs::read_to_string(token).unwrap();
     assert_eq!(token.len(), 64);
     let ours = format!("Host: {}", host.address);

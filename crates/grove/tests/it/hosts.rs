@@ -1,4 +1,4 @@
-//! Other hosts, by name: `grove hosts`, and the ways to them that a real host opens.
+//! Other hosts by name: `grove hosts`, and the transports of a real host.
 
 use std::fs;
 use std::io::Write;
@@ -21,17 +21,17 @@ pub(crate) fn certificate(place: &TestHome, name: &str) -> (PathBuf, PathBuf, St
     (cert_file, key_file, Fingerprint::of(cert.der()).to_string())
 }
 
-/// What a host says of itself in its data folder.
+/// The endpoint file of a host.
 fn said(place: &TestHome) -> Value {
     serde_json::from_str(&fs::read_to_string(place.data().join("host.json")).unwrap()).unwrap()
 }
 
-/// `grove hosts add` with what stands on stdin.
+/// `grove hosts add` with this stdin.
 fn add(place: &TestHome, args: &[&str], stdin: &str) -> CommandResult {
     let mut command = place.grove(&["hosts", "add"]);
     command.args(args).arg("--data-dir").arg(place.data());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It may not want to read.
+    // The program may not read it.
     child.stdin.take().unwrap().write_all(stdin.as_bytes()).ok();
     CommandResult::from(child.wait_with_output().unwrap())
 }
@@ -210,7 +210,7 @@ fn hosts_are_kept_by_name_for_their_owner_alone() {
     for args in [&["lab", "dev-box"][..], &["lab", "ws://h/?tkn=secret"], &["lab", "wss://h", "--pin", "x"]] {
         assert_eq!(add(&place, args, "").code, Some(2), "{args:?}");
     }
-    // Somebody was careless.
+    // The file's mode was changed.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let ran = place.run(&["hosts", "rm", "nobody"]);
     assert_eq!(ran.code, Some(8));

@@ -70,12 +70,12 @@ fn a_session_is_written_for_the_copilot_cli_and_taken_in_again() {
     let left: Vec<_> = std::fs::read_dir(&out).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing is left beside it");
 
-    // What is there is not touched.
+    // An existing file is not changed.
     let again = place.run(&args);
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.stderr.contains("--force replaces it"), "{again:?}");
 
-    // It is here already, under its id.
+    // It exists already under its id.
     let twice = place.run(&["import", folder.to_str().unwrap()]);
     assert_eq!(twice.code, Some(1), "{twice:?}");
     assert!(twice.stderr.contains("already"), "{twice:?}");
@@ -83,7 +83,7 @@ fn a_session_is_written_for_the_copilot_cli_and_taken_in_again() {
     assert_eq!((&imported["turns"], &imported["warnings"]), (&json!(2), &json!([])));
     let back = imported["session"].as_str().unwrap();
     assert_eq!(rows(&place, back), rows(&place, &id));
-    // So is a session's folder of a host.
+    // The same for a session folder of a host.
     let own = place.data().join("session-state").join(&id);
     let imported = json_of(&place.run(&["import", "--new-id", "--json", own.to_str().unwrap()]));
     assert_eq!(imported["warnings"], json!([]));
@@ -118,7 +118,7 @@ fn sessions_are_taken_in_as_far_as_they_can_be_and_it_is_said_what_is_missing() 
         [("user".to_owned(), "hello".to_owned()), ("assistant".to_owned(), "good day".to_owned())]
     );
 
-    // It goes on, also in another host.
+    // It continues, also in another host.
     let script = format!("script:{}", json!([{"say": "More."}]));
     assert_eq!(place.run(&["send", "--wait", ID, &script]).code, Some(0));
     host.stop();
@@ -141,7 +141,7 @@ fn a_log_of_pi_is_taken_in_and_goes_on() {
     ];
     let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let log = place.write("old.jsonl", log);
-    // Either protocol has it.
+    // Both protocols support it.
     assert_eq!(place.run(&["import", "--protocol", "v1", log.to_str().unwrap()]).stdout, "from-pi\n");
     let script = format!("script:{}", json!([{"say": "2"}]));
     assert_eq!(place.run(&["send", "--wait", "from-pi", &script]).code, Some(0));
@@ -150,14 +150,14 @@ fn a_log_of_pi_is_taken_in_and_goes_on() {
     host.stop();
 }
 
-/// A session of each tool whose own form is not Grove's, where these keep them: how each is named, and what becomes of it.
+/// A session of each tool with its own format, in the tool's folder: its name, and the name of the imported one.
 fn of_other_tools(place: &TestHome) -> Vec<(String, String)> {
     let lines = |values: &[Value]| values.iter().map(|value| format!("{value}\n")).collect::<String>();
     let claude = |id: &str, parent: Option<&str>, role: &str, text: &str| {
         json!({"type": role, "uuid": id, "parentUuid": parent, "sessionId": "claude-1", "cwd": "/w", "timestamp": "2026-01-01T00:00:00.000Z",
             "message": {"id": format!("m-{id}"), "role": role, "content": [{"type": "text", "text": text}]}})
     };
-    // The second question was put in other words.
+    // The second question was rephrased.
     let talk = lines(&[
         claude("u1", None, "user", "hello"),
         claude("a1", Some("u1"), "assistant", "good day"),
@@ -222,7 +222,7 @@ fn sessions_of_every_tool_are_taken_in_by_file_or_name_and_go_on() {
         let again = place.run(&["import", name]);
         assert!(again.code == Some(1) && again.stderr.contains("already"), "{again:?}");
     }
-    // What was taken back is there, and not on the way to where one is.
+    // The abandoned message is in the tree, but not on the current branch.
     let shown = json_of(&place.run(&["show", "claude-1", "--json"]));
     let asked = |shown: &Value| -> Vec<String> {
         let turns = shown["turns"].as_array().unwrap().iter();
@@ -254,7 +254,7 @@ fn other_tools_files_are_shown_wherever_they_lie() {
     }
 }
 
-/// The folders that a session works in, as its host has written them.
+/// The working directories of a session in its host's file.
 fn folders(place: &TestHome, id: &str) -> Value {
     let file = place.data().join(format!("session-state/{id}/session.json"));
     let file: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
@@ -280,7 +280,7 @@ fn the_folder_that_a_file_names_is_used_only_where_a_person_says_so() {
     let imported = json_of(&place.run(&args));
     let id = imported["session"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     assert_eq!(folders(&place, &id), json!([file_uri(&elsewhere)]));
-    // A session of a tool of this machine works where the tool noted.
+    // A session of a tool of this machine works in the folder that the tool noted.
     let noted = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": "noted", "version": "2.1.0",
         "isSidechain": false, "cwd": elsewhere.to_str().unwrap(), "timestamp": "2026-01-02T03:04:05.000Z",
         "message": {"role": "user", "content": "hello"}});

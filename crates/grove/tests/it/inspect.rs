@@ -22,7 +22,7 @@ fn log(lines: &[String]) -> String {
     format!("{HEADER}\n{}\n", lines.join("\n"))
 }
 
-/// A command on a file, run to its end; the file must stay as it is.
+/// A command on a file, run to its end; the file must not change.
 fn run_on(place: &TestHome, path: &Path, args: &[&str]) -> CommandResult {
     let before = std::fs::read(path).unwrap();
     let ran = CommandResult::from(place.grove(args).arg(path).output().unwrap());

@@ -1,4 +1,4 @@
-//! Starting, idling and ending.
+//! Starting, idling and stopping.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::*;
 fn a_host_listens_after_less_than_200_ms_of_processor_time() {
     let host = Host::start();
     drop(host.tcp());
-    // Time that other programs of the machine take does not count.
+    // Time of other programs of the machine does not count.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", host.pid())).unwrap();
     let after_name = stat.rsplit_once(')').unwrap().1;
     let ticks: u64 = after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
@@ -25,7 +25,7 @@ fn a_host_listens_after_less_than_200_ms_of_processor_time() {
 #[tokio::test]
 async fn an_idle_host_takes_less_than_25_mib() {
     let host = Host::start();
-    // The pages of a program that is not optimized are many, and are the file's: what they take says nothing.
+    // An unoptimized program has many file-backed pages, which do not count.
     let key = if cfg!(debug_assertions) { "RssAnon" } else { "VmRSS" };
     let before = host.memory(key);
     assert!(before < 25 << 20, "{} KiB", before >> 10);
@@ -62,7 +62,7 @@ async fn a_host_that_stops_does_not_wait_for_those_who_say_nothing() {
     assert_eq!(host.exit().code(), Some(0));
 }
 
-/// Whether the turn's end was seen, and how the connection ended then.
+/// The end of the turn as the client saw it, and the end of the connection.
 async fn watch_the_end(client: &mut Client, turn: &str) -> (TurnState, Option<String>, ConnectionEnd) {
     let turn = client.turn_end(S, turn).await;
     (turn.state, turn.error.map(|error| error.error_type), client.until_end().await)
@@ -73,18 +73,18 @@ async fn a_turn_that_hangs_gets_5_seconds_and_ends_in_error() {
     let mut host = Host::start();
     let mut client = host.client_with_session("a").await;
     let mut other = host.subscriber("b").await;
-    // One that waits for a person would not end: the next host goes on with it.
+    // A turn that waits for a person would not end: the next host continues it.
     client.script(S, "t", json!([{"say": "x"}, {"hang": true}])).await;
     client.streamed(S, "x").await;
     client.ready_session("scripted:/idle").await;
     host.signal(Signal::TERM);
 
-    // Nothing new begins meanwhile.
+    // No new turn or session starts meanwhile.
     until_stopping(&mut client).await;
     let deadline = Deadline::new("turns are still started");
     let reason = loop {
         let seq = client.dispatch(turn_started("scripted:/idle", &format!("t{}", client.seen), &json!([]))).await;
-        // One session may hear of it a moment later than another.
+        // Sessions may learn of it at different moments.
         if let Some(reason) = client.answer_to(seq).await.rejection_reason {
             break reason;
         }
@@ -138,16 +138,16 @@ async fn a_second_sigint_ends_the_host_at_once() {
     client.script(S, "t", json!([{"say": "x"}, {"hang": true}])).await;
     client.streamed(S, "x").await;
     host.signal(Signal::INT);
-    // Two signals that come too close are one: the second waits until the first was heard.
+    // Two signals close together are one: the second waits until the first was handled.
     until_stopping(&mut client).await;
     host.signal(Signal::INT);
     assert_eq!(host.exit().code(), Some(0));
-    // It did not wait for the turn: nobody ended it, and the log says so.
+    // It did not wait for the turn: the turn was not ended, and the log says so.
     let log = std::fs::read_to_string(host.place.path("stderr")).unwrap();
     assert!(log.contains("stopped at once"), "{log}");
 }
 
-/// Waits until the host has heard that it is to stop: it creates no more sessions then.
+/// Waits until the host is stopping: then it creates no more sessions.
 async fn until_stopping(client: &mut Client) {
     let deadline = Deadline::new("the host goes on");
     for n in 0.. {
@@ -261,7 +261,7 @@ fn the_address_of_a_host_that_is_gone_leads_to_no_other() {
     let file = host.place.data().join("host.json");
     let left = std::fs::read_to_string(&file).unwrap();
     let place = host.kill();
-    // As if the other had been given the port and the process number of the one that is gone.
+    // As if the other had got the port and the process id of the dead one.
     let mut left: serde_json::Value = serde_json::from_str(&left).unwrap();
     left["http"] = json!(format!("http://{}", other.address));
     left["ws"] = json!(other.ws);
@@ -312,7 +312,7 @@ async fn a_host_whose_socket_was_removed_is_found_through_loopback() {
         let ran = host.place.run(command);
         assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
     }
-    // Of a dead one nobody asks its old port, which may be somebody else's.
+    // The old port of a dead host is not used, since it may belong to another program.
     let place = host.kill();
     let endpoint = place.data().join("host.json");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

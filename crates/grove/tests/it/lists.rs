@@ -1,4 +1,4 @@
-//! The list of sessions, and turns by the page.
+//! The list of sessions, and pages of turns.
 
 use grove_testkit::Client;
 use serde_json::{Value, json};
@@ -140,7 +140,7 @@ async fn a_snapshot_holds_the_newest_1000_turns_and_older_ones_are_fetched_50_at
 async fn a_snapshot_holds_at_most_8_mib_of_turns() {
     let host = TestHome::new().serve(&["--spill-bytes", "8000000"]);
     let mut client = host.client_with_session("a").await;
-    // The message and what it makes the agent say: 4 MB each.
+    // The message and the agent's answer: 4 MB each.
     let text = "x".repeat(2_000_000);
     for turn in ["t0", "t1", "t2"] {
         client.run_script(S, turn, json!([{"say": text}])).await;

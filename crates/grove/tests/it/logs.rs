@@ -1,4 +1,4 @@
-//! `grove logs`: what agents said on stderr, with and without a host.
+//! `grove logs`: the stderr output of agents, with and without a host.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -10,14 +10,14 @@ use grove_core::Session;
 
 use crate::support::*;
 
-/// Where the agent of a session's chat has its log.
+/// The log of the agent of a session's chat.
 fn log(place: &TestHome, session: &str, chat: &str) -> PathBuf {
     let folder = shim_folder(&place.data().join("agents"), &session.into(), &chat.into());
     let folder = folder.strip_prefix(place.path("")).unwrap().to_str().unwrap().to_owned();
     place.path(&format!("{folder}/stderr.log"))
 }
 
-/// A session that some host has left behind, with what its agent said.
+/// The folder of a session of an earlier host, with its agent's log.
 fn left_behind(place: &TestHome, session: &str, said: &str) {
     place.write(&format!("data/session-state/{session}/session.json"), "{}");
     let path = log(place, session, Session::MAIN_CHAT);

@@ -1,6 +1,6 @@
-//! Tests of the program as a whole: the real binary, started as a person would, and clients on real WebSockets.
+//! Tests of the whole program: the real binary, started as a user would, and clients on real WebSockets.
 //!
-//! Each test starts a host of its own, in a folder of its own, and is named after the rule that it guards.
+//! Each test starts its own host, in its own folder, and is named after the rule that it checks.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod access;

@@ -1,4 +1,4 @@
-//! What is not understood: answered, and harmless.
+//! Invalid input: it is answered, and does no harm.
 
 use std::io::{Read, Write};
 
@@ -58,7 +58,7 @@ async fn what_is_no_message_is_32600() {
         let answer = client.json().await;
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(-32600)), "{text}");
     }
-    // In a batch each is answered for itself.
+    // In a batch each is answered separately.
     client.send(r#"[1,{"jsonrpc":"2.0","id":1,"method":"ping"},[]]"#.to_owned()).await;
     let answers = client.json().await;
     assert_eq!(answers[0]["error"]["code"], -32600);
@@ -146,13 +146,13 @@ async fn an_unknown_method_is_32601_and_an_unknown_notification_is_ignored() {
     for params in [&json!({}), &json!([]), &unnumbered, &negative] {
         client.send_json(json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": params})).await;
     }
-    // An answer that nobody asked for.
+    // A response without a request.
     client.send_json(json!({"jsonrpc": "2.0", "id": 1, "result": null})).await;
     client.send_json(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "m"}})).await;
     client.settle().await;
     assert_eq!(client.envelopes.len(), 0);
     assert_eq!(client.roots.len(), 0);
-    // Whoever waits for the echo of an action hears that none comes: under its number, where it has one.
+    // A client that waits for the echo of an action learns that there is none: under its number, if it has one.
     for params in [unnumbered, json!({"action": {}})] {
         client.send_json(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})).await;
         let answer = client.json().await;
@@ -190,7 +190,7 @@ async fn odd_text_comes_through_whole() {
     let text = "null \0, bell \u{7}, quote \", backslash \\, line\u{2028}separator, \u{10ffff}, \u{1f333}, \u{fffd}";
     let turn = client.run_script(S, "t", json!([{"say": text}])).await;
     assert_eq!(serde_json::to_value(&turn.response_parts).unwrap(), json!([{"kind": "markdown", "content": text}]));
-    // Half a character cannot be text: what holds one is refused, and not lost without a word.
+    // An invalid character cannot be text: its frame is refused with an error.
     fails(&mut client, r#"{"jsonrpc":"2.0","id":1,"method":"\ud83c"}"#, -32700).await;
     let half = turn_started(S, "u", &json!([])).to_string().replace("script:[]", r"\ud83c");
     let dispatch = r#"{"jsonrpc":"2.0","method":"dispatchAction","params":{"clientSeq":1000,"action":ACTION}}"#;
@@ -245,7 +245,7 @@ async fn a_connection_that_never_says_anything_is_dropped_and_harms_nobody() {
     let mut client = host.client_with_session("a").await;
     let turn = client.run_script(S, "t", json!([{"say": "meanwhile"}])).await;
     assert_eq!(turn.response_parts.len(), 1);
-    // Others did not wait for them: those who have half said something are still there.
+    // Other connections did not wait for them: connections with an incomplete request are still open.
     for stream in &half_said {
         stream.set_nonblocking(true).unwrap();
         let mut stream = stream;
@@ -255,7 +255,7 @@ async fn a_connection_that_never_says_anything_is_dropped_and_harms_nobody() {
     }
     for mut stream in silent.into_iter().chain(half_said) {
         let mut rest = Vec::new();
-        // A connection may be told why it is closed, or find it reset.
+        // A connection may get the reason for its close, or be reset.
         match stream.read_to_end(&mut rest) {
             Ok(_) => assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{rest:?}"),
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
@@ -283,7 +283,7 @@ async fn a_head_that_is_too_large_or_no_http_is_refused() {
 async fn a_websocket_that_breaks_its_rules_is_closed_and_harms_nobody() {
     let host = Host::start();
     let mut other = host.client("other").await;
-    // An unmasked frame, a reserved opcode, text that is no UTF-8, a frame that never ends.
+    // An unmasked frame, a reserved opcode, text that is not UTF-8, an endless frame.
     for frame in [&b"\x81\x02hi"[..], b"\x83\x80\0\0\0\0", b"\x81\x82\0\0\0\0\xff\xff", b"\x01\x82\0\0\0\0hi"] {
         let mut stream = host.tcp();
         let head = format!(

@@ -1,4 +1,4 @@
-//! The web page: where it is, who sees its token, and how it is opened.
+//! The web page: its address, its token, and opening it.
 
 use std::fs::File;
 use std::io::Read;
@@ -46,7 +46,7 @@ fn the_page_needs_no_token_and_other_paths_are_404() {
     assert_eq!(host.http("GET / HTTP/1.1\r\nHost: evil.example").status, 403);
 }
 
-/// Runs a command on a terminal of its own, until it has said something.
+/// Runs a command on a new terminal, until it has printed something.
 fn on_a_terminal(place: &TestHome, args: &[&str], until: &str) -> String {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
@@ -60,7 +60,7 @@ fn on_a_terminal(place: &TestHome, args: &[&str], until: &str) -> String {
     let (mut terminal, mut said) = (File::from(terminal), String::new());
     let mut buffer = [0; 1 << 12];
     while !said.contains(until) {
-        // A terminal that nobody holds any more ends with an error.
+        // Reading a terminal without processes ends with an error.
         let Ok(count @ 1..) = terminal.read(&mut buffer) else { break };
         said.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
@@ -101,7 +101,7 @@ fn serve_with_json_gives_the_page_too() {
     assert_eq!(text("page"), format!("{}/#token={}", text("http"), text("token")));
 }
 
-/// Puts a program of this name and text into a folder of programs, and gives the folder.
+/// Puts a program of this name and text into a folder, and returns the folder.
 fn fake_program(place: &TestHome, name: &str, script: &str) -> String {
     let path = place.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();

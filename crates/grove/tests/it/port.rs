@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 
 use crate::support::*;
 
-/// A port that nobody has. Whoever is given one by the system meanwhile is not given this one at once.
+/// A free port. The system does not assign it again at once.
 fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
@@ -18,7 +18,7 @@ fn place_with_port(port: u16) -> TestHome {
     place
 }
 
-/// A host that is told nothing of where to listen.
+/// A host without `--listen`.
 fn serve(place: &TestHome) -> Host {
     let mut command = place.grove(&["serve", "--json", "--data-dir"]);
     command.arg(place.data()).env_remove("GROVE_LISTEN");
@@ -38,7 +38,7 @@ fn a_host_comes_back_on_the_port_of_its_last_start() {
         assert_eq!(port_of(&host), port);
         drop(host.kill());
     }
-    // A port that somebody chose is the last one, too.
+    // A chosen port is stored, too.
     let chosen = free_port();
     drop(place.serve(&["--listen", &format!("127.0.0.1:{chosen}")]).kill());
     assert_eq!(port_of(&serve(&place)), chosen);
@@ -46,7 +46,7 @@ fn a_host_comes_back_on_the_port_of_its_last_start() {
 
 #[test]
 fn another_port_is_taken_only_while_another_program_has_the_usual_one_and_two_data_folders_share_a_machine() {
-    // The default port stays out of it, whether it is free on this machine or not.
+    // The default port is not used, whether it is free on this machine or not.
     let _default = TcpListener::bind((Ipv4Addr::LOCALHOST, 4747));
     let port = free_port();
     let (one, two) = (place_with_port(port), place_with_port(port));
@@ -55,7 +55,7 @@ fn another_port_is_taken_only_while_another_program_has_the_usual_one_and_two_da
     assert_eq!(port_of(&first), port);
     let other = port_of(&second);
     assert_ne!(other, port);
-    // Both come back where they were, whichever is first.
+    // Both get their ports back, in any order.
     let (one, two) = (first.kill(), second.kill());
     assert_eq!(port_of(&serve(&two)), other);
     assert_eq!(port_of(&serve(&one)), port);

@@ -1,4 +1,4 @@
-//! Too much, too fast, or not read: it costs those who do it, and nobody else.
+//! Overload and slow clients: they affect only the client that causes them.
 
 use futures_util::{SinkExt, StreamExt};
 use grove_testkit::{ConnectionEnd, PATIENCE};
@@ -53,7 +53,7 @@ async fn a_flood_of_requests_is_answered_and_others_work_meanwhile() {
     }
     flooded.await.unwrap();
     drop(flood.await.unwrap());
-    // A flood that held up everybody else would let the first turn end behind it.
+    // If a flood delayed other clients, the first turn would end after it.
     assert!(turns > 1, "only {turns} turns went through meanwhile");
     assert!(host.memory("VmHWM") < 200 * MIB);
 }
@@ -70,7 +70,7 @@ async fn a_client_that_asks_and_never_reads_waits_alone() {
     // Each answer has two megabytes, and none is read: together they would be forty gigabytes.
     for n in 1..=20_000 {
         let ask = socket.send(Message::text(request(json!(n), "subscribe", json!({"resource": S})).to_string()));
-        // The host stops listening to it at some point, and says nothing.
+        // At some point the host silently stops reading from it.
         if timeout(std::time::Duration::from_millis(300), ask).await.is_err() {
             break;
         }
@@ -107,7 +107,7 @@ async fn a_client_that_stops_reading_is_closed_and_others_see_everything() {
         let mut heard = 0;
         loop {
             let text = watcher.frame().await.expect("the watcher was closed");
-            // Looked at as text: a hundred thousand actions take long to parse without optimization.
+            // Compared as text: a hundred thousand actions take long to parse without optimization.
             if let Some((_, content)) = text.split_once(r#""content":""#) {
                 heard += content.split('"').next().unwrap().len();
             } else if text.contains("session/turnComplete") {
@@ -115,7 +115,7 @@ async fn a_client_that_stops_reading_is_closed_and_others_see_everything() {
             }
         }
         assert_eq!(heard, TEXT, "{uri}");
-        // The text itself would fill the host's memory too: it goes with its session.
+        // The text itself would fill the host's memory, too: it is deleted with its session.
         speaker.get("disposeSession", json!({"session": uri})).await;
     }
     let peak = host.memory("VmHWM");
@@ -138,7 +138,7 @@ async fn a_client_that_was_closed_for_being_behind_can_come_back() {
     let mut speaker = host.client_with_session("speaker").await;
     let mut sleeper = host.subscriber("sleeper").await;
     let mut turns = 0;
-    // Until the host has had enough of it.
+    // Until the host closes the connection.
     while host.connections() == 2 {
         assert!(turns < 100, "the host goes on keeping what is not read");
         speaker.run_script(S, &format!("t{turns}"), json!([{"say": "x".repeat(1_500_000), "chunks": 50}])).await;
@@ -170,7 +170,7 @@ async fn many_clients_of_one_session_all_see_everything() {
 #[tokio::test]
 async fn silent_connections_use_up_no_files_and_keep_nobody_out() {
     let place = TestHome::new();
-    // The host may open no more files than this, and there is nothing to raise.
+    // The hard limit of open files, so it cannot be raised.
     let mut serve = std::process::Command::new("sh");
     let asked = place.serve_command(&[]);
     serve.args(["-c", "ulimit -n 256; exec \"$@\"", "sh"]).arg(asked.get_program()).args(asked.get_args());
@@ -179,7 +179,7 @@ async fn silent_connections_use_up_no_files_and_keep_nobody_out() {
     let silent: Vec<_> = (0..300).map(|_| host.tcp()).collect();
     let mut client = host.client_with_session("a").await;
     client.run_script(S, "t", json!([{"say": "x"}])).await;
-    // The program's own commands come through the socket.
+    // The program's own commands use the socket.
     let status = place.run(&["status"]);
     assert_eq!(status.code, Some(0), "{}", status.stderr);
     let log = std::fs::read_to_string(place.path("stderr")).unwrap();

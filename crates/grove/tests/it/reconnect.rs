@@ -1,4 +1,4 @@
-//! Coming back after a connection was lost.
+//! Reconnecting in version 1.
 
 use grove_testkit::ConnectionEnd;
 use grove_wire::v1::{Notification, TurnState};
@@ -37,7 +37,7 @@ async fn what_was_missed_is_replayed_exactly() {
     let result = again.get("reconnect", params("a", seen, &[S])).await;
     assert_eq!(result, json!({"type": "replay", "actions": told}));
 
-    // And from somewhere in the middle.
+    // And from the middle.
     let middle = told[4]["serverSeq"].as_u64().unwrap();
     let mut again = host.connect("a").await;
     let result = again.get("reconnect", params("a", middle, &[S])).await;
@@ -80,7 +80,7 @@ async fn a_gap_beyond_the_replay_is_answered_with_snapshots() {
     assert!(!host.reconnect(&mut client).await);
     assert_eq!(client.session(S), speaker.session(S));
     assert_eq!(client.roots[ROOT].agents.len(), 1);
-    // A small gap is replayed all the same, and what follows is live.
+    // A small gap is still replayed, and later actions are live.
     speaker.run_script(S, "u", json!([{"say": "y"}])).await;
     assert!(host.reconnect(&mut client).await);
     assert_eq!(client.session(S), speaker.session(S));
@@ -178,7 +178,7 @@ async fn a_newer_connection_of_the_same_client_takes_over_with_4010() {
     assert!(matches!(older.until_end().await, ConnectionEnd::Closed { code: 4010, .. }));
     let seq = newest.script(S, "t", json!([])).await;
     newest.answer_to(seq).await;
-    // Other clients are not touched.
+    // Other clients are not affected.
     let mut other = host.subscriber("b").await;
     other.settle().await;
     newest.settle().await;

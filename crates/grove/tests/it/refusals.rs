@@ -1,4 +1,4 @@
-//! Actions that are not accepted: echoed to their sender with a reason, and to nobody else.
+//! Rejected actions: echoed to their sender with a reason, and to no other client.
 
 use grove_testkit::Client;
 use grove_wire::v1::{ActionType, TurnState};
@@ -17,8 +17,9 @@ async fn hanging() -> (Host, Client, Client) {
     (host, client, other)
 }
 
-/// Checks that an action is rejected as every rejected action is: to its sender alone, under a number of its own,
-/// with no effect. Gives the reason.
+/// Checks that an action is rejected properly: to its sender alone, under its own number, without an effect.
+///
+/// Returns the reason.
 async fn is_rejected(host: &Host, client: &mut Client, other: &mut Client, action: Value) -> String {
     other.barrier().await;
     let (told, before) = (other.envelopes.len(), host.snapshot(S).await);

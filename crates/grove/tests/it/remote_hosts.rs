@@ -1,4 +1,4 @@
-//! Many hosts from one command line: one list, acting on each, and sessions that move between them.
+//! Several hosts from one command line: one list, commands for each, and moving sessions between them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,14 +14,14 @@ use crate::ahp_support::CHAT;
 use crate::run::script;
 use crate::support::*;
 
-/// What a command prints, which must work.
+/// The output of a command that must succeed.
 fn told(place: &TestHome, args: &[&str]) -> String {
     let ran = place.run(args);
     assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
     ran.stdout
 }
 
-/// Makes a host known at a place.
+/// Adds a host to the list of a place.
 fn know(place: &TestHome, name: &str, host: &Host) {
     told(place, &["hosts", "add", name, &format!("unix:{}", host.place.data().join("host.sock").display())]);
 }
@@ -41,7 +41,7 @@ fn names(place: &TestHome, args: &[&str]) -> Vec<String> {
     rows(place, args).into_keys().collect()
 }
 
-/// Waits until a session's row says that somebody is asked.
+/// Waits until a session's row shows a pending request.
 fn until_asked(place: &TestHome, session: &str) {
     let deadline = Deadline::new("nobody is asked");
     while rows(place, &[])[session]["status"] != "waiting" {
@@ -49,7 +49,7 @@ fn until_asked(place: &TestHome, session: &str) {
     }
 }
 
-/// A command that goes on beside the test.
+/// A command that runs beside the test.
 fn beside(place: &TestHome, args: &[&str]) -> Child {
     let mut command = place.grove(args);
     command.arg("--data-dir").arg(place.data()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -63,7 +63,7 @@ async fn with_session(args: &[&str]) -> Host {
     host
 }
 
-/// Every file of a session but what a host writes for itself alone.
+/// Every file of a session except a host's private ones.
 fn files_of(place: &TestHome, id: &str) -> BTreeMap<String, Vec<u8>> {
     fn look(folder: &Path, below: &str, found: &mut BTreeMap<String, Vec<u8>>) {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -84,7 +84,7 @@ fn files_of(place: &TestHome, id: &str) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Whether a session has the same files at both places, byte for byte.
+/// Checks that a session has the same files at both places, byte for byte.
 fn assert_same(one: &TestHome, other: &TestHome) {
     let (one, other) = (files_of(one, "s"), files_of(other, "s"));
     let names: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
@@ -138,13 +138,13 @@ async fn a_host_that_is_away_is_named_delays_nothing_and_shows_what_it_had() {
     let place = &near.place;
     know(place, "lab", &lab);
     assert_eq!(names(place, &[]), ["lab/s"]);
-    // One that takes connections and never says anything.
+    // A host that accepts connections and never answers.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let token = place.write("token", "0123456789abcdef0123456789abcdef");
     let address = format!("ws://{}", mute.local_addr().unwrap());
     told(place, &["hosts", "add", "mute", &address, "--token-file", token.to_str().unwrap()]);
     lab.kill();
-    // It ends, though one of them never says anything.
+    // It ends, although one of them never answers.
     let ran = place.run(&["ls"]);
     assert!(ran.stdout.contains("(cached)"), "{}", ran.stdout);
     assert!(ran.stderr.contains("mute is unreachable") && ran.stderr.contains("lab is unreachable"), "{}", ran.stderr);
@@ -217,7 +217,7 @@ async fn after_a_move_there_and_back_the_id_means_the_session_that_can_be_reache
     told(place, &["rename", "s", "there and back"]);
     told(place, &["fork", "s"]);
     told(place, &["move", "s", "lab"]);
-    // Somebody looks while it is there, so that the list of then is what is known when the host is away.
+    // A client lists while the host is reachable, so that its list is cached.
     assert!(names(place, &[]).contains(&"lab/s".to_owned()));
     told(place, &["move", "s", "local"]);
     let id = rows(place, &[])["local/s"]["id"].as_str().unwrap().to_owned();
@@ -238,7 +238,7 @@ async fn what_was_allowed_at_one_host_is_not_allowed_at_another_and_its_folder_i
     let ran = place.run(&["run", "--json", "--yes", "--cwd", folder.to_str().unwrap(), &steps]);
     let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
     let id = last["session"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
-    // As a person who said "always", and a client that allowed everything.
+    // As after an answer "always", and with a client that allowed everything.
     told(place, &["stop"]);
     let place = near.place.clone();
     let file = place.data().join(format!("session-state/{id}/session.json"));
@@ -259,7 +259,7 @@ async fn what_was_allowed_at_one_host_is_not_allowed_at_another_and_its_folder_i
     }
     let here = fs::read_to_string(&file).unwrap();
     assert!(here.contains("allowAll"), "the old one stays as it was: {here}");
-    // Back again, into a folder that is named.
+    // Back again, into a given folder.
     let ran = place.run(&["move", &format!("lab/{id}"), "local", "--cwd", folder.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let back: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
@@ -333,7 +333,7 @@ async fn a_session_stays_while_a_turn_runs_and_where_another_one_has_its_id() {
     assert!(ran.code == Some(1) && ran.stderr.contains("grove migrate"), "{}", ran.stderr);
 }
 
-/// Begins to move a session that is large enough to be caught at it.
+/// Starts moving a session that is large enough to be interrupted.
 fn caught_moving(place: &TestHome, to: &TestHome) -> Child {
     let big = place.data().join("session-state/s/files");
     fs::create_dir_all(&big).unwrap();
@@ -414,7 +414,7 @@ async fn a_session_with_several_chats_moves_with_all_of_them_and_each_goes_on() 
         client.run_script(chat, &format!("{words}-1"), json!([{"say": words}])).await;
         client.run_script(chat, &format!("{words}-2"), json!([{"say": "and more"}])).await;
     }
-    // A branch in a chat that is not the main one.
+    // A branch in another chat than the main one.
     let tree = client.ask("x-grove/tree", json!({"channel": SIDE})).await.unwrap();
     let first =
         tree["rows"].as_array().unwrap().iter().filter(|row| row["role"] == "user").nth(1).unwrap()["id"].clone();
@@ -468,7 +468,7 @@ async fn where_a_session_went_is_said_by_what_the_host_is_called_here_or_by_its_
     assert!(from["address"].as_str().unwrap().ends_with(folder.to_str().unwrap()), "{from}");
     assert_eq!(from["host"], "local");
 
-    // Somebody else calls another host `lab`.
+    // Another machine uses the name `lab` for another host.
     told(&other, &["hosts", "add", "first", &format!("unix:{}", place.data().join("host.sock").display())]);
     told(&other, &["hosts", "add", "lab", "unix:/nowhere/host.sock"]);
     let said = other.run(&["show", "first/s"]).stderr;
@@ -498,7 +498,7 @@ async fn many_who_list_at_once_leave_a_whole_list_for_when_the_host_is_away() {
     assert_eq!(rows(place, &[])["lab/s"]["cached"], true);
 }
 
-/// A host behind SSH that lists no sessions, and writes down what it is asked.
+/// A host behind SSH that lists no sessions, and logs its requests.
 const PLAIN_HOST: &str = r#"#!/bin/sh
 while read -r line; do
     id=${line#*\"id\":}

@@ -18,7 +18,7 @@ fn run(place: &TestHome, args: &[&str], steps: &Value) -> CommandResult {
     place.run(&[&["run", "--no-start"], args, &[&script(steps)]].concat())
 }
 
-/// A command that goes on beside the test.
+/// A command that runs beside the test.
 pub(crate) struct BackgroundCommand {
     child: Child,
     stderr: BufReader<std::process::ChildStderr>,
@@ -33,7 +33,7 @@ impl BackgroundCommand {
         Self { child, stderr }
     }
 
-    /// Reads lines of stderr until one has these words, and gives it.
+    /// Reads lines of stderr until one has these words, and returns it.
     pub(crate) fn until(&mut self, words: &str) -> String {
         let mut before = String::new();
         loop {
@@ -72,7 +72,7 @@ fn the_answer_goes_to_stdout_and_everything_about_it_to_stderr() {
         for words in ["session ", "Hm.\n", "✓ Ran sh", ": one … (2 lines)", "✗ bad failed", "wrong"] {
             assert!(ran.stderr.contains(words), "{protocol} says nothing of {words}: {}", ran.stderr);
         }
-        // Version 1 forgets the input when the turn is over, which may be before it is shown.
+        // Version 1 drops the input at the end of the turn, which may be before it is shown.
         assert!(protocol == "v1" || ran.stderr.contains("sh ls -l"), "{}", ran.stderr);
         assert!(!ran.stderr.contains('\x1b'), "colours are for terminals: {}", ran.stderr);
     }

@@ -7,7 +7,7 @@ use crate::support::*;
 
 const PAGE: &str = include_str!("../../../../docs/scripted.md");
 
-/// Every key that says what a step does.
+/// Every key of a step.
 const STEPS: [&str; 11] =
     ["say", "reason", "tool", "clientTool", "part", "usage", "title", "ask", "fail", "sleepMs", "hang"];
 
@@ -21,9 +21,9 @@ fn uses(script: &Value, key: &str) -> bool {
     script.as_array().unwrap().iter().any(|step| step.get(key).is_some())
 }
 
-/// What the turn says in the end.
+/// The final text of the turn.
 fn said(script: &Value) -> String {
-    // A part that is a text is told as text.
+    // A text part is streamed as text.
     let text = |step: &Value| step["say"].as_str().or(step["part"]["text"].as_str()).map(str::to_owned);
     script.as_array().unwrap().iter().filter_map(text).collect()
 }

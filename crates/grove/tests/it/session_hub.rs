@@ -11,7 +11,7 @@ use crate::support::{Deadline, Host, TestHome, file_uri};
 
 pub(crate) const LOCAL: &str = "local-agent-host";
 
-/// What a page has: a connection of any protocol, and what it was told.
+/// A page: a connection of either protocol, and its notifications.
 pub(crate) struct Page {
     client: Client,
     told: VecDeque<Value>,
@@ -82,7 +82,7 @@ impl Page {
         self.call(method, params).await.unwrap_err()
     }
 
-    /// The next notification of a kind that fits; others before it are dropped.
+    /// The next notification of a method that matches; others before it are dropped.
     pub(crate) async fn told(&mut self, method: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let method = format!("x-grove/sessions/{method}");
         loop {
@@ -96,7 +96,7 @@ impl Page {
         }
     }
 
-    /// The rows that were told and not looked at yet, of a session in a list of the change.
+    /// The number of unread notifications with a session in a list of the change.
     fn count_told(&self, list: &str, session: &str) -> usize {
         let changed = self.told.iter().filter(|frame| frame["method"] == "x-grove/sessions/changed");
         changed
@@ -156,7 +156,7 @@ async fn a_session_that_another_client_makes_is_added_once_on_every_protocol() {
         .await;
         page.listed().await;
         assert_eq!(page.count_told("added", &local(&uri)), 0, "it is added once");
-        // Nothing is told to whoever does not want to hear of it.
+        // A client without a subscription gets no notifications.
         page.get("unsubscribe", json!({})).await;
         page.told.clear();
         maker.ready_session(&format!("{uri}-unheard")).await;
@@ -198,7 +198,7 @@ async fn pages_have_every_session_once_and_groups_come_with_the_first() {
     assert!(row["group"].as_str().is_some_and(|key| key.ends_with("/home/project")), "{row}");
     let groups = json!([{"key": row["group"], "heading": "project"}, {"heading": "Unknown"}]);
     assert_eq!(first["groups"], groups);
-    // A heading that goes is told with what took it away.
+    // A removed heading is announced together with its cause.
     page.get("subscribe", json!({})).await;
     page.get("delete", json!({"sessions": [local("scripted:/6")]})).await;
     let gone = page.told("changed", has("removed", &local("scripted:/6"))).await;
@@ -230,7 +230,7 @@ async fn each_client_looks_at_a_session_of_its_own_and_finds_it_again() {
     assert_eq!(one.refused("open", json!({"resource": "x:/y"})).await.code, -32001);
     two.get("open", json!({"resource": resource("scripted:/b")})).await;
     two.told("view", |view| view["activeSession"]["id"] == local("scripted:/b").as_str()).await;
-    // Nobody's view went with the other's, and a client that comes back finds its own.
+    // Each client keeps its own view, also after reconnecting.
     drop(one);
     let mut again = Page::open(&host, "one", Protocol::V1).await;
     let began = again.get("subscribe", json!({})).await;
@@ -239,7 +239,7 @@ async fn each_client_looks_at_a_session_of_its_own_and_finds_it_again() {
     let left = again.told("view", |view| view["activeSession"].is_null()).await;
     assert_eq!(left["context"]["isNewChatSession"], true);
     again.get("openNewSessionView", json!({})).await;
-    // Which provider new sessions are begun with is everybody's.
+    // The provider of new sessions is the same for all clients.
     assert_eq!(again.refused("setActiveProvider", json!({"providerId": "nobody"})).await.code, -32002);
     again.get("setActiveProvider", json!({"providerId": "history-pi"})).await;
     two.told("view", |view| view["activeProviderId"] == "history-pi").await;
@@ -343,7 +343,7 @@ async fn a_folder_is_asked_for_once_and_remembered_in_the_hosts_list() {
     let view = page.told("view", |view| view["activeSession"]["id"] == sent["id"]).await;
     assert_eq!(view["context"]["isNewChatSession"], false);
     page.told("changed", has_title).await;
-    // A second one in that folder, by somebody else, needs no answer any more; nor does it after a restart.
+    // A second session in that folder, by another client, needs no answer any more; nor after a restart.
     let listed = std::fs::read_to_string(place.data().join("trusted-folders.json")).unwrap();
     assert!(listed.contains("project"), "{listed}");
     drop(page);
@@ -385,7 +385,7 @@ async fn what_other_hosts_have_and_other_tools_left_is_in_the_same_list_once() {
     let mut page = Page::open(&host, "page", Protocol::Ahp).await;
     page.get("subscribe", json!({})).await;
     page.listed().await;
-    // A host that becomes known while all of it runs is there for the next who comes.
+    // A host that is added while the hub runs is listed for the next client.
     let token = near.write("token", &far_host.token);
     let add = near.run(&["hosts", "add", "lab", &far_host.ws, "--token-file", token.to_str().unwrap()]);
     assert_eq!(add.code, Some(0), "{}", add.stderr);
@@ -394,7 +394,7 @@ async fn what_other_hosts_have_and_other_tools_left_is_in_the_same_list_once() {
     let is_far = |row: &Value| row["title"].is_string() && row["id"].as_str().unwrap().ends_with("scripted:/far");
     let has_far = |params: &Value| params["added"].as_array().into_iter().flatten().any(is_far);
     page.told("changed", has_far).await;
-    // Looking at the stores takes its time.
+    // Scanning the stores takes time.
     let deadline = Deadline::new("the stores are not looked at");
     let rows = loop {
         deadline.check();
@@ -446,7 +446,7 @@ fn told(place: &TestHome, args: &[&str]) -> String {
     ran.stdout
 }
 
-/// What is said of the provider of another host, once that fits.
+/// The provider of another host, once it matches.
 async fn until_provider(page: &mut Page, fits: impl Fn(&Value) -> bool) -> Value {
     let deadline = Deadline::new("the provider of the other host is not so");
     loop {
@@ -472,12 +472,12 @@ async fn until_listed(page: &mut Page, count: usize) -> Vec<String> {
     }
 }
 
-/// What `grove ls` says of sessions of other hosts.
+/// The output of `grove ls` about sessions of other hosts.
 fn ls(place: &TestHome) -> Value {
     serde_json::from_str(&told(place, &["ls", "--json", "--no-start"])).unwrap()
 }
 
-/// When, in milliseconds since 1970, as the layer says it.
+/// The time of the session hub's last answer, in milliseconds since 1970.
 fn seen_by_ls(place: &TestHome) -> u64 {
     grove_wire::ahp::time::parse(ls(place)["away"][0]["seenAt"].as_str().unwrap()).unwrap().0
 }
@@ -489,10 +489,10 @@ async fn what_either_saw_last_of_a_host_is_shown_by_both_while_it_is_away_and_af
     let mut maker = far_host.client("maker").await;
     maker.ready_session("scripted:/one").await;
     let host = near.serve(&[]);
-    // Its socket is where it was when it comes back.
+    // Its socket is in the same place when it is started again.
     told(&near, &["hosts", "add", "lab", &format!("unix:{}", far.data().join("host.sock").display())]);
 
-    // The layer alone has seen it.
+    // Only the session hub has seen it.
     let mut page = Page::open(&host, "page", Protocol::Ahp).await;
     let seen = until_listed(&mut page, 1).await;
     let kept = near.data().join("hosts-seen/lab.json");
@@ -514,7 +514,7 @@ async fn what_either_saw_last_of_a_host_is_shown_by_both_while_it_is_away_and_af
     assert_eq!(lab["seenAt"], before);
     drop(page);
 
-    // `grove ls` alone has seen that there are others, while the layer does not run.
+    // Only `grove ls` has seen the other sessions, while the session hub does not run.
     let near = host.kill();
     let far_host = far.serve(&[]);
     let mut maker = far_host.client("maker").await;
@@ -548,7 +548,7 @@ async fn hosts_that_come_change_and_go_are_noticed_while_somebody_looks() {
     page.told("changed", added).await;
     let listed = until_listed(&mut page, 1).await;
 
-    // A token that the host does not take, and then the one that it takes again.
+    // A token that the host refuses, and then the right one again.
     let hosts = near.data().join("hosts.toml");
     let text = std::fs::read_to_string(&hosts).unwrap();
     page.told.clear();

@@ -1,4 +1,4 @@
-//! Acting on the sessions of every source over the wire: `x-grove/sessions/…`, method by method.
+//! Actions on the sessions of all sources over the wire: `x-grove/sessions/…`, method by method.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::session_hub::{LOCAL, Page, Protocol, has, local, resource};
 use crate::support::{Deadline, Host, TestHome, file_uri};
 
-/// A page that is told of everything, on a host with a session in which something was said.
+/// A page with a subscription, on a host with a session that has a turn.
 async fn with_session(host: &Host) -> (Page, Value) {
     let mut maker = host.client("maker").await;
     maker.ready_session("scripted:/s").await;
@@ -19,7 +19,7 @@ async fn with_session(host: &Host) -> (Page, Value) {
     (page, listed["sessions"][0].clone())
 }
 
-/// A new session in a folder that is trusted, or not yet.
+/// A new session in a folder that is trusted, distrusted or not decided.
 async fn draft_in(page: &mut Page, place: &TestHome, trusted: Option<bool>) -> (String, String) {
     let folder = place.home().join("project");
     std::fs::create_dir_all(&folder).unwrap();
@@ -32,7 +32,7 @@ async fn draft_in(page: &mut Page, place: &TestHome, trusted: Option<bool>) -> (
     (draft["session"]["id"].as_str().unwrap().to_owned(), uri)
 }
 
-/// Whether a change has the row of a session, and the row fits.
+/// A filter for changes with the row of a session.
 fn row(session: &str, fits: impl Fn(&Value) -> bool) -> impl Fn(&Value) -> bool {
     move |params| {
         let rows = ["added", "changed"].into_iter().filter_map(|list| params[list].as_array()).flatten();
@@ -69,7 +69,7 @@ async fn a_new_session_that_is_dropped_is_gone() {
     assert!(view["activeSession"].is_null() && view["context"]["isNewChatSession"] == true, "{view}");
     let gone = page.refused("sendAndCreateChat", json!({"session": draft, "query": "hello"})).await;
     assert_eq!(gone.code, -32001, "{gone:?}");
-    // Where there is none, nothing happens.
+    // If there is none, nothing happens.
     page.get("unsetNewSession", json!({})).await;
 }
 
@@ -105,7 +105,7 @@ async fn a_model_is_chosen_before_and_after_the_first_message_and_who_looks_is_t
     page.told("view", model("scripted")).await;
     page.get("setModel", json!({"session": draft, "model": "scripted/slow-start"})).await;
     page.told("view", model("scripted/slow-start")).await;
-    // The same person on another connection sees it at once, and is told as well.
+    // Another connection of the same client sees it at once, and is notified as well.
     let mut page = Page::open(&host, "page", Protocol::V1).await;
     assert!(model("scripted/slow-start")(&page.get("subscribe", json!({})).await["view"]));
     let unknown = page.refused("setModel", json!({"session": draft, "model": "gpt-9"})).await;
@@ -246,7 +246,7 @@ async fn folders_of_two_hosts_are_offered_and_chosen_each_by_its_own_action() {
             params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             params
         };
-        // The other host may still be on its way.
+        // The other host may still be connecting.
         let deadline = Deadline::new("the other host does not answer");
         let offered = loop {
             deadline.check();
@@ -287,7 +287,7 @@ async fn what_is_attached_arrives_and_what_is_too_large_costs_nothing_but_itself
     let send = |attached: Value| json!({"session": draft, "query": "script:[]", "attachedContext": attached});
     let broken = page.refused("sendAndCreateChat", send(json!([image("no base64!")]))).await;
     assert!(broken.code == -32602 && broken.message.contains("base64"), "{broken:?}");
-    // The page's own message is just small enough. What the layer would send of it is too large for the host.
+    // The page's own message is just small enough. The session hub's message is too large for the host.
     let large = page.refused("sendAndCreateChat", send(json!([image(&"A".repeat(4_190_000))]))).await;
     assert!(large.code == -32602 && large.message.contains("a host takes 4177920"), "{large:?}");
     let attached = json!([
@@ -296,7 +296,7 @@ async fn what_is_attached_arrives_and_what_is_too_large_costs_nothing_but_itself
         {"kind": "selection", "uri": file, "firstLine": 2, "lastLine": 2, "text": "two"},
         image(&pixels),
     ]);
-    // The new session is still there, on the same connection.
+    // The new session still exists, on the same connection.
     let sent = page.get("sendAndCreateChat", send(attached)).await;
     let on_host = sent["session"]["resource"].as_str().unwrap().strip_prefix("agent-host-").unwrap().to_owned();
     assert_eq!(resource(&on_host), sent["session"]["resource"].as_str().unwrap());

@@ -22,7 +22,7 @@ pub(crate) async fn ahp(host: &Host) -> Client<Ahp> {
     Client::connect(endpoint, Ahp::default(), Options::default()).await.unwrap()
 }
 
-/// A session that is ready, and its main chat.
+/// A ready session, and its main chat.
 async fn session(client: &Client<Ahp>, uri: &str) -> (Subscription<Ahp>, Subscription<Ahp>) {
     let create = grove_wire::ahp::CreateSessionParams { channel: uri.to_owned(), ..Default::default() };
     client.request(create).await.unwrap();

@@ -1,4 +1,4 @@
-//! `grove show`: sessions of the host, and those that other tools keep.
+//! `grove show`: sessions of the host, and of other tools.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -20,7 +20,7 @@ fn json_of(ran: &CommandResult) -> Value {
     serde_json::from_str(text_of(ran)).unwrap()
 }
 
-/// A session of the Copilot CLI and one of VS Code, where these keep them.
+/// A session of the Copilot CLI and one of VS Code, in the tools' folders.
 pub(crate) fn stores(place: &TestHome) {
     let event = |kind: &str, data: Value| json!({"type": kind, "data": data, "id": kind, "timestamp": "2026-01-01T00:00:00.000Z", "parentId": null});
     let call = json!({"toolCallId": "c1", "name": "bash", "arguments": {"command": "ls"}});
@@ -48,7 +48,7 @@ pub(crate) fn stores(place: &TestHome) {
     place.write(&format!("{folder}/workspace.json"), "{\"folder\":\"file:///work/app\"}");
 }
 
-/// Everything below a folder, with when it was written.
+/// Every file below a folder, with its time.
 fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>, SystemTime)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -182,7 +182,7 @@ fn the_catalog_knows_a_session_by_each_of_its_names_and_stores_are_asked_only_wh
     }
     let several = place.run(&["show", "vs-code:", "--no-start"]);
     assert_eq!(several.code, Some(8), "{several:?}");
-    // The catalog does not know what came since, nor show what went.
+    // The catalog has no newer sessions, and does not show deleted ones.
     let later = "5c1f7d9a-0000-4000-8000-000000000001";
     let folder = place.home().join(".copilot/session-state");
     std::fs::rename(folder.join(CLI), folder.join(later)).unwrap();
@@ -190,7 +190,7 @@ fn the_catalog_knows_a_session_by_each_of_its_names_and_stores_are_asked_only_wh
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains(&format!("the catalog has no \"{later}\": {asked}")), "{ran:?}");
     std::fs::write(place.data().join("history.db"), "no database").unwrap();
-    // A write-ahead log that the host left would stand in for the file.
+    // A leftover write-ahead log would replace the file.
     for beside in ["history.db-wal", "history.db-shm"] {
         std::fs::remove_file(place.data().join(beside)).ok();
     }

@@ -1,4 +1,4 @@
-//! Hosts behind ssh: through a program in its place, which runs the command here, and through the real one.
+//! Hosts behind ssh: through a replacement, which runs the command here, and through the real one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} did not happen in {PATIENCE:?}"))
 }
 
-/// A program that does what ssh does, on this machine: it runs the last word in a shell, and notes its number.
+/// A replacement for ssh on this machine: it runs its last argument in a shell, and logs its process id.
 fn instead_of_ssh(place: &TestHome) -> PathBuf {
     let (bin, home) = (Path::new(env!("CARGO_BIN_EXE_grove")).parent().unwrap(), place.home());
     let script = format!(
@@ -35,21 +35,21 @@ fn instead_of_ssh(place: &TestHome) -> PathBuf {
     program
 }
 
-/// The way to the host of a place, by ssh.
+/// An endpoint for the host of a place through ssh.
 fn way(place: &TestHome, ssh: &Path) -> Endpoint {
     let address = format!("ssh://somewhere{}", place.data().display());
     let access = Credentials { ssh: Some(ssh.into()), ..Credentials::default() };
     Endpoint::new(&address.parse().unwrap(), &access).unwrap()
 }
 
-/// The processes that were started in the place of ssh.
+/// The processes that were started in place of ssh.
 fn pids(place: &TestHome) -> Vec<Pid> {
     let text = fs::read_to_string(place.path("pids")).unwrap();
     text.lines().map(|line| Pid::from_raw(line.parse().unwrap()).unwrap()).collect()
 }
 
 fn is_running(pid: Pid) -> bool {
-    // One that has ended and that nobody has asked for yet is there, too.
+    // Zombies count, too.
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     test_kill_process(pid).is_ok() && !stat.contains(") Z ")
 }
@@ -60,7 +60,7 @@ async fn connect<D: Dialect>(endpoint: Endpoint, dialect: D) -> Client<D> {
     soon("a connection", Client::connect(endpoint, dialect, options)).await.unwrap()
 }
 
-/// A turn of version 1, from beginning to end.
+/// A complete turn in version 1.
 async fn talk_v1(client: &Client<V1>, uri: &str) {
     let create =
         v1::CreateSessionParams { session: uri.to_owned(), provider: None, model: None, working_directory: None };
@@ -95,7 +95,7 @@ fn say(turn: &str, steps: &Value) -> Action {
     }))
 }
 
-/// A turn of the Agent Host Protocol, from beginning to end.
+/// A complete turn in the Agent Host Protocol.
 async fn talk_ahp(client: &Client<Ahp>, uri: &str) -> Subscription<Ahp> {
     let create = CreateSessionParams { channel: uri.to_owned(), ..CreateSessionParams::default() };
     client.request(create).await.unwrap();
@@ -194,10 +194,10 @@ fn a_host_behind_ssh_is_known_by_name_and_one_that_is_away_says_why() {
     );
 }
 
-/// A real server of OpenSSH on loopback, with keys of its own, gone with the test.
+/// A real OpenSSH server on loopback, with its own keys, stopped with the test.
 struct Sshd {
     child: Child,
-    /// The real client, knowing this server alone.
+    /// The real client, which knows only this server.
     ssh: PathBuf,
     port: u16,
 }
@@ -237,7 +237,7 @@ impl Sshd {
         );
         let ssh = place.write("real-ssh", ssh);
         fs::set_permissions(&ssh, fs::Permissions::from_mode(0o700)).unwrap();
-        // What it wants for itself where root runs it; elsewhere it does without.
+        // Root needs this folder; other users do not.
         fs::create_dir_all("/run/sshd").ok();
         let log = fs::File::create(place.path("sshd.log")).unwrap();
         let mut command = Command::new(Self::PROGRAM);

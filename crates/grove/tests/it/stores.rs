@@ -1,4 +1,4 @@
-//! Stores: `grove migrate`, `grove fork --to`, `grove run --store`, `--log-dir`, and what `grove.toml` says of them.
+//! Stores: `grove migrate`, `grove fork --to`, `grove run --store`, `--log-dir`, and their configuration.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ fn configure(place: &TestHome) {
     place.write("home/.config/grove/grove.toml", text);
 }
 
-/// What a command prints, which must work.
+/// The output of a command that must succeed.
 fn told(place: &TestHome, args: &[&str]) -> String {
     let ran = place.run(args);
     assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
@@ -80,7 +80,7 @@ async fn a_session_is_moved_and_forked_to_a_store_of_the_configuration() {
     told(&place, &["send", "--wait", "s", &script(&json!([{"say": "two"}]))]);
     told(&place, &["check", "s"]);
 
-    // It is there after a restart, and not without the store.
+    // It is listed after a restart, but not without the store.
     let place = host.stop();
     let host = place.serve(&[]);
     assert_eq!(listed(&place).len(), 2);
@@ -92,7 +92,7 @@ async fn a_session_is_moved_and_forked_to_a_store_of_the_configuration() {
     let checked = place.run(&["check", "s"]);
     assert_eq!(checked.code, Some(1));
     assert!(checked.stderr.contains("store archive") && checked.stderr.contains("not configured any more"));
-    // Whoever names it is told why it is not there, and of one that never was, that it is not.
+    // The error for it explains why; the error for an unknown session does not.
     for command in ["attach", "send", "cancel", "tree", "plan", "checkpoints", "rm"] {
         let text = (command == "send").then_some("hello");
         for (session, reason) in
@@ -111,7 +111,7 @@ async fn a_session_is_moved_and_forked_to_a_store_of_the_configuration() {
     let missing = client.subscribe(S).await.unwrap_err().message;
     assert!(missing.contains("store archive") && missing.contains("not configured any more"), "{missing}");
 
-    // With it, everything is there again.
+    // With the store, everything is listed again.
     let place = host.stop();
     configure(&place);
     let _host = place.serve(&[]);
@@ -194,7 +194,7 @@ async fn a_move_and_kill_9_at_any_moment_leave_one_whole_session() {
     let place = place_with_archive();
     let mut host = place.serve(&[]);
     let mut client = host.client_with_session("a").await;
-    // Long enough that some kills come in the middle of the copy.
+    // Long enough that some kills happen during the copy.
     let long = "long ".repeat(40_000);
     for number in 0..10 {
         client.run_script(S, &format!("t{number}"), json!([{"say": long}])).await;

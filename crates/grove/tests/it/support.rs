@@ -1,4 +1,4 @@
-//! Starting the program, and asking it things.
+//! Starting the program, and sending requests to it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,10 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The session that most tests have.
+/// The session of most tests.
 pub(crate) const S: &str = "scripted:/s";
 
-/// A home folder and a data folder, gone with the last who holds them.
+/// A home folder and a data folder, deleted with the last reference.
 #[derive(Clone)]
 pub(crate) struct TestHome {
     root: PathBuf,
@@ -33,7 +33,7 @@ impl TestHome {
         Self { root, _folder: Arc::new(folder) }
     }
 
-    /// Something beside home and data.
+    /// A path beside home and data.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -42,12 +42,12 @@ impl TestHome {
         self.path("home")
     }
 
-    /// Not there until a host makes it.
+    /// The data folder, which the host creates.
     pub(crate) fn data(&self) -> PathBuf {
         self.path("data")
     }
 
-    /// Writes a file, with the folders that lead to it, and gives its path.
+    /// Writes a file, with its parent folders, and returns its path.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -55,11 +55,11 @@ impl TestHome {
         path
     }
 
-    /// The program, knowing nothing of whoever runs the tests.
+    /// The program, without the environment of the user who runs the tests.
     pub(crate) fn grove(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_grove"));
         command.env_clear().env("HOME", self.home()).current_dir(&self.root).stdin(Stdio::null()).args(args);
-        // Hosts of tests take any free port: two never collide, and the default port stays free.
+        // Hosts of tests use any free port: two never collide, and the default port stays free.
         command.env("GROVE_LISTEN", "127.0.0.1:0");
         command
     }
@@ -69,14 +69,14 @@ impl TestHome {
         CommandResult::from(self.grove(args).arg("--data-dir").arg(self.data()).output().unwrap())
     }
 
-    /// `grove serve` as a test starts it, for a test that wants to change something about it.
+    /// The command `grove serve` of tests, for changes to it.
     pub(crate) fn serve_command(&self, args: &[&str]) -> Command {
         let mut command = self.grove(&["serve", "--json"]);
         command.args(args);
         if !args.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
-        // A data folder of the test's own choice comes before the usual one.
+        // A data folder in `args` replaces the usual one.
         if !args.contains(&"--data-dir") {
             command.arg("--data-dir").arg(self.data());
         }
@@ -114,7 +114,7 @@ impl TestHome {
     }
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
@@ -132,18 +132,18 @@ impl From<Output> for CommandResult {
     }
 }
 
-/// Whatever host runs in the background of a place, stopped when dropped.
+/// The background host of a place, stopped when dropped.
 pub(crate) struct Background(pub(crate) TestHome);
 
 impl Background {
-    /// `grove start --json` with more arguments, and what it says.
+    /// `grove start --json` with more arguments, and its output.
     pub(crate) fn start(&self, args: &[&str]) -> Value {
         let ran = self.0.run(&[&["start", "--json"], args].concat());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
         serde_json::from_str(&ran.stdout).unwrap()
     }
 
-    /// What the host wrote.
+    /// The host's log.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.0.data().join("host.log")).unwrap()
     }
@@ -169,7 +169,7 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         self.0.run(&["stop"]);
     }
 }
@@ -181,12 +181,12 @@ pub(crate) struct Host {
     pub(crate) address: String,
     pub(crate) token: String,
     child: Child,
-    /// Held open: a host may say something at any time.
+    /// Held open: a host may print something at any time.
     _stdout: BufReader<ChildStdout>,
 }
 
 impl Host {
-    /// A host with nothing special about it.
+    /// A host with default settings.
     pub(crate) fn start() -> Self {
         TestHome::new().serve(&[])
     }
@@ -195,12 +195,12 @@ impl Host {
         self.child.id()
     }
 
-    /// A client that has not said who it is.
+    /// A connected client that has not sent `initialize`.
     pub(crate) async fn connect(&self, client_id: &str) -> Client {
         Client::connect(&self.ws, &self.token, client_id).await
     }
 
-    /// A client that is initialized and subscribed to nothing.
+    /// An initialized client without subscriptions.
     pub(crate) async fn client(&self, client_id: &str) -> Client {
         let mut client = self.connect(client_id).await;
         client.initialize(&[]).await;
@@ -221,13 +221,13 @@ impl Host {
         client
     }
 
-    /// Brings a client back on a new connection. Gives whether that was a replay.
+    /// Reconnects a client. Returns whether there was a replay.
     pub(crate) async fn reconnect(&self, client: &mut Client) -> bool {
         let stream = tokio::net::TcpStream::connect(&self.address).await.unwrap();
         client.reconnect(Box::new(stream), &format!("{}?tkn={}", self.ws, self.token)).await
     }
 
-    /// The state of a session as somebody who has just come sees it.
+    /// The state of a session for a new client.
     pub(crate) async fn snapshot(&self, uri: &str) -> SessionState {
         let mut fresh = self.connect("somebody-who-just-came").await;
         fresh.initialize(&[uri]).await;
@@ -240,14 +240,14 @@ impl Host {
         stream
     }
 
-    /// Sends a request's head as it is (line and headers, without the empty line), and reads the answer.
+    /// Sends a request's head (line and headers, without the empty line) unchanged, and reads the answer.
     pub(crate) fn http(&self, head: &str) -> HttpAnswer {
         let mut stream = self.tcp();
         stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
         HttpAnswer::read(stream)
     }
 
-    /// A WebSocket upgrade of `path` with more headers; `Host` is among them where it is wanted.
+    /// A WebSocket upgrade of `path` with more headers, including `Host` if needed.
     pub(crate) fn upgrade(&self, path: &str, headers: &[&str]) -> HttpAnswer {
         let mut head = format!(
             "GET {path} HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -275,35 +275,35 @@ impl Host {
         }
     }
 
-    /// Ends the host as it wishes to be ended, and gives everything that it wrote to stderr.
+    /// Stops the host cleanly, and returns its stderr output.
     pub(crate) fn stop_and_read_log(mut self) -> String {
         self.signal(Signal::TERM);
         assert_eq!(self.exit().code(), Some(0));
         std::fs::read_to_string(self.place.path("stderr")).unwrap()
     }
 
-    /// Ends the host as it wishes to be ended.
+    /// Stops the host cleanly.
     pub(crate) fn stop(mut self) -> TestHome {
         self.signal(Signal::TERM);
         assert_eq!(self.exit().code(), Some(0));
         self.place.clone()
     }
 
-    /// Ends the host as nobody wishes to be ended.
+    /// Kills the host.
     pub(crate) fn kill(mut self) -> TestHome {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.place.clone()
     }
 
-    /// How many connections the host says that it has.
+    /// The number of connections that the host reports.
     pub(crate) fn connections(&self) -> u64 {
         let bearer = format!("Authorization: Bearer {}", self.token);
         let answer = self.http(&format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n{bearer}", self.address));
         serde_json::from_str::<Value>(&answer.body).unwrap()["connections"].as_u64().unwrap()
     }
 
-    /// Waits until the host has so many connections; it may notice late that one is gone.
+    /// Waits until the host has this many connections; it may notice late that one is gone.
     pub(crate) fn until_connections(&self, count: u64) {
         let deadline = Deadline::new("connections are still counted");
         while self.connections() != count {
@@ -322,13 +322,13 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// How long a test asks again and again for something that it cannot be told.
+/// The time limit for polling.
 pub(crate) struct Deadline {
     since: Instant,
     problem: &'static str,
@@ -378,27 +378,27 @@ impl HttpAnswer {
     }
 }
 
-/// What tests do with a client beside what it can itself.
+/// Helpers of tests for a client.
 pub(crate) trait ClientExt {
-    /// Asks something that passes the sequencer: whatever was published before has arrived when this returns.
+    /// Sends a request through the sequencer: everything published before has arrived when this returns.
     async fn barrier(&mut self);
-    /// The next frame as JSON, and nothing made of it.
+    /// The next frame as JSON, without handling it.
     async fn json(&mut self) -> Value;
     /// Sends a frame of JSON.
     async fn send_json(&mut self, message: Value);
     /// A request that must fail, and its error.
     async fn refused(&mut self, method: &str, params: Value) -> ErrorObject;
     async fn get(&mut self, method: &str, params: Value) -> Value;
-    /// Dispatches an action that must be rejected, and gives the reason.
+    /// Dispatches an action that must be rejected, and returns the reason.
     async fn rejected(&mut self, action: Value) -> String;
     async fn cancel(&mut self, uri: &str, turn: &str) -> u64;
     async fn approve(&mut self, uri: &str, turn: &str, request: &str) -> u64;
     async fn deny(&mut self, uri: &str, turn: &str, request: &str) -> u64;
     /// Waits until the running turn has streamed this text.
     async fn streamed(&mut self, uri: &str, text: &str);
-    /// Waits until the running turn asks for a permission, and gives the request's id.
+    /// Waits until the running turn asks for a permission, and returns the request's id.
     async fn asked(&mut self, uri: &str) -> String;
-    /// The types of the actions that came, without rejected ones and without titles, which come with the first prompt.
+    /// The types of received actions, without rejected ones and without titles, which come with the first prompt.
     fn kinds(&self) -> Vec<String>;
 }
 
@@ -476,7 +476,7 @@ pub(crate) fn kind_of(envelope: &Envelope) -> String {
     action_of(envelope)["type"].as_str().unwrap().to_owned()
 }
 
-/// The envelope as it travels.
+/// The envelope as JSON.
 pub(crate) fn envelope_json(envelope: &Envelope) -> Value {
     serde_json::to_value(envelope).unwrap()
 }

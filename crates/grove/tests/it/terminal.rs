@@ -1,4 +1,4 @@
-//! A terminal in which a test types and reads.
+//! A terminal for tests.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<String>>,
-    /// How much of the screen has been waited for.
+    /// The position in the output up to which a test has waited.
     seen: usize,
 }
 
@@ -29,7 +29,7 @@ impl Terminal {
         Self::start(command)
     }
 
-    /// The same in a terminal of so many columns.
+    /// The same in a terminal of this width.
     pub(crate) fn run_in(place: &TestHome, args: &[&str], columns: u16) -> Self {
         let mut command = place.grove(args);
         command.arg("--data-dir").arg(place.data()).env("TERM", "xterm");
@@ -50,7 +50,7 @@ impl Terminal {
         let far = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         command.stdin(far.try_clone().unwrap()).stdout(far.try_clone().unwrap()).stderr(far);
         let child = command.spawn().unwrap();
-        // The command holds the far end, too, and the near end would never see its end.
+        // The command holds the far end, too; else the near end would never see its end.
         drop(command);
         let keyboard = File::from(near);
         let mut reader = keyboard.try_clone().unwrap();
@@ -59,7 +59,7 @@ impl Terminal {
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             let mut rest = Vec::new();
-            // An error is how a terminal says that nobody is at its far end any more.
+            // Reading a terminal without processes ends with an error.
             while let Ok(length @ 1..) = reader.read(&mut bytes) {
                 rest.extend_from_slice(&bytes[..length]);
                 let whole = match std::str::from_utf8(&rest) {
@@ -73,17 +73,17 @@ impl Terminal {
         Self { child, keyboard, screen, seen: 0 }
     }
 
-    /// Everything that was shown.
+    /// The whole output.
     pub(crate) fn screen(&self) -> String {
         self.screen.lock().unwrap().clone()
     }
 
-    /// Waits until something is shown behind what was waited for before.
+    /// Waits for text after the position of the last wait.
     pub(crate) fn until(&mut self, words: &str) {
         self.until_any(&[words]);
     }
 
-    /// The same for words at the beginning of a line, or where the input line was.
+    /// The same for words at the beginning of a line, or of the input line.
     pub(crate) fn until_line(&mut self, words: &str) {
         self.until_any(&[&format!("\n{words}"), &format!("\x1b[J{words}")]);
     }
@@ -102,7 +102,7 @@ impl Terminal {
         }
     }
 
-    /// Enter is the key's own byte: a terminal that edits lines makes a line end of it.
+    /// Types a line. Enter is the key's own byte: a terminal that edits lines turns it into a line end.
     pub(crate) fn enter(&mut self, line: &str) {
         self.press(&format!("{line}\r"));
     }
@@ -117,12 +117,12 @@ impl Terminal {
         self.keyboard.write_all(&[4]).unwrap();
     }
 
-    /// Ctrl-C, which a shell's terminal makes a signal of.
+    /// Ctrl-C, which a shell's terminal turns into a signal.
     pub(crate) fn interrupt(&self) {
         kill_process(Pid::from_raw(self.child.id().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
     }
 
-    /// Waits for the end, and gives the exit code.
+    /// Waits for the end, and returns the exit code.
     pub(crate) fn exit(&mut self) -> Option<i32> {
         let deadline = Deadline::new("the command does not end");
         loop {
@@ -136,7 +136,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }

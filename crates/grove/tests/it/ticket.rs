@@ -1,4 +1,4 @@
-//! Tickets: one WebSocket each, for those who cannot send a header.
+//! Tickets: for one WebSocket each, for clients that cannot send a header.
 
 use grove_testkit::Client;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn a_ticket_is_for_those_who_hold_the_token() {
         assert_eq!(refused.status, 403, "{headers:?}");
         assert!(refused.body.contains("Bearer"), "{}", refused.body);
     }
-    // What a foreign page could send without asking is not enough.
+    // A simple request of a foreign page is not enough.
     assert_eq!(ask(&host, &format!("POST /ticket?tkn={}", host.token), &[]).status, 403);
     let foreign = [bearer(&host.token), "Origin: http://evil.example".to_owned()];
     assert_eq!(ask(&host, "POST /ticket", &foreign).status, 403);
@@ -83,7 +83,7 @@ async fn a_client_with_a_ticket_is_a_client_and_the_ticket_is_not_logged() {
     client.ready_session(S).await;
     client.run_script(S, "t", json!([{"say": "x"}])).await;
     upgrade(&host, &format!("/ws?ticket={ticket}"));
-    // A head that breaks off, with the ticket in it.
+    // A request head that is cut off, with the ticket in it.
     drop(std::io::Write::write_all(&mut host.tcp(), format!("GET /ws?ticket={ticket} HTT").as_bytes()));
     let token = host.token.clone();
     let log = host.stop_and_read_log();

@@ -1,4 +1,4 @@
-//! Tool calls and the permissions they ask for.
+//! Tool calls and their permission requests.
 
 use grove_testkit::Client;
 use grove_wire::v1::{PermissionKind, ToolCallStatus, ToolKind, TurnState};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// The action of this type that came last.
+/// The last received action of this type.
 fn last(client: &Client, kind: &str) -> Value {
     client.envelopes.iter().rev().map(action_of).find(|action| action["type"] == kind).unwrap()
 }
 
-/// Starts a turn with one tool call that asks, and waits for the question. Gives the request's id.
+/// Starts a turn with one tool call that needs permission, and waits for it. Returns the request's id.
 async fn asks(client: &mut Client, turn: &str, tool: Value) -> String {
     client.script(S, turn, json!([{"tool": tool}, {"say": "after"}])).await;
     client.asked(S).await

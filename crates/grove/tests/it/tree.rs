@@ -1,4 +1,4 @@
-//! `grove tree`, `goto` and `label`; what makes new sessions or summaries is beside it
+//! `grove tree`, `goto` and `label`; the submodules test new sessions and summaries.
 
 mod sessions;
 mod summaries;
@@ -17,7 +17,7 @@ use crate::terminal::Terminal;
 /// Another chat than the session's main one.
 const SIDE: &str = "ahp-chat:/side";
 
-/// What makes the agent say this.
+/// The prompt that makes the agent say this.
 fn says(text: &str) -> String {
     script(&json!([{"say": text}]))
 }
@@ -27,7 +27,7 @@ fn say(place: &TestHome, text: &str) {
     assert_eq!((ran.code, ran.stdout.trim_end()), (Some(0), text), "{}", ran.stderr);
 }
 
-/// A host with the session [`S`], in which the agent has said these.
+/// A host with the session [`S`], in which the agent has said these texts.
 async fn host(texts: &[&str]) -> Host {
     let host = Host::start();
     drop(host.client_with_session("maker").await);
@@ -41,7 +41,7 @@ fn rows(place: &TestHome, more: &[&str]) -> Vec<Value> {
     tree["rows"].as_array().unwrap().clone()
 }
 
-/// The id of what this one says; a message of the user holds what the agent is to say.
+/// The id of the entry with this text; a user message contains the agent's text.
 fn entry(place: &TestHome, role: &str, text: &str) -> String {
     let all = rows(place, &[]);
     let row = all.iter().find(|row| row["role"] == role && row["text"].as_str().unwrap().contains(text));
@@ -56,7 +56,7 @@ fn prefix(place: &TestHome, id: &str) -> String {
     id[..(1..=id.len()).find(is_unique).unwrap()].to_owned()
 }
 
-/// What the agent said on the way to where one is.
+/// The agent's texts on the current branch.
 fn said(place: &TestHome) -> Vec<String> {
     let all = rows(place, &[]);
     let active = all.iter().filter(|row| row["active"] == true && row["role"] == "assistant");
@@ -69,7 +69,7 @@ fn goto(place: &TestHome, args: &[&str]) -> String {
     ran.stdout
 }
 
-/// What the agent says when what was printed is sent again with a shell.
+/// The agent's answer when the printed command is run in a shell.
 fn sent_again(place: &TestHome, printed: &str) -> String {
     let again = printed.split_once("to send it again: grove ").unwrap().1;
     let mut shell = Command::new("/bin/sh");
@@ -236,7 +236,7 @@ async fn sessions_and_their_chats_are_renamed_and_keep_their_names() {
     assert!(entries.iter().any(|entry| entry["type"] == "session_info" && entry["name"] == "Review"), "{entries:?}");
 }
 
-/// What a host calls the session [`S`] and its second chat.
+/// The host's titles of the session [`S`] and its second chat.
 async fn names(host: &Host) -> [String; 2] {
     let session = ahp(host).await.subscribe(S).await.unwrap();
     session.read(|state| {

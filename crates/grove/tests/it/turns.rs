@@ -1,4 +1,4 @@
-//! What happens in a turn, and how clients see it.
+//! Turns, and how clients see them.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn markdown(content: &str) -> ResponsePart {
     ResponsePart::Markdown { content: content.to_owned() }
 }
 
-/// The contents of the deltas that came, of this type.
+/// The contents of received deltas of this type.
 fn contents(client: &Client, kind: &str) -> Vec<String> {
     let actions = client.envelopes.iter().map(action_of).filter(|action| action["type"] == kind);
     actions.map(|action| action["content"].as_str().unwrap().to_owned()).collect()
@@ -263,7 +263,8 @@ async fn a_turn_without_a_word_for_longer_than_allowed_ends_in_error() {
     let mut client = host.client_with_session("a").await;
     let turn = client.run_script(S, "t", json!([{"say": "a"}, {"hang": true}])).await;
     assert_eq!((turn.state, turn.error.unwrap().error_type), (TurnState::Error, "agentSilent".to_owned()));
-    // Who waits for a person is not silent: another turn falls silent and ends meanwhile, and this one waits on.
+    // A turn that waits for a person is not silent: another turn falls silent and ends meanwhile, and this one waits
+    // on.
     client.ready_session("scripted:/other").await;
     client.script(S, "u", json!([{"tool": {"name": "rm", "permission": "shell"}}, {"sleepMs": 50}])).await;
     client.asked(S).await;
@@ -307,7 +308,7 @@ async fn every_action_type_reaches_a_client() {
     let accepted = client.envelopes.iter().filter(|envelope| envelope.rejection_reason.is_none());
     let mut seen: BTreeSet<String> = accepted.map(kind_of).collect();
 
-    // The agents of this program are there before its first client, and do not change: the replay tells of them.
+    // The agents of this program exist before its first client, and do not change: the replay contains them.
     drop(client);
     let mut again = host.connect("a").await;
     let params = json!({"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": ["agenthost:root"]});

@@ -1,4 +1,4 @@
-//! The model: what there must be, as simply as it can be said.
+//! The model: the expected state, as simple as possible.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ pub(crate) enum TitleSource {
     Person,
 }
 
-/// A place in a conversation: behind a turn, and behind a summary that came after it.
+/// A position in a conversation: after a turn, and after a summary that followed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The turn, by its number in the session; without one it is before the first.
+    /// The index of the turn in the session; `None` before the first.
     pub(crate) turn: Option<usize>,
     pub(crate) is_summary: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) struct ExpectedTurn {
     pub(crate) id: String,
     pub(crate) prompt: String,
     pub(crate) answer: String,
-    /// The position at which it was said.
+    /// The position of the prompt.
     pub(crate) after: Position,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct ExpectedSession {
     pub(crate) labels: BTreeMap<(usize, ExpectedPart), String>,
     /// Other chats, by their URI: the answers in each.
     pub(crate) chats: BTreeMap<String, Vec<String>>,
-    /// Its log was damaged before it was imported: parts of the tree may be missing.
+    /// Its log was damaged before the import: parts of the tree may be missing.
     pub(crate) is_damaged: bool,
 }
 
@@ -70,7 +70,7 @@ impl ExpectedSession {
         self.uri.rsplit('/').next().unwrap()
     }
 
-    /// The turns on the way to the position, the oldest first.
+    /// The turns on the current branch, the oldest first.
     pub(crate) fn shown(&self) -> Vec<usize> {
         let mut shown = Vec::new();
         let mut next = self.position.turn;
@@ -82,7 +82,7 @@ impl ExpectedSession {
         shown
     }
 
-    /// A turn that is over: it stands at the position and becomes it.
+    /// Adds a finished turn at the position, and moves the position to it.
     pub(crate) fn say(&mut self, id: &str, prompt: &str, answer: &str) {
         self.name_after_prompt(prompt);
         self.turns.push(ExpectedTurn {
@@ -94,7 +94,7 @@ impl ExpectedSession {
         self.position = Position { turn: Some(self.turns.len() - 1), is_summary: false };
     }
 
-    /// A session without a title is called by the first prompt that it shows.
+    /// Names a session without a title after its first visible prompt.
     fn name_after_prompt(&mut self, prompt: &str) {
         if self.source == TitleSource::Nobody {
             let first = self.shown().first().map_or(prompt.to_owned(), |turn| self.turns[*turn].prompt.clone());
@@ -118,7 +118,7 @@ impl ExpectedSession {
         }
     }
 
-    /// A session with everything that this one has.
+    /// A session with everything of this one.
     pub(crate) fn forked(&self, title: Option<&str>) -> Self {
         let mut fork = self.clone();
         match title.and_then(normalized).filter(|title| title != UNTITLED) {
@@ -132,7 +132,7 @@ impl ExpectedSession {
         fork
     }
 
-    /// A session with what was said before a turn.
+    /// A session with the conversation before a turn.
     pub(crate) fn branched(&self, at: usize) -> Self {
         let mut way = ExpectedSession { position: self.turns[at].after, ..self.clone() }.shown();
         let mut branch = Self { turns: Vec::new(), labels: BTreeMap::new(), chats: BTreeMap::new(), ..self.clone() };

@@ -1,15 +1,15 @@
-//! Logs that are imported: whole ones, and such as crashes and other programs leave.
+//! Logs for imports: intact ones, and ones damaged by crashes or written by other programs.
 
 use serde_json::{Value, json};
 
-/// A log, and the turns that must be read of it.
+/// A log, and the turns that must be read from it.
 pub(crate) struct SessionLog {
     pub(crate) text: String,
-    /// Prompt and answer of each turn on the way to the leaf; its id is that of its prompt's entry.
+    /// Prompt and answer of each turn on the current branch; its id is that of its prompt's entry.
     pub(crate) turns: Vec<(String, String, String)>,
-    /// The name that is in it.
+    /// The name in the log.
     pub(crate) name: Option<String>,
-    /// Something is wrong in it.
+    /// The log is damaged.
     pub(crate) is_damaged: bool,
 }
 
@@ -37,10 +37,10 @@ pub(crate) fn log(kind: u64, title: &str, first_token: u64) -> SessionLog {
             lines.push(name("n", &last));
             (log.name, log.is_damaged) = (Some(title.to_owned()), false);
         }
-        // Two entries that are each other's parent, the way to the leaf leading through them.
+        // Two entries that are each other's parent, on the branch of the leaf.
         2 => lines[0]["parentId"] = json!(last),
         3 => {
-            // The same line again, below itself.
+            // The same line again, as its own child.
             lines.insert(2, name("n", &format!("a{first_token}")));
             lines[3]["parentId"] = json!("n");
             lines.push(name("n", &last));
@@ -48,7 +48,7 @@ pub(crate) fn log(kind: u64, title: &str, first_token: u64) -> SessionLog {
         }
         4 => end = "{\"type\":\"message\",\"id\":\"torn",
         _ => {
-            // What the first turn hangs from is not there.
+            // The parent of the first turn is missing.
             lines[0]["parentId"] = json!("gone");
         }
     }

@@ -1,8 +1,9 @@
-//! A model test of the whole program: random operations on a real host, and a simple model that says what must hold.
+//! A model test of the whole program: random operations on a real host, compared with a simple model.
 //!
 //! The host is the real program: it is stopped by a signal and killed by `kill -9`. After each operation the model is
-//! compared with what a client sees and with what is on disk. Everything follows from a seed; a run that fails prints it,
-//! with the operations, and then a shorter list of operations that fails too.
+//! compared with the state of a client and with the files. Everything is determined by a seed; a failing run prints it
+//! with
+//! the operations, and then a shorter list of operations that fails, too.
 //!
 //! | variable | means |
 //! |---|---|
@@ -31,9 +32,9 @@ use std::time::{Duration, Instant};
 use operation::{Dice, Operation};
 use world::World;
 
-/// The seeds of a short run. They are fixed, so that a change of the program alone makes it fail.
+/// The seeds of a short run. They are fixed, so that only a change of the program makes it fail.
 const SEEDS: [u64; 3] = [1, 2, 3];
-/// How many operations a run has.
+/// The number of operations in a run.
 const LENGTH: usize = 40;
 /// How long a failing run is shortened.
 const SHRINK: u64 = 120;
@@ -53,7 +54,7 @@ fn a_host_does_what_a_simple_model_says() {
     }
     SEEDS.into_iter().for_each(|seed| try_seed(seed, length));
     let Some(seconds) = number("GROVE_MODEL_SECONDS") else { return };
-    // Seeds of another long run are others, so that each finds something else.
+    // Each long run has other seeds, so that it can find something else.
     let first = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let mut tried = 0;
     while begun.elapsed() < Duration::from_secs(seconds) {
@@ -88,7 +89,7 @@ fn listed(operations: &[Operation]) -> String {
     operations.iter().enumerate().map(|(at, operation)| format!("  {at}. {operation:?}\n")).collect()
 }
 
-/// Leaves out operations as long as the run still fails.
+/// Removes operations as long as the run still fails.
 fn shrunk(mut operations: Vec<Operation>, mut message: String) -> (Vec<Operation>, String) {
     let limit = Duration::from_secs(number("GROVE_MODEL_SHRINK_SECONDS").unwrap_or(SHRINK));
     let begun = Instant::now();
@@ -111,7 +112,7 @@ fn shrunk(mut operations: Vec<Operation>, mut message: String) -> (Vec<Operation
     (operations, message)
 }
 
-/// Carries out operations on a new host and a new model.
+/// Runs operations on a new host and a new model.
 fn run(operations: &[Operation]) -> Result<(), ModelFailure> {
     let at = Arc::new(AtomicUsize::new(0));
     let (operations, progress) = (operations.to_vec(), at.clone());

@@ -1,6 +1,6 @@
 //! Operations on a host, and their random choice.
 
-/// Random numbers that follow from a seed.
+/// Random numbers from a seed.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -20,7 +20,7 @@ impl Dice {
     }
 }
 
-/// How a host ends.
+/// The end of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostEnd {
     /// `grove stop`.
@@ -29,7 +29,7 @@ pub(crate) enum HostEnd {
     Kill,
 }
 
-/// How a session is renamed.
+/// The kind of a rename.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rename {
     Request,
@@ -37,8 +37,7 @@ pub(crate) enum Rename {
     CommandLine,
 }
 
-/// One operation. Numbers choose among what there is, so that a list of operations from which some were taken out still
-/// means something.
+/// One operation. Numbers select among the existing things, so that a shortened list of operations is still valid.
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     Create,
@@ -79,12 +78,12 @@ pub(crate) enum Operation {
     Compact {
         session: u64,
     },
-    /// Adds a chat and says something in it.
+    /// Adds a chat with a turn.
     Chat {
         session: u64,
         text: String,
     },
-    /// Imports a log that is whole or damaged in a way that the number chooses.
+    /// Imports a log that is intact or damaged, depending on the number.
     Import {
         kind: u64,
         title: String,
@@ -100,13 +99,13 @@ pub(crate) enum Operation {
         session: u64,
     },
     Restart(HostEnd),
-    /// Has a turn ask for a permission, ends the host, and answers afterwards.
+    /// Starts a turn that asks for permission, ends the host, and answers afterwards.
     AskThenEnd {
         session: u64,
         end: HostEnd,
         approve: bool,
     },
-    /// Kills the host while a turn says something.
+    /// Kills the host while a turn streams.
     KillWhileStreaming {
         session: u64,
     },
@@ -137,7 +136,7 @@ impl Operation {
     }
 }
 
-/// A list of operations. With `only`, of those kinds, beside creating and prompting.
+/// A list of operations. `only` restricts their kinds, beside creating and prompting.
 pub(crate) fn random(dice: &mut Dice, length: usize, only: &[&str]) -> Vec<Operation> {
     let wanted = |operation: &Operation| {
         only.is_empty() || ["create", "prompt"].contains(&operation.kind()) || only.contains(&operation.kind())
@@ -186,7 +185,7 @@ fn one(dice: &mut Dice) -> Operation {
     }
 }
 
-/// Texts as people and programs send them.
+/// Unusual texts of people and programs.
 fn odd_text(dice: &mut Dice) -> String {
     const ODD: [&str; 20] = [
         "My session ",

@@ -11,9 +11,9 @@ use crate::logs;
 use crate::operation::{HostEnd, Operation, Rename};
 use crate::world::{World, connected, turns};
 
-/// Of more sessions none is made.
+/// The maximum number of sessions.
 const MOST_SESSIONS: usize = 8;
-/// How many characters a label may have.
+/// The maximum length of a label.
 const LONGEST_LABEL: usize = 200;
 
 impl World {
@@ -103,7 +103,7 @@ impl World {
         let session = self.choose_whole(number)?;
         self.follow(session).await;
         let count = self.sessions[session].turns.len() as u64;
-        // Each turn's prompt and answer, and the place before the first entry.
+        // Each turn's prompt and answer, and the position before the first entry.
         let choice = to % (2 * count + 1);
         if choice == 2 * count {
             self.ask("x-grove/navigate", session, json!({"entry": null})).await.unwrap();

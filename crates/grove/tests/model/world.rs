@@ -1,4 +1,4 @@
-//! A real host with its clients, beside the model of it.
+//! A real host with its clients, and the model of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,19 +14,19 @@ const SERVE: [&str; 2] = ["--compact-keep", "1"];
 
 pub(crate) struct World {
     pub(crate) place: TestHome,
-    /// Always there, but for the moment of a restart.
+    /// `None` only during a restart.
     host: Option<Host>,
     pub(crate) client: Client,
-    /// Another host, once something is to be moved there.
+    /// Another host, once a session is moved there.
     pub(crate) lab: Option<Host>,
     pub(crate) sessions: Vec<ExpectedSession>,
-    /// The URIs of main chats that the client is subscribed to.
+    /// The URIs of subscribed main chats.
     followed: BTreeMap<String, String>,
     tokens: u64,
     clients: u64,
 }
 
-/// What a row of the tree says.
+/// A row of the tree.
 #[derive(Debug)]
 pub(crate) struct ListedRow {
     pub(crate) id: String,
@@ -59,17 +59,17 @@ impl World {
         self.tokens
     }
 
-    /// The session that a number chooses, if there is any.
+    /// The session that a number selects, if there is any.
     pub(crate) fn choose(&self, number: u64) -> Option<usize> {
         (!self.sessions.is_empty()).then(|| (number % self.sessions.len() as u64) as usize)
     }
 
-    /// The same, where its tree is whole.
+    /// The same, if its tree is intact.
     pub(crate) fn choose_whole(&self, number: u64) -> Option<usize> {
         self.choose(number).filter(|session| !self.sessions[*session].is_damaged)
     }
 
-    /// The URI of a session's main chat, to which the client is subscribed then.
+    /// Subscribes to a session's main chat, and returns its URI.
     pub(crate) async fn follow(&mut self, session: usize) -> String {
         let uri = self.sessions[session].uri.clone();
         if let Some(chat) = self.followed.get(&uri) {
@@ -232,7 +232,7 @@ impl World {
         assert_eq!(listed, expected, "the list of sessions");
     }
 
-    /// Compares everything, and has `grove check` look at every log.
+    /// Compares everything, and runs `grove check` on every log.
     pub(crate) async fn check_everything(&mut self) {
         self.check_list().await;
         for session in 0..self.sessions.len() {
@@ -257,7 +257,7 @@ pub(crate) fn turns(client: &Client, chat: &str) -> Vec<(String, String)> {
     client.chat(chat).turns.iter().map(|turn| (turn.id.clone(), markdown(&turn.response_parts))).collect()
 }
 
-/// The row of a turn's entry. What was said bears a number that no other turn has.
+/// The row of a turn's entry. Each turn's text contains a unique number.
 fn row_of<'a>(
     rows: &'a [ListedRow],
     session: &ExpectedSession,

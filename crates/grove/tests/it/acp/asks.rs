@@ -1,4 +1,4 @@
-//! What agents ask, who answers, and what is remembered of it.
+//! Requests of agents, their answers, and remembered answers.
 
 use grove_testkit::acp::{AgentAbilities, AgentBehavior};
 use grove_testkit::ahp::markdown;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The question that the session waits for, as a client sees it.
+/// The session's pending question, as a client sees it.
 async fn question(client: &mut Client) -> Value {
     client.until(|client| client.session(SESSION).input_needed.is_some()).await;
     let needed = serde_json::to_value(client.session(SESSION).input_needed.as_ref().unwrap()).unwrap();
@@ -31,7 +31,7 @@ async fn of_two_permission_requests_of_one_call_each_is_shown_and_answered() {
     let told = markdown(&client.turn_end(&chat, "t").await.response_parts);
     assert_eq!(told, "permission: allow_once\npermission: allow_always\ncomplaints: none\n");
 
-    // A call that is denied asks nothing more.
+    // A denied call asks nothing more.
     start(&mut client, &chat, "u", &steps).await;
     let first = asked(&mut client, &chat).await;
     answer(&mut client, &chat, "u", &first, "reject_once").await;
@@ -39,7 +39,7 @@ async fn of_two_permission_requests_of_one_call_each_is_shown_and_answered() {
     assert_eq!(told, "permission: reject_once\npermission: reject_once\ncomplaints: none\n");
     client.must_agree_on_all().await;
 
-    // A host that comes back asks what was not asked yet.
+    // A restarted host asks requests that were not answered.
     start(&mut client, &chat, "v", &steps).await;
     asked(&mut client, &chat).await;
     drop(client);
@@ -68,7 +68,7 @@ async fn what_a_session_may_do_without_asking_is_listed_and_revoked() {
     let call = asked(&mut client, &chat).await;
     answer(&mut client, &chat, "t1", &call, "allow_always").await;
     client.turn_end(&chat, "t1").await;
-    // The same is not asked again.
+    // The same request is not asked again.
     run(&mut client, &chat, "t2", steps.clone()).await;
     let listed = stage.place.run(&["permissions", ID]);
     assert!(listed.stdout.contains("allow  command make (remembered: Always)"), "{} {}", listed.stdout, listed.stderr);
@@ -159,7 +159,7 @@ async fn a_no_reaches_the_agent_as_one_of_its_own_answers() {
     let call = &calls(&ended)[0];
     assert_eq!((&call["status"], &call["reason"]), (&json!("cancelled"), &json!("denied")));
 
-    // A turn that is cancelled takes its question along, and the agent is told so.
+    // A cancelled turn withdraws its question, and the agent is told.
     start(&mut client, &chat, "u", &steps).await;
     asked(&mut client, &chat).await;
     cancel(&mut client, &chat, "u").await;
@@ -194,7 +194,7 @@ async fn what_was_allowed_for_good_is_not_asked_again_by_an_agent_that_forgot_it
         stage.restart();
         stage.host().ahp_reconnect(&mut client).await;
     }
-    // Something else is asked, whatever it resembles.
+    // A different request is asked, however similar.
     start(&mut client, &chat, "t5", &tool("touch xy")).await;
     let call = asked(&mut client, &chat).await;
     answer(&mut client, &chat, "t5", &call, "allow_once").await;

@@ -1,4 +1,4 @@
-//! Sessions whose agent starts, or does not, when they are created.
+//! Sessions whose agent starts, or fails to start, at their creation.
 
 use grove_testkit::acp::{AgentBehavior, CrashPoint, RpcError};
 use grove_wire::ahp::SessionLifecycle;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What `grove run` says of an agent that does not start.
+/// The output of `grove run` for an agent that does not start.
 fn run_fails(stage: &Stage) -> String {
     let cwd = stage.place.path("work");
     let ran = stage.place.run(&["run", "--agent", "mine", "--cwd", cwd.to_str().unwrap(), "hello"]);
@@ -15,7 +15,7 @@ fn run_fails(stage: &Stage) -> String {
     ran.stderr
 }
 
-/// Creates [`SESSION`] in a folder, and gives its chat, whatever becomes of it.
+/// Creates [`SESSION`] in a folder, and returns its chat, whatever the outcome.
 async fn create(stage: &Stage, client: &mut Client, folder: &str) -> String {
     let folder = file_uri(&stage.place.path(folder));
     client.get(Method::CreateSession, json!({"channel": SESSION, "workingDirectories": [folder]})).await;

@@ -1,4 +1,4 @@
-//! Many agents at once: a small form of `bench/agents`, which counts instead of measuring.
+//! Many agents at once: a small version of `bench/agents`, which counts instead of measuring.
 
 use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::markdown;
@@ -21,7 +21,7 @@ async fn of_many_agents_at_once_nothing_is_lost_or_reordered() {
         let uri = format!("mine:/s{number}");
         let chat = stage.session(&mut client, &uri).await;
         assert_eq!(other.follow(&uri).await, chat);
-        // Started before it counts.
+        // Started before the count begins.
         said(&mut client, &chat, "ready", json!([{"say": "ready"}])).await;
         chats.push(chat);
     }

@@ -1,4 +1,4 @@
-//! How long agents live, and what a person sees when one of them does not do what it should.
+//! The life of agents' processes, and what clients see when an agent misbehaves.
 
 use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::markdown;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What an agent has left in its group, and the agent itself.
+/// The process that an agent has left in its group, and the agent itself.
 async fn processes(client: &mut Client, chat: &str) -> [String; 2] {
     let told = said(client, chat, "spawns", json!([{"spawn": {"seconds": 600, "holds_stdout": true}}])).await;
     let left = after(&told, "spawned: ").to_owned();
@@ -77,7 +77,7 @@ async fn a_turn_whose_agent_tries_again_in_silence_is_said_to_be_quiet_and_can_b
 #[tokio::test]
 async fn a_stop_that_cancels_turns_leaves_no_agent_behind() {
     for (ignores_cancel, cancels_first) in [(false, true), (true, true), (false, false), (true, false)] {
-        // An agent without a model tries again in silence; one that does not listen goes on doing so.
+        // An agent without a model retries silently; one that ignores cancellation goes on doing so.
         let behavior = AgentBehavior { retries_for: 600_000, ignores_cancel, ..AgentBehavior::default() };
         let stage = Stage::new(behavior);
         let (mut client, chat) = stage.begin().await;
@@ -184,7 +184,7 @@ async fn two_sessions_in_one_folder_are_warned_only_while_both_run() {
     assert!(!warning.contains(":/") && warning.contains("/work"), "{warning}");
     client.until(|client| meta(client, "mine:/first", "warnings") != Value::Null).await;
     client.must_agree_on_all().await;
-    // Nothing is forbidden, and the warning goes with its reason.
+    // Nothing is forbidden, and the warning disappears with its reason.
     cancel(&mut client, &first, "t2").await;
     client.until(|client| meta(client, "mine:/second", "warnings") == Value::Null).await;
     client.until(|client| meta(client, "mine:/first", "warnings") == Value::Null).await;
@@ -212,7 +212,7 @@ async fn what_an_agent_says_on_stderr_is_in_its_log_and_frames_are_written_witho
         deadline.check();
     }
     client.get(Method::DisposeSession, json!({"channel": SESSION})).await;
-    // What is still to be written is written when the host stops.
+    // Pending writes are completed when the host stops.
     stage.restart();
     let written = std::fs::read_to_string(&file).unwrap();
     for left_out in [secret, "abcdefghijklmnop"] {

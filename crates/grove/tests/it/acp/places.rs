@@ -13,7 +13,7 @@ async fn commands_of_agents_run_on_terminals_in_the_working_directory() {
     let stage = Stage::new(AgentBehavior::default());
     let (mut client, chat) = stage.begin().await;
     let (work, outside) = (stage.place.path("work"), stage.place.path("home"));
-    // Some give a program and its arguments, some a whole line where a program is meant.
+    // Some agents give a program and its arguments, some a whole line as the program.
     let with_arguments = json!({
         "command": "bash", "args": ["-c", "test -t 1 && pwd; echo $A; exit 3"], "cwd": work,
         "env": [{"name": "A", "value": "b"}], "outputByteLimit": 1000,
@@ -34,7 +34,7 @@ async fn commands_of_agents_run_on_terminals_in_the_working_directory() {
     assert_eq!(told.matches("terminal: error ").count(), 2, "outside, and what is not there: {told}");
     assert!(told.contains("complaints: none"), "{told}");
 
-    // What an agent leaves running ends with its turn, also with one that is cancelled.
+    // Processes that an agent leaves running end with its turn, also if it is cancelled.
     for (turn, leave) in [("left", true), ("cancelled", false)] {
         let pid = stage.work(&format!("{turn}.pid"));
         let line = format!("sleep 600 & echo $! > {turn}.new; mv {turn}.new {turn}.pid; wait");
@@ -69,7 +69,7 @@ async fn a_call_that_shows_a_terminal_names_it() {
     assert_eq!(calls(&ended)[0]["_meta"]["acp"]["terminals"], json!(["its-name"]));
 }
 
-/// The text that the only call of a running turn shows.
+/// The text of the only call of a running turn.
 fn live_text(client: &Client, chat: &str) -> String {
     let active = client.chat(chat).active_turn.as_ref();
     let parts = active.map(|turn| turn.response_parts.as_slice()).unwrap_or_default();
@@ -157,7 +157,7 @@ async fn agents_read_and_write_inside_the_working_directories_and_nowhere_else()
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "not yours");
 }
 
-/// An editor that has one file open: it answers for that one, until the turn is over.
+/// An editor with one open file: it answers requests for that file until the turn ends.
 async fn attend(editor: &mut Client, chat: &str, turn: &str, open: &str, shown: &str) -> Vec<Value> {
     let mut questions = Vec::new();
     while !editor.chat(chat).turns.iter().any(|done| done.id == turn) {
@@ -194,7 +194,7 @@ async fn an_agent_reads_what_an_editor_shows_and_not_what_lies_on_the_disk() {
     editor.get(Method::Initialize, params).await;
     editor.follow(SESSION).await;
     let steps = json!([{"read": {"path": open}}, {"read": {"path": closed}}, "complaints"]);
-    // Only who takes part is asked.
+    // Only active clients are asked.
     let told = said(&mut client, &chat, "t1", steps.clone()).await;
     assert_eq!(told, "read: saved\nread: from the disk\ncomplaints: none\n");
     let part = json!({"type": "session/activeClientSet", "activeClient": active_client("editor", &[])});

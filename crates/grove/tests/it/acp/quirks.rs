@@ -1,4 +1,4 @@
-//! Ways in which agents differ, which no client should have to know. Quirk 5 is in `settings`, 7 and 8 are in `life`.
+//! Differences between agents that clients should not notice. Quirk 5 is in `settings`, 7 and 8 are in `life`.
 
 use grove_testkit::acp::{AgentAbilities, AgentBehavior};
 use grove_testkit::ahp::markdown;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The words of what a call gave.
+/// The text of a call's result.
 fn given(call: &Value) -> Value {
     call["content"][0]["text"].clone()
 }
@@ -41,7 +41,7 @@ async fn a_call_is_one_call_in_whichever_way_an_agent_tells_of_it() {
                     "{way}: a person sees what is asked"
                 );
                 assert_eq!(call["options"].as_array().unwrap().len(), 4, "{way}");
-                // Whoever answers, and in whichever protocol: the agent hears it.
+                // The agent gets the answer of any client, in either protocol.
                 let request = old.asked(SESSION).await;
                 let pending = old.session(SESSION).active_turn.as_ref().unwrap().pending_permissions[&request].clone();
                 assert_eq!(pending.full_command_text.as_deref(), Some("touch x"), "{way}");
@@ -102,7 +102,7 @@ async fn an_update_changes_what_it_says_and_leaves_the_rest() {
     assert_eq!((both.len(), &both[0]["status"]), (2, &json!("completed")));
     known(&both[0]);
 
-    // The same where an agent never says how far its calls have come.
+    // The same for an agent that never reports the progress of its calls.
     let tool = json!({"title": "ls", "input": {"command": "ls"}, "output": "x y", "takes_ms": 50});
     let ended = run(&mut client, &chat, "u", json!([{"tool": tool}])).await;
     let call = &calls(&ended)[0];
@@ -120,7 +120,7 @@ async fn a_history_that_an_agent_tells_again_changes_nothing() {
     run(&mut client, &chat, "t1", json!([{"think": "hm"}, {"tool": tool}, {"say": "remember me"}])).await;
     let before = client.chat(&chat).turns.clone();
 
-    // Once because the agent has ended, once because the host has.
+    // Once after the end of the agent, once after the end of the host.
     run(&mut client, &chat, "t2", json!([{"crash": {"code": 1}}])).await;
     let history = said(&mut client, &chat, "t3", json!(["echo_history", "complaints"])).await;
     assert!(history.contains("agent: remember me") && history.contains("complaints: none"), "{history}");
@@ -139,7 +139,7 @@ async fn a_history_that_an_agent_tells_again_changes_nothing() {
 #[tokio::test]
 async fn what_nobody_knows_is_refused_or_passed_over_and_what_is_meant_for_others_arrives() {
     for (ids_from_zero, ids_as_text) in [(true, false), (false, true)] {
-        // It fails its turn itself, unless its first request, of which nobody knows, is answered with -32601.
+        // It fails its turn itself, unless its first unknown request is answered with -32601.
         let behavior = AgentBehavior { unknown_request: true, ids_from_zero, ids_as_text, ..AgentBehavior::default() };
         let stage = Stage::new(behavior);
         let (mut client, chat) = stage.begin().await;
@@ -192,7 +192,7 @@ async fn whether_an_agent_asks_is_its_own_affair() {
     for (behavior, asks) in [(always, true), (never, false)] {
         let stage = Stage::new(behavior);
         let (mut client, chat) = stage.begin().await;
-        // The script says the opposite.
+        // The script has the opposite.
         let tool = json!({"title": "touch x", "output": "made it", "ask": !asks});
         start(&mut client, &chat, "t", &json!([{"tool": tool}, {"say": "done"}])).await;
         if asks {

@@ -1,4 +1,4 @@
-//! A turn outlives the host: whatever ends it, nothing of the turn is lost or said twice.
+//! A turn outlives the host: whatever ends the host, no part of the turn is lost or duplicated.
 //!
 //! `GROVE_SEED` repeats a run.
 
@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::*;
 
-/// How often the host is killed in one turn.
+/// The number of kills in one turn.
 const KILLS: u64 = 10;
 
-/// A small generator, so that a failing run can be repeated from the seed that it prints.
+/// A small generator, so that a failing run can be repeated from its printed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -31,7 +31,7 @@ async fn a_turn_through_which_the_host_is_killed_again_and_again_is_complete_and
     let (mut client, chat) = stage.begin().await;
     let mut old = stage.host().client("v1").await;
     old.subscribe(SESSION).await.unwrap();
-    // It ends when it is told to, however long the kills take.
+    // It ends on request, however long the kills take.
     let steps = json!([
         {"stream": {"count": 400, "per_second": 100}},
         {"tool": {"id": "quiet", "title": "ls", "output": "x y"}},
@@ -70,12 +70,12 @@ async fn a_turn_through_which_the_host_is_killed_again_and_again_is_complete_and
     assert!(calls.iter().all(|call| call["status"] == "completed"), "{calls:?}");
     assert_eq!(parts(&ended, "markdown").len(), 3);
 
-    // The agent knows best what it has said.
+    // The agent's own record of its output is the reference.
     let text = markdown(&ended.response_parts);
     let history = said(&mut client, &chat, "u", json!(["echo_history", "complaints"])).await;
     let known: String =
         history.split("agent: ").skip(1).map(|part| part.split("\ncomplaints: ").next().unwrap()).collect();
-    // What it said in pieces between its calls stands on lines of their own there.
+    // Text between its calls is on separate lines there.
     let plain = |text: &str| text.replace('\n', "");
     assert_eq!(plain(&text), plain(&known));
     let numbers: Vec<u64> = text.split(';').filter_map(|piece| piece.split_once(':')?.0.trim().parse().ok()).collect();
@@ -95,7 +95,7 @@ async fn an_answer_that_a_client_saw_accepted_reaches_the_agent_whatever_becomes
         let tool = json!({"id": turn, "title": turn, "output": "made it", "ask": true});
         start(&mut client, &chat, turn, &json!([{"tool": tool}, "complaints"])).await;
         let mut call = asked(&mut client, &chat).await;
-        // The host is killed while the question waits, or as soon as it is answered.
+        // The host is killed while the question is pending, or as soon as it is answered.
         if before {
             stage.kill_and_restart();
             stage.host().ahp_reconnect(&mut client).await;
@@ -109,8 +109,9 @@ async fn an_answer_that_a_client_saw_accepted_reaches_the_agent_whatever_becomes
         let ended = client.turn_end(&chat, turn).await;
         assert_eq!(ended.state, TurnState::Complete, "{turn}");
         let told = markdown(&ended.response_parts);
-        // Whether the agent has heard an answer that was given just before the end, the next host cannot know: it says
-        // it again, and agents pass over an answer that they do not wait for.
+        // The next host cannot know whether the agent got an answer that was given just before the end: it sends the
+        // answer again,
+        // and agents ignore an unexpected one.
         let twice = !before && after(&told, "complaints: ").starts_with("an answer to ") && !told.contains("; ");
         assert!(twice || told == "complaints: none\n", "{turn}: {told}");
         let call = &calls(&ended)[0];

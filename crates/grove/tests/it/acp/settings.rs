@@ -1,4 +1,4 @@
-//! Quirk 5: the model is an option, in an older list, or nowhere; modes are modes, an option, or both; ids may be URLs.
+//! Quirk 5: the model is an option, in an older list, or missing; modes are modes, an option, or both; ids may be URLs.
 
 use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::Client;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A choice between these, the first of which is chosen.
+/// A choice between these values; the first one is selected.
 fn option(id: &str, category: &str, values: &[&str]) -> Value {
     let options: Vec<Value> = values.iter().map(|value| json!({"value": value, "name": value})).collect();
     json!({
@@ -19,12 +19,12 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// What is chosen, as a client has it by actions alone.
+/// The selected values, as a client has them from actions alone.
 fn values(client: &Client) -> Value {
     json!(client.session(SESSION).config.as_ref().map(|config| &config.values))
 }
 
-/// A change by a client, and what the agent then says of it.
+/// A change by a client, and the agent's report of it.
 async fn change(client: &mut Client, chat: &str, turn: &str, name: &str, value: &str) -> Value {
     accepted(client, SESSION, json!({"type": "session/configChanged", "config": {name: value}})).await;
     let told = said(client, chat, turn, json!(["settings", "complaints"])).await;
@@ -33,7 +33,7 @@ async fn change(client: &mut Client, chat: &str, turn: &str, name: &str, value: 
     serde_json::from_str(after(&told, "settings: ")).unwrap()
 }
 
-/// The models that clients can choose from, as the root tells them.
+/// The models that the root offers to clients.
 fn models(client: &Client) -> Vec<String> {
     let mine = client.root().agents.iter().find(|agent| agent.provider == "mine").unwrap();
     mine.models.iter().map(|model| model.id.clone()).collect()
@@ -44,7 +44,7 @@ async fn settings_are_shown_and_set_in_whichever_way_an_agent_has_them() {
     let url = |mode: &str| format!("https://agents.example/modes#{mode}");
     let (ask, code) = (url("ask"), url("code"));
     let urls = [ask.as_str(), code.as_str()];
-    // The character, the names of its settings for mode and model, and the values that they begin with.
+    // The behavior, the names of its settings for mode and model, and their initial values.
     let ways = [
         (
             "options",
@@ -114,7 +114,7 @@ async fn settings_are_shown_and_set_in_whichever_way_an_agent_has_them() {
         } else {
             assert_eq!(models(&client), Vec::<String>::new(), "{way}");
         }
-        // What the agent chooses by itself is seen, and what was chosen holds for its next process.
+        // A choice of the agent itself is seen, and a client's choice applies to its next process.
         let first = &begins_with[mode[0]];
         let by_itself = if has_modes { json!({"mode": first}) } else { json!({"config": {mode[0]: first}}) };
         said(&mut client, &chat, "t4", json!([by_itself])).await;
@@ -210,7 +210,7 @@ async fn what_is_chosen_before_an_agent_runs_is_its_first_setting() {
     assert!(told.contains("complaints: none"), "{told}");
     client.until(|client| values(client) == wanted).await;
 
-    // Whoever makes the next one is told by then what can be set, and what is when nobody sets anything.
+    // By then the client that creates the next session knows the settings and their defaults.
     let asked = client.get(Method::ResolveSessionConfig, json!({"channel": ROOT, "provider": "mine"})).await;
     assert_eq!(asked["values"], json!({"how": "ask", "model": "large"}), "{asked}");
     assert!(asked["schema"]["properties"]["how"].is_object(), "{asked}");

@@ -1,4 +1,4 @@
-//! What agents say and do beside their text, as clients see it.
+//! Output of agents beside text, as clients see it.
 
 use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::markdown;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::ahp_support::on_root;
 
-/// The text of a body that a client has only heard of.
+/// The text of a body that a client has only a reference to.
 async fn body(client: &mut Client, content: &Value) -> Value {
     client.get(Method::ResourceRead, on_root(json!({"uri": content["uri"]}))).await["data"].clone()
 }
@@ -88,7 +88,7 @@ async fn plans_notices_usage_cost_titles_and_commands_reach_every_client() {
     );
     assert_eq!(client.session(SESSION).title, "A good title");
 
-    // What is told of the session needs no turn.
+    // Updates about the session need no turn.
     let later = json!({"delay_ms": 100, "update": {"sessionUpdate": "session_info_update", "title": "A better one"}});
     run(&mut client, &chat, "u", json!([{"later": later}])).await;
     client.until(|client| client.session(SESSION).title == "A better one").await;
@@ -126,7 +126,7 @@ async fn changes_of_files_are_edits_whose_contents_can_be_fetched() {
     assert_eq!(given[1]["before"]["uri"], file_uri(&changed));
     assert_eq!(given[2].get("before"), None, "it is new");
 
-    // They are there as long as the session is.
+    // They exist as long as the session.
     stage.restart();
     stage.host().ahp_reconnect(&mut client).await;
     assert_eq!(body(&mut client, &given[1]["before"]["content"]).await, before);

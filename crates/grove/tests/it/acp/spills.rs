@@ -1,4 +1,4 @@
-//! Output that is too large for an agent, from its command to the file that it is told of, and what becomes of the file.
+//! Output that is too large for an agent: from its command to the file that replaces it, and the file's life.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::*;
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// Has the agent run a command that shows a mebibyte; gives the file in which all of it is, and more of the turn.
+/// Lets the agent run a command that prints a mebibyte; returns the file with the whole output.
 async fn spilled(client: &mut Client, chat: &str, turn: &str) -> PathBuf {
     let create = json!({"command": "sh", "args": ["-c", "seq -w 1 200000 | head -c 1048576"]});
     let told = said(client, chat, turn, json!([{"terminal": {"create": create}}, "complaints"])).await;
@@ -35,7 +35,7 @@ async fn all_of_a_large_output_is_in_a_file_until_the_host_ends() {
     stage.restart();
     assert!(!file.exists() && !file.parent().unwrap().parent().unwrap().exists());
 
-    // A host that was killed leaves it to the next one.
+    // A killed host leaves it to the next one.
     let (mut client, chat) = (stage.host().ahp_connect("b").await, chat);
     client.initialize(&[&chat]).await;
     let file = spilled(&mut client, &chat, "v").await;

@@ -1,10 +1,10 @@
-//! What an agent knows after a move in the tree: what was said on the way to where one is, and nothing else.
+//! The context of an agent after a navigation in the tree: the current branch, and nothing else.
 
 use grove_testkit::acp::{AgentAbilities, RpcError};
 
 use super::*;
 
-/// A session in which two things were said, and its chat.
+/// A session with two turns, and its chat.
 async fn told_twice(stage: &Stage) -> (Client, String) {
     let (mut client, chat) = stage.begin().await;
     said(&mut client, &chat, "t1", json!([{"say": "heliotrope"}])).await;
@@ -18,14 +18,14 @@ async fn rows(client: &mut Client, filter: &str) -> Vec<Value> {
     tree["rows"].as_array().unwrap().clone()
 }
 
-/// The message with which somebody had the agent say this.
+/// The user message that made the agent say this.
 async fn message(client: &mut Client, text: &str) -> Value {
     let all = rows(client, "user-only").await;
     let row = all.iter().find(|row| row["text"].as_str().unwrap().contains(text));
     row.unwrap_or_else(|| panic!("{text} in {all:?}"))["id"].clone()
 }
 
-/// What the agent of a chat knows of what was said before.
+/// The earlier conversation that the agent of a chat knows.
 async fn knows(client: &mut Client, chat: &str) -> String {
     said(client, chat, "asked", json!(["echo_history"])).await;
     said(client, chat, "asked again", json!(["echo_history", "complaints"])).await
@@ -40,7 +40,7 @@ async fn after_a_move_an_agent_knows_what_was_said_before_and_not_what_was_left(
     let known = knows(&mut client, &chat).await;
     assert!(known.contains("<conversation-so-far>") && known.contains("Assistant:\nheliotrope"), "{known}");
     assert!(!known.contains("marigold") && known.ends_with("complaints: none\n"), "{known}");
-    // Before everything there is nothing to tell.
+    // Before the first entry there is nothing to tell.
     client.ask("x-grove/navigate", json!({"channel": SESSION, "entry": null})).await.unwrap();
     let known = knows(&mut client, &chat).await;
     assert!(!known.contains("heliotrope") && !known.contains("<conversation-so-far>"), "{known}");
@@ -70,7 +70,7 @@ async fn a_fork_begins_with_its_agents_own_copy_where_it_can_make_one() {
     assert!(known.contains("agent: heliotrope") && known.contains("agent: marigold"), "it remembers: {known}");
     assert!(!known.contains("<conversation-so-far>") && !known.contains("snapdragon"), "{known}");
     assert!(known.ends_with("complaints: none\n"), "{known}");
-    // Each goes on by itself, and the source knows nothing of the fork.
+    // Each continues separately, and the source knows nothing of the fork.
     let known = said(&mut client, &source, "t4", json!(["echo_history", "complaints"])).await;
     assert!(known.contains("snapdragon") && !known.contains("asked again"), "{known}");
     client.must_agree_on_all().await;
@@ -115,7 +115,7 @@ async fn an_agent_that_forgot_is_told_results_and_summaries_as_the_log_has_them(
     let tool = json!({"title": "cat notes", "output": "what the tool gave"});
     said(&mut client, &chat, "t1", json!([{"tool": tool}, {"say": "heliotrope"}])).await;
     stage.host.take().unwrap().stop();
-    // Another program has gone on with it meanwhile.
+    // Another program has continued it meanwhile.
     let log = stage.place.data().join("session-state").join(ID).join("events.jsonl");
     let text = std::fs::read_to_string(&log).unwrap();
     let last = serde_json::from_str::<Value>(text.lines().last().unwrap()).unwrap()["id"].clone();

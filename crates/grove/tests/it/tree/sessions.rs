@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The sessions that are listed, by id, with their titles.
+/// The listed sessions by id, with their titles.
 fn listed(place: &TestHome) -> Vec<(String, String)> {
     let list = asked(place, &["ls", "--json"]);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -13,7 +13,7 @@ fn listed(place: &TestHome) -> Vec<(String, String)> {
     list["sessions"].as_array().unwrap().iter().map(|row| (id(row), text(&row["title"]))).collect()
 }
 
-/// What the agent has said in a session.
+/// The agent's texts in a session.
 fn said_in(place: &TestHome, session: &str) -> Vec<String> {
     let tree = asked(place, &["tree", session, "--json"]);
     let rows = tree["rows"].as_array().unwrap().iter().filter(|row| row["role"] == "assistant");
@@ -65,7 +65,7 @@ async fn a_fork_has_everything_and_goes_its_own_way() {
     let id = ran.stdout.trim_end().strip_prefix("forked into session ").unwrap();
     let tree = |session: &str| -> Vec<[Value; 3]> {
         let all = asked(place, &["tree", session, "--filter", "all", "--json"])["rows"].take();
-        // What it is called is in there, too.
+        // Its title is in there, too.
         let rows = all.as_array().unwrap().iter().filter(|row| row["kind"] != "session_info");
         rows.map(|row| ["id", "label", "active"].map(|key| row[key].clone())).collect()
     };

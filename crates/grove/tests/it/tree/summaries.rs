@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::*;
 
-/// Instructions that make the scripted agent's summary this.
+/// Instructions that make this the scripted agent's summary.
 fn summary(text: &str) -> String {
     script(&json!([{"say": text}]))
 }
 
-/// Instructions of a summary that is never done.
+/// Instructions of a summary that never ends.
 fn hangs() -> String {
     script(&json!([{"hang": true}]))
 }
@@ -22,7 +22,7 @@ fn row(place: &TestHome, id: &Value) -> Value {
     rows(place, &["--filter", "all"]).into_iter().find(|row| row["id"] == *id).unwrap()
 }
 
-/// Has the agent of [`S`] say more than a compaction keeps, with what it was told: 20,000 tokens.
+/// Lets the agent of [`S`] say more than a compaction keeps: 20,000 tokens, with its prompts.
 fn say_much(place: &TestHome) {
     assert_eq!(place.run(&["send", "--wait", "s", &says(&"word ".repeat(10_000))]).code, Some(0));
 }
@@ -132,7 +132,7 @@ async fn a_summary_that_is_given_up_prints_nothing_for_programs_and_holds_up_oth
     assert_eq!(said(place), ["one", "two"]);
 }
 
-/// Somebody who looks at the main chat of [`S`].
+/// A subscriber of the main chat of [`S`].
 async fn watcher(host: &Host) -> Subscription<Ahp> {
     let client = ahp(host).await;
     let session = client.subscribe(S).await.unwrap();
