@@ -802,7 +802,8 @@ pub(crate) struct ServeArgs {
     /// Fail a running turn after this many seconds without a sign of its agent [default: 1800]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) turn_silence: Option<u64>,
-    /// The event that confirmed actions survive: a power cut (waits for the disk), or the process's end [default: power]
+    /// The event that confirmed actions survive: a power cut (waits for the disk), or the end of the process
+    /// [default: power]
     #[arg(long, value_name = "WHAT")]
     pub(crate) durability: Option<Durability>,
     /// Exit after this many seconds without client and turn [default: never; 600 for a host in the background]

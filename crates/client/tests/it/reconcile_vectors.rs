@@ -179,7 +179,7 @@ fn scenes() -> Vec<(&'static str, Value, Vec<Value>)> {
             vec![snapshot(9, running()), from_host(9, delta("?")), from_host(10, delta("y"))],
         ),
         (
-            "a snapshot of a host that counts anew is taken",
+            "a snapshot of a host that starts counting again is accepted",
             idle(),
             vec![from_host(40, start("old")), snapshot(2, running()), from_host(3, delta("y"))],
         ),

@@ -147,7 +147,7 @@ async fn sessions_contents_and_waiting_turns_survive_an_orderly_stop_and_a_new_s
     let host = place.serve(&[]);
     let mut other = host.client("other").await;
     let fetched: serde_json::Value = other.call("fetchContent", json!({"uri": content})).await.unwrap();
-    assert_eq!(fetched["mimeType"], "text/plain", "whoever asks first");
+    assert_eq!(fetched["mimeType"], "text/plain", "for any first client");
     assert!(host.reconnect(&mut client).await);
     client.must_agree(URI).await;
     let fetched: serde_json::Value = client.call("fetchContent", json!({"uri": content})).await.unwrap();

@@ -22,7 +22,7 @@ fn put_chat(place: &TestHome, said: &[&str]) {
             "timestamp": 1_767_225_600_000_u64 + at as u64, "modelId": "copilot/gpt-5",
             "modelState": {"value": if *said == "second" { 2 } else { 1 }}})
     });
-    let chat = json!({"version": 3, "sessionId": "chat", "customTitle": "Mend the gate", "creationDate": 1_767_225_600_000_u64,
+    let chat = json!({"version": 3, "sessionId": "chat", "customTitle": "Fix the gate", "creationDate": 1_767_225_600_000_u64,
         "requests": requests.collect::<Vec<_>>()});
     place.write(&format!("{STORE}/chatSessions/chat.json"), chat.to_string());
 }
@@ -76,7 +76,7 @@ fn all_sessions_are_listed_with_whose_they_are() {
     let chat = &all["sessions"][1];
     assert_eq!(
         (&chat["title"], &chat["turns"], &chat["models"]),
-        (&json!("Mend the gate"), &json!(3), &json!(["gpt-5"]))
+        (&json!("Fix the gate"), &json!(3), &json!(["gpt-5"]))
     );
     assert_eq!(chat["turnsCompleted"], 2, "one of them was cancelled");
     assert_eq!((&chat["resource"], &chat["workingDirectory"]), (&json!(CHAT), &json!("/work/site")));
@@ -90,7 +90,7 @@ fn all_sessions_are_listed_with_whose_they_are() {
     assert_eq!(only(&["--source", "grove"]).len(), 1);
     assert_eq!(only(&[]).len(), 3);
     let shown = place.run(&["ls", "--all"]);
-    assert!(shown.stdout.contains("Mend the gate") && shown.stdout.contains("history"), "{shown:?}");
+    assert!(shown.stdout.contains("Fix the gate") && shown.stdout.contains("history"), "{shown:?}");
     let shown = place.run(&["ls", "--source", "vs-code"]);
     assert!(shown.code == Some(0) && shown.stdout.contains("history"), "whose sessions are wanted is said: {shown:?}");
     assert_eq!(place.run(&["ls", "--all", "--since", "soon"]).code, Some(2));
@@ -188,7 +188,7 @@ async fn the_released_protocol_lists_history_by_page_and_marked() {
     }
     assert_eq!(marks, ["cli", "chat"]);
     let session = client.get(ahp::Method::Subscribe, json!({"channel": "ahp-session:/vs-code.chat"})).await;
-    assert_eq!(session["snapshot"]["state"]["title"], "Mend the gate", "{session}");
+    assert_eq!(session["snapshot"]["state"]["title"], "Fix the gate", "{session}");
     let channel = "ahp-chat:/vs-code.chat";
     let chat = client.get(ahp::Method::Subscribe, json!({"channel": channel, "view": {"turns": 2}})).await;
     let state = &chat["snapshot"]["state"];

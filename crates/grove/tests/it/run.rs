@@ -111,7 +111,7 @@ fn a_turn_that_fails_or_is_cancelled_has_an_exit_code_of_its_own() {
     let id = beside.until("session ").trim().strip_prefix("session ").unwrap().to_owned();
     beside.until("begun");
     assert_eq!(host.place.run(&["cancel", &id]).code, Some(0));
-    assert_eq!(beside.end().0, Some(7), "whoever cancels it");
+    assert_eq!(beside.end().0, Some(7), "any client may cancel it");
 }
 
 #[test]

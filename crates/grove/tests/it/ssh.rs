@@ -262,7 +262,7 @@ impl Drop for Sshd {
     }
 }
 
-#[allow(clippy::print_stderr, reason = "whoever runs the tests should know")]
+#[allow(clippy::print_stderr, reason = "the user who runs the tests should know")]
 fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }

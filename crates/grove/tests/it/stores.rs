@@ -137,7 +137,7 @@ async fn a_new_session_lies_where_it_says_else_in_the_folder_for_logs_else_in_th
     assert_eq!(listed(&place).len(), 3);
     let place = host.stop();
     let host = place.serve(&["--store", "archive"]);
-    assert_eq!(listed(&place).len(), 1, "neither what was in memory nor what lies in the folder for logs");
+    assert_eq!(listed(&place).len(), 1, "neither sessions in memory nor those in the folder for logs");
     told(&place, &["run", &hello]);
     assert_eq!(std::fs::read_dir(place.path("archive")).unwrap().count(), 1);
     drop(host);

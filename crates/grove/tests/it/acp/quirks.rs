@@ -178,7 +178,7 @@ async fn a_session_that_an_agent_has_open_already_goes_on() {
         let ended = run(&mut client, &chat, "t3", json!(["echo_history"])).await;
         let history = markdown(&ended.response_parts);
         assert_eq!(ended.state, TurnState::Complete, "{ended:#?}");
-        assert_eq!(history.matches("remember me").count(), 2, "asked and said once, and not told anew: {history}");
+        assert_eq!(history.matches("remember me").count(), 2, "asked and said once, and not told again: {history}");
         assert_eq!(parts(&ended, "systemNotification"), Vec::<Value>::new());
         client.must_agree_on_all().await;
     }

@@ -115,7 +115,7 @@ async fn changes_of_files_are_edits_whose_contents_can_be_fetched() {
     start(&mut client, &chat, "t", &steps).await;
     let call = asked(&mut client, &chat).await;
     let edits = call["edits"]["items"].as_array().unwrap().clone();
-    assert_eq!(edits.len(), 2, "whoever is asked sees what would change: {call}");
+    assert_eq!(edits.len(), 2, "the request shows the change: {call}");
     assert_eq!(body(&mut client, &edits[0]["after"]["content"]).await, after);
     answer(&mut client, &chat, "t", &call, "allow_once").await;
     let ended = client.turn_end(&chat, "t").await;
