@@ -1,9 +1,11 @@
 /**
- * Getting in. Page and host prove to each other that they know the token, and neither sends it.
+ * Access to the host. Page and host prove to each other that they know the token, and neither sends it.
  *
- * While the host is down, any program may listen on its port. So the page keeps a key that it made of the token and its own
- * origin, asks for a proof over a nonce before it says anything, and hears a second proof on the WebSocket before it uses it.
- * Only the host of that token can make them, and only for the address that this page has.
+ * While the host is down, any program may listen on its port. So the page stores a key that is derived from the token
+ * and
+ * its own origin, requests a proof over a nonce before it sends anything else, and checks a second proof on the
+ * WebSocket
+ * before it uses it. Only the host of that token can create them, and only for the address of this page.
  */
 
 import { fromHex, hmacSha256, toHex } from './hmac';
@@ -11,22 +13,22 @@ import type { Socket, SocketListener } from './jsonrpc';
 import { randomHex } from './random';
 
 const STORED_KEY = 'grove.pageKey';
-/** Where pages of earlier versions stored the token itself. */
+/** The key under which pages of earlier versions stored the token itself. */
 const STORED_TOKEN = 'grove.token';
 const PATIENCE_MS = 10_000;
 const NONCE_BYTES = 32;
 const PROOF = /^[0-9a-f]{64}$/;
 const CHALLENGE = /^[\w-]{16,128}$/;
 
-/** The program at the host's address did not prove that it knows the token. Nothing was said to it. */
+/** The program at the host's address did not prove that it knows the token. Nothing was sent to it. */
 export class NotProven extends Error {
   override name = 'NotProven';
 }
 
-/** The key of this origin's pages, in hexadecimal. The token cannot be told from it. */
+/** The key of this origin's pages, in hexadecimal. The token cannot be derived from it. */
 export type PageKey = string;
 
-/** What both sides make their proofs of. The host has the same names in `page_access.rs`. */
+/** The inputs of both sides' proofs. The host has the same names in `page_access.rs`. */
 export const derivePageKey = async (token: string, origin: string): Promise<PageKey> =>
   toHex(await hmacSha256(new TextEncoder().encode(token), `grove page key 1\n${origin}\n`));
 export const proofs = {
@@ -39,14 +41,15 @@ async function sign(key: PageKey, message: string): Promise<string> {
   return toHex(await hmacSha256(fromHex(key), message));
 }
 
-/** The address that the host goes by. While the page is developed, its own address is another one. */
+/** The host's origin. During development the page's own origin is another one. */
 function hostOrigin(): string {
   return import.meta.env.DEV ? (import.meta.env['VITE_GROVE_URL'] ?? location.origin) : location.origin;
 }
 
 /**
- * Takes the token out of the address (`#token=…`), so that it is neither shown nor kept in the history, and gives the key
- * that this tab has: the token's, or the one that it stored.
+ * Removes the token from the address (`#token=…`), so that it is neither shown nor kept in the history, and returns the
+ * key
+ * of this tab: the token's, or the stored one.
  */
 export function takeKey(): Promise<PageKey> | undefined {
   const found = /^#token=([^&]+)$/.exec(location.hash)?.[1];
@@ -63,7 +66,7 @@ export function takeKey(): Promise<PageKey> | undefined {
   return stored && PROOF.test(stored) ? Promise.resolve(stored) : undefined;
 }
 
-/** Makes the key of a token and stores it for this tab; the token itself is kept nowhere. */
+/** Derives the key of a token and stores it for this tab; the token itself is not stored. */
 export async function keepToken(token: string): Promise<PageKey> {
   const key = await derivePageKey(token, hostOrigin());
   sessionStorage.setItem(STORED_KEY, key);
@@ -74,7 +77,7 @@ export function forgetKey(): void {
   sessionStorage.removeItem(STORED_KEY);
 }
 
-/** Opens a socket to the host, once it has proved that it is the host. */
+/** Opens a socket to the host, after the host has proved its identity. */
 export async function openProvenSocket(key: PageKey): Promise<Socket> {
   const nonce = randomHex(NONCE_BYTES);
   const challenge = await askForProof(key, nonce);
@@ -88,11 +91,11 @@ async function askForProof(key: PageKey, nonce: string): Promise<string> {
     method: 'POST',
     cache: 'no-store',
     credentials: 'omit',
-    // An impostor cannot send the page elsewhere.
+    // An impostor cannot redirect the page.
     redirect: 'error',
     signal: AbortSignal.timeout(PATIENCE_MS),
   });
-  // The host is there, and cannot answer now.
+  // The host is running, but cannot answer now.
   if (response.status === 429 || response.status === 503) throw new Error(`the host is busy (${response.status})`);
   if (!response.ok) throw new NotProven(`the program at this address gave no proof (${response.status})`);
   const said = (await response.json().catch(() => undefined)) as { proof?: unknown; challenge?: unknown } | undefined;
@@ -143,7 +146,7 @@ async function openSocket(key: PageKey, nonce: string, challenge: string): Promi
   });
 }
 
-/** The proof that a socket's first message holds. */
+/** The proof in a socket's first message. */
 function proofIn(message: string): unknown {
   try {
     const { method, params } = JSON.parse(message) as { method?: unknown; params?: { proof?: unknown } };

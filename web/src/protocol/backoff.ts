@@ -1,4 +1,4 @@
-/** How long to wait before the next try: longer each time, and never the same for all pages of a host that came back. */
+/** The pause before the next attempt: longer each time, and different for each page of a restarted host. */
 
 const FIRST_MS = 400;
 const MOST_MS = 20_000;

@@ -1,7 +1,7 @@
 /**
- * The page's side of the protocol: which channels are open, their reconciled states, and this client's own actions.
+ * The page's side of the protocol: open channels, their reconciled states, and this client's own actions.
  *
- * Knows nothing of what draws them: whoever opens a channel is called when it changes.
+ * It is independent of the components: a callback reports the changes of a channel.
  */
 
 import { ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
@@ -24,7 +24,7 @@ import { type Access, Connection, type ConnectionOwner, type Status } from './co
 import { NoAnswer, type Peer, RpcError } from './jsonrpc';
 import { randomId } from './random';
 
-/** How many of a chat's newest turns are asked for at first. */
+/** The number of newest turns of a chat that are requested first. */
 const TURNS_AT_FIRST = 60;
 
 export interface Rejection {
@@ -35,9 +35,9 @@ export interface Rejection {
 
 export interface ClientEvents {
   statusChanged(status: Status): void;
-  /** The host said who it is. */
+  /** The host has identified itself. */
   introduced(result: InitializeResult): void;
-  /** After each handshake: what is in no channel has to be fetched again. */
+  /** After each handshake: data outside of channels must be fetched again. */
   connected(): void;
   notification<M extends keyof Notifications>(method: M, params: Notifications[M]): void;
   rejected(rejection: Rejection): void;
@@ -47,10 +47,10 @@ export interface ClientEvents {
 export interface Channel<K extends keyof States = keyof States> {
   readonly uri: Uri;
   readonly kind: K;
-  /** What is shown; undefined until the first snapshot came. */
+  /** The optimistic state; undefined before the first snapshot. */
   readonly state: States[K] | undefined;
   readonly pending: readonly PendingAction[];
-  /** Why there is nothing to show, where that is so. */
+  /** The reason why there is no state, if there is one. */
   readonly problem: string | undefined;
   close(): void;
 }
@@ -61,9 +61,9 @@ interface Entry {
   reduce: Reducer<unknown>;
   reconciled: Reconciled<unknown> | undefined;
   problem: string | undefined;
-  /** Whether the host sends this channel on the connection that there is. */
+  /** The host sends this channel on the current connection. */
   subscribed: boolean;
-  /** Actions that came before their snapshot. */
+  /** Actions that arrived before their snapshot. */
   held: ActionEnvelope[];
   listeners: Set<() => void>;
 }
@@ -74,7 +74,7 @@ export class Client implements ConnectionOwner {
   #connection: Connection;
   #peer: Peer | undefined;
   #entries = new Map<Uri, Entry>();
-  /** Own actions on channels that are not open, such as answers to questions of another chat. No echo comes of them. */
+  /** Own actions on channels that are not open, such as answers to questions of another chat. They have no echo. */
   #elsewhere = new Map<number, { channel: Uri; action: Action; sent: boolean }>();
   #clientSeq = 0;
   #lastSeen = 0;
@@ -102,12 +102,12 @@ export class Client implements ConnectionOwner {
     return this.#peer.request(method, params);
   }
 
-  /** A method that Grove adds to the protocol, whose shapes are not generated. */
+  /** Calls one of Grove's protocol extensions, whose types are not generated. */
   async requestOwn(method: `x-grove/${string}`, params: Record<string, unknown>): Promise<unknown> {
     return this.request(method as keyof Requests, params as never);
   }
 
-  /** Opens a channel and calls back whenever what it shows may have changed. Opening it again shares it. */
+  /** Opens a channel and calls back after each possible change. Opening it again shares it. */
   open<K extends keyof States>(kind: K, uri: Uri, changed: () => void): Channel<K> {
     let entry = this.#entries.get(uri);
     if (!entry) {
@@ -148,7 +148,7 @@ export class Client implements ConnectionOwner {
     };
   }
 
-  /** Applies an action here at once, and asks the host for it. Without a connection it is asked when there is one. */
+  /** Applies an action locally at once, and dispatches it to the host. Without a connection it is sent later. */
   dispatch(channel: Uri, action: Action): number {
     const clientSeq = ++this.#clientSeq;
     const entry = this.#entries.get(channel);
@@ -162,7 +162,7 @@ export class Client implements ConnectionOwner {
     return clientSeq;
   }
 
-  // ---- What the connection asks and tells -------------------------------------------------------------------------
+  // ---- Callbacks of the connection --------------------------------------------------------------------------------
 
   subscriptions(): Uri[] {
     const loaded = [...this.#entries.values()].filter((entry) => entry.reconciled && !entry.problem);
@@ -183,7 +183,7 @@ export class Client implements ConnectionOwner {
     if (result.type === 'replay') {
       for (const entry of this.#entries.values()) {
         entry.subscribed = entry.reconciled !== undefined && !result.missing.includes(entry.uri);
-        if (!entry.subscribed && entry.reconciled) this.#fail(entry, 'The host does not have this any more.');
+        if (!entry.subscribed && entry.reconciled) this.#fail(entry, 'The host has removed this.');
       }
       for (const envelope of result.actions) this.#receive(envelope);
       for (const entry of this.#entries.values()) this.#dispatchAgain(entry, entry.reconciled?.confirmed);
@@ -237,12 +237,12 @@ export class Client implements ConnectionOwner {
     try {
       const view = entry.kind === 'chat' ? { view: { turns: TURNS_AT_FIRST } } : {};
       const { snapshot } = await peer.request('subscribe', { channel: entry.uri, ...view });
-      // Closing it meanwhile has unsubscribed already.
+      // If it was closed meanwhile, it is already unsubscribed.
       if (this.#entries.get(entry.uri) !== entry) return;
       if (snapshot) this.#adopt(entry, snapshot);
       else this.#fail(entry, 'The host has nothing to show here.');
     } catch (error) {
-      // Without an answer the connection is gone, and the next one asks again.
+      // Without an answer the connection is gone, and the next one subscribes again.
       if (error instanceof RpcError) this.#fail(entry, error.message);
     }
   }
@@ -253,7 +253,7 @@ export class Client implements ConnectionOwner {
       const snapshot = found.get(entry.uri);
       entry.subscribed = snapshot !== undefined;
       if (snapshot) this.#adopt(entry, snapshot);
-      else if (entry.reconciled) this.#fail(entry, 'The host does not have this any more.');
+      else if (entry.reconciled) this.#fail(entry, 'The host has removed this.');
     }
   }
 
@@ -268,7 +268,7 @@ export class Client implements ConnectionOwner {
     this.#changed(entry);
   }
 
-  /** After a reconnect, nobody knows which pending actions arrived: those that the state does not show are kept. */
+  /** After a reconnect it is unknown which pending actions arrived: those without a visible effect are kept. */
   #dispatchAgain(entry: Entry, before: unknown): void {
     const state = entry.reconciled;
     if (!state || state.pending.length === 0) return;

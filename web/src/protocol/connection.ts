@@ -1,7 +1,8 @@
 /**
- * One host, as long as the page is open: connects, shakes hands, notices when the line is dead, and tries again.
+ * The connection to one host for the life of the page: connects, shakes hands, detects a dead connection, and
+ * reconnects.
  *
- * It knows sockets and the handshake, and nothing of what is subscribed: that is its owner's.
+ * It knows sockets and the handshake, but not the subscriptions: those are its owner's.
  */
 
 import { ErrorCodes, PROTOCOL_VERSIONS, ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
@@ -15,20 +16,20 @@ export type Status =
   | { kind: 'online' }
   /** `unproven`: a program answers that did not prove to be the host. */
   | { kind: 'waiting'; attempt: number; retryAt: number; reason: string; unproven: boolean }
-  /** Trying again would not help: no host ever proved that it knows the token. */
+  /** Retrying would not help: no host ever proved that it knows the token. */
   | { kind: 'unauthorized' }
   | { kind: 'refused'; reason: string };
 
 export interface ConnectionOwner {
-  /** What to subscribe to with the handshake. */
+  /** The resources to subscribe with the handshake. */
   subscriptions(): Uri[];
-  /** Where a `reconnect` goes on from. */
+  /** The sequence number from which a `reconnect` continues. */
   lastSeenServerSeq(): number;
-  /** The handshake gave everything anew. */
+  /** The handshake returned new snapshots. */
   initialized(result: InitializeResult): void;
-  /** The handshake gave what was missed. */
+  /** The handshake returned the missed actions. */
   resumed(result: ReconnectResult): void;
-  /** After either of them: requests can be made now. */
+  /** After either of them: requests can be sent now. */
   ready(peer: Peer): void;
   lost(): void;
   notification<M extends keyof Notifications>(method: M, params: Notifications[M]): void;
@@ -36,7 +37,7 @@ export interface ConnectionOwner {
 }
 
 export interface Access {
-  /** Opens a socket to a host that has proved that it is the host. Fails with `NotProven` where it has not. */
+  /** Opens a socket to a host that has proved its identity. Fails with `NotProven` otherwise. */
   openSocket(): Promise<Socket>;
 }
 
@@ -50,9 +51,9 @@ export class Connection {
   #clientId: string;
   #random: () => number;
   #peer: Peer | undefined;
-  /** Whether the host may still know this client. */
+  /** The host may still know this client. */
   #known = false;
-  /** Whether this page was ever connected: the token is the host's then. */
+  /** This page was connected before: the token is the host's. */
   #wasOnline = false;
   #attempt = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -78,7 +79,7 @@ export class Connection {
     this.#peer?.close('stopped');
   }
 
-  /** Somebody has a reason to believe that it would work now. */
+  /** Retries at once, since it may work now. */
   retryNow(): void {
     if (this.#retry === undefined || this.#stopped) return;
     clearTimeout(this.#retry);
@@ -148,7 +149,7 @@ export class Connection {
     }
   }
 
-  /** Undefined where the host refuses: it does not know this client any more, so everything is asked for anew. */
+  /** Undefined if the host refuses: it no longer knows this client, so everything is requested again. */
   async #reconnect(peer: Peer): Promise<ReconnectResult | undefined> {
     try {
       const answer = await peer.request(
@@ -161,7 +162,7 @@ export class Connection {
         },
         HANDSHAKE_PATIENCE_MS,
       );
-      // Who asks with one number for everything is answered so.
+      // A request with one number for all channels has this response.
       return answer as ReconnectResult;
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
@@ -190,7 +191,7 @@ export class Connection {
     });
   }
 
-  /** A line can be dead without anybody saying so: whoever is silent for long is asked, and left if there is no answer. */
+  /** Detects a dead connection: after a long silence the host is pinged, and the socket is closed without an answer. */
   #watch(peer: Peer): void {
     clearInterval(this.#heartbeat);
     this.#heartbeat = setInterval(() => {

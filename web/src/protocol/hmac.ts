@@ -1,14 +1,15 @@
 /**
- * HMAC-SHA-256, by the browser's own implementation where there is one. Browsers offer it to secure contexts alone
- * (`https`, or `http` on loopback); a host that listens for other machines with `--insecure` is none, so there is a small
- * one of ours.
+ * HMAC-SHA-256, with the browser's own implementation if possible.
+ *
+ * Browsers offer it only to secure contexts (`https`, or `http` on loopback). A page of a host that listens for other
+ * machines with `--insecure` is not secure, so there is a small implementation here.
  */
 
 const BLOCK_BYTES = 64;
 
 export async function hmacSha256(key: Uint8Array, message: string): Promise<Uint8Array> {
   const bytes = new TextEncoder().encode(message);
-  // Types say that it is always there; browsers do not.
+  // The types claim that it always exists; browsers do not.
   const subtle = globalThis.crypto.subtle as SubtleCrypto | undefined;
   if (!subtle) return hmacWithoutBrowser(key, bytes);
   const imported = await subtle.importKey('raw', exact(key), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
@@ -35,7 +36,7 @@ export function fromHex(text: string): Uint8Array {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-/** The same bytes, in a buffer that holds nothing else. */
+/** The same bytes in a buffer of their own. */
 function exact(bytes: Uint8Array): ArrayBuffer {
   return bytes.slice().buffer as ArrayBuffer;
 }

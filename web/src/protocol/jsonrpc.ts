@@ -1,13 +1,13 @@
-/** JSON-RPC 2.0 over a socket: requests with their answers, notifications both ways. */
+/** JSON-RPC 2.0 over a socket: requests with their responses, notifications in both directions. */
 
 import { ErrorCodes } from '../wire/protocol';
 import type { ClientNotifications, Notifications, Requests, Results } from '../wire/types';
 
-/** A reliable, ordered stream of whole messages. */
+/** A reliable, ordered stream of complete messages. */
 export interface Socket {
   send(message: string): void;
   close(): void;
-  /** Says who reads. Called once, right after the socket is open. */
+  /** Sets the reader. Called once, right after the socket is open. */
   listen(listener: SocketListener): void;
 }
 
@@ -33,7 +33,7 @@ export class RpcError extends Error {
   }
 }
 
-/** The connection ended, or the answer took too long, so nobody knows what became of the request. */
+/** The connection ended, or the response took too long, so the outcome of the request is unknown. */
 export class NoAnswer extends Error {
   override name = 'NoAnswer';
 }
@@ -60,7 +60,7 @@ export class Peer {
   #waiting = new Map<number, Waiting>();
   #nextId = 1;
   #closed = false;
-  /** When anything was last heard. */
+  /** The time of the last received message. */
   lastHeard = Date.now();
 
   constructor(socket: Socket, handlers: PeerHandlers) {
@@ -111,7 +111,7 @@ export class Peer {
       if (message.id === undefined) {
         this.#handlers.notification(message.method as keyof Notifications, message.params as never);
       } else {
-        // The page offers the host nothing to call.
+        // The page has no methods for the host.
         this.#send({ id: message.id, error: { code: ErrorCodes.MethodNotFound, message: 'method not found' } });
       }
       return;

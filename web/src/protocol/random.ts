@@ -1,4 +1,4 @@
-/** Randomness that is there in every context: browsers offer `crypto.randomUUID` to secure ones alone. */
+/** Randomness for every context: browsers offer `crypto.randomUUID` only to secure ones. */
 
 import { toHex } from './hmac';
 

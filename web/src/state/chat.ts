@@ -1,4 +1,4 @@
-/** The chat reducer: state and action in, state out. An action that changes nothing gives back the same object. */
+/** The chat reducer. An action that changes nothing returns the same object. */
 
 import { type ActionOf, SessionStatus } from '../wire/protocol';
 import type {
@@ -113,7 +113,7 @@ export function reduceChat(state: ChatState, any: Action): ChatState {
         state,
       );
 
-    // Messages that wait
+    // Queued messages
     case 'chat/pendingMessageSet': {
       const message: PendingMessage = { id: action.id, message: action.message };
       return action.kind === 'steering'
@@ -165,7 +165,7 @@ export function reduceChat(state: ChatState, any: Action): ChatState {
 
 function turnStarted(state: ChatState, action: ActionOf<'chat/turnStarted'>): ChatState {
   const { queuedMessageId } = action;
-  // A start that comes again, as after a reconnection, begins nothing anew.
+  // A repeated start, as after a reconnect, does not start the turn again.
   if (state.activeTurn?.id === action.turnId || state.turns.some((turn) => turn.id === action.turnId)) return state;
   const started: ChatState = {
     ...state,
@@ -190,7 +190,7 @@ function endTurn(
   const { activeTurn, ...rest } = state;
   if (!activeTurn || activeTurn.id !== turnId) return state;
   const duration = Math.max(0, asked || 0);
-  // A start that is no time must not keep the turn from ending.
+  // An invalid start time must not keep the turn from ending.
   const modifiedAt = addMilliseconds(activeTurn.startedAt, duration) ?? activeTurn.startedAt;
 
   const parts = activeTurn.responseParts.map((part): ResponsePart => {
@@ -212,7 +212,7 @@ function endTurn(
   return ended;
 }
 
-/** The latest turn runs on, if it failed in a way that allows it. */
+/** Resumes the latest turn, if its failure allows it. */
 function turnResume(state: ChatState, action: ActionOf<'chat/turnResume'>): ChatState {
   const turn = state.turns.at(-1);
   const last = turn?.responseParts.at(-1);
@@ -316,7 +316,7 @@ function inOpenRequest(
   });
 }
 
-/** A question that is asked again replaces itself, and keeps the answers typed so far. */
+/** A repeated question replaces itself, and keeps the answers typed so far. */
 function inputRequested(state: ChatState, request: ChatInputRequest): ChatState {
   if (!state.activeTurn) return state;
   let asked = inOpenRequest(state, request.id, (part) => ({
@@ -332,7 +332,7 @@ function inputRequested(state: ChatState, request: ChatInputRequest): ChatState 
   return { ...asked, status: withFlag(statusOf(asked), SessionStatus.IsRead, false) };
 }
 
-// ---- Messages that wait -------------------------------------------------------------------------------------------
+// ---- Queued messages ----------------------------------------------------------------------------------------------
 
 function pendingRemoved(state: ChatState, action: ActionOf<'chat/pendingMessageRemoved'>): ChatState {
   if (action.kind === 'steering') {
@@ -344,7 +344,7 @@ function pendingRemoved(state: ChatState, action: ActionOf<'chat/pendingMessageR
     : state;
 }
 
-/** Messages that the new order does not name stay behind it as they were. */
+/** Messages that the new order does not name stay after it in their order. */
 function queueReordered(state: ChatState, action: ActionOf<'chat/queuedMessagesReordered'>): ChatState {
   if (!state.queuedMessages) return state;
   const waiting = new Map(state.queuedMessages.map((message) => [message.id, message]));
@@ -370,12 +370,12 @@ function statusOf(state: ChatState): number {
   return withActivity(state.status, state.activeTurn ? SessionStatus.InProgress : SessionStatus.Idle);
 }
 
-/** The state with its status brought up to date, if anything changed at all. */
+/** The state with an updated status, if anything changed at all. */
 function refreshed(state: ChatState, before: ChatState): ChatState {
   return state === before ? state : { ...state, status: statusOf(state) };
 }
 
-// ---- Small things -------------------------------------------------------------------------------------------------
+// ---- Helpers ------------------------------------------------------------------------------------------------------
 
 const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 

@@ -1,8 +1,9 @@
 /**
- * What Grove says beyond the protocol's own shapes: members of `_meta`.
+ * Grove's extensions of the protocol's shapes: members of `_meta`.
  *
- * Nothing checks them on their way, and another host may mean something else by the same name. What has not the shape
- * that is expected counts as not there.
+ * They are not validated, and another host may use the same name for something else. A value of an unexpected shape
+ * counts
+ * as missing.
  */
 
 import type { SessionConfigSchema, SessionState } from '../wire/types';
@@ -31,22 +32,22 @@ const TOOL_KINDS = [
 ] as const satisfies string[];
 export type ToolKind = (typeof TOOL_KINDS)[number];
 
-/** A place in a file that a call is about. */
+/** A position in a file that a call is about. */
 export interface Place {
   path: string;
   line?: number;
 }
 
-/** What an agent understands at the beginning of a prompt. */
+/** A command that an agent understands at the beginning of a prompt. */
 export interface Command {
   /** Without the slash. */
   name: string;
   description: string;
-  /** What may follow it. */
+  /** The arguments of the command. */
   hint?: string;
 }
 
-/** An answer to a permission request that holds for all times that the same is asked. */
+/** A permission answer that applies to all later requests of the same kind. */
 export interface Remembered {
   kind: string;
   about: string;
@@ -64,7 +65,7 @@ export interface Cost {
   currency: string;
 }
 
-/** The plan that a part holds; undefined where it holds none. */
+/** The plan of a part; undefined if it has none. */
 export function planOf(meta: Meta): PlanEntry[] | undefined {
   if (!Array.isArray(meta?.['plan'])) return undefined;
   return objects(meta['plan']).flatMap(({ content, priority, status }) =>
@@ -98,7 +99,7 @@ export function commandsOf(meta: Meta): Command[] {
   );
 }
 
-/** Each once. */
+/** The warnings, without duplicates. */
 export function warningsOf(meta: Meta): string[] {
   const warnings = meta?.['warnings'];
   return Array.isArray(warnings) ? [...new Set(warnings.filter((warning) => typeof warning === 'string'))] : [];
@@ -113,7 +114,7 @@ export function rememberedOf(meta: Meta): Remembered[] {
   });
 }
 
-/** What may happen without anybody being asked, where a client has said so. */
+/** The operations that are allowed without asking, as set by a client. */
 export interface Policy {
   allowAll: boolean;
   approved: { kind: string; argument?: string }[];
@@ -148,7 +149,7 @@ export function costOf(meta: Meta): Cost | undefined {
   return typeof amount === 'number' ? { amount, currency: text(currency) } : undefined;
 }
 
-/** What may be set. No action carries a new schema, so the newest is in `_meta`. */
+/** The schema of the settings. No action carries a new schema, so the newest is in `_meta`. */
 export function settingsSchemaOf(session: SessionState): SessionConfigSchema | undefined {
   const newest = object(session._meta?.['settings']);
   return object(newest?.['properties']) ? (newest as unknown as SessionConfigSchema) : session.config?.schema;

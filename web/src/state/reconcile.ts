@@ -1,9 +1,10 @@
 /**
  * Write-ahead with reconciliation, for one channel.
  *
- * `confirmed` is what the host said, `pending` what was dispatched here and not yet answered, and `optimistic` the one
- * with the other on top: what is shown. The host's order wins: whatever it says is applied to `confirmed`, and what is
- * pending is applied again on top of that.
+ * `confirmed` is the host's state, `pending` are the actions dispatched here without an answer, and `optimistic`, which
+ * is
+ * shown, is the former with the latter applied. The host's order wins: its actions are applied to `confirmed`, and the
+ * pending ones are applied again on top of that.
  */
 
 import type { ActionEnvelope, Snapshot, Action } from '../wire/types';
@@ -18,14 +19,14 @@ export interface Reconciled<S> {
   readonly confirmed: S;
   readonly pending: readonly PendingAction[];
   readonly optimistic: S;
-  /** The number of the last thing from the host that `confirmed` holds. */
+  /** The sequence number of `confirmed`. */
   readonly serverSeq: number;
 }
 
-/** What an envelope meant for this client's own actions. */
+/** The effect of an envelope on this client's own actions. */
 export type Received<S> = {
   state: Reconciled<S>;
-  /** This client's action that it answers. */
+  /** The action of this client that it answers. */
   answered?: PendingAction;
 };
 
@@ -36,7 +37,7 @@ export function begin<S>(snapshot: Given): Reconciled<S> {
   return { confirmed, pending: [], optimistic: confirmed, serverSeq: snapshot.fromSeq };
 }
 
-/** The host's state afresh. What is pending still is. */
+/** Replaces the host's state. Pending actions stay pending. */
 export function replace<S>(state: Reconciled<S>, snapshot: Given, reduce: Reducer<S>): Reconciled<S> {
   const { pending } = state;
   const confirmed = snapshot.state as S;
@@ -59,7 +60,7 @@ export function receive<S>(
 ): Received<S> {
   const mine = envelope.origin?.clientId === clientId ? envelope.origin.clientSeq : undefined;
   const answered = mine === undefined ? undefined : state.pending.find((p) => p.clientSeq === mine);
-  // Replays overlap with what is there already, and a rejection changes nothing and may have no number of its own.
+  // Replays overlap with the state, and a rejection changes nothing and may have no number.
   const applies = envelope.rejectionReason == null && envelope.serverSeq > state.serverSeq;
   if (!applies && !answered) return { state };
 
@@ -69,7 +70,7 @@ export function receive<S>(
   return { state: { confirmed, pending, optimistic: replay(confirmed, pending, reduce), serverSeq }, answered };
 }
 
-/** Gives up what is pending, as after a reconnect: whoever called decides what to dispatch again. */
+/** Drops pending actions, as after a reconnect: the caller decides which to dispatch again. */
 export function settle<S>(state: Reconciled<S>): Reconciled<S> {
   return state.pending.length === 0 ? state : { ...state, pending: [], optimistic: state.confirmed };
 }

@@ -1,4 +1,4 @@
-/** Which reducer keeps which kind of state. */
+/** The reducer for each kind of state. */
 
 import type { ChatState, RootState, SessionState, Action } from '../wire/types';
 import { reduceChat } from './chat';

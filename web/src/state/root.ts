@@ -1,4 +1,4 @@
-/** The root reducer: state and action in, state out. An action that changes nothing gives back the same object. */
+/** The root reducer. An action that changes nothing returns the same object. */
 
 import type { Action, RootAction, RootState } from '../wire/types';
 
@@ -24,7 +24,7 @@ export function mergeConfig<C extends { values: Values }>(config: C, change: { c
   return { ...config, values: change.replace ? change.config : { ...config.values, ...change.config } };
 }
 
-/** Actions that this page does not know are ignored; the compiler says when one that it knows is not handled. */
+/** Ignores unknown actions; the compiler reports known ones that are not handled. */
 export function unknown<S>(_action: never, state: S): S {
   return state;
 }

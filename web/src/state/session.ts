@@ -1,4 +1,4 @@
-/** The session reducer: state and action in, state out. An action that changes nothing gives back the same object. */
+/** The session reducer. An action that changes nothing returns the same object. */
 
 import { type ActionOf, SessionStatus } from '../wire/protocol';
 import type {
@@ -120,7 +120,7 @@ export function reduceSession(state: SessionState, any: Action): SessionState {
   }
 }
 
-/** The queue of questions shows in the status: any that waits for a person raises `InputNeeded`. */
+/** The status shows the queue of questions: a pending one sets `InputNeeded`. */
 function inputStatus(status: number, queue: SessionInputRequest[]): number {
   if (queue.some((request) => request.kind !== 'toolClientExecution')) {
     return withActivity(status, SessionStatus.InputNeeded);
@@ -128,7 +128,7 @@ function inputStatus(status: number, queue: SessionInputRequest[]): number {
   return status & ~(SessionStatus.InputNeeded & ~SessionStatus.InProgress);
 }
 
-/** Only a complete new order counts. */
+/** Only a complete new order is applied. */
 function reorderChats(state: SessionState, action: ActionOf<'session/chatsReordered'>): SessionState {
   const order = new Set(action.chats);
   if (order.size !== state.chats.length || action.chats.length !== state.chats.length) return state;
@@ -152,7 +152,7 @@ function replaceDirectory(state: SessionState, action: ActionOf<'session/working
 
 type Level = 'top' | 'child';
 
-/** What is handled here is common to several kinds, at the top or below. */
+/** The members that several kinds share, at the top or below. */
 interface AnyCustomization {
   type: string;
   id: string;
@@ -177,7 +177,7 @@ function isContainer(customization: AnyCustomization): boolean {
   return CONTAINERS.has(customization.type);
 }
 
-/** Changes the customization with this id, wherever it is: at the top first, then among the children. */
+/** Changes the customization with this id: at the top first, then among the children. */
 function changeCustomization(
   state: SessionState,
   id: string,
@@ -209,7 +209,7 @@ function changeServer(
   return changeCustomization(state, id, (c) => (c.type === 'mcpServer' ? change(c) : c));
 }
 
-/** Plugins and servers keep who decided; the others only whether they are on. */
+/** Plugins and servers keep the origin of the decision; others only whether they are on. */
 function enable(
   customization: AnyCustomization,
   level: Level,

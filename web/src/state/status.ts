@@ -7,7 +7,7 @@ export function hasStatus(status: number, bits: number): boolean {
   return (status & bits) === bits;
 }
 
-/** Bits are counted without a sign, so that one that is not known yet stays as it came, the highest too. */
+/** Bits are unsigned, so that an unknown one is kept, even the highest. */
 const unsigned = (bits: number): number => bits >>> 0;
 
 export function withFlag(status: number, flag: number, set: boolean): number {
@@ -20,10 +20,10 @@ export function withActivity(status: number, activity: number): number {
 
 /**
  * A session's status with the activity that follows from its chats and open requests. No action of the protocol carries
- * that activity, so the bits of a state that is kept by actions are as old as its snapshot.
+ * that activity, so its bits in a state are as old as the snapshot.
  */
 export function sessionStatus(session: Pick<SessionState, 'status' | 'chats' | 'inputNeeded'>): number {
-  // A host that tells of no chats has its own idea of the activity.
+  // A host without a list of chats determines the activity itself.
   if (session.chats.length === 0) return session.status;
   const any = (activity: number): boolean =>
     session.chats.some((chat) => (chat.status & STATUS_ACTIVITY_MASK) === activity);

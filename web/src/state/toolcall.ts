@@ -1,4 +1,4 @@
-/** What happens to one tool call. Actions that do not fit its status leave it as it is. */
+/** The state transitions of one tool call. Actions that do not match its status leave it unchanged. */
 
 import type { ActionOf, ToolCallIn } from '../wire/protocol';
 import type {
@@ -91,7 +91,7 @@ export function complete(call: ToolCallState, action: ChatToolCallComplete): Too
     case 'pending-confirmation':
       break;
     case 'auth-required':
-      // It never ran on after the challenge, so only giving up is possible.
+      // It did not continue after the challenge, so it can only be given up.
       if (result.success) return call;
       break;
     default:
@@ -139,7 +139,7 @@ export function authResolved(call: ToolCallState, action: ActionOf<'chat/toolCal
   return { ...rest, status: 'running', _meta: action._meta ?? call._meta };
 }
 
-/** What becomes of a call whose turn ends: those that go on were skipped; others stay, unknown ones among them. */
+/** The state of a call after the end of its turn: unfinished calls are skipped; others stay, including unknown ones. */
 export function endWithTurn(call: ToolCallState): ToolCallState {
   switch (call.status) {
     case 'streaming':
@@ -153,7 +153,7 @@ export function endWithTurn(call: ToolCallState): ToolCallState {
   }
 }
 
-/** Whether the call waits for a person. */
+/** Returns whether the call waits for a person. */
 export function isBlocking(call: ToolCallState): boolean {
   return (
     call.status === 'pending-confirmation' ||
@@ -172,7 +172,7 @@ function cancel(call: ToolCallState, reason: ToolCallIn<'cancelled'>['reason']):
   };
 }
 
-/** What a call keeps for its whole life. */
+/** The members that a call keeps for its whole life. */
 function identity(call: ToolCallState) {
   const { toolCallId, toolName, displayName, intention, contributor, _meta } = call;
   return { toolCallId, toolName, displayName, intention, contributor, _meta };
@@ -182,7 +182,7 @@ function inputOf(call: ToolCallState): ToolInput | undefined {
   return call.status === 'streaming' ? undefined : call.toolInput;
 }
 
-/** Who contributes a tool may become more precise, but never passes to or from a client. */
+/** The contributor of a tool may become more precise, but never changes to or from a client. */
 function refineContributor(
   current: ToolCallContributor | undefined,
   next: ToolCallContributor | undefined,

@@ -1,8 +1,8 @@
 /**
- * Whether the host's state already shows what an action wanted.
+ * Detects whether the host's state already shows the effect of an action.
  *
- * After a reconnect nobody knows which of the pending actions arrived. Those whose effect is there are done; the others
- * are dispatched again. Ids that the page chose (turns, queued messages) make that safe.
+ * After a reconnect it is unknown which pending actions arrived. Those with a visible effect are done; the others are
+ * dispatched again. Ids that the page chose (turns, queued messages) make that safe.
  */
 
 import type { ChatState, SessionState, Action } from '../wire/types';

@@ -1,4 +1,4 @@
-/** An open channel as components see it: what it shows changes at most once per frame. */
+/** An open channel for components: its state changes at most once per frame. */
 
 import type { Channel, Client } from '../protocol/client';
 import type { PendingAction } from '../state/reconcile';
@@ -9,7 +9,7 @@ import { onNextFrame } from './frame';
 
 export class ChannelStore<K extends keyof States> {
   readonly uri: Uri;
-  // Raw: states are never changed in place, so what is the same object is the same thing and is not drawn again.
+  // Raw: states are never changed in place, so the same object need not be drawn again.
   state = $state.raw<States[K] | undefined>();
   pending = $state.raw<readonly PendingAction[]>([]);
   problem = $state.raw<string | undefined>();

@@ -1,4 +1,4 @@
-/** The time, for whoever shows how long ago something was. */
+/** The current time, for components that show ages. */
 
 const STEP_MS = 20_000;
 

@@ -1,4 +1,4 @@
-/** What lies behind references: fetched when somebody wants to see it, and kept by whoever shows it. */
+/** Referenced contents: fetched on demand, and kept by the components that show them. */
 
 import { diff, type Hunk, hunks, MOST_CHARACTERS } from '../text/diff';
 import { fileName } from '../text/format';
@@ -7,40 +7,40 @@ import type { ContentEncoding, ContentRef, FileEdit, ResourceReadResult } from '
 
 export type Read = (uri: Uri, encoding?: ContentEncoding) => Promise<ResourceReadResult>;
 
-/** Past this nothing is fetched to be shown; it can still be saved. */
+/** The maximum size of contents that are shown; larger ones can still be saved. */
 export const MOST_SHOWN_BYTES = 8 * 1024 * 1024;
 
-/** What a change of a file shows. */
+/** The shown form of a file's change. */
 export type Comparison =
   | { kind: 'lines'; hunks: Hunk[]; rest: number }
-  /** The new text, where the two are too long to be compared. */
+  /** The new text, if the two are too long for a diff. */
   | { kind: 'text'; text: string }
-  /** Why there is nothing to show. */
+  /** The reason why nothing is shown. */
   | { kind: 'nothing'; why: string };
 
 export async function compare(edit: FileEdit, read: Read): Promise<Comparison> {
   const before = edit.before?.content;
   const after = edit.after?.content;
   const size = (content: ContentRef | undefined): number => content?.sizeHint ?? 0;
-  if (size(after) > MOST_SHOWN_BYTES) return { kind: 'nothing', why: 'The file is too large to be shown.' };
+  if (size(after) > MOST_SHOWN_BYTES) return { kind: 'nothing', why: 'The file is too large to show.' };
   const isLong = size(before) > MOST_CHARACTERS || size(after) > MOST_CHARACTERS;
-  // Of two that are not compared, only one is shown.
+  // Without a diff, only one of them is shown.
   const [old, now] = await Promise.all([before && !isLong ? read(before.uri) : undefined, after && read(after.uri)]);
-  if (old?.encoding === 'base64' || now?.encoding === 'base64') return { kind: 'nothing', why: 'The file is no text.' };
+  if (old?.encoding === 'base64' || now?.encoding === 'base64') return { kind: 'nothing', why: 'This is not text.' };
   const lines = isLong ? undefined : diff(old?.data ?? '', now?.data ?? '');
   if (lines) {
     const found = hunks(lines);
-    return found.hunks.length > 0 ? { kind: 'lines', ...found } : { kind: 'nothing', why: 'No line is different.' };
+    return found.hunks.length > 0 ? { kind: 'lines', ...found } : { kind: 'nothing', why: 'No line has changed.' };
   }
   return now
     ? { kind: 'text', text: now.data }
-    : { kind: 'nothing', why: 'The file is gone. It was too long to be shown.' };
+    : { kind: 'nothing', why: 'The file was deleted. It was too long to show.' };
 }
 
-/** Gives something to the person as a file. */
+/** Offers contents to the user as a file. */
 export function save(name: string, { data, encoding }: ResourceReadResult): void {
   const content = encoding === 'base64' ? Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)) : data;
-  // Without a type of its own, so that the browser stores it and never shows it as a page of ours.
+  // Without its own type, so that the browser saves it and never shows it as a page of ours.
   const url = URL.createObjectURL(new Blob([content], { type: 'application/octet-stream' }));
   const link = document.createElement('a');
   link.href = url;
@@ -49,7 +49,7 @@ export function save(name: string, { data, encoding }: ResourceReadResult): void
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** What a file is called that holds this. Stored bodies are named by their hash, which says nothing of their kind. */
+/** The file name for contents. Stored bodies are named by their hash, without an extension. */
 export function nameOf(content: ContentRef): string {
   const name = fileName(content.uri);
   if (name.includes('.')) return name;

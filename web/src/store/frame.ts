@@ -1,10 +1,10 @@
-/** Work that the eye can wait for: done once per animation frame, however often it was asked for. */
+/** Deferred work: done once per animation frame, however often it was requested. */
 
 const due = new Set<() => void>();
 let frame: number | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** How long a page that nobody sees may lag behind: it gets no animation frames. */
+/** The maximum delay on a hidden page, which gets no animation frames. */
 const HIDDEN_MS = 250;
 
 export function onNextFrame(task: () => void): void {
@@ -22,7 +22,7 @@ function run(): void {
   for (const task of tasks) task();
 }
 
-/** A frame that was asked for before the page was hidden would only come once it is seen again. */
+/** A frame that was requested before the page was hidden would only come once it is visible again. */
 if (typeof document !== 'undefined') {
   document.addEventListener('visibilitychange', () => {
     if (due.size > 0) run();

@@ -1,4 +1,4 @@
-/** One host: its connection, its agents, its sessions, and what a person can ask of it. */
+/** One host: its connection, its agents, its sessions, and the user's operations. */
 
 import { getContext, setContext } from 'svelte';
 import { SvelteSet } from 'svelte/reactivity';
@@ -21,7 +21,7 @@ export interface NewSession {
 
 export class Host {
   status = $state.raw<Status>({ kind: 'connecting', attempt: 0 });
-  /** Whether it was ever reached since the page is open. */
+  /** The host was reached since the page was opened. */
   reached = $state(false);
   name = $state('');
   version = $state('');
@@ -33,9 +33,9 @@ export class Host {
   readonly notices = new Notices();
   /** Prompts that were typed and not sent, by chat. */
   readonly drafts = new Map<Uri, string>();
-  /** Warnings that somebody has read and put away, each with its session. */
+  /** Dismissed warnings, each with its session. */
   readonly dismissed = new SvelteSet<string>();
-  /** Called with own actions that the host refused. */
+  /** Called with own actions that the host rejected. */
   readonly onRejected = new Set<(rejection: Rejection) => void>();
 
   constructor(access: Access) {
@@ -68,21 +68,21 @@ export class Host {
     });
   }
 
-  /** Why a session cannot work in a folder; undefined where nothing speaks against it. */
+  /** The reason why a session cannot work in a folder; undefined if there is none. */
   async problemOf(folder: Uri): Promise<string | undefined> {
     try {
       const { type } = await this.client.request('resourceResolve', { channel: ROOT_RESOURCE_URI, uri: folder });
       return type === 'directory' ? undefined : `${pathOf(folder)} is a file, not a folder.`;
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
-      // What lies outside the folders that the host shows may still be worked in: nobody learns here whether it is there.
+      // A folder outside of the browsable ones may still be used: whether it exists is not revealed here.
       if (error.code === ErrorCodes.PermissionDenied) return undefined;
       if (error.code === ErrorCodes.NotFound) return `There is no folder ${pathOf(folder)} on the host’s machine.`;
       return error.message;
     }
   }
 
-  /** Gives the new session's address once the host has it. */
+  /** Creates a session, and returns its URI. */
   async createSession({ provider, workingDirectory }: NewSession): Promise<Uri> {
     const uri = `ahp-session:/${randomId()}`;
     await this.client.request('createSession', {
@@ -93,7 +93,7 @@ export class Host {
     return uri;
   }
 
-  /** Has people asked again for everything: nothing is allowed for all times any more. */
+  /** Revokes all remembered permissions of a session, so that people are asked again. */
   async revokePermissions(session: Uri): Promise<void> {
     await this.client.requestOwn('x-grove/permissions', { channel: session, revoke: true });
   }
@@ -106,7 +106,7 @@ export class Host {
     await this.client.request('fetchTurns', { channel: chat, cursor });
   }
 
-  /** What lies behind an address, as far as the host shows it. */
+  /** The contents of a URI, if the host shows them. */
   async read(uri: Uri, encoding?: ContentEncoding): Promise<ResourceReadResult> {
     return this.client.request('resourceRead', { channel: ROOT_RESOURCE_URI, uri, encoding });
   }

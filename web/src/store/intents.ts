@@ -1,4 +1,4 @@
-/** What a person wants of a chat or its session, as actions. */
+/** The user's operations on a chat or its session, as actions. */
 
 import { randomId } from '../protocol/random';
 import type {
@@ -15,7 +15,7 @@ function message(text: string): Message {
   return { text, origin: { kind: 'user' } };
 }
 
-/** A prompt starts a turn, or waits for the one that runs. */
+/** A prompt starts a turn, or is queued while one runs. */
 export function prompt(chat: ChatState, text: string): Action {
   return chat.activeTurn
     ? { type: 'chat/pendingMessageSet', kind: 'queued', id: randomId(), message: message(text) }

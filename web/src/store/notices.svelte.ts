@@ -1,4 +1,4 @@
-/** Short messages to the person: what went wrong, and what a screen reader should say. */
+/** Short messages to the user: errors, and announcements for screen readers. */
 
 export interface Notice {
   id: number;
@@ -9,7 +9,7 @@ const SHOWN_MS = 10_000;
 
 export class Notices {
   items = $state.raw<Notice[]>([]);
-  /** What a screen reader says next. */
+  /** The next announcement of a screen reader. */
   spoken = $state('');
   #next = 1;
 

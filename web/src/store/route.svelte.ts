@@ -1,4 +1,4 @@
-/** Which session is open stands in the address, so that going back, reloading and bookmarks work. */
+/** The address contains the open session, so that going back, reloading and bookmarks work. */
 
 import type { Uri } from '../wire/protocol';
 

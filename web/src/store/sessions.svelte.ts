@@ -1,4 +1,4 @@
-/** The list of sessions: fetched in pages, and kept up to date by what the host tells. */
+/** The list of sessions: fetched in pages, and updated by notifications. */
 
 import type { Client } from '../protocol/client';
 import { ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
@@ -14,7 +14,7 @@ export class SessionList {
   items = $state.raw<SessionSummary[]>([]);
   /** Sessions that were deleted while the page was open. */
   gone = $state.raw<ReadonlySet<Uri>>(new Set());
-  /** Whether the list was fetched at least once. */
+  /** The list was fetched at least once. */
   loaded = $state(false);
   loading = $state(false);
   more = $state(false);
@@ -24,7 +24,7 @@ export class SessionList {
   #sessions = new Map<Uri, SessionSummary>();
   #cursor: string | undefined;
   #pages = 1;
-  /** What the host told while a page was on its way: the page may be older than that. */
+  /** Changes during the fetch of a page, which may be older than them. */
   #meanwhile: Change[] = [];
   #fetch = 0;
 
@@ -84,14 +84,14 @@ export class SessionList {
   }
 
   async #page(into: Map<Uri, SessionSummary>, cursor: string | undefined): Promise<string | undefined> {
-    // The page does not show sessions of other tools yet, so the host leaves them out of its pages.
+    // The page does not show sessions of other tools yet, so the host leaves them out.
     const result = await this.#client.request('listSessions', {
       channel: ROOT_RESOURCE_URI,
       limit: PAGE,
       cursor,
       _meta: { history: false },
     });
-    // A host of an earlier version lists them all the same.
+    // A host of an earlier version lists them anyway.
     const own = result.items.filter((summary) => summary._meta?.['history'] === undefined);
     for (const summary of own) into.set(summary.resource, summary);
     return result.nextCursor ?? undefined;

@@ -1,29 +1,29 @@
-/** What is different between two texts, line by line. */
+/** The differences between two texts, line by line. */
 
 export type LineKind = 'same' | 'added' | 'removed';
 
 export interface Line {
   kind: LineKind;
   text: string;
-  /** Where it stands in the text before and in the text after, from 1. */
+  /** The line numbers in the old and in the new text, from 1. */
   before?: number;
   after?: number;
 }
 
-/** Changed lines with a few around them, and how many lines were left out in front of them. */
+/** Changed lines with a few lines around them, and the number of omitted lines before them. */
 export interface Hunk {
   skipped: number;
   lines: Line[];
 }
 
-/** Past either, nothing is compared: it would take too long, and nobody would read it. */
+/** The limits of a comparison, which would take too long and be unreadable. */
 export const MOST_LINES = 2_000;
 export const MOST_CHARACTERS = 256 * 1024;
 
-/** Unchanged lines that are kept on either side of a change. */
+/** The number of unchanged lines on either side of a change. */
 const AROUND = 3;
 
-/** How two texts differ; undefined where they are too long to be compared. */
+/** The difference of two texts; undefined if they are too long. */
 export function diff(before: string, after: string): Line[] | undefined {
   if (before.length > MOST_CHARACTERS || after.length > MOST_CHARACTERS) return undefined;
   const old = lines(before);
@@ -32,7 +32,7 @@ export function diff(before: string, after: string): Line[] | undefined {
   return compare(old, now);
 }
 
-/** The changes with what is around them. What is left out behind the last one is `rest`. */
+/** The changes with the lines around them. `rest` is the number of omitted lines after the last one. */
 export function hunks(all: Line[]): { hunks: Hunk[]; rest: number } {
   const found: Hunk[] = [];
   let written = 0;
@@ -40,7 +40,7 @@ export function hunks(all: Line[]): { hunks: Hunk[]; rest: number } {
     if (all[at]!.kind === 'same') continue;
     const from = Math.max(written, at - AROUND);
     let end = at + 1;
-    // Changes whose surroundings touch are one hunk.
+    // Changes whose surrounding lines touch are one hunk.
     for (let next = end; next < all.length && next < end + 2 * AROUND + 1; next++) {
       if (all[next]!.kind !== 'same') end = next + 1;
     }
@@ -52,13 +52,13 @@ export function hunks(all: Line[]): { hunks: Hunk[]; rest: number } {
   return { hunks: found, rest: all.length - written };
 }
 
-/** An empty text has no lines, and a newline at the end begins none. */
+/** An empty text has no lines, and a newline at the end starts none. */
 function lines(text: string): string[] {
   if (text === '') return [];
   return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
 }
 
-/** The longest common lines stay; of the others, those that went stand in front of those that came. */
+/** The longest common lines stay; among the others, removed lines come before added ones. */
 function compare(old: string[], now: string[]): Line[] {
   const shorter = Math.min(old.length, now.length);
   let head = 0;
@@ -69,7 +69,7 @@ function compare(old: string[], now: string[]): Line[] {
   const rows = old.length - head - tail;
   const columns = now.length - head - tail;
   const width = columns + 1;
-  // How many lines are common from here on. At most MOST_LINES, so two bytes do.
+  // The number of common lines from here on. At most MOST_LINES, so two bytes are enough.
   const common = new Uint16Array((rows + 1) * width);
   for (let row = rows - 1; row >= 0; row--) {
     for (let column = columns - 1; column >= 0; column--) {

@@ -1,4 +1,4 @@
-/** Times, paths and sizes as people write them. */
+/** Times, paths and sizes for people. */
 
 import type { Cost } from '../state/meta';
 import type { Uri } from '../wire/protocol';
@@ -42,28 +42,28 @@ export function bytes(size: number): string {
   return `${(size / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** A number of tokens, to three figures. */
+/** A number of tokens with three digits. */
 export function tokens(count: number): string {
   const figures = (value: number): string => String(Number(value.toPrecision(3)));
   if (count < 1_000) return String(count);
-  // What would be rounded to 1000k is 1M.
+  // Values that would be rounded to 1000k are 1M.
   return count < 999_500 ? `${figures(count / 1_000)}k` : `${figures(count / 1_000_000)}M`;
 }
 
-/** An amount of money, with the figures that say something however small it is. */
+/** An amount of money, with enough digits for small amounts. */
 export function money({ amount, currency }: Cost): string {
   const figures = amount === 0 || Math.abs(amount) >= 0.01 ? amount.toFixed(2) : String(Number(amount.toPrecision(2)));
   return currency ? `${figures} ${currency}` : figures;
 }
 
-/** One line of text; of Markdown, the marks are left out. */
+/** One line of text, without Markdown syntax. */
 export function plain(text: StringOrMarkdown | null | undefined): string {
   if (text == null) return '';
   if (typeof text === 'string') return text;
   return text.markdown.replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]+/g, '');
 }
 
-/** The last lines of a text that may be very long; of a line that is, its end. */
+/** The last lines of a long text; of a long line, its end. */
 export function lastLines(text: string, most: number): string {
   const MOST_CHARACTERS = 4_000;
   const whole = text.trimEnd();
@@ -73,13 +73,13 @@ export function lastLines(text: string, most: number): string {
   return isCut ? ['…', ...lines.slice(-most)].join('\n') : end;
 }
 
-/** A folder's path, from a file URI; other URIs stay as they are. */
+/** The path of a file URI; other URIs are unchanged. */
 export function pathOf(uri: Uri): string {
   if (!uri.startsWith('file://')) return uri;
   const path = uri.slice('file://'.length);
   try {
     const decoded = decodeURIComponent(path) || '/';
-    // A server in front of the path: a share of another machine.
+    // A server before the path: a network share.
     return decoded.startsWith('/') ? decoded : `\\\\${decoded.replaceAll('/', '\\')}`;
   } catch {
     return path;
@@ -87,8 +87,9 @@ export function pathOf(uri: Uri): string {
 }
 
 /**
- * The other way round: the folder that a person typed. The host knows what `~` means. Undefined for a relative path, which
- * means nothing to it.
+ * The inverse: the folder that a user typed. The host resolves `~`. Undefined for a relative path, which the host
+ * cannot
+ * resolve.
  */
 export function typedFolder(path: string): Uri | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return path;
@@ -98,17 +99,17 @@ export function typedFolder(path: string): Uri | undefined {
   return path.startsWith('/') ? `file:///${encode(path.replace(/^\/+/, ''))}` : undefined;
 }
 
-/** The last part of a file's path or of any other address. */
+/** The last part of a path or URI. */
 export function fileName(uri: Uri): string {
   return parts(pathOf(uri)).at(-1) ?? uri;
 }
 
-/** A path's last folder, for narrow places. */
+/** The last folder of a path, for narrow layouts. */
 export function folderName(uri: Uri): string {
   return parts(pathOf(uri)).at(-1) ?? '/';
 }
 
-/** The parts of a path; those of a share are told apart by backslashes. */
+/** The parts of a path; those of a share are separated by backslashes. */
 function parts(path: string): string[] {
   return path.split(path.startsWith('\\\\') ? '\\' : '/').filter((part) => part !== '');
 }

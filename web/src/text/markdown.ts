@@ -1,15 +1,16 @@
 /**
- * Markdown to safe HTML, for text that grows.
+ * Markdown to safe HTML, for growing text.
  *
- * Text that streams in is cut into blocks. All but the last two are done and never looked at again, so the work per
- * frame depends on the length of the last blocks, not on that of the whole answer. Text that names the targets of its
- * links apart from them is read once more as a whole when it is complete, since they may stand at its end.
+ * Streaming text is split into blocks. All but the last two are final and never parsed again, so the work per frame
+ * depends
+ * on the length of the last blocks, not on that of the whole answer. Text with reference links is parsed once more as a
+ * whole when it is complete, since the targets may be at its end.
  */
 
 import DOMPurify from 'dompurify';
 import { Marked, type Token, type Tokens } from 'marked';
 
-/** HTML that was cleaned. Where the page's policy wants it, the browser takes nothing else. */
+/** Sanitized HTML. If the page's policy requires it, the browser accepts nothing else. */
 export type SafeHtml = string & { readonly cleaned: true };
 
 const TAGS =
@@ -19,9 +20,9 @@ const ATTRIBUTES = 'align class data-copy href rel start target type';
 const marked = new Marked({
   gfm: true,
   renderer: {
-    // What looks like HTML is shown as it was written.
+    // HTML in the text is shown as text.
     html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
-    // Pictures from elsewhere would tell elsewhere who reads this: they are links.
+    // External pictures would reveal the reader to their server: they are links.
     image: ({ href, text }: Tokens.Image) => link(href, escape(text || href)),
     link({ href, tokens }: Tokens.Link) {
       return link(href, this.parser.parseInline(tokens));
@@ -45,19 +46,19 @@ const marked = new Marked({
   },
 });
 
-/** How many blocks at the end may still change: a list or a quotation goes on after an empty line. */
+/** The number of blocks at the end that may still change: a list or a quotation continues after an empty line. */
 const OPEN_BLOCKS = 2;
 
 export class MarkdownStream {
-  /** The text of the blocks that are done, and their HTML. */
+  /** The text of the final blocks, and their HTML. */
   #doneText = '';
   #done: SafeHtml[] = [];
   #tailText = '';
   #tail: SafeHtml[] = [];
-  /** Whether there are links whose targets stand elsewhere. */
+  /** There are reference links. */
   #references = false;
 
-  /** The blocks' HTML; those that did not change are the same values as before. */
+  /** The blocks' HTML; unchanged ones are the same values as before. */
   update(content: string, complete: boolean): SafeHtml[] {
     if (!content.startsWith(this.#doneText)) {
       this.#doneText = '';
@@ -87,7 +88,7 @@ export class MarkdownStream {
   }
 }
 
-/** A block with the empty lines that follow it. */
+/** A block with the empty lines after it. */
 type Block = Token[];
 
 function blocks(tokens: Token[]): Block[] {
@@ -114,7 +115,7 @@ function clean(html: string): SafeHtml {
     ALLOWED_TAGS: TAGS.split(' '),
     ALLOWED_ATTR: ATTRIBUTES.split(' '),
     ALLOWED_URI_REGEXP: SAFE_LINK,
-    // Every attribute counts as an address unless it is said not to be one.
+    // Every attribute counts as a URI unless it is listed here.
     ADD_URI_SAFE_ATTR: ['align', 'data-copy', 'rel', 'start', 'target', 'type'],
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
@@ -123,7 +124,7 @@ function clean(html: string): SafeHtml {
 
 const SAFE_LINK = /^(?:https?:|mailto:)/i;
 
-/** Other links would run code, or lead into the page itself: what they say stays, as text. */
+/** Other links would run code, or lead into the page itself: only their text is kept. */
 function link(href: string, inner: string): string {
   if (!SAFE_LINK.test(href)) return inner;
   return `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer">${inner}</a>`;

@@ -1,20 +1,20 @@
-/** Questions of an agent: what a form holds while they are answered, and what is sent. */
+/** An agent's questions: the values of their form, and the sent answers. */
 
 import type { ChatInputAnswer, ChatInputQuestion, ChatInputRequest } from '../wire/types';
 
-/** What a form holds for one question. */
+/** The form values of one question. */
 export type Answer = {
   text: string;
-  /** Undefined until somebody chose. */
+  /** Undefined until the user chooses. */
   yes: boolean | undefined;
   chosen: string[];
-  /** What was typed where none of the options fits. */
+  /** The typed text, if no option fits. */
   other: string;
 };
 
 export type Answers = Record<string, Answer>;
 
-/** What the form begins with: what was answered before, or what the agent suggests. */
+/** The initial form values: earlier answers, or the agent's suggestions. */
 export function initial(request: ChatInputRequest): Answers {
   return Object.fromEntries(
     (request.questions ?? []).map((question) => [question.id, begin(question, request.answers?.[question.id])]),
@@ -53,7 +53,7 @@ function begin(question: ChatInputQuestion, before: ChatInputAnswer | undefined)
   return answer;
 }
 
-/** What is sent: an answer for each question, those that were left out as skipped. */
+/** The sent answers: one for each question; omitted ones are skipped. */
 export function collect(questions: ChatInputQuestion[], answers: Answers): Record<string, ChatInputAnswer> {
   return Object.fromEntries(
     questions.map((question) => {
@@ -89,7 +89,7 @@ function submitted(question: ChatInputQuestion, answer: Answer): ChatInputAnswer
   }
 }
 
-/** The bounds of a question in words; empty where it has none. */
+/** The limits of a question as text; empty if it has none. */
 export function describeBounds(question: ChatInputQuestion): string {
   if (!('min' in question || 'max' in question)) return '';
   const { min, max } = question;
@@ -109,7 +109,7 @@ const UNITS: Record<ChatInputQuestion['kind'], { one: string; many: string } | u
   'multi-select': { one: 'choice', many: 'choices' },
 };
 
-/** Why the number of choices is not right; empty where it is, or where a question may be left out and is. */
+/** The error of a wrong number of choices; empty if it is right, or if an optional question has none. */
 export function choiceProblem(question: ChatInputQuestion, answer: Answer): string {
   if (question.kind !== 'multi-select') return '';
   const count = answer.chosen.length + (answer.other.trim() ? 1 : 0);
@@ -118,7 +118,7 @@ export function choiceProblem(question: ChatInputQuestion, answer: Answer): stri
   return isWithin ? '' : describeBounds(question) || 'Choose at least one';
 }
 
-/** An answer as people read it. */
+/** An answer as text. */
 export function describeAnswer(question: ChatInputQuestion, answer: ChatInputAnswer | undefined): string {
   if (!answer || answer.state === 'skipped') return '–';
   const { value } = answer;

@@ -1,4 +1,4 @@
-/** A session's settings as small pickers: of each, what may be chosen and what is. */
+/** A session's settings as pickers, each with its options and its value. */
 
 import { settingsSchemaOf } from '../state/meta';
 import type { SessionConfigPropertySchema, SessionState } from '../wire/types';
@@ -13,7 +13,7 @@ interface Common {
   name: string;
   title: string;
   description?: string;
-  /** It is shown, and cannot be changed. */
+  /** Shown, but not changeable. */
   fixed: boolean;
 }
 
@@ -24,7 +24,7 @@ export type Setting = Common &
 export function settingsOf(session: SessionState): Setting[] {
   const properties = settingsSchemaOf(session)?.properties ?? {};
   const values = session.config?.values;
-  // Without settings of its own, the session has nothing that could be changed.
+  // A session without settings has nothing to change.
   if (!values) return [];
   return Object.entries(properties).flatMap(([name, schema]) => setting(name, schema, values[name]) ?? []);
 }
@@ -49,7 +49,7 @@ function setting(name: string, schema: SessionConfigPropertySchema, given: unkno
     });
     const chosen = choices.findIndex((choice) => choice.value === value);
     if (chosen >= 0 || value == null) return { ...common, kind: 'choice', choices, chosen };
-    // What is chosen need not be among what is offered now.
+    // The current value may not be among the current options.
     return {
       ...common,
       kind: 'choice',

@@ -1,4 +1,4 @@
-/** What a tool call does, as people say it: the command, the changed text, or the input member by member. */
+/** Descriptions of tool calls: the command, the changed text, or the members of the input. */
 
 import { diff, type Line } from './diff';
 import { fileName, plain } from './format';
@@ -11,7 +11,7 @@ export interface Field {
   value: string;
 }
 
-/** A change of a file that only the input tells of: agents that send no diff name the old and the new text there. */
+/** A file change that is only in the input: agents that send no diff have the old and the new text there. */
 export interface TextChange {
   path: string;
   lines: Line[];
@@ -19,7 +19,7 @@ export interface TextChange {
 
 export interface Subject {
   command?: string;
-  /** The file that the call is about, where its input names one. */
+  /** The file of the call, if its input names one. */
   path?: string;
   changes: TextChange[];
   fields: Field[];
@@ -31,7 +31,7 @@ const OLD_TEXTS = ['old_string', 'oldString', 'old_str', 'oldText', 'old_text'];
 const NEW_TEXTS = ['new_string', 'newString', 'new_str', 'newText', 'new_text'];
 const WHOLE_TEXTS = ['content', 'contents', 'file_text', 'new_source'];
 
-/** Reads a call's input. `kind` says what a text that is no JSON is. */
+/** Parses a call's input. `kind` tells the meaning of text that is not JSON. */
 export function subjectOf(call: ToolCallState, kind: ToolKind | undefined): Subject {
   const input = inputOf(call);
   const members = membersOf(input);
@@ -47,7 +47,7 @@ export function subjectOf(call: ToolCallState, kind: ToolKind | undefined): Subj
   return { command, path, changes, fields };
 }
 
-/** What a person is asked to allow. The agent's own words are taken where they are a question. */
+/** The question of a permission request. The agent's own title is used if it is a question. */
 export function questionOf(
   call: ToolCallState,
   title: string,
@@ -65,7 +65,7 @@ export function questionOf(
   return `Allow ${call.displayName}?`;
 }
 
-/** What a call's row says beside the tool's name. What was denied never ran, so nothing says that it does. */
+/** The text of a call's row beside the tool's name. A denied call never ran, so it gets no description. */
 export function rowText(call: ToolCallState): string {
   const said = (): string => {
     switch (call.status) {
@@ -78,7 +78,7 @@ export function rowText(call: ToolCallState): string {
     }
   };
   const text = said() || call.intention || '';
-  // "Running make" beside the name "make" and the status "Running" says nothing more.
+  // "Running make" adds nothing to the name "make" and the status "Running".
   const isName = [call.displayName, `Running ${call.displayName}`, `Ran ${call.displayName}`].includes(text);
   return isName ? '' : text;
 }
@@ -151,7 +151,7 @@ function commandLine(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (!Array.isArray(value) || !value.every((word) => typeof word === 'string')) return undefined;
   const words = value as string[];
-  // `bash -lc "…"` is what is in the quotes.
+  // `bash -lc "…"` is shown as the quoted text.
   if (words.length === 3 && /(^|\/)(ba|z|da)?sh$/.test(words[0]!) && /^-[a-z]*c$/.test(words[1]!)) return words[2];
   return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ');
 }

@@ -1,14 +1,14 @@
-/** What the page needs to know of AHP 1.0 beside its generated shapes (`types.ts`): versions, bits, codes, names. */
+/** The parts of AHP 1.0 beside its generated shapes (`types.ts`): versions, bits, codes, names. */
 
 import type { Action, ChatAction, Notifications, RootAction, SessionAction, ToolCallState } from './types';
 
-/** Shapes call them plain strings. */
+/** The generated shapes use plain strings. */
 export type Uri = string;
 
 export const PROTOCOL_VERSIONS = ['1.0.0'];
 export const ROOT_RESOURCE_URI: Uri = 'ahp-root://';
 
-/** Bits of a session's or chat's `status`. Bits 0 to 4 say what it is doing, the others are flags. */
+/** Bits of a session's or chat's `status`. Bits 0 to 4 are the activity, the others are flags. */
 export const SessionStatus = {
   Idle: 1,
   Error: 2,

@@ -50,7 +50,7 @@ async function open(address = host.link, options = {}): Promise<Window> {
   return window;
 }
 
-/** Nothing went wrong in any window, other than what is said to be expected. */
+/** Checks that no window had errors, except the expected ones. */
 function expectQuiet(expected: RegExp = /^$/): void {
   expect(windows.flatMap((window) => window.problems).filter((problem) => !expected.test(problem))).toEqual([]);
 }
@@ -90,7 +90,7 @@ describe('getting in', () => {
     await page.reload();
     await page.getByText('There are no sessions yet.').waitFor();
     expect(sent.some((text) => text.includes('/proof?nonce='))).toBe(true);
-    // A browser keeps the fragment to itself.
+    // A browser never sends the fragment.
     expect(sent.filter((text) => text.includes(host.token) && !text.includes('#token='))).toEqual([]);
     await page.context().close();
   });
@@ -103,7 +103,7 @@ describe('a session', () => {
     await prompt(page, 'Show me what you can do');
     const log = conversation(page);
     await log.getByText('Show me what you can do').waitFor();
-    // It streams: the beginning is there before the end.
+    // It streams: the beginning is visible before the end.
     await log.getByText('Hello! I am the scripted agent').waitFor();
     const tool = log.getByRole('group', { name: 'Tool shell' });
     await tool.getByText('ls', { exact: true }).waitFor();
@@ -326,7 +326,7 @@ describe('a session', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('radio', { name: /Scripted/ }).focus();
     await page.keyboard.press('Enter');
-    // A dialog that closes gives the focus back to where it was: only then is it ours.
+    // A closing dialog restores the focus: only then can it be moved.
     await page.getByRole('radio', { name: /Scripted/ }).waitFor({ state: 'hidden' });
     await page.getByRole('textbox', { name: 'Prompt' }).focus();
     await page.keyboard.type('Two lines,');
@@ -360,7 +360,7 @@ describe('two browsers', () => {
       ]),
     );
     await answers(two.page).getByText('Slowly I say what I have to say.').waitFor();
-    // The second one allows what the first one asked for.
+    // The second one allows the request of the first one.
     const tool = conversation(two.page).getByRole('group', { name: 'Tool deploy' });
     await tool.getByRole('button', { name: /allow/i }).first().click();
     await answers(one.page).getByText('Deployed.').waitFor();
@@ -372,7 +372,7 @@ describe('two browsers', () => {
 
     await one.page.getByRole('button', { name: 'Delete the session' }).click();
     await one.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await two.page.getByText('This session cannot be shown: it was deleted').waitFor();
+    await two.page.getByText('Cannot show this session: it was deleted').waitFor();
     expectQuiet();
   });
 });
@@ -380,7 +380,7 @@ describe('two browsers', () => {
 describe('another program on the port of a host that is down', () => {
   const IMPOSTOR = 'Another program answers at this address';
 
-  /** Opens a session, ends the host, and has a program in its place. */
+  /** Opens a session, ends the host, and starts a program on its port. */
   async function replaceHost(answer: Parameters<typeof startImpostor>[1]): Promise<{ window: Window; fake: Impostor }> {
     const window = await open();
     await newSession(window.page);
@@ -392,7 +392,7 @@ describe('another program on the port of a host that is down', () => {
     return { window, fake: await startImpostor(port, answer) };
   }
 
-  /** It heard of nonces and of nothing else: no token, no key, no answer to a challenge, no socket. */
+  /** It received nonces and nothing else: no token, no key, no answer to a challenge, no socket. */
   async function expectNothingSaid({ page }: Window, fake: Impostor): Promise<void> {
     const key = await page.evaluate(() => sessionStorage.getItem('grove.pageKey'));
     expect(key).toMatch(/^[0-9a-f]{64}$/);
@@ -421,7 +421,7 @@ describe('another program on the port of a host that is down', () => {
 
   it('that asks the real host elsewhere for the proof gets nothing either', async () => {
     let asked = 0;
-    // In turn as the real host wants to be called, and as the page calls it.
+    // In turn with the name of the real host, and with the page's name for it.
     const { window, fake } = await replaceHost((url, headers) =>
       passOn(host, url, asked++ % 2 === 0 ? {} : { host: headers['host'], origin: headers['origin'] }),
     );
@@ -465,7 +465,7 @@ describe('a host that is killed and started again', () => {
 
     host = await startHost(data.path, port);
     await page.getByText('The connection to the host is interrupted').waitFor({ state: 'detached', timeout: 40_000 });
-    // The turn is over, with everything that was seen of it.
+    // The turn has ended, with everything that was seen of it.
     await page.getByRole('button', { name: 'Send' }).waitFor();
     expect((await answer.locator('.prose').innerText()).trim().startsWith(seen)).toBe(true);
     expect(await answers(page).first().innerText()).toContain('Before.');
@@ -474,7 +474,7 @@ describe('a host that is killed and started again', () => {
     expect(await conversation(page).getByRole('article').count()).toBe(3);
     expect(problems.filter((problem) => !WITHOUT_HOST.test(problem))).toEqual([]);
 
-    // A page that was opened only now sees the same.
+    // A page that is opened now sees the same.
     const fresh = await open();
     await fresh.page.getByRole('navigation', { name: 'Sessions' }).getByRole('link').first().click();
     await answers(fresh.page).getByText('Back again.').waitFor();

@@ -1,4 +1,4 @@
-/** The picture in the README. Only taken when asked for, with `SCREENSHOT=<file> npm run e2e screenshot`. */
+/** The picture in the README. Only taken on request, with `SCREENSHOT=<file> npm run e2e screenshot`. */
 
 import { it } from 'vitest';
 import type { Page } from 'playwright-core';
@@ -18,7 +18,7 @@ const steps = [
   { say: 'It passes now.' },
 ];
 
-/** A session in a folder that has a name to show. */
+/** A session in a folder with a suitable name. */
 async function newSession(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'New session' }).first().click();
   await page.getByRole('textbox', { name: /directory/i }).fill('/home/you/grove');

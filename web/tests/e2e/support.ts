@@ -12,7 +12,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Locator, type 
 const program = process.env['GROVE_BIN'] ?? fileURLToPath(new URL('../../../target/debug/grove', import.meta.url));
 const browserProgram = process.env['CHROMIUM_BIN'] ?? '/usr/bin/chromium';
 
-/** A folder for a host's data, and a home folder beside it: gone at the end of the test. */
+/** A data folder and a home folder, deleted at the end of the test. */
 export function dataFolder(): { path: string; home: string; remove(): void } {
   const root = mkdtempSync(join(tmpdir(), 'grove-e2e-'));
   const path = join(root, 'data');
@@ -25,17 +25,17 @@ const homeOf = (data: string): string => join(data, '../home');
 export interface Host {
   address: string;
   token: string;
-  /** The page's address with the token in it, as `grove open` opens it. */
+  /** The page's address with the token, as `grove open` opens it. */
   link: string;
   stop(): Promise<void>;
-  /** As if the power went. */
+  /** As in a power cut. */
   kill(): Promise<void>;
 }
 
 export async function startHost(data: string, port = 0): Promise<Host> {
   if (!existsSync(program)) throw new Error(`${program} is not there: build it, or say where it is with GROVE_BIN`);
   const args = ['serve', '--data-dir', data, '--listen', `127.0.0.1:${port}`, '--json'];
-  // A file of its own, so that no settings of the machine's user count.
+  // Its own file, so that no settings of the machine's user apply.
   const config = join(homeOf(data), 'grove.toml');
   writeFileSync(config, '', { mode: 0o600 });
   const child = spawn(program, args, {
@@ -63,12 +63,12 @@ export async function startHost(data: string, port = 0): Promise<Host> {
   };
 }
 
-/** A program that has a host's port, with everything that it was told. */
+/** A program on a host's port, with everything that it received. */
 export interface Impostor {
   port: number;
   heard: { method: string; url: string; rest: string }[];
   answered: number[];
-  /** Waits until it was asked so often. */
+  /** Waits for this number of requests. */
   until(count: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -114,7 +114,7 @@ export async function startImpostor(
   };
 }
 
-/** Asks a host what somebody else was asked, with headers of one's own choice. */
+/** Forwards another program's request to a host, with given headers. */
 export function passOn(
   host: Host,
   url: string,
@@ -156,7 +156,7 @@ export function startBrowser(): Promise<Browser> {
   });
 }
 
-/** A window of its own, with what went wrong in it. */
+/** A browser window, with its errors. */
 export interface Window {
   page: Page;
   /** Errors on the console, exceptions, and violations of the Content-Security-Policy. */
@@ -164,7 +164,7 @@ export interface Window {
   close(): Promise<void>;
 }
 
-/** What a browser writes to its console by itself while a host cannot be reached. */
+/** Messages that a browser writes to its console itself while a host is unreachable. */
 export const WITHOUT_HOST = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection to/;
 
 export async function openWindow(browser: Browser, options: BrowserContextOptions = {}): Promise<Window> {
@@ -185,13 +185,13 @@ export async function openWindow(browser: Browser, options: BrowserContextOption
   return { page, problems, close: () => context.close() };
 }
 
-/** What is said in the conversation, as a person reads it. */
+/** The text of the conversation. */
 export const conversation = (page: Page): Locator => page.getByRole('log', { name: 'Conversation' });
 
-/** What the agent says, without the prompts. */
+/** The agent's text, without the prompts. */
 export const answers = (page: Page): Locator => conversation(page).locator('.answer');
 
-/** Starts a session with the scripted agent, and is in it. */
+/** Starts a session with the scripted agent, and opens it. */
 export async function newSession(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'New session' }).first().click();
   await page.getByRole('radio', { name: /Scripted/ }).check();

@@ -1,4 +1,4 @@
-/** The page's side of the protocol against a host that a test plays. */
+/** The page's side of the protocol against a host that the test plays. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { NotProven } from '../../src/protocol/access';
@@ -28,7 +28,7 @@ class FakeSocket implements Socket {
   }
   close(): void {}
 
-  /** The last message of this method, which has to be there. */
+  /** The last message of this method, which must exist. */
   last(method: string): Message {
     const found = this.sent.findLast((message) => message.method === method);
     if (!found) throw new Error(`no ${method} among ${this.sent.map((m) => m.method).join(', ')}`);
@@ -131,7 +131,7 @@ async function openChat(state = chatState(), fromSeq = 5): Promise<Channel<'chat
   return chat;
 }
 
-/** The connection breaks, and the next one is there. */
+/** The connection breaks, and the next one opens. */
 async function breakLine(): Promise<void> {
   socket().onClose('broken');
   await vi.advanceTimersByTimeAsync(30_000);
@@ -311,7 +311,7 @@ describe('coming back', () => {
     expect(chat.state?.activeTurn?.id).toBe('next');
   });
 
-  it('takes everything anew where the host does not know it any more', async () => {
+  it('requests everything again if the host no longer knows it', async () => {
     await connect();
     const chat = await openChat();
     await breakLine();

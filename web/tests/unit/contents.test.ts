@@ -7,7 +7,7 @@ const side = (content: string, sizeHint = 10): FileEditSide => ({
   content: { uri: `grove-content://s/${content}`, sizeHint },
 });
 
-/** Compares against a host that has these texts, and says which were fetched. */
+/** Compares with a host that has these texts, and returns which were fetched. */
 async function comparing(edit: FileEdit, texts: Record<string, string | ResourceReadResult>) {
   const fetched: string[] = [];
   const shown = await compare(edit, async (uri) => {
@@ -50,7 +50,7 @@ describe('a changed file', () => {
     expect(huge).toMatchObject({ shown: { kind: 'nothing' }, fetched: [] });
     expect((await comparing({ before: side('old', 300_000) }, {})).shown).toMatchObject({ kind: 'nothing' });
     const bytes = await comparing({ after: side('new') }, { new: { data: 'AAAA', encoding: 'base64' } });
-    expect(bytes.shown).toMatchObject({ kind: 'nothing', why: 'The file is no text.' });
+    expect(bytes.shown).toMatchObject({ kind: 'nothing', why: 'This is not text.' });
     const same = await comparing({ before: side('old'), after: side('new') }, { old: 'a', new: 'a' });
     expect(same.shown).toMatchObject({ kind: 'nothing' });
   });

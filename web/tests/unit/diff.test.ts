@@ -86,7 +86,7 @@ describe('what is around a change', () => {
   });
 });
 
-/** The number of common lines, found the slow way. */
+/** The number of common lines, computed naively. */
 function longest(a: string[], b: string[]): number {
   if (a.length === 0 || b.length === 0) return 0;
   const [first, ...rest] = a;

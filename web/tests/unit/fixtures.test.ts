@@ -1,4 +1,4 @@
-/** The reducer cases that the protocol published at 0.6, each as it reads at 1.0. */
+/** The reducer cases that the protocol published at 0.6, converted to 1.0. */
 
 import { describe, expect, it } from 'vitest';
 import { type Reducer, reducers, type States } from '../../src/state/reducers';
@@ -8,7 +8,7 @@ import { fixtures, frozen, normal } from './support';
 type State = Record<string, unknown>;
 type Fixture = { description: string; reducer: string; initial: State; actions: Action[]; expected: State };
 
-/** What changed between 0.6 and 1.0, and how a case that shows it reads now. Undefined: the case is gone. */
+/** The changes between 0.6 and 1.0, and the converted case. Undefined: the case no longer exists. */
 type Change = { why: string; cases: string[]; now: (old: Fixture) => Fixture | undefined };
 
 const expecting = (old: Fixture, expected: State): Fixture => ({ ...old, expected: { ...old.expected, ...expected } });

@@ -1,4 +1,4 @@
-/** Everything that the page is built with or from may be used under a permissive licence. */
+/** All dependencies of the page have a permissive licence. */
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';

@@ -3,7 +3,7 @@ import DOMPurify from 'dompurify';
 import { describe, expect, it, vi } from 'vitest';
 import { MarkdownStream } from '../../src/text/markdown';
 
-/** All of it, read at once. */
+/** The whole text, parsed at once. */
 const whole = (text: string): string => new MarkdownStream().update(text, true).join('');
 
 const DOCUMENT = `# Title
@@ -96,7 +96,7 @@ describe('text that streams in', () => {
     expect(after[3]).toContain('four and more');
   });
 
-  it('begins anew when the text is another one', () => {
+  it('starts over when the text is another one', () => {
     const stream = new MarkdownStream();
     stream.update('one\n\ntwo\n\nthree\n\nfour', false);
     expect(stream.update('other', false).join('')).toBe('<p>other</p>\n');

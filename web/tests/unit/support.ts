@@ -9,7 +9,7 @@ export function vectors<T>(name: string): T[] | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as T[]) : undefined;
 }
 
-/** Files of a folder of the fixtures outside the repository; undefined where they are absent, which fails in CI. */
+/** Files of a fixtures folder outside the repository; undefined if they are missing, which fails in CI. */
 export function fixtures<T>(folder: string): [string, T][] | undefined {
   const roots = [process.env['GROVE_FIXTURES'], join(web, '../../shared/fixtures')];
   const root = roots.find((r) => r !== undefined && existsSync(join(r, folder)));

@@ -47,7 +47,7 @@ afterEach(async () => {
   vi.unstubAllGlobals();
 });
 
-// Components have props of their own, which the checker of plain TypeScript does not see.
+// The type checker does not see the props of components.
 function show(component: unknown, props: Record<string, unknown>): HTMLElement {
   const target = document.createElement('div');
   document.body.append(target);
@@ -327,7 +327,7 @@ describe('a permission', () => {
   });
 });
 
-/** An open session that a test plays. */
+/** An open session whose host is the test. */
 const sessionStore = (state: Partial<SessionState>): ChannelStore<'session'> =>
   ({
     uri: 'ahp-session:/1',

@@ -1,4 +1,4 @@
-/** The page's reducers and reconciliation do what the host's do: both run the vectors that the host's tests write. */
+/** The page's reducers and reconciliation match the host's: both run the vectors that the host's tests write. */
 
 import { describe, expect, it } from 'vitest';
 import { begin, dispatch, type PendingAction, receive, type Reconciled, replace } from '../../src/state/reconcile';
@@ -16,11 +16,11 @@ type ReducerVector = {
 
 type ReconcileVector = {
   name: string;
-  /** Whose actions are this client's own. */
+  /** The client whose actions are own. */
   clientId?: string;
-  /** The number up to which the initial state is. */
+  /** The sequence number of the initial state. */
   fromSeq?: number;
-  /** Found out from the state where it is not said. */
+  /** Derived from the state if it is missing. */
   reducer?: keyof States;
   initial: unknown;
   steps: ({ dispatch: PendingAction } | { envelope: ActionEnvelope } | { snapshot: Snapshot })[];
