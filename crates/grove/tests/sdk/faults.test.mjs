@@ -1,4 +1,4 @@
-// Storage that a client brings, and that fails: nothing confirmed is lost, and the person sees what is wrong.
+// Failing storage of a storage client: nothing confirmed is lost, and the user sees the error.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

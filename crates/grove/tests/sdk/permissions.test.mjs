@@ -1,4 +1,4 @@
-// What may happen without anybody being asked, as a program sets it.
+// Permissions that a program sets.
 
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
@@ -144,6 +144,6 @@ test("a session with hooks is refused with a reason, so that no hook seems to de
     await assert.rejects(client.createSession({ ...options, hooks }), /does not invoke the SDK's hooks/);
     await assert.rejects(client.resumeSession(session.sessionId, { ...options, hooks }), /does not invoke the SDK's hooks/);
     assert.equal(ran, false);
-    // An empty set of hooks is none.
+    // An empty set of hooks counts as none.
     await client.createSession({ ...options, hooks: {} });
 });

@@ -1,4 +1,4 @@
-// A client of the SDK that brings its own storage: Grove's disk has nothing of its sessions.
+// An SDK client with its own storage: Grove's disk contains nothing of its sessions.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -1,4 +1,4 @@
-// The SDK starts Grove by itself, as it does its own CLI.
+// The SDK starts Grove like its own CLI.
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -41,7 +41,7 @@ for (const [how, connection] of [
         assert.equal(last.data.content, "hello there");
         await session.disconnect();
         await client.stop();
-        // The session is the host's: others see it, and so does the next program.
+        // The session is the host's: other clients see it, and so does the next program.
         const { stdout } = await run(GROVE, ["ls", "--json"], { env: surroundings(at) });
         assert.ok(stdout.includes(session.sessionId));
         const again = await spawned(t, at, connection);

@@ -1,4 +1,4 @@
-// What the tests have in common: a host of their own, clients of the real SDK, and storage that a client brings.
+// Helpers of the tests: a host for each, clients of the real SDK, and client-side storage.
 
 import { spawn } from "node:child_process";
 import { mkdtemp, rm, readdir, readFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ if (!GROVE) throw new Error("set GROVE_BIN to the program `grove`");
 
 const behind = new WeakMap();
 
-/** Does something at the end of a test: what was begun last ends first. */
+/** Cleans up at the end of a test, in reverse order. */
 export function finally_(t, end) {
     if (!behind.has(t)) {
         const ends = [];
@@ -24,20 +24,20 @@ export function finally_(t, end) {
     behind.get(t).push(end);
 }
 
-/** A folder for one test, removed behind it. */
+/** A folder for one test, deleted after it. */
 export async function folder(t) {
     const path = await mkdtemp(join(tmpdir(), "grove-sdk-"));
     finally_(t, () => rm(path, { recursive: true, force: true }));
     return path;
 }
 
-/** The environment of a host that sees nothing of the machine's user. */
+/** The environment of a host, without anything of the machine's user. */
 export function surroundings(home) {
     const grove = { GROVE_DATA_DIR: join(home, "data"), GROVE_LISTEN: "127.0.0.1:0", GROVE_LOG: "warn" };
     return { PATH: process.env.PATH, HOME: home, ...grove };
 }
 
-/** A host that SDKs find at an address. It ends with the test. */
+/** A host that listens for SDKs. It ends with the test. */
 export async function host(t, home, { copilot = "127.0.0.1:0" } = {}) {
     const process_ = spawn(GROVE, ["serve", "--json", "--copilot-listen", copilot], {
         env: surroundings(home),
@@ -64,7 +64,7 @@ export async function host(t, home, { copilot = "127.0.0.1:0" } = {}) {
     return { ...endpoint, stop, log: () => log };
 }
 
-/** A client of the SDK at a host's address. It is gone with the test. */
+/** An SDK client at a host's address. It is stopped with the test. */
 export async function connect(t, at, options = {}) {
     const client = new CopilotClient({
         connection: RuntimeConnection.forUri(at.copilot, { connectionToken: at.token }),
@@ -75,10 +75,10 @@ export async function connect(t, at, options = {}) {
     return client;
 }
 
-/** A prompt that has the scripted agent do these steps. */
+/** A prompt that makes the scripted agent run these steps. */
 export const script = (steps) => `script:${JSON.stringify(steps)}`;
 
-/** Waits until something is so. */
+/** Waits for a condition. */
 export async function until(what, check, patience = 10_000) {
     const deadline = Date.now() + patience;
     for (;;) {
@@ -89,13 +89,13 @@ export async function until(what, check, patience = 10_000) {
     }
 }
 
-/** Everything that lies below a folder, as one text. */
+/** All files below a folder, as one text. */
 export async function contents(path) {
     let all = "";
     for (const entry of await readdir(path, { recursive: true, withFileTypes: true })) {
         if (entry.isFile()) {
             const file = join(entry.parentPath ?? entry.path, entry.name);
-            // A file that is being replaced may be gone by now.
+            // A file that is being replaced may be missing now.
             all += `${file}\n${await readFile(file, "latin1").catch(() => "")}\n`;
         }
     }
@@ -105,7 +105,7 @@ export async function contents(path) {
 const missing = (path) => Object.assign(new Error(`there is no ${path}`), { code: "ENOENT" });
 const parent = (path) => path.slice(0, path.lastIndexOf("/")) || "/";
 
-/** Storage in memory that a client brings: the files of each session, by path. What `fault` throws or waits for comes first. */
+/** Client-side storage in memory: the files of each session, by path. `fault` may throw or wait first. */
 export class Shelf {
     sessions = new Map();
     calls = [];
@@ -120,7 +120,7 @@ export class Shelf {
         return this.files(session).files.get(path);
     }
 
-    /** What the SDK's `createSessionFsProvider` wants. */
+    /** The functions for the SDK's `createSessionFsProvider`. */
     provider = (session) => {
         const { files, folders } = this.files(session.sessionId);
         const enter = (path) => {
@@ -195,5 +195,5 @@ export class Shelf {
     };
 }
 
-/** What a client says that brings its storage. */
+/** The options of a client with its own storage. */
 export const storage = { initialCwd: "/proj", sessionStatePath: "/state", conventions: "posix" };

@@ -1,4 +1,4 @@
-// The rest of what a program can ask of a session.
+// The remaining requests about a session.
 
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";

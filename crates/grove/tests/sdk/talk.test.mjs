@@ -34,7 +34,7 @@ test("text is streamed, told whole, and read again", async (t) => {
         kept.map((event) => event.type),
         ["session.start", "user.message", "assistant.turn_start", "assistant.message", "assistant.turn_end"],
     );
-    // The kept events are a chain, and the same that were told.
+    // The stored events are a chain, and the same as the live ones.
     kept.slice(1).forEach((event, n) => assert.equal(event.parentId, kept[n].id));
     const told = heard.filter((event) => !event.ephemeral).map((event) => event.id);
     assert.deepEqual(told, kept.slice(1).map((event) => event.id));

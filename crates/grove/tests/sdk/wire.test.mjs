@@ -1,4 +1,4 @@
-// What no SDK says, and what it cannot see: the wire itself.
+// The wire protocol itself, including messages that no SDK sends.
 
 import assert from "node:assert/strict";
 import { connect as dial } from "node:net";
@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { connect, finally_, folder, host } from "./support.mjs";
 
-/** A connection that sends what it is told, and gives answers by their id. */
+/** A connection that sends given messages, and returns answers by their id. */
 async function raw(t, at) {
     const [address, port] = at.copilot.split(":");
     const socket = dial({ host: address, port: Number(port), allowHalfOpen: true });
@@ -84,6 +84,6 @@ test("the head of a message is acknowledged at once: none costs the 40 ms that a
         await client.ping(`${n}`);
         took.push(performance.now() - began);
     }
-    // A machine that is busy slows some of them, a delayed acknowledgement all.
+    // A busy machine slows some of them, a delayed acknowledgement all.
     assert.ok(Math.min(...took.slice(1)) < 30, `${took}`);
 });
