@@ -133,7 +133,7 @@ impl Agent {
         while let Some(mut line) = self.lines.next_line().await? {
             line.push('\n');
             if lines.send(line.into()).is_err() {
-                bail!("nobody listens");
+                bail!("there are no clients");
             }
         }
         Ok(())

@@ -365,7 +365,7 @@ pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInp
                 None if select.allow_freeform_input == Some(true) => {
                     ChatInputSelectedAnswer { value: String::new(), freeform_values: Some(vec![text.to_owned()]) }
                 }
-                None => return Err(format!("{text:?} is none of the options")),
+                None => return Err(format!("{text:?} is not one of the options")),
             })
         }
         ChatInputQuestion::MultiSelect(select) => {
@@ -376,7 +376,7 @@ pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInp
                     None if select.allow_freeform_input == Some(true) => {
                         many.freeform_values.get_or_insert_default().push(word.to_owned());
                     }
-                    None => return Err(format!("{word:?} is none of the options")),
+                    None => return Err(format!("{word:?} is not one of the options")),
                 }
             }
             let count = (many.value.len() + many.freeform_values.as_ref().map_or(0, Vec::len)) as u64;

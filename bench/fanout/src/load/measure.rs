@@ -85,7 +85,7 @@ impl Audience {
         let before = match self.target.contestant.program() {
             Program::Grove => {
                 self.until(|tally| tally.seen().turns_started == everybody).await?;
-                ensure!(self.tally.seen().early == 0, "the stream began before everybody had the prompt");
+                ensure!(self.tally.seen().early == 0, "the stream began before every subscriber had the prompt");
                 process::cpu_seconds(self.target.pid)?
             }
             Program::Bare | Program::Node | Program::Opencode | Program::Codex => quiet,
@@ -163,7 +163,7 @@ async fn last(audience: &mut Audience, events: usize) -> Result<Vec<f64>> {
         let began = Instant::now();
         audience.control.event(number).await?;
         audience.until(|tally| tally.seen().events >= everybody).await?;
-        let last = audience.tally.last_event().context("nobody saw the event")?;
+        let last = audience.tally.last_event().context("no subscriber got the event")?;
         // The first one is a warm-up.
         if number > 0 {
             milliseconds.push((last - began).as_secs_f64() * 1e3);

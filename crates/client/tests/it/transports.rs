@@ -167,7 +167,7 @@ async fn a_host_behind_tls_wants_its_token_and_speaks_nothing_else() {
     let port = listener.local_addr().unwrap().port();
     let _serving = server::serve(host().await, remote(), Box::new(listener));
     let none = refused(pinned(port, Some(made.pin()))).await;
-    assert!(none.to_string().contains("no TLS came about"), "{none}");
+    assert!(none.to_string().contains("the TLS handshake failed"), "{none}");
 }
 
 #[tokio::test]

@@ -128,7 +128,7 @@ async fn remove(client: &Client<Ahp>, session: &str, chat: &str, yes: bool, as_j
                 anyhow!("cannot ask whether to delete the chat, since stdin is not a terminal: add --yes").into()
             );
         }
-        anstream::eprint!("delete the chat {}, with everything that was said in it? [y/n] ", sanitize(&name));
+        anstream::eprint!("delete the chat {} with its conversation? [y/n] ", sanitize(&name));
         let mut line = String::new();
         stdin().lock().read_line(&mut line)?;
         if !matches!(line.trim().to_lowercase().as_str(), "y" | "yes") {

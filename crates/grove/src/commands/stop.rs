@@ -75,7 +75,7 @@ pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
     if turns.waiting > 0 {
         let verb = if turns.waiting == 1 { "waits" } else { "wait" };
         print_line(format!(
-            "{} {verb} for your answer: `grove start` brings the question back, `grove ls` shows it",
+            "{} {verb} for your answer: `grove start` asks again, `grove ls` shows the question",
             count(turns.waiting, "turn")
         ))?;
     }

@@ -59,7 +59,7 @@ fn questions_are_answered_in_place_and_prompts_wait_while_a_turn_runs() {
     terminal.until("Which one?");
     terminal.until("Blue (recommended) – like the sky");
     terminal.enter("3");
-    terminal.until("none of the options");
+    terminal.until("not one of the options");
     terminal.enter("2");
     terminal.until("Sure?");
     terminal.enter("yes");
