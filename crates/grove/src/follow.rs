@@ -508,7 +508,7 @@ fn ask(asking: &QuestionDialog, screen: &mut ChatScreen) -> io::Result<()> {
 pub(crate) fn closed(why: ClientClosed, uri: &str) -> Failure {
     match why {
         ClientClosed::GaveUp { last, .. } => Failure::NoHost(format!(
-            "the host is gone ({last}): `grove attach {}` continues the session",
+            "the host is gone ({last}): `grove attach {}` continues the session where it stopped",
             id_of(uri)
         )),
         other => anyhow!(other).into(),

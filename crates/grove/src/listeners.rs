@@ -110,9 +110,7 @@ impl HostListeners {
                 serving.listen(access, Box::new(TlsListener::new(listener, &certificate)));
             }
             Some((listener, None)) => {
-                tracing::warn!(
-                    "traffic of other machines, including the token, is not encrypted (--insecure)"
-                );
+                tracing::warn!("traffic of other machines, including the token, is not encrypted (--insecure)");
                 serving.listen(AccessPolicy::remote(token.clone(), TransportSecurity::None), Box::new(listener));
             }
             None => {}

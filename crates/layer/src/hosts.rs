@@ -92,7 +92,11 @@ impl Hosts {
         match self.known.all() {
             Ok(RemoteHosts { hosts, unusable: unused }) => {
                 let broken = unused.into_iter().map(|host| {
-                    tracing::warn!(host = host.name, "the entry is invalid, so the host stays as it was: {}", host.error);
+                    tracing::warn!(
+                        host = host.name,
+                        "the entry is invalid, so the host stays as it was: {}",
+                        host.error
+                    );
                     host.name
                 });
                 let mut broken: HashSet<String> = broken.collect();

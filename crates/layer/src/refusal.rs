@@ -25,7 +25,8 @@ pub(super) fn refused(error: ManagementError, provider: Option<&ProviderId>) -> 
         ManagementError::UnknownProvider(_) => SessionHubRefusalKind::NoProvider,
         ManagementError::UnknownChat { .. } => SessionHubRefusalKind::NotFound,
         ManagementError::TrustUnanswered(folder) => {
-            let words = format!("it is not known whether {folder} is trusted: answer that (answerTrust) and send again");
+            let words =
+                format!("it is not known whether {folder} is trusted: answer that (answerTrust) and send again");
             let why = match provider {
                 Some(provider) => SessionHubRefusalKind::TrustNeeded(TrustNeeded {
                     provider_id: provider.as_str().to_owned(),

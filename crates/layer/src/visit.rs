@@ -316,8 +316,9 @@ fn attached(attached: wire::ContextAttachment) -> Result<AttachedContext, Sessio
             AttachedContext::Selection { uri: uri.into(), first_line, last_line, text: text.into() }
         }
         wire::ContextAttachment::Image { media_type, data } => {
-            let data =
-                BASE64_STANDARD.decode(data).map_err(|error| unfit(format!("an image is not valid base64: {error}")))?;
+            let data = BASE64_STANDARD
+                .decode(data)
+                .map_err(|error| unfit(format!("an image is not valid base64: {error}")))?;
             AttachedContext::Image { media_type: media_type.into(), data: data.into() }
         }
     })

@@ -271,7 +271,9 @@ impl SessionsProvider for CloudProvider {
         let draft = self.source(&drawn, &(owner.to_owned(), name.to_owned()))?;
         let (session, mut table) = (draft.session(), self.table());
         if table.drafts.len() + table.sending.len() >= MAX_DRAFTS {
-            return Err(ProviderError::Refused(format!("{MAX_DRAFTS} new sessions have no message yet: delete some of them")));
+            return Err(ProviderError::Refused(format!(
+                "{MAX_DRAFTS} new sessions have no message yet: delete some of them"
+            )));
         }
         table.drafts.insert(drawn, draft);
         Ok(session)

@@ -138,7 +138,11 @@ mod tests {
         let read = read("Welcome!\n\n{\"a\":1}\r\n[2]\nWelcome!\n{\"cut", 99).await;
         let text = |text: &str| Ok(Message::text(text));
         let ended = Err("IO error: it ended".to_owned());
-        assert_eq!(read, [text("{\"a\":1}"), text("[2]"), text("Welcome!"), ended], "and a truncated line is no message");
+        assert_eq!(
+            read,
+            [text("{\"a\":1}"), text("[2]"), text("Welcome!"), ended],
+            "and a truncated line is no message"
+        );
     }
 
     #[tokio::test]

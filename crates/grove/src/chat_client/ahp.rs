@@ -488,7 +488,7 @@ fn waiting(needed: &SessionInputRequest) -> Option<PendingRequest> {
         },
         SessionInputRequest::ToolAuthentication(needed) => PendingRequest::Elsewhere {
             id: needed.id.clone(),
-            what: "a tool that requires signing in".to_owned(),
+            what: "a tool that requires the user to sign in".to_owned(),
         },
         SessionInputRequest::Unknown(_) => return None,
     })

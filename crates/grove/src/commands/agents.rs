@@ -298,7 +298,10 @@ fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
     let found = offers(&added.agents.value, &path(), &environment());
     let found = found.iter().find(|offer| offer.provider == args.agent);
     if let Some(AgentState::Missing { looked_for, .. }) = found.map(|offer| &offer.state) {
-        anstream::eprintln!("{} cannot be run yet: it does not exist, or is not in PATH", sanitize(&looked_for.join(", ")));
+        anstream::eprintln!(
+            "{} cannot be run yet: it does not exist, or is not in PATH",
+            sanitize(&looked_for.join(", "))
+        );
     }
     changed(&settings, args.json, &args.agent, "added")
 }
@@ -342,7 +345,8 @@ fn tell_host(settings: &Settings) -> Result<bool, Failure> {
 fn command(given: &[String]) -> Result<Vec<String>, Failure> {
     let (program, args) = given.split_first().context("the command is missing")?;
     let program = if program.contains('/') {
-        let whole = std::path::absolute(Path::new(program)).with_context(|| format!("{program} is not a valid path"))?;
+        let whole =
+            std::path::absolute(Path::new(program)).with_context(|| format!("{program} is not a valid path"))?;
         whole.to_str().with_context(|| format!("{} is not UTF-8", whole.display()))?.to_owned()
     } else {
         program.clone()

@@ -229,7 +229,10 @@ fn answers(request: &ChatInputRequest, texts: &[String]) -> Result<InputAnswers,
         let list: Vec<String> =
             questions.iter().map(|question| format!("  {}", question_dialog::wording(question))).collect();
         let (wanted, given, list) = (questions.len(), texts.len(), sanitize(&list.join("\n")));
-        return Err(anyhow!("{wanted} answers are needed, one text for each question, but {given} were given:\n{list}").into());
+        return Err(anyhow!(
+            "{wanted} answers are needed, one text for each question, but {given} were given:\n{list}"
+        )
+        .into());
     }
     let answer = |(question, text): (_, &String)| {
         let answer = question_dialog::answer(question, text)

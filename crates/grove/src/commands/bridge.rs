@@ -64,7 +64,8 @@ async fn connect(settings: &Settings) -> Result<HostSocket> {
 async fn connect_to(endpoint: &HostEndpoint) -> Result<HostSocket> {
     let HostStream { stream, name } = endpoint.dial().await?;
     let mut request = format!("ws://{name}/ws").into_client_request().context("the host's address is invalid")?;
-    let bearer = HeaderValue::from_str(&format!("Bearer {}", endpoint.token)).context("the host's token has invalid characters")?;
+    let bearer = HeaderValue::from_str(&format!("Bearer {}", endpoint.token))
+        .context("the host's token has invalid characters")?;
     request.headers_mut().insert("authorization", bearer);
     let config = WebSocketConfig::default().max_message_size(Some(FROM_HOST)).max_frame_size(Some(FROM_HOST));
     let (socket, _) =

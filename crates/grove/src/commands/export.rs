@@ -118,7 +118,8 @@ fn to_file(
     };
     let path = folder.join(name);
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    let mut made = tempfile::Builder::new().prefix(".grove-export-").tempfile_in(folder).context("creating a temporary file")?;
+    let mut made =
+        tempfile::Builder::new().prefix(".grove-export-").tempfile_in(folder).context("creating a temporary file")?;
     let mut out = BufWriter::new(made.as_file_mut());
     let turns = write(transcript, format, &mut out)?;
     out.flush().context("writing the file")?;

@@ -96,7 +96,8 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
             if far.is_empty() { HostColumn::One } else { HostColumn::Several },
         )?;
         for Away { host, error, seen_at } in &away {
-            let seen = seen_at.map_or_else(String::new, |at| format!("; its sessions from {} ago are shown", age(at.0)));
+            let seen =
+                seen_at.map_or_else(String::new, |at| format!("; its sessions from {} ago are shown", age(at.0)));
             anstream::eprintln!("{host} is unreachable ({error}){seen}");
         }
         Ok(())

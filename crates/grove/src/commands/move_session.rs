@@ -263,10 +263,8 @@ async fn not_left(old: &SessionAtHost<'_>, new: &SessionAtHost<'_>, has: &FilesR
 }
 
 fn unfinished(name: &str, failure: &Failure) -> Failure {
-    anyhow!(
-        "the session is at {name}, but not yet archived at its old host ({failure}): run the same command again"
-    )
-    .into()
+    anyhow!("the session is at {name}, but not yet archived at its old host ({failure}): run the same command again")
+        .into()
 }
 
 fn tell(uri: &str, has: &FilesResult, (from, to): (&str, &str), args: &MoveArgs) -> Result<(), Failure> {
@@ -298,7 +296,7 @@ impl MoveHost {
     fn ahp(&self) -> Result<&Client<Ahp>, Failure> {
         match &self.client {
             AnyClient::Ahp(client) => Ok(client),
-            AnyClient::V1(_) => Err(anyhow!("version 1 has no methods for moving sessions: leave out --protocol v1").into()),
+            AnyClient::V1(_) => Err(anyhow!("version 1 cannot move sessions: leave out --protocol v1").into()),
         }
     }
 

@@ -231,7 +231,9 @@ pub(crate) async fn log_of(session: &TreeClient, id: &str, about: &ManifestResul
         let page: EntriesResult = session.ask(Method::Entries, &params).await?;
         for entry in &page.entries {
             if bytes.len() + entry.get().len() > MAX_LOG_BYTES {
-                return Err(anyhow!("the session's log has more than 1 GiB, which is too much to hold in memory").into());
+                return Err(
+                    anyhow!("the session's log has more than 1 GiB, which is too much to hold in memory").into()
+                );
             }
             bytes.extend_from_slice(entry.get().as_bytes());
             bytes.push(b'\n');

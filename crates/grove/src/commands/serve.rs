@@ -245,7 +245,8 @@ async fn serve_sdks(
     address: SocketAddr,
     secret: &str,
 ) -> anyhow::Result<SocketAddr> {
-    let listener = QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
+    let listener =
+        QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
     let address = listener.local_addr().context("the listener has no address")?;
     let config =
         EndpointConfig { store: StoreName::from("copilot"), secret: Some(secret.to_owned()), keeps_temp_files: false };

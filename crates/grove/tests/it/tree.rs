@@ -215,7 +215,12 @@ async fn sessions_and_their_chats_are_renamed_and_keep_their_names() {
     let mut session = client.subscribe(S).await.unwrap();
     let place = &host.place;
     let named = place.run(&["rename", "s", "--chat", "side", "The \x1b[2Jreview"]);
-    assert_eq!((named.code, named.stdout), (Some(0), format!("{SIDE} is now called The [2Jreview\n")), "{}", named.stderr);
+    assert_eq!(
+        (named.code, named.stdout),
+        (Some(0), format!("{SIDE} is now called The [2Jreview\n")),
+        "{}",
+        named.stderr
+    );
     let told = session.until(|state| (state.session()?.chats[1].title == "The [2Jreview").then_some(()));
     tokio::time::timeout(grove_testkit::PATIENCE, told).await.expect("nobody is told").unwrap();
     let whole = asked(place, &["rename", "s", "The work", "--json", "--protocol", "v1"]);

@@ -33,13 +33,17 @@ pub(super) async fn write(session: &TreeClient, out: &Path, replace: Replace) ->
         return Err(exists(&path).into());
     }
     std::fs::create_dir_all(out).with_context(|| format!("making {}", out.display()))?;
-    let made = tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("creating a temporary folder")?;
+    let made =
+        tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("creating a temporary folder")?;
     let turns = write_copilot_cli(session, &id, &manifest, made.path(), &path).await?;
     // A folder cannot replace a folder with files by a rename: the earlier one is moved aside first, and restored on
     // failure.
     let earlier = match path.symlink_metadata() {
         Ok(_) => {
-            let aside = tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("creating a temporary folder")?;
+            let aside = tempfile::Builder::new()
+                .prefix(".grove-export-")
+                .tempdir_in(out)
+                .context("creating a temporary folder")?;
             std::fs::rename(&path, aside.path().join("earlier")).context("moving the earlier export aside")?;
             Some(aside)
         }

@@ -37,7 +37,10 @@ pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
         }
         // The leaf is always shown, whatever the filter, unless there is none.
         if !rows.iter().any(|row| row.leaf) {
-            anstream::eprintln!("before the first entry: `grove send {} TEXT` continues from there", id_of(tree.session()));
+            anstream::eprintln!(
+                "before the first entry: `grove send {} TEXT` continues from there",
+                id_of(tree.session())
+            );
         }
         Ok(())
     })

@@ -65,7 +65,8 @@ async fn set(session: &TreeClient, text: Option<String>, as_json: bool) -> Resul
 
 /// Opens the plan in an editor. Changes that another client made meanwhile are not overwritten.
 async fn edit(session: &TreeClient, before: String, as_json: bool) -> Result<(), Failure> {
-    let mut file = tempfile::Builder::new().prefix("plan-").suffix(".md").tempfile().context("creating a file to edit")?;
+    let mut file =
+        tempfile::Builder::new().prefix("plan-").suffix(".md").tempfile().context("creating a file to edit")?;
     file.write_all(before.as_bytes()).and_then(|()| file.flush()).context("creating a file to edit")?;
     let path = file.into_temp_path();
     open_editor(&path)?;
