@@ -55,7 +55,7 @@ impl Headings {
         self.count(&tag, |count| *count += 1) | left
     }
 
-    /// Counts a session. Returns whether a name was added or removed, or the order of a place's names changed.
+    /// Counts a session. Returns whether a name was added or removed, or the weights of several names changed.
     fn count(&mut self, tag: &Tag, change: impl FnOnce(&mut usize)) -> bool {
         let (key, label) = match tag {
             Some((key, label)) => (Some(key.clone()), label.clone()),

@@ -335,7 +335,7 @@ impl<D: Dialect> ClientState<D> {
     }
 }
 
-/// Notifies all waiters. All get a rejection; other errors cannot be copied, so only the first waiter gets them.
+/// Sends the outcome to all waiters. An error that cannot be copied goes to the first; the others get `Lost`.
 fn notify_waiters<T>(waiters: Vec<oneshot::Sender<Result<T, RequestError>>>, outcome: Result<T, RequestError>)
 where
     T: Clone,

@@ -54,8 +54,8 @@ pub(crate) fn goto(common: &Common, args: &GotoArgs) -> Result<(), Failure> {
         }
         let Some(text) = gone.text else { return Ok(()) };
         match args.of.chat {
-            Some(_) => print_line(format!("back before this message: {}", sanitize(&text)))?,
-            None => print_line(format!("back before this message; {}", sending(tree.session(), &text)))?,
+            Some(_) => print_line(format!("left the message: {}", sanitize(&text)))?,
+            None => print_line(format!("left the message; {}", sending(tree.session(), &text)))?,
         }
         left_out(&gone.attachments).map_or(Ok(()), |words| Ok(print_line(words)?))
     })
