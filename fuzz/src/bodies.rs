@@ -51,9 +51,9 @@ fn written_again(message: Result<jsonrpc::RpcMessage<'_>, InvalidMessage>) {
     }
 }
 
-/// Any text as an action: it is parsed or refused, survives a round trip, and is a command exactly if clients may
-/// dispatch
-/// it.
+/// Any text as an action: it is parsed or refused.
+///
+/// It survives a round trip, and is a command exactly if clients may dispatch it.
 pub fn action(data: &[u8]) {
     let Some(action) = std::str::from_utf8(data).ok().and_then(parsed_action) else { return };
     let kind = action.kind();
@@ -136,8 +136,9 @@ pub fn script(data: &[u8]) {
     });
 }
 
-/// Any text as a URI: a session's id never leaves its folder, a file's path is absolute, a content's names are
-/// complete.
+/// Any text as a URI.
+///
+/// A session's id never leaves its folder, a file's path is absolute, a content's names are complete.
 pub fn uri(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Some(id) = SessionUri::from(text).id() {

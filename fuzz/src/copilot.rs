@@ -47,9 +47,9 @@ macro_rules! read_as {
     };
 }
 
-/// Any text, line by line, as the params of every method and as an event: it is parsed or refused, survives a round
-/// trip,
-/// and a client's answer has a meaning or is refused.
+/// Any text, line by line, as the params of every method and as an event: it is parsed or refused.
+///
+/// It survives a round trip, and a client's answer has a meaning or is refused.
 pub fn copilot(data: &[u8]) {
     for line in String::from_utf8_lossy(data).lines() {
         copilot_shapes(line);

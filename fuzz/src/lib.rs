@@ -1,8 +1,7 @@
 //! Fuzz bodies: one plain function for every parser of external input.
 //!
 //! A body gets any bytes and must not panic; where possible, it also checks a round trip. [`BODIES`] lists them all
-//! with the
-//! corpus each starts from (`corpus/<name>/`).
+//! with the corpus each starts from (`corpus/<name>/`).
 //!
 //! `tests/replay.rs` runs every body on stable, over its corpus and random mutations of it. The package in `libfuzzer/`
 //! wraps each for cargo-fuzz (`make fuzz`).

@@ -3,9 +3,9 @@
 use grove_tree::side_index::{self, SideIndex};
 use grove_tree::{Children, Indexer, LogIndex, Outline, RowFilter, Rules, open, repair};
 
-/// Any bytes as a session's log: they are parsed or refused. The result is the same in any chunks and from its side
-/// index,
-/// every walk ends, and a repaired copy has no damage.
+/// Any bytes as a session's log: they are parsed or refused.
+///
+/// The result is the same in any chunks and from its side index, every walk ends, and a repaired copy has no damage.
 pub fn log(data: &[u8]) {
     let mut count = 0;
     let mut new_id = || {

@@ -33,8 +33,7 @@ pub fn names(data: &[u8]) {
 /// Any lines as a host's calls, and as a storage client's answers.
 ///
 /// Each call is answered, or refused alone, and the resulting files can be listed and read. Each answer gives a value
-/// or an
-/// error.
+/// or an error.
 pub fn provider(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");

@@ -56,9 +56,9 @@ pub fn manifest(data: &[u8]) {
     }
 }
 
-/// Any text as a git configuration: it is read to its end, and a line after it under its own heading is found. Of
-/// several
-/// values, the last counts.
+/// Any text as a git configuration: it is read to its end.
+///
+/// A line after it under its own heading is found. Of several values, the last counts.
 pub fn git_config(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let config = GitConfig::parse(&text);
@@ -73,9 +73,9 @@ pub fn git_config(data: &[u8]) {
     assert!(!is_small || more.value("remote", "fuzz", "url") == Some("x"), "{text}");
 }
 
-/// Any text as `checkpoints/index.md`: it is written unchanged. Exactly the given rows are removed, and a new one is
-/// the
-/// last, under a new number.
+/// Any text as `checkpoints/index.md`: it is written unchanged.
+///
+/// Exactly the given rows are removed, and a new one is the last, under a new number.
 pub fn checkpoints(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let index = CheckpointIndex::parse(text);

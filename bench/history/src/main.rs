@@ -1,8 +1,7 @@
 //! The cost of finding other tools' sessions, scanning again, listing them, and opening a large one.
 //!
 //! Without a subcommand this generates homes (`gen_corpus.py`) and drives the contestants, each in separate processes,
-//! so
-//! that none uses another's memory. `measure` is Grove's process.
+//! so that none uses another's memory. `measure` is Grove's process.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 

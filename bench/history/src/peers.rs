@@ -29,8 +29,9 @@ pub(crate) struct PeerFigures {
     pub(crate) peak: u64,
 }
 
-/// Installs the peers into a folder if they are missing, and runs each on a home. Files that agentsview writes are
-/// deleted.
+/// Installs the peers into a folder if they are missing, and runs each on a home.
+///
+/// Files that agentsview writes are deleted.
 pub(crate) fn measure(folder: &Path, home: &Path) -> Vec<Peer> {
     let index = home.join(".agentsview");
     fs::remove_dir_all(&index).ok();
@@ -75,8 +76,7 @@ fn install_ccusage(folder: &Path) -> Result<PathBuf> {
         let mut command = Command::new("npm");
         command.args(["install", "--silent", "--include=optional", "--prefix"]).arg(folder).arg("ccusage");
         // The program itself is an optional dependency of the package, one per platform. Some settings of npm leave
-        // those out, so
-        // it is named as well.
+        // those out, so it is named as well.
         let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
         let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
         command.arg(format!("@ccusage/ccusage-{system}-{machine}"));

@@ -92,10 +92,10 @@ struct Arrival {
     confirmed: oneshot::Sender<()>,
 }
 
-/// Sessions that wait for the confirmation of each entry, and one writer that batches the entries that arrived
-/// meanwhile.
+/// Appends entries of several sessions through one writer, which batches them.
 ///
-/// The host's sessions and its sequencer work in the same way.
+/// Each session waits for the confirmation of its entry; entries that arrive meanwhile are in the next batch. The
+/// host's sessions and its sequencer work in the same way.
 pub(crate) fn append(folder: &Path) -> Result<Appended> {
     let (journal, _) = FileJournal::open(folder)?;
     runtime()?.block_on(async {

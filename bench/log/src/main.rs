@@ -1,8 +1,7 @@
 //! The cost of opening a session's log and of appending to one.
 //!
 //! Without a subcommand this generates logs and drives the contestants, each measurement in its own process, so that
-//! none
-//! uses another's memory. `load`, `screen`, `append` and `sync` are Grove's processes.
+//! none uses another's memory. `load`, `screen`, `append` and `sync` are Grove's processes.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 

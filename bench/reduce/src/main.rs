@@ -1,10 +1,8 @@
 //! The cost of one streamed delta, counted in instructions.
 //!
 //! Without a subcommand this drives itself under `valgrind --tool=callgrind`: each case is run twice, with fewer and
-//! with
-//! more deltas, and the difference divided by the difference of the deltas is the cost of one. So the cost of building
-//! the
-//! chat does not count. Instruction counts are reproducible on a shared machine, where times are not.
+//! with more deltas, and the difference divided by the difference of the deltas is the cost of one. So the cost of
+//! building the chat does not count. Instruction counts are reproducible on a shared machine, where times are not.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 

@@ -1,10 +1,8 @@
 //! The waiting times of programs that use the Copilot SDK, at Grove and at the real Copilot CLI's server.
 //!
 //! The SDK is the real one, in its own node process (`node/measure.mjs`). Each server is a new process with a data
-//! folder
-//! that was written for it; the contestants alternate, over TCP on loopback and over pipes. Grove uses its scripted
-//! agent,
-//! the CLI a fake model with the same answers. Nothing leaves the machine.
+//! folder that was written for it; the contestants alternate, over TCP on loopback and over pipes. Grove uses its
+//! scripted agent, the CLI a fake model with the same answers. Nothing leaves the machine.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 

@@ -10,8 +10,9 @@ const MEBIBYTE: f64 = (1 << 20) as f64;
 /// How long the processes of a group may take to end after its first one.
 const END: Duration = Duration::from_secs(10);
 
-/// The peak memory of the largest process of a group, in MiB. The group may include the program that started the
-/// server.
+/// The peak memory of the largest process of a group, in MiB.
+///
+/// The group may include the program that started the server.
 pub(crate) fn peak_mebibytes(group: u32) -> Result<f64> {
     let peaks = members(group)?.into_iter().filter_map(peak_of);
     peaks.reduce(f64::max).context("the server has ended")

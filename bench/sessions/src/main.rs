@@ -2,8 +2,7 @@
 //!
 //! Without a subcommand this starts three hosts on loopback, generates the sessions of two other tools, and drives the
 //! contestants in separate processes, so that none uses another's memory. `host` is a host's process, `measure` that of
-//! the
-//! list.
+//! the list.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]

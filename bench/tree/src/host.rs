@@ -38,8 +38,9 @@ pub(crate) struct Forked {
     pub(crate) prompted: f64,
     /// Milliseconds from the request until the fork's folder is complete.
     pub(crate) copied: f64,
-    /// The growth of the host's peak memory in MiB, from before the first fork of a loaded session until its folder is
-    /// complete, while the client sees one turn.
+    /// The growth of the host's peak memory in MiB, while the client sees one turn.
+    ///
+    /// Measured from before the first fork of a loaded session until its folder is complete.
     pub(crate) memory: f64,
 }
 

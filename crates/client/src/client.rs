@@ -24,8 +24,7 @@ use crate::transport::Endpoint;
 /// A client of a host.
 ///
 /// Clones are handles of the same client; when the last one and the last [`Subscription`] are dropped, its connection
-/// is
-/// closed.
+/// is closed.
 pub struct Client<D: Dialect> {
     shared: Arc<ClientState<D>>,
     alive: Arc<CloseOnDrop>,
@@ -41,8 +40,7 @@ impl<D: Dialect> Client<D> {
     /// Connects to a host and identifies this client.
     ///
     /// Must be called on a tokio runtime, where the connection's task runs. The first attempt must succeed; later ones
-    /// are
-    /// repeated as `options` configures.
+    /// are repeated as `options` configures.
     pub async fn connect(endpoint: Endpoint, dialect: D, options: Options) -> Result<Self, ConnectError> {
         let Options { client_id, subscriptions, list_sessions, limits, reconnect, log } = options;
         let client_id = client_id.unwrap_or_else(|| format!("grove-{:016x}{:016x}", random(), random()));
@@ -206,8 +204,7 @@ impl<D: Dialect> Subscription<D> {
     /// Reads the optimistic state: the confirmed one with all pending actions applied.
     ///
     /// The state is locked meanwhile, and the connection waits: copy the needed values, and return. Reading or
-    /// dispatching
-    /// inside of `read` would deadlock.
+    /// dispatching inside of `read` would deadlock.
     pub fn read<T>(&self, read: impl FnOnce(&D::ResourceState) -> T) -> T {
         self.guard.resource.read(|state| read(state.optimistic()))
     }

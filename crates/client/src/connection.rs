@@ -2,8 +2,7 @@
 //!
 //! Both halves run in one task and neither waits for the other: a host that does not read cannot stop this side from
 //! reading. Nothing here waits for a consumer either: states are changed in place, slow followers miss changes and
-//! learn
-//! so, and responses go to their callers.
+//! learn so, and responses go to their callers.
 
 use std::sync::Arc;
 use std::time::Duration;

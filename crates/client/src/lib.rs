@@ -6,8 +6,7 @@
 //! - [`Subscription`]: a resource's state as the host has confirmed it, with the pending actions of this client on top
 //!   ([`reconcile`]). It can be read, waited for and followed.
 //! - [`HostAddress`] and [`Endpoint`]: the address of a host (TCP, TLS with a pinned certificate, a socket of this
-//!   machine,
-//!   another machine through SSH), and the credentials for it.
+//!   machine, another machine through SSH), and the credentials for it.
 //! - [`SessionListHandle`]: the session list, fetched once and updated by notifications.
 //!
 //! All of it is generic over the trait [`Dialect`]: a protocol defines its states and actions, how an action changes a
@@ -16,8 +15,7 @@
 //! # What it never does
 //!
 //! It opens no file, knows nothing of a host's internals, and never decides the order of actions: the host does.
-//! Pending
-//! actions of a lost connection are not sent again; their callers learn that they are lost.
+//! Pending actions of a lost connection are not sent again; their callers learn that they are lost.
 //!
 //! **Law.** After every reconnect, the confirmed state equals a snapshot of the host at the same number.
 //!

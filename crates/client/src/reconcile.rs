@@ -2,8 +2,7 @@
 //!
 //! The host's order decides. The pending actions of this client are applied on top of it: `optimistic = confirmed +
 //! pending`. An echo moves an action from the pending ones into the confirmed state, a rejection removes it, and
-//! actions
-//! of other clients change the confirmed state below the pending ones.
+//! actions of other clients change the confirmed state below the pending ones.
 
 use std::collections::VecDeque;
 

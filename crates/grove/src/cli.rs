@@ -292,8 +292,7 @@ pub(crate) enum Command {
     /// Start a host in the background, if none is running, and print its address
     ///
     /// It writes its log to host.log in the data folder. It exits 10 minutes after its last client and turn
-    /// (--idle-exit),
-    /// or at once with `grove stop`.
+    /// (--idle-exit), or at once with `grove stop`.
     Start(StartArgs),
     /// Open the host's web page in the browser, or print its address if there is no browser
     ///
@@ -305,8 +304,7 @@ pub(crate) enum Command {
     /// Stop the running host; running turns get 5 seconds
     ///
     /// Turns of agents that are separate programs go on without the host, and the next host continues them; --turns
-    /// cancels
-    /// them, too.
+    /// cancels them, too.
     Stop(StopArgs),
     /// Serve the GitHub Copilot SDK in place of the Copilot CLI: its sessions are then Grove's
     ///
@@ -319,8 +317,7 @@ pub(crate) enum Command {
     /// Connect stdin and stdout of an AHP client to the host
     ///
     /// Relays one JSON message per line in both directions, unchanged. Starts a host in the background if none is
-    /// running;
-    /// ends when either side does. Nothing but messages goes to stdout.
+    /// running; ends when either side does. Nothing but messages goes to stdout.
     AhpBridge(BridgeArgs),
     /// Print the contents of a session's log, without changing it
     ///
@@ -335,8 +332,7 @@ pub(crate) enum Command {
     /// Check the log of a session, or the whole data folder; exit code 5 if anything is damaged or missing
     ///
     /// Without FILE or SESSION, compares the journal with every session, and lists the damage that hosts found when
-    /// they
-    /// started (`damage.jsonl` in the data folder).
+    /// they started (`damage.jsonl` in the data folder).
     Check(CheckArgs),
     /// Inspect the configuration
     #[command(subcommand)]
@@ -779,8 +775,7 @@ pub(crate) struct ServeArgs {
     /// Connect stdin and stdout to the running host: one message per line, in either protocol
     ///
     /// ssh:// addresses run this at the other end. Starts a host in the background if none is running, and ends with
-    /// its
-    /// client. No token is needed: a user who may run this may read it.
+    /// its client. No token is needed: a user who may run this may read it.
     #[arg(long, conflicts_with_all = [
         "listen", "tls_cert", "tls_key", "insecure", "copilot_listen", "json", "replay_actions", "replay_bytes", "turn_silence",
         "durability", "log_frames", "log_agent_frames", "detached", "default_directory", "browse_roots", "read_roots",
@@ -802,8 +797,7 @@ pub(crate) struct ServeArgs {
     /// Fail a running turn after this many seconds without a sign of its agent [default: 1800]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) turn_silence: Option<u64>,
-    /// The event that confirmed actions survive: a power cut (waits for the disk), or the end of the process
-    /// [default: power]
+    /// Let confirmed actions survive a power cut (waits for the disk), or only the process's end [default: power]
     #[arg(long, value_name = "WHAT")]
     pub(crate) durability: Option<Durability>,
     /// Exit after this many seconds without client and turn [default: never; 600 for a host in the background]
@@ -812,8 +806,7 @@ pub(crate) struct ServeArgs {
     /// Append every message to this file, a JSON object per line, for protocol inspectors; secrets are left out
     ///
     /// The file holds the conversations of all sessions, so only its owner can read it. If the disk is too slow,
-    /// messages
-    /// are left out and counted.
+    /// messages are left out and counted.
     #[arg(long, value_name = "FILE")]
     pub(crate) log_frames: Option<PathBuf>,
     /// Append every message to and from agents to this file, a JSON object per line; secrets are left out

@@ -1,9 +1,9 @@
-//! The addresses that a host listens on: loopback, a socket in its data folder, and optionally an address for other
-//! machines.
+//! The addresses that a host listens on.
+//!
+//! They are loopback, a socket in its data folder, and optionally an address for other machines.
 //!
 //! The address for other machines is additional to loopback: commands, hooks and SDKs of this machine always reach the
-//! host
-//! in the same way.
+//! host in the same way.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};

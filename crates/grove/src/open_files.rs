@@ -1,8 +1,7 @@
 //! The limit of open files of the process.
 //!
 //! A host needs one for each connection, and several for each active session: the usual default of 1,024 is soon used
-//! up,
-//! and then no connection is accepted any more.
+//! up, and then no connection is accepted any more.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -1,5 +1,6 @@
-//! Settings: flags override the environment, which overrides `grove.toml`, which overrides defaults. Each value has a
-//! source.
+//! Settings, each with the source of its value.
+//!
+//! Flags override the environment, which overrides `grove.toml`, which overrides defaults.
 
 use std::collections::BTreeMap;
 use std::fmt;

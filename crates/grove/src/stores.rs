@@ -1,8 +1,7 @@
 //! The stores of sessions: the data folder, memory, `log-dir`, and the tables `[stores.NAME]` of `grove.toml`.
 //!
 //! The data folder keeps a list of all stores that were ever used (`stores.json`), so that a session in a store that is
-//! no
-//! longer configured can be distinguished from one that never existed.
+//! no longer configured can be distinguished from one that never existed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

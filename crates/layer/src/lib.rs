@@ -5,27 +5,23 @@
 //! # What this crate owns
 //!
 //! - [`SessionHub`]: the implementation of `x-grove/sessions/…` for a host. It starts with the first connection that
-//!   uses it
-//!   and stops a while after the last, since its own connection to the host would keep an idle host from exiting.
+//!   uses it and stops a while after the last, since its own connection to the host would keep an idle host from
+//!   exiting.
 //! - [`SessionHub::registry`]: the providers. Those of this crate are registered while the hub runs; yours stay while
-//!   you
-//!   hold their registration, and can be added and removed while clients are connected.
+//!   you hold their registration, and can be added and removed while clients are connected.
 //! - [`SessionSources`]: the sources, as arguments. [`HostDirectory`]: the list of other hosts, and the cache for each.
 //! - [`list_hosts`]: the sessions of other hosts, for a single request.
 //!
 //! Internal modules: `active_hub` has the providers, their management, and the views: a client has one view, however
-//! often
-//! it connects. `hosts` manages the providers of hosts, `visit` serves the requests of a connection, `refusal` maps
-//! errors,
-//! `publisher` encodes changes once for all clients; `rows` has the wire format of sessions, `groups` the headings.
+//! often it connects. `hosts` manages the providers of hosts, `visit` serves the requests of a connection, `refusal`
+//! maps errors, `publisher` encodes changes once for all clients; `rows` has the wire format of sessions, `groups` the
+//! headings.
 //!
 //! # What it never does
 //!
 //! It knows no data folder and opens no file: a [`StateStore`], a [`HostDirectory`] and a [`FolderTrust`] keep what
-//! outlives
-//! the process. A problem with one provider, such as a duplicate id, affects only that one; without the provider of
-//! this
-//! host there is no list. Every queue is bounded: a client that is too slow must list again.
+//! outlives the process. A problem with one provider, such as a duplicate id, affects only that one; without the
+//! provider of this host there is no list. Every queue is bounded: a client that is too slow must list again.
 //!
 //! # Example
 //!

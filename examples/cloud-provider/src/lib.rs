@@ -3,23 +3,20 @@
 //! [`cloud`] stands for the service; a real one uses a network. [`CloudProvider`] is the whole integration:
 //!
 //! - It answers from memory. A table of [`SessionSource`]s is kept under one lock, and every change is announced while
-//!   the
-//!   lock is held, so changes are announced in their order.
+//!   the lock is held, so changes are announced in their order.
 //! - It describes a session's workspace with [`Metadata::cloud`]: `owner` and `name` determine the heading in a list,
-//!   the
-//!   workspace and the GitHub context; a pull request is one more key.
+//!   the workspace and the GitHub context; a pull request is one more key.
 //! - It offers its repositories as a browse action, so that a new session can be created in one.
 //! - A new session is not listed. Its first message lists it and starts the task, which the cloud names: the session of
 //!   that name replaces the new one ([`Announcer::replaced`]). The task carries its local name, so it is recognized
-//! even if
-//!   the cloud's list contains it before `start` has answered, and there is never a second row.
+//!   even if the cloud's list contains it before `start` has answered, and there is never a second row.
 //! - [`CloudProvider::run`] follows the cloud's list and announces the differences.
 //!
 //! Operations that a cloud does not support are left out: the trait refuses them with the provider's label.
 //!
 //! `examples/serve.rs` is a host with the cloud in it, registered in the session hub
-//! (`grove_layer::SessionHub::registry`).
-//! `tests/running.rs` does the same over the wire while clients are connected; `tests/plug_in.rs` needs no host.
+//! (`grove_layer::SessionHub::registry`). `tests/running.rs` does the same over the wire while clients are connected;
+//! `tests/plug_in.rs` needs no host.
 
 #![forbid(unsafe_code)]
 
@@ -69,8 +66,9 @@ struct Table {
     sending: HashMap<String, (SessionSource, SessionState)>,
 }
 
-/// A first message that is being sent. If it fails for any reason, the session is a draft again, and its text is not
-/// lost.
+/// A first message that is being sent.
+///
+/// If it fails for any reason, the session is a draft again, and its text is not lost.
 struct Sending<'a> {
     provider: &'a CloudProvider,
     draft: &'a str,

@@ -2,10 +2,8 @@
  * Access to the host. Page and host prove to each other that they know the token, and neither sends it.
  *
  * While the host is down, any program may listen on its port. So the page stores a key that is derived from the token
- * and
- * its own origin, requests a proof over a nonce before it sends anything else, and checks a second proof on the
- * WebSocket
- * before it uses it. Only the host of that token can create them, and only for the address of this page.
+ * and its own origin, requests a proof over a nonce before it sends anything else, and checks a second proof on the
+ * WebSocket before it uses it. Only the host of that token can create them, and only for the address of this page.
  */
 
 import { fromHex, hmacSha256, toHex } from './hmac';
@@ -48,8 +46,7 @@ function hostOrigin(): string {
 
 /**
  * Removes the token from the address (`#token=…`), so that it is neither shown nor kept in the history, and returns the
- * key
- * of this tab: the token's, or the stored one.
+ * key of this tab: the token's, or the stored one.
  */
 export function takeKey(): Promise<PageKey> | undefined {
   const found = /^#token=([^&]+)$/.exec(location.hash)?.[1];

@@ -2,8 +2,7 @@
  * Grove's extensions of the protocol's shapes: members of `_meta`.
  *
  * They are not validated, and another host may use the same name for something else. A value of an unexpected shape
- * counts
- * as missing.
+ * counts as missing.
  */
 
 import type { SessionConfigSchema, SessionState } from '../wire/types';

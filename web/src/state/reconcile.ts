@@ -2,9 +2,8 @@
  * Write-ahead with reconciliation, for one channel.
  *
  * `confirmed` is the host's state, `pending` are the actions dispatched here without an answer, and `optimistic`, which
- * is
- * shown, is the former with the latter applied. The host's order wins: its actions are applied to `confirmed`, and the
- * pending ones are applied again on top of that.
+ * is shown, is the former with the latter applied. The host's order wins: its actions are applied to `confirmed`, and
+ * the pending ones are applied again on top of that.
  */
 
 import type { ActionEnvelope, Snapshot, Action } from '../wire/types';

@@ -88,8 +88,7 @@ export function pathOf(uri: Uri): string {
 
 /**
  * The inverse: the folder that a user typed. The host resolves `~`. Undefined for a relative path, which the host
- * cannot
- * resolve.
+ * cannot resolve.
  */
 export function typedFolder(path: string): Uri | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return path;

@@ -2,9 +2,8 @@
  * Markdown to safe HTML, for growing text.
  *
  * Streaming text is split into blocks. All but the last two are final and never parsed again, so the work per frame
- * depends
- * on the length of the last blocks, not on that of the whole answer. Text with reference links is parsed once more as a
- * whole when it is complete, since the targets may be at its end.
+ * depends on the length of the last blocks, not on that of the whole answer. Text with reference links is parsed once
+ * more as a whole when it is complete, since the targets may be at its end.
  */
 
 import DOMPurify from 'dompurify';

@@ -287,8 +287,9 @@ impl<D: Dialect> ClientState<D> {
         resources.for_each(|resource| resource.go());
     }
 
-    /// Gives up actions that the host has not answered for too long: the optimistic state must not depend on them for
-    /// ever.
+    /// Gives up actions that the host has not answered for too long.
+    ///
+    /// The optimistic state must not depend on them for ever.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
         let mut table = self.table();

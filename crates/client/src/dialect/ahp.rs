@@ -23,8 +23,7 @@ pub use grove_wire::ahp::SnapshotState as ResourceState;
 /// The Agent Host Protocol.
 ///
 /// Subscribers name channels. A host answers in the spelling of the request, so a client should use one spelling for
-/// each
-/// session: that of the list.
+/// each session: that of the list.
 #[derive(Clone, Debug)]
 pub struct Ahp {
     /// The offered versions, the preferred one first.

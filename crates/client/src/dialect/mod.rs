@@ -2,8 +2,7 @@
 //!
 //! A [`Model`] is the pure half: states, actions, and how an action changes a state; reconciliation needs nothing else.
 //! A [`Dialect`] is the wire half: the params of requests, and the parsing of responses. [`method`] has the names of
-//! the
-//! messages that every dialect has.
+//! the messages that every dialect has.
 
 pub mod ahp;
 pub mod v1;

@@ -1,8 +1,7 @@
 //! TLS to a host with a pinned certificate.
 //!
 //! A host on a private machine has no name that an authority would certify. So the certificate itself is trusted, by
-//! its
-//! fingerprint, as SSH does with the key of a machine. Names and dates in it are ignored.
+//! its fingerprint, as SSH does with the key of a machine. Names and dates in it are ignored.
 
 use std::fmt;
 use std::io;

@@ -131,8 +131,7 @@ impl SessionWithChat {
 }
 
 /// A state without values that no action of its channel carries, which may be outdated: a chat's title, which is sent
-/// on
-/// the session's channel.
+/// on the session's channel.
 fn comparable(mut state: ResourceState) -> ResourceState {
     if let ResourceState::Chat(chat) = &mut state {
         chat.title.clear();

@@ -1,8 +1,7 @@
 //! The agents: the scripted one, those of the catalog, and those of `grove.toml`.
 //!
 //! [`config_table`] reads the tables of the file, [`mod@file`] edits them for commands. This module combines them with
-//! the
-//! catalog, for a given `PATH` and environment; [`backends`] creates a host's agents from the result.
+//! the catalog, for a given `PATH` and environment; [`backends`] creates a host's agents from the result.
 
 pub(crate) mod backends;
 pub(crate) mod config_table;

@@ -5,8 +5,7 @@
 //! 3. The old host archives its session, with a pointer to the new one, if the stamp is still the same.
 //!
 //! The session is complete at the old host until step 3, whatever is killed in between. Before the end of step 2 the
-//! new
-//! host has no session; after it, it has a copy with the stamp of its origin, by which another run knows how to
+//! new host has no session; after it, it has a copy with the stamp of its origin, by which another run knows how to
 //! continue.
 
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
-//! Sessions of other tools on this machine: their stores, the catalog in the data folder, and the host's source of
-//! them.
+//! Sessions of other tools on this machine.
+//!
+//! It has their stores, the catalog in the data folder, and the host's source of them.
 
 mod config_table;
 mod stores;

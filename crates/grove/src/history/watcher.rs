@@ -17,8 +17,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Stores that cannot be watched are scanned as often.
 const NEW_FOLDERS: Duration = Duration::from_secs(60);
 
-/// Folders without sessions that may be numerous: VS Code's file history, storage of extensions, contents of edited
-/// files.
+/// Folders without sessions that may be numerous.
+///
+/// They are VS Code's file history, storage of extensions, and contents of edited files.
 const EXCLUDED: &[&str] = &[
     "History/**",
     "globalStorage/*.*/**",

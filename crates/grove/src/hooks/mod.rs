@@ -1,10 +1,8 @@
 //! Hooks that are programs: JSON on stdin, JSON on stdout.
 //!
 //! A program gets the event as one line. Stdin stays open: its end means that the event was cancelled, and the program
-//! is
-//! ended soon after. Its answer is a JSON object on stdout, or nothing. Its environment has an address and a token,
-//! with
-//! which it can change the session's tree like hooks inside the host.
+//! is ended soon after. Its answer is a JSON object on stdout, or nothing. Its environment has an address and a token,
+//! with which it can change the session's tree like hooks inside the host.
 
 mod config_table;
 

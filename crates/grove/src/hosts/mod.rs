@@ -2,10 +2,8 @@
 //!
 //! [`all_hosts`] returns them; each has an endpoint for `client`. They are stored in `hosts.toml` in the data folder
 //! ([`mod@file`]), which contains tokens and is therefore private to its owner. [`probe()`] determines the state of
-//! one.
-//! [`directory`] gives them to the session hub, with the cached sessions of each ([`session_cache`]); [`lists()`] asks
-//! all
-//! of them through it. [`host_address`] names the host that a session was moved to.
+//! one. [`directory`] gives them to the session hub, with the cached sessions of each ([`session_cache`]); [`lists()`]
+//! asks all of them through it. [`host_address`] names the host that a session was moved to.
 
 mod directory;
 mod file;

@@ -2,8 +2,7 @@
 //!
 //! The cache is a convenience for all processes that list sessions. Failed writes are dropped, and unreadable files are
 //! ignored. A writer holds the lock of the list of hosts and checks the list first, so that nothing is stored for a
-//! host
-//! that was removed or has another address now.
+//! host that was removed or has another address now.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File};

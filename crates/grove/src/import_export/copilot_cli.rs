@@ -1,8 +1,7 @@
 //! A session in the Copilot CLI's format: its log as events.
 //!
 //! The CLI has no branches, so only the branch of the leaf is written. Its compactions keep nothing of the earlier
-//! part,
-//! while Grove's may: such a compaction is written before the first turn of which something is kept.
+//! part, while Grove's may: such a compaction is written before the first turn of which something is kept.
 
 use std::sync::Arc;
 
@@ -28,8 +27,9 @@ struct CompactionEvent {
     data: CompactionComplete,
 }
 
-/// The events of a session. `checkpoint` returns the path of a checkpoint's file, `new_id` an id for an event without
-/// one.
+/// The events of a session.
+///
+/// `checkpoint` returns the path of a checkpoint's file, `new_id` an id for an event without one.
 pub(crate) fn events(
     session: &Session,
     log: &Log,

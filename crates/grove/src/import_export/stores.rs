@@ -55,8 +55,7 @@ impl ToolStores {
         Self { roots, catalog }
     }
 
-    /// Finds a session in the catalog by its name there, an id, the beginning of one, or an alias that its tool has for
-    /// it.
+    /// Finds a session in the catalog by its name there, an id, the beginning of one, or its tool's alias for it.
     pub(crate) fn look_up_in_catalog(
         &self,
         source: Option<TranscriptSource>,

@@ -1,8 +1,7 @@
 //! The last rows of a terminal: a status line, and the input line with its prompt.
 //!
 //! The conversation is written above them. To write there, the area is erased, and drawn again below. The terminal
-//! stores
-//! the end of the conversation (`ESC 7`, `ESC 8`), so no columns have to be counted.
+//! stores the end of the conversation (`ESC 7`, `ESC 8`), so no columns have to be counted.
 
 use unicode_width::UnicodeWidthChar;
 

@@ -2,8 +2,7 @@
 //!
 //! The host is the real program: it is stopped by a signal and killed by `kill -9`. After each operation the model is
 //! compared with the state of a client and with the files. Everything is determined by a seed; a failing run prints it
-//! with
-//! the operations, and then a shorter list of operations that fails, too.
+//! with the operations, and then a shorter list of operations that fails, too.
 //!
 //! | variable | means |
 //! |---|---|

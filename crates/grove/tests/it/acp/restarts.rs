@@ -110,8 +110,7 @@ async fn an_answer_that_a_client_saw_accepted_reaches_the_agent_whatever_becomes
         assert_eq!(ended.state, TurnState::Complete, "{turn}");
         let told = markdown(&ended.response_parts);
         // The next host cannot know whether the agent got an answer that was given just before the end: it sends the
-        // answer again,
-        // and agents ignore an unexpected one.
+        // answer again, and agents ignore an unexpected one.
         let twice = !before && after(&told, "complaints: ").starts_with("an answer to ") && !told.contains("; ");
         assert!(twice || told == "complaints: none\n", "{turn}: {told}");
         let call = &calls(&ended)[0];
