@@ -494,7 +494,7 @@ def vs_request(s, P, r, ms):
 
 
 def tree_of(text):
-    """a tool's result as VS Code keeps it: nodes with pieces of text, most of them on a line of their own"""
+    """a tool's result as VS Code stores it: nodes with pieces of text, most of them on their own line"""
     lines = text.split("\n")
     pieces = [{"type": 2, "priority": 9007199254740991, "text": "\n".join(lines[i:i + 40]), "lineBreakBefore": i > 0}
               for i in range(0, len(lines), 40)]
@@ -770,7 +770,7 @@ def write_gemini(root, s, P, args):
                  "tokens": {"input": r.randint(9000, 150_000), "output": r.randint(20, 900), "cached": 4000, "thoughts": 64,
                             "tool": 0, "total": 99_000}}
             o.line(m)
-            # written anew once its call has come to its end
+            # written again once its call has ended
             m["toolCalls"] = [{"id": cid, "name": tool, "args": inp, "status": "success", "timestamp": iso(ms),
                                "result": [{"functionResponse": {"id": cid, "name": tool, "response": {"output": outp}}}],
                                "resultDisplay": outp[:200], "displayName": name}]

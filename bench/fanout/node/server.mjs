@@ -1,4 +1,4 @@
-// A broadcast server as it is commonly written: one JSON.stringify and one send for each client and message.
+// A common broadcast server: one JSON.stringify and one send for each client and message.
 import { WebSocketServer } from 'ws';
 
 const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
@@ -13,8 +13,8 @@ const broadcast = (action) => {
 	}
 };
 
-// Each delta has a turn of the event loop to itself, as if an agent had sent it, so that sockets drain in between.
-// With a delay they are due at fixed times; one that is late goes at once.
+// Each delta has its own turn of the event loop, as if an agent had sent it, so that sockets drain in between.
+// With a delay they are due at fixed times; a late one is sent at once.
 const stream = ({ session, turnId, content, deltas, delayMs }) => {
 	const began = performance.now();
 	let sent = 0;
@@ -41,5 +41,5 @@ server.on('listening', () => {
 	console.log(JSON.stringify({ ws: `ws://127.0.0.1:${server.address().port}/`, pid: process.pid }));
 });
 
-// It lives as long as whoever started it.
+// It ends with the process that started it.
 process.stdin.on('end', () => process.exit(0)).resume();

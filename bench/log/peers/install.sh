@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs a session manager that Grove is compared with: install.sh pi15|pi073|omp FOLDER
 #
-# Prints the program that runs it, the file of its module and its version. What is in the folder already is kept. Where
-# a registry lacks packages that the newest version names, what can be had is taken: of pi 1.5 the real session manager
-# with the two functions that it imports of pi-ai (their real files), of oh-my-pi the newest version that is there whole.
+# Prints the program that runs it, the file of its module and its version. An existing installation is kept. If a
+# registry lacks dependencies of the newest version, a part is installed: of pi 1.5 the real session manager with the
+# two functions that it imports from pi-ai (their real files), of oh-my-pi the newest complete version.
 set -eu
 name=$1
 mkdir -p "$2/$name"
@@ -14,7 +14,7 @@ npm_install() {
 	timeout 240 npm install --no-audit --no-fund --loglevel=error --prefix . "$@" >npm.log 2>&1
 }
 
-# Unpacks a package, without what it needs, to where node looks for it.
+# Unpacks a package, without its dependencies, into a folder that node searches.
 unpack() {
 	timeout 120 npm pack "$1@$2" --loglevel=error >npm.log 2>&1 || return 1
 	mkdir -p "$modules/$1"

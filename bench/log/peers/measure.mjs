@@ -12,7 +12,7 @@ function peakBytes() {
 
 async function load() {
 	const began = performance.now();
-	// Only oh-my-pi knows the last argument: it would note down elsewhere which file is open.
+	// Only oh-my-pi has the last argument: without it, it would record the open file elsewhere.
 	const session = await SessionManager.open(place, dirname(place), undefined, { suppressBreadcrumb: true });
 	const milliseconds = performance.now() - began;
 	const peak = peakBytes();
@@ -25,7 +25,7 @@ async function load() {
 }
 
 function append() {
-	// The messages of each session; the sessions take turns.
+	// The messages of each session; the sessions alternate.
 	const sessions = JSON.parse(readFileSync(messages, "utf8"));
 	const managers = sessions.map(() => SessionManager.create("/", place));
 	const turns = sessions[0].flatMap((_, n) => sessions.map((messages, at) => [managers[at], messages[n]]));

@@ -1,7 +1,7 @@
 // Measures a server of the SDK: node measure.mjs JOB
 //
-// JOB is JSON (`Job` in src/job.rs). Prints one line of JSON: milliseconds of each thing, in the order in which it was done.
-// Whatever is not as it should be ends this with an error.
+// JOB is JSON (`Job` in src/job.rs). Prints one line of JSON: the milliseconds of each step, in order.
+// Any unexpected result ends it with an error.
 
 import assert from "node:assert/strict";
 import { approveAll, CopilotClient, RuntimeConnection } from "@github/copilot-sdk";
@@ -11,7 +11,7 @@ const found = { ping: [], create: [], send: [], resume: [], read: [] };
 const options = { ...job.session, streaming: true, onPermissionRequest: approveAll };
 const client = new CopilotClient({ ...reached(job.server), logLevel: "none" });
 
-/** How the SDK gets to the server: at an address, or by starting a program and talking over its pipes. */
+/** The connection of the SDK to the server: at an address, or through the pipes of a program that it starts. */
 function reached({ address, token, program, args, env }) {
 	if (address) return { connection: RuntimeConnection.forUri(address, { connectionToken: token }) };
 	return { connection: RuntimeConnection.forStdio({ path: program, args }), env, useLoggedInUser: false };
@@ -37,7 +37,7 @@ async function create(into) {
 }
 
 async function send(into, session) {
-	// It waits for `session.idle`, and gives the last message.
+	// It waits for `session.idle`, and returns the last message.
 	const last = await timed(into, () => session.sendAndWait({ prompt: job.prompt }, job.patienceMs));
 	assert.equal(last?.data.content, job.answer);
 }
@@ -47,7 +47,7 @@ async function resume(wanted) {
 	assert.equal(session.sessionId, wanted.session);
 	if (job.reads) {
 		const events = await timed(found.read, () => session.getEvents());
-		// A server may add events of its own, that it was resumed for one: they come behind what was stored.
+		// A server may add events, for example about the resume: they come after the stored ones.
 		assert.ok(events.length >= wanted.events, `${events.length} of ${wanted.events} events`);
 		assert.equal(events[0].id, wanted.first);
 		assert.equal(events[wanted.events - 1].id, wanted.last);
@@ -58,7 +58,7 @@ async function resume(wanted) {
 }
 
 await client.start();
-// What a program does for the first time takes longer, here and there.
+// The first run of each step may take longer on both sides.
 for (let n = 0; n < job.warmups; n += 1) {
 	await ping([]);
 	const session = await create([]);
@@ -74,7 +74,7 @@ if (job.sends > 0) {
 	const session = await create([]);
 	await send([], session);
 	for (let n = 0; n < job.sends; n += 1) await send(found.send, session);
-	// Nobody is quick by forgetting: a message of the user for each.
+	// Detects lost prompts: there must be a user message for each.
 	const said = (await session.getEvents()).filter((event) => event.type === "user.message");
 	assert.equal(said.length, job.sends + 1);
 	await session.disconnect();

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 
 const [module, file, deepest, folder] = process.argv.slice(2);
 const { SessionManager } = await import(module);
-// Only oh-my-pi knows the last argument: it would note down elsewhere which file is open.
+// Only oh-my-pi has the last argument: without it, it would record the open file elsewhere.
 const open = (file, folder) => SessionManager.open(file, folder, undefined, { suppressBreadcrumb: true });
 const session = await open(file, dirname(file));
 
@@ -27,7 +27,7 @@ function count(roots) {
 const [rows, tree] = await timed(() => session.getTree());
 const [branch, path] = await timed(() => session.getBranch(deepest));
 const [context, built] = await timed(() => session.buildSessionContext());
-// It is written where the session lies.
+// It is written beside the session.
 const [branched, made] = await timed(() => session.createBranchedSession(deepest));
 console.log(JSON.stringify({
 	rows, branch, context, branched,
