@@ -18,6 +18,13 @@
 //! An agent never sees a client, a sequence number or a client protocol, and never decides the state of a session: it
 //! reports, and the host checks each report against the session's state.
 //!
+//! # Processes
+//!
+//! An ACP agent has one process for each chat. It starts with its session or its first turn ([`AgentStart`]), stops
+//! when it is idle, and comes back through the agent's own `resume` or `load`, or through a recap of the conversation.
+//! The pool limits the number of processes. Agents report a tool call in any order, so the host merges each report into
+//! what it knows of the call.
+//!
 //! # Example
 //!
 //! ```

@@ -12,6 +12,13 @@
 //! All of it is generic over the trait [`Dialect`]: a protocol defines its states and actions, how an action changes a
 //! state, and its messages. [`Ahp`] is the Agent Host Protocol 1.0, [`V1`] is version 1.
 //!
+//! # Order
+//!
+//! An action is numbered, shown and queued under one lock: its effect is visible at once, and actions are sent in the
+//! order of their numbers. The optimistic state is built when somebody reads it while an action is pending, so a stream
+//! of other clients' actions costs no copy. `reconnect` brings states up to date; the client uses `initialize` if the
+//! host does not know it, or if the host sent something unreadable.
+//!
 //! # What it never does
 //!
 //! It opens no file, knows nothing of a host's internals, and never decides the order of actions: the host does.

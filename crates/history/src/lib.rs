@@ -20,6 +20,12 @@
 //! - [`newest`]: reads the newest turns at the positions of a [`TailIndex`].
 //! - [`Damage`]: damage of a session. Of torn and damaged files everything readable is read.
 //!
+//! # Formats
+//!
+//! Append-only logs are read on from a [`Bookmark`]. A format in which a later byte can change an earlier turn has no
+//! bookmarks: it is replayed, within a limit. VS Code's own list of sessions is a hint, the files decide. Large files
+//! are read one at a time, since some formats are held in memory as a whole.
+//!
 //! # Limits
 //!
 //! This crate writes nothing into another tool's store and creates no file beside one: a database is copied before it

@@ -7,19 +7,39 @@
 //!   so far.
 //! - `sequencer`: numbers each event, applies it to the published state and hands it to the subscribers, in one step;
 //!   keeps the newest events for replay.
+//! - `journal`: every event, written before anybody sees it; recovery at the next start. Sequence numbers are reserved
+//!   in blocks, since refusals have numbers and are not written.
 //! - `store`: the contents of a session's folder, on a `SessionFs`; and [`Stores`], the stores of sessions.
 //! - `connection`: reads a client's requests in order; writes from a bounded queue, so that a slow client slows down
-//!   only itself.
-//! - `dialect`: the handling of each protocol's messages.
+//!   only itself. At most 64 answers and 64 MiB of them are pending; a client that reads nothing for 30 s is dropped.
+//! - `dialect`: the handling of each protocol's messages. [`copilot`]: the same for the GitHub Copilot SDK.
+//! - `client_storage`: sessions that a storage client keeps. `import`: sessions from other hosts and programs.
+//!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
 //! - [`server`]: HTTP and WebSocket on one port, and access control.
-//! - [`Env`]: clock, randomness, tasks, storage and listening, all arguments.
+//! - [`history`], `session_hub`, `trust`: services that the program passes to the host.
+//! - [`Env`]: clock, randomness, tasks and stores, all arguments; journal and listeners are arguments as well.
+//!
+//! # Forks, content and interrupted turns
+//!
+//! A fork is confirmed by its record in the journal, which names its source, a byte boundary and a branch; the turns
+//! are shared in memory. The log is copied outside the session's task and renamed when it is complete. After a kill the
+//! next host copies what is missing. A folder is not moved while something is copied out of it.
+//!
+//! Bodies above 64 KiB are *content*: stored once, and clients get a reference. A *spill* is a copy of large output in
+//! a temporary file, whose path the agent is told so that it can search it; it is removed with the session.
+//!
+//! After the end of a host, a turn goes on if its agent can: an agent behind a shim works on in any case, the scripted
+//! one continues where it waited for a person. Any other turn is closed as interrupted, with everything that had
+//! arrived. An agent that has forgotten a conversation is told the context at the leaf, read from the log, with
+//! summaries in place of the summarized part.
 //!
 //! # Boundaries
 //!
 //! This crate knows no JSON format (that is `grove-wire`), no rule about what may happen in a session (that is
 //! `grove-core`) or about which files may be seen (that is `grove-work`), and no agent by name. No lock is held across
-//! an await, except for a log's lock while the log is written or read.
+//! an await, except for a log's lock while the log is written or read, and the lock of the register of client-stored
+//! sessions while it is written.
 //!
 //! # Example
 //!

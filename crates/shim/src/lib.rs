@@ -15,6 +15,11 @@
 //! It does not parse lines: their meaning is the agent's and the host's business. It needs nothing of the host's data,
 //! so that a shim of an older version goes on working beside a newer host.
 //!
+//! # Limits
+//!
+//! Lines that no host has acknowledged are in files without names. Past the limit the agent's stdout is not read, so
+//! the agent waits. A second host takes over, and the first is told. A [`ShimStream`] may be dropped at any moment.
+//!
 //! # Numbers
 //!
 //! The agent's lines are numbered from 1, and its end has the last number. A host acknowledges a number when it will

@@ -10,6 +10,12 @@
 //! - [`ahp`]: the common dialect, the Agent Host Protocol 1.0 and 0.9: its types and its versions.
 //! - [`copilot`]: the GitHub Copilot SDK's dialect: its frames, methods and events, and a session as a list of such
 //!   events.
+//! - [`x_grove`]: Grove's extensions to each dialect.
+//!
+//! A dialect has its types and three translations: `project` (state), `encode` (events) and `decode` (clients'
+//! actions). The types of [`ahp`] are our own: they refuse a malformed action instead of reading it as an unknown one,
+//! and they yield the closed schema and the TypeScript declarations. The protocol's own crates are the oracle in the
+//! tests.
 //!
 //! # Limits
 //!
