@@ -15,9 +15,10 @@ run: setup $(PAGE) ## Install what is missing, build Grove with its page and sta
 	$(CARGO) build --release -p grove
 	@$(CARGO) run --release --quiet -p grove -- serve
 
-test: setup-test ## Everything that must hold: format, lints, licences, tests, documentation, the page in a browser
+test: setup-test ## Everything that must hold: format, language, lints, licences, tests, documentation, the page in a browser
 	@$(STEP) format   $(CARGO) fmt --all --check
 	@$(STEP) licences ./tools/licences
+	@$(STEP) language ./tools/language
 	@$(STEP) page     $(MAKE) --no-print-directory $(PAGE)
 	@$(STEP) check    npm --prefix web run --silent check
 	@$(STEP) unit     npm --prefix web test --silent
@@ -43,7 +44,7 @@ $(PAGE): web/node_modules/.package-lock.json $(shell find web/src web/index.html
 web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --loglevel=error
 
-types: ## Write the page's types anew from the host's
+types: ## Write the page's types again from the host's
 	./tools/types write
 
 fmt: ## Format the code

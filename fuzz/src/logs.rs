@@ -33,8 +33,8 @@ pub fn log(data: &[u8]) {
         assert_same(&side_index.trust(head, tail).expect("it is of this log"), index);
     }
     if index.header().is_some() {
-        let mended = open(repair::repair(&log), &mut || unreachable!()).expect("a repaired log is a log");
-        assert!(mended.index().damage().is_empty(), "{:?}", mended.index().damage());
+        let repaired = open(repair::repair(&log), &mut || unreachable!()).expect("a repaired log is a log");
+        assert!(repaired.index().damage().is_empty(), "{:?}", repaired.index().damage());
     }
 }
 

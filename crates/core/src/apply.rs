@@ -140,7 +140,7 @@ fn replace_directory(directories: &mut Vec<String>, previous: Option<&str>, dire
     directories.extend(behind.drain(..).skip(1).filter(|known| known != directory));
 }
 
-/// Whether an event moved the conversation on, as opposed to filling in a part of it.
+/// Returns true if an event moved the conversation on, rather than filling in a part of it.
 #[derive(PartialEq, Eq)]
 enum ChangeScope {
     Conversation,
@@ -299,7 +299,7 @@ impl Chat {
 }
 
 impl ActiveTurn {
-    /// What happens inside the running turn.
+    /// Events inside the running turn.
     fn apply(&mut self, at: Timestamp, change: &ChatEvent) {
         match change {
             ChatEvent::PartAdded { part, .. } => self.push(part.clone()),

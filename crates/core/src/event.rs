@@ -88,7 +88,7 @@ pub enum SessionEvent {
         previous: Option<String>,
         directory: String,
     },
-    /// The session lies in another store from now on.
+    /// The session moved to another store.
     Moved(StoreName),
 }
 

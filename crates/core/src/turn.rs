@@ -242,7 +242,7 @@ impl ToolCall {
         })
     }
 
-    /// Says anew what the call is about to do, and keeps what was said first.
+    /// Describes the call again, and keeps the first description.
     pub(crate) fn restate(&mut self, message: Option<&String>, input: Option<&String>) {
         let was = Invocation { message: self.invocation_message.clone(), input: self.input.clone() };
         if let Some(message) = message {

@@ -542,7 +542,7 @@ pub(crate) struct CdArgs {
     pub(crate) connect: ConnectArgs,
 }
 
-/// Which permission is meant.
+/// The permission request.
 #[derive(Debug, Args)]
 pub(crate) struct PermissionArgs {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host [default: the only one

@@ -186,7 +186,7 @@ pub enum CreateError {
     HostStopped(#[from] HostStopped),
 }
 
-/// What a host is doing, in numbers.
+/// A host's activity in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostStatus {
     pub sessions: usize,

@@ -379,7 +379,7 @@ fn has_fitting_names(from: &ImportSource) -> bool {
     from.source.len() <= MOST_SOURCE_BYTES && from.source_id.len() <= MOST_SOURCE_BYTES
 }
 
-/// Whether a file belongs into a session's folder. Folders of chats are the host's to make.
+/// Returns true if a file belongs in a session's folder. The host makes the folders of chats itself.
 fn is_of_session(name: &RelativeName) -> bool {
     let parts: Vec<&str> = name.parts().collect();
     match parts.as_slice() {

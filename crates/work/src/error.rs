@@ -34,7 +34,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// What the system said of a path that may be seen.
+    /// The system's error about a path that may be shown.
     pub fn from_io(error: io::Error, path: &Path) -> Self {
         let path = path.to_owned();
         match error.kind() {

@@ -321,7 +321,7 @@ pub(crate) fn parent_of(id: &str) -> String {
     stat[stat.rfind(')').unwrap()..].split(' ').nth(2).unwrap().to_owned()
 }
 
-/// Whether a process is there that has not ended.
+/// Returns true while a process has not ended.
 pub(crate) fn is_alive(id: impl ToString) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", id.to_string().trim()))
         .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))

@@ -167,7 +167,7 @@ fn directory(dice: &mut Dice) -> String {
     dice.pick(&["/project", "/elsewhere", "/third"]).to_owned()
 }
 
-/// What the host does of its own accord.
+/// Commands that the host gives of its own accord.
 fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
     match dice.below(14) {
         13 if dice.chance(50) => Command::SetWorkingDirectory(directory(dice)),

@@ -1,4 +1,4 @@
-//! What a real host asked of a real provider, asked of ours. Cases of our own have the same shapes.
+//! Requests that a real host made to a real storage client, made to ours. Cases of our own have the same shapes.
 //!
 //! The recordings are outside the repository ([`grove_fixtures`]).
 

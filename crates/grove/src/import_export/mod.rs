@@ -1,6 +1,6 @@
 //! Import and export of sessions in the formats of other programs.
 //!
-//! [`prepared_import`] finds out what a path is and makes it ready to be taken in by a host; [`imported_log`] writes turns of other
+//! [`prepared_import`] recognises a path and prepares its import; [`imported_log`] writes turns of other
 //! tools, as `grove-history` reads them, as a log of Grove's; [`folder`] lists what lies beside a log. [`copilot_cli`] is the
 //! other direction: a log as the events of the Copilot CLI.
 //!

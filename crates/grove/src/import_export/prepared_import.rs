@@ -178,7 +178,7 @@ fn of_copilot_cli(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareIm
     complete(about, out, log, Some(turns), warnings)
 }
 
-/// What was said in a session of another tool, as far as its normal form tells it, and where it comes from.
+/// A session of another tool as a log: everything that its normal form holds, and its source.
 fn of_foreign(location: SessionLocation, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
     let path = location.path.clone();
     let transcript = Transcript::of_located(location)?;

@@ -21,9 +21,9 @@ async fn a_session_may_be_named_as_clients_compute_it_or_plainly_and_is_found_un
             client.must_agree(&uri).await;
         }
     }
-    for taken in ["ahp-session:/computed", "scripted:/plain", "scripted:/computed"] {
-        let error = client.refused(Method::CreateSession, json!({"channel": taken, "provider": "scripted"})).await;
-        assert_eq!(error.code, -32003, "{taken}: {error}");
+    for used in ["ahp-session:/computed", "scripted:/plain", "scripted:/computed"] {
+        let error = client.refused(Method::CreateSession, json!({"channel": used, "provider": "scripted"})).await;
+        assert_eq!(error.code, -32003, "{used}: {error}");
     }
     for (uri, provider, code) in [
         ("ahp-session:/x", Some("nobody"), -32002),
@@ -295,9 +295,9 @@ async fn chats_of_a_session_run_beside_one_another_and_last() {
     client.subscribe(SIDE).await.unwrap();
     client.subscribe("ahp-chat:/third").await.unwrap();
     client.until(|client| client.chat("ahp-chat:/third").turns.len() == 1).await;
-    for taken in [SIDE, "ahp-chat:/side", CHAT, PLAIN_CHAT, "ahp-chat:/third"] {
-        let error = client.refused(Method::CreateChat, json!({"channel": S, "chat": taken})).await;
-        assert_eq!(error.code, -32010, "{taken}: {error}");
+    for used in [SIDE, "ahp-chat:/side", CHAT, PLAIN_CHAT, "ahp-chat:/third"] {
+        let error = client.refused(Method::CreateChat, json!({"channel": S, "chat": used})).await;
+        assert_eq!(error.code, -32010, "{used}: {error}");
     }
     for no_chat in ["nonsense", S] {
         let error = client.refused(Method::CreateChat, json!({"channel": S, "chat": no_chat})).await;

@@ -167,7 +167,7 @@ fn values(text: &str) -> Vec<Value> {
 
 type Roots = Vec<(String, &'static str)>;
 
-/// Names that are drawn anew in each run, numbered as they come.
+/// Names that differ in each run, numbered as they come.
 #[derive(Default)]
 struct Names(BTreeMap<String, String>);
 

@@ -14,7 +14,7 @@ use crate::support::*;
 const OTHER_USER: u32 = 54_321;
 
 /// Gives a file to another user. Only root can: other users check nothing here, and say so.
-#[allow(clippy::print_stderr, reason = "whoever runs the tests should know")]
+#[allow(clippy::print_stderr, reason = "the person who runs the tests should know")]
 fn give_away(path: &Path) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if is_root {

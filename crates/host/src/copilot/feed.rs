@@ -215,7 +215,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
         // The feed could not keep up, or the host stops.
         tracing::warn!(session = %feed.session, "a session's event feed restarts from its current state");
         match begin(&host, &feed.session).await {
-            Ok(anew) => begun = anew,
+            Ok(restarted) => begun = restarted,
             Err(HostStopped) => return,
         }
     }

@@ -64,7 +64,7 @@ impl JournalContents {
         }
     }
 
-    /// Where sessions went, each with its last move since it was made.
+    /// The last move of each session since it was created.
     fn moves(&self) -> HashMap<SessionId, JournaledMove> {
         let mut moves = HashMap::new();
         for found in &self.found {

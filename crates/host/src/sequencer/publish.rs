@@ -229,7 +229,7 @@ pub(super) fn unspeakable_in_v1(change: &Change) -> Option<Resource> {
     }
 }
 
-/// Whether an event is told beside the subscribers of its channel: lists follow it.
+/// Returns true if lists of sessions follow an event, beside the subscribers of its channel.
 fn is_news(change: &SessionEvent) -> bool {
     match change {
         SessionEvent::Listed

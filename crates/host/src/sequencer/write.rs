@@ -150,12 +150,12 @@ impl Sequencer {
             sync = SyncMode::Now;
         }
         let mut reserved = self.reserved;
-        let anew = !lines.is_empty() && self.journal.begins_segment();
-        if seq > reserved || anew {
+        let begins_segment = !lines.is_empty() && self.journal.begins_segment();
+        if seq > reserved || begins_segment {
             reserved = reserved.max(seq + RESERVE);
             JournalRecordRef::Reserved(reserved).write(&mut lines)?;
         }
-        if anew {
+        if begins_segment {
             for (id, client) in &self.clients {
                 JournalRecordRef::Client { id, version: &client.dialect.journal_version() }.write(&mut lines)?;
             }

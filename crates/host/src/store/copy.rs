@@ -159,7 +159,7 @@ impl CopyJob {
         Ok(bytes)
     }
 
-    /// What cannot be copied at all stays behind: a fork is not held up by a file that is written all the time.
+    /// Files that cannot be copied stay behind: a file that is written all the time does not hold up a fork.
     async fn copy_artifacts(&self, named: &LoggedCheckpoints) -> Result<Result<CopyReport, String>, FsError> {
         let (source, target) = (self.from.as_ref(), self.to.as_ref());
         let (from, to) = (paths::folder(&self.origin.session), paths::folder(&self.session));

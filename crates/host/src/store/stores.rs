@@ -349,8 +349,8 @@ mod tests {
         for bad in ["", "a b", "../x", "a.b", &"x".repeat(65)] {
             assert_eq!(stores().with(&bad.into(), fs()).unwrap_err(), StoreError::BadName(bad.to_owned()));
         }
-        for taken in ["local", "memory"] {
-            assert_eq!(stores().with(&taken.into(), fs()).unwrap_err(), StoreError::Twice(taken.into()));
+        for used in ["local", "memory"] {
+            assert_eq!(stores().with(&used.into(), fs()).unwrap_err(), StoreError::Twice(used.into()));
         }
         let three = stores().with(&"disk-2".into(), fs()).unwrap();
         assert_eq!(three.to_string(), "disk-2, local, memory");

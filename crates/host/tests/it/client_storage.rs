@@ -67,7 +67,7 @@ fn count(log: &str, what: &str) -> usize {
 }
 
 /// Restores the storage client. Unanswered calls of the old connection never get an answer.
-async fn mended(host: &TestHost, storage_client: &Arc<FaultyStorageClient>) {
+async fn repaired(host: &TestHost, storage_client: &Arc<FaultyStorageClient>) {
     storage_client.fail(Fault::None);
     host.host.provider_left(&lent()).await.unwrap();
     host.host.provider_returned(&lent(), storage_client.clone()).await.unwrap();
@@ -246,7 +246,7 @@ async fn a_turn_can_be_cancelled_while_nothing_can_be_saved() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         client.dispatch(&chat, json!({"type": "chat/turnCancelled", "turnId": "t1", "duration": 1})).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        mended(&host, &storage_client).await;
+        repaired(&host, &storage_client).await;
         let turn = client.turn_end(&chat, "t1").await;
         assert_eq!(serde_json::to_value(&turn).unwrap()["state"], "cancelled", "{fault:?}");
         let log = storage_client.log("s").await;
@@ -694,7 +694,7 @@ async fn disposing_a_session_leaves_it_whole_at_its_provider() {
         storage_client.fail(fault);
         assert!(host.host.dispose_session(&URI.into()).await.unwrap());
         assert_eq!(host.host.status().await.unwrap().sessions, 0, "{fault:?}");
-        mended(&host, &storage_client).await;
+        repaired(&host, &storage_client).await;
         host.host.resume_client_stored(&lent(), &"s".into()).await.unwrap();
         let chat = client.follow(URI).await;
         client.until(|client| client.chat(&chat).turns.len() == 2).await;

@@ -285,8 +285,8 @@ async fn carry(
     on_the_way: impl Fn(&str, Vec<u8>) -> Vec<u8>,
 ) -> Result<Value, ErrorObject> {
     let has = from.ask("x-grove/handover/files", json!({"channel": URI})).await?;
-    let whereabouts = json!({"host": "near", "session": URI, "stamp": has["stamp"]});
-    let about = json!({"id": "from-outside", "from": whereabouts, "seal": has["seal"]});
+    let origin = json!({"host": "near", "session": URI, "stamp": has["stamp"]});
+    let about = json!({"id": "from-outside", "from": origin, "seal": has["seal"]});
     let import = begin(to, about).await?;
     for file in has["files"].as_array().unwrap() {
         let path = file["path"].as_str().unwrap();

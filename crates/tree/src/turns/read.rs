@@ -68,7 +68,7 @@ pub(crate) fn turn_in(line: &[u8]) -> Option<TurnId> {
     turn_id_in(line).or_else(|| end_in(line).map(|end| end.turn))
 }
 
-/// Whether a line is what a person said, with which a turn begins.
+/// Returns true if a line is a person's message, which begins a turn.
 pub(crate) fn begins_turn(line: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct RoleLine {

@@ -79,7 +79,7 @@ impl SessionRecord {
         [self.process, self.turn.frame, self.turn.line].iter().all(|number| *number <= FrameCursor::MOST)
     }
 
-    /// Where it cannot be written, this turn does not outlive the host, which is logged.
+    /// If it cannot be written, this turn does not outlive the host, which is logged.
     pub(super) async fn write(self, folder: &Path) {
         let folder = folder.to_owned();
         let written = tokio::task::spawn_blocking(move || {

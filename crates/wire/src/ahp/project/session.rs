@@ -57,8 +57,8 @@ pub fn summary(session: &core::Session, failed: bool, names: &SessionUris, spell
     }
 }
 
-/// What a session's row says beside what the protocol has a place for: where the session lies, what it was imported from, and
-/// what version control says of where it works. Lists of other programs know the latter under the same names.
+/// Members of a session's row that the protocol has no place for: the store, the source of an import, and the checkout of the
+/// working directory. Lists of other programs know the checkout under the same names.
 pub fn row_meta(session: &core::Session) -> Object {
     let checkout = &session.checkout;
     // A worktree belongs to a repository elsewhere; any other checkout is its own.
