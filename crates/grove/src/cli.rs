@@ -2,6 +2,7 @@
 
 mod chats;
 mod copilot;
+mod help;
 mod history;
 mod hosts;
 mod import_export;

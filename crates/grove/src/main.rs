@@ -47,8 +47,6 @@ mod trust;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use cli::{Cli, Command, ConfigCommand, HistoryCommand, ServeArgs};
 use commands::Failure;
 use commands::bridge::CloseNotice;
@@ -57,7 +55,7 @@ use commands::marks::SessionFlag;
 fn main() -> ExitCode {
     let typed = as_typed(std::env::args_os());
     let wants_json = json_errors::is_asked(&typed);
-    let cli = match Cli::try_parse_from(typed) {
+    let cli = match Cli::parse_grouped(typed) {
         Ok(cli) => cli,
         Err(error) => {
             // Printing help is not an error.

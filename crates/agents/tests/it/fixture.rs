@@ -32,7 +32,7 @@ fn as_a_shim() {
 }
 
 fn shim_program() -> ShimProgram {
-    let args = ["--ignored", "--exact", "place::as_a_shim", "--nocapture"].map(Into::into).to_vec();
+    let args = ["--ignored", "--exact", "fixture::as_a_shim", "--nocapture"].map(Into::into).to_vec();
     ShimProgram { program: std::env::current_exe().unwrap(), args }
 }
 

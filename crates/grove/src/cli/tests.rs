@@ -1,11 +1,11 @@
 use clap::CommandFactory;
 use unicode_width::UnicodeWidthStr;
 
-use super::Cli;
+use super::{Cli, help};
 
 /// Every command with its subcommands, and the words that call it.
 fn all_commands() -> Vec<(String, clap::Command)> {
-    let mut root = Cli::command();
+    let mut root = help::grouped();
     root.build();
     let mut open = vec![("grove".to_owned(), root)];
     let mut found = Vec::new();
@@ -16,6 +16,17 @@ fn all_commands() -> Vec<(String, clap::Command)> {
         found.push((name, command));
     }
     found
+}
+
+#[test]
+fn help_lists_every_command_once_under_a_heading() {
+    let root = Cli::command();
+    let mut all: Vec<&str> =
+        root.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name).collect();
+    let mut listed: Vec<&str> = help::GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    all.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(listed, all);
 }
 
 #[test]

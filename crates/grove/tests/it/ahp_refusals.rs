@@ -39,7 +39,7 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
         (
             CHAT,
             json!({"type": "chat/toolCallResultConfirmed", "turnId": "t", "toolCallId": "t-call-0", "approved": true}),
-            "no result",
+            "no pending result",
         ),
         (
             CHAT,

@@ -138,7 +138,7 @@ async fn how_long_a_call_ran_is_told_with_its_end_and_by_every_later_host() {
     let words = beside.until("Ran sh");
     assert!(words.contains(" ms)") || words.contains(" s)"), "{words}");
     assert_eq!(host.place.run(&["rm", "--yes", "s"]).code, Some(0));
-    beside.until("not there any more");
+    beside.until("was removed");
     assert_eq!(beside.end().0, Some(0));
 }
 

@@ -78,7 +78,7 @@ fn approve_and_deny_need_no_session_where_one_request_waits() {
     for command in ["approve", "deny"] {
         let none = place.run(&[command]);
         assert_eq!(none.code, Some(8), "{none:?}");
-        assert!(none.stderr.contains("no session has a pending permission request"), "{}", none.stderr);
+        assert!(none.stderr.contains("no permission request waits in any session"), "{}", none.stderr);
     }
     let (first, one) = waiting_session(place, "rm one");
     let (second, two) = waiting_session(place, "rm two");

@@ -193,7 +193,7 @@ async fn a_session_moves_there_and_back_with_all_that_it_has() {
 
     assert_eq!(told(place, &["plan", "s"]), "first the tests", "the one that goes on is meant");
     let old = place.run(&["show", "local/s"]);
-    assert!(old.stderr.contains("moved to lab: lab/s"), "{}", old.stderr);
+    assert!(old.stderr.contains("moved to lab: use lab/s"), "{}", old.stderr);
     let attached = place.run(&["send", "local/s", "x"]);
     assert!(attached.code == Some(1) && attached.stderr.contains("grove send lab/s"), "{}", attached.stderr);
     assert_eq!(place.run(&["move", "s", "lab"]).code, Some(0), "it is there already");
@@ -279,7 +279,7 @@ async fn a_session_that_arrived_without_a_folder_is_given_one_by_cd() {
     let none = folder.join("none");
     let wrong = [
         ("lab/s", "work", "is relative: name a folder at another host by its whole path"),
-        ("lab/s", none.to_str().unwrap(), "there is nothing of that name"),
+        ("lab/s", none.to_str().unwrap(), "it does not exist"),
         ("lab/s", file.to_str().unwrap(), "is not a folder"),
     ];
     for (session, folder, words) in wrong {

@@ -7,7 +7,7 @@ use grove_agents::*;
 use grove_core::*;
 use serde_json::{Value, json};
 
-/// What it is asked decides what it reports: `tools`, or `work on`.
+/// The prompt decides its reports: `tools`, or `work on`.
 pub(crate) struct TapeAgent;
 
 struct TapeSession;

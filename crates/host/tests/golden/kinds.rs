@@ -1,4 +1,4 @@
-//! Which records and events a journal can have, by their names on disk.
+//! The records and events that a journal can have, by their names on disk.
 
 use std::collections::BTreeSet;
 

@@ -135,7 +135,7 @@ async fn chats(actor: &mut Client) {
     actor.call("disposeChat", json!({"channel": "ahp-chat:/goes"})).await;
 }
 
-/// What is refused, what fails, and what is removed.
+/// Refusals, failures and removals.
 async fn failures(actor: &mut Client, old: &mut Client, v1: &mut Client) {
     actor.dispatch(CHAT, json!({"type": "chat/turnCancelled", "turnId": "none", "duration": 1})).await;
     old.ask("subscribe", json!({"channel": "scripted:/none"})).await.unwrap_err();
@@ -149,7 +149,7 @@ async fn failures(actor: &mut Client, old: &mut Client, v1: &mut Client) {
     actor.call("disposeSession", json!({"channel": "scripted:/gone"})).await;
 }
 
-/// What only some agents report, and their settings.
+/// Reports of some agents only, and their settings.
 async fn tape(actor: &mut Client, host: &RunningHost) {
     actor.call("createSession", json!({"channel": "tape:/t", "config": {"mode": "ask"}})).await;
     actor.subscribe("tape:/t").await;

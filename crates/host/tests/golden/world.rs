@@ -290,7 +290,7 @@ struct Segments {
     /// Bytes and highest number of each.
     all: BTreeMap<u64, (Vec<u8>, u64)>,
     current: u64,
-    /// Where the newest segment ended when it was last synced.
+    /// The end of the newest segment at its last sync.
     synced: usize,
 }
 

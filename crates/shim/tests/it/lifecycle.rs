@@ -47,7 +47,7 @@ async fn a_shim_survives_the_kill_of_the_host_that_started_it() {
     let fixture = ShimFixture::new();
     // A host in its own process: the test below, which waits to be killed.
     let mut host = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "life::a_host_that_is_about_to_be_killed", "--nocapture"])
+        .args(["--ignored", "--exact", "lifecycle::a_host_that_is_about_to_be_killed", "--nocapture"])
         .env(FOLDER, &fixture.work)
         .stdout(Stdio::null())
         .process_group(0)

@@ -106,7 +106,7 @@ fn other_attachments_are_told_in_words() {
     assert_eq!(words(json!({"type": "simple", "label": "L"})), "(Attached: L)");
     assert_eq!(words(json!({"type": "chat", "label": "L", "resource": "ahp-chat:/1"})), "(Attached: L, ahp-chat:/1)");
     assert_eq!(words(json!({"type": "new", "label": "L", "uri": "u:v"})), "(Attached: L, u:v)");
-    assert!(words(json!(7)).starts_with("(Attached: something"));
+    assert!(words(json!(7)).starts_with("(Attached: an attachment of an unknown kind"));
 }
 
 #[test]

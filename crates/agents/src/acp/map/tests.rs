@@ -394,7 +394,7 @@ fn a_compaction_is_noticed_where_a_person_has_something_of_it() {
     assert!(notice(update("in_progress", json!({}))).contains("summarizing"));
     let summary = json!({"summary": [{"type": "text", "text": "we did x"}]});
     assert!(notice(update("completed", summary)).ends_with(":\nwe did x"));
-    assert!(notice(update("completed", json!({}))).ends_with("room."));
+    assert!(notice(update("completed", json!({}))).ends_with("to free context."));
     assert!(notice(update("failed", json!({"error": "no room"}))).ends_with("no room"));
     assert!(events(update("cancelled", json!({}))).is_empty());
     let chunk = json!({"sessionUpdate": "compaction_summary_chunk", "compactionId": "k",

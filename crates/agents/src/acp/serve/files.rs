@@ -321,7 +321,14 @@ mod tests {
         let large = fixture.read(&fixture.work.join("big"), None, None).await.unwrap_err();
         assert!(large.message.contains("larger than"), "{large}");
         fs::write(fixture.work.join("bytes"), [0xff]).unwrap();
-        assert!(fixture.read(&fixture.work.join("bytes"), None, None).await.unwrap_err().message.contains("no text"));
+        assert!(
+            fixture
+                .read(&fixture.work.join("bytes"), None, None)
+                .await
+                .unwrap_err()
+                .message
+                .contains("not a text file")
+        );
     }
 
     #[tokio::test]

@@ -148,7 +148,7 @@ async fn a_second_session_waits_where_one_agent_may_run_and_says_so() {
     client.until(|client| client.chat(&second).active_turn.as_ref().is_some_and(has_parts)).await;
     let notice = serde_json::to_value(&client.active(&second).response_parts[0]).unwrap();
     assert_eq!(notice["kind"], "systemNotification");
-    assert!(notice["content"].as_str().unwrap().contains("as many as may"), "{notice}");
+    assert!(notice["content"].as_str().unwrap().contains("limit on running agents"), "{notice}");
     client.barrier().await;
     assert_eq!(client.active(&second).response_parts.len(), 1, "it waits");
     cancel(&mut client, &first, "t").await;

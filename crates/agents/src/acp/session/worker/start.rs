@@ -113,7 +113,7 @@ impl SessionWorker {
         if let Some(turn) = turn {
             let most = self.chat.pool.options().processes;
             let waits =
-                format!("{most} agents are running, which is the limit: this turn begins when one of them stops.");
+                format!("The limit on running agents ({most}) is reached: this turn begins when one of them stops.");
             self.report(Some(turn), vec![AgentEvent::Notice(waits)]).await;
         }
         slots.take().await
