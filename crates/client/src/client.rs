@@ -302,7 +302,7 @@ impl<D: Dialect> SessionListHandle<D> {
 
 impl<D: Dialect> std::fmt::Debug for SessionListHandle<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sessions").field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("SessionListHandle").field("client", &self.client).finish_non_exhaustive()
     }
 }
 

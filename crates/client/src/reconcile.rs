@@ -122,7 +122,7 @@ impl<M: Model> ReconciledState<M> {
 impl<M: Model> std::fmt::Debug for ReconciledState<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { confirmed, seq, pending, optimistic: _ } = self;
-        let mut shown = f.debug_struct("Reconciled");
+        let mut shown = f.debug_struct("ReconciledState");
         shown.field("seq", seq).field("confirmed", confirmed).field("pending", pending).finish_non_exhaustive()
     }
 }

@@ -35,7 +35,7 @@ struct ConnectedEditor {
 
 impl std::fmt::Debug for ConnectedEditor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Editor").field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("ConnectedEditor").field("client", &self.client).finish_non_exhaustive()
     }
 }
 

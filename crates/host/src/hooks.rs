@@ -232,7 +232,7 @@ pub struct BranchOutcome {
 
 impl std::fmt::Debug for HookContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HookPlace").field("session", &self.session).field("chat", &self.chat).finish_non_exhaustive()
+        f.debug_struct("HookContext").field("session", &self.session).field("chat", &self.chat).finish_non_exhaustive()
     }
 }
 

@@ -121,7 +121,10 @@ pub struct SessionSources {
 
 impl fmt::Debug for SessionSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sources").field("hosts", &self.hosts).field("history", &self.history).finish_non_exhaustive()
+        f.debug_struct("SessionSources")
+            .field("hosts", &self.hosts)
+            .field("history", &self.history)
+            .finish_non_exhaustive()
     }
 }
 
@@ -225,7 +228,7 @@ impl SessionHubService for SessionHub {
 
 impl fmt::Debug for SessionHub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Layer").finish_non_exhaustive()
+        f.debug_struct("SessionHub").finish_non_exhaustive()
     }
 }
 

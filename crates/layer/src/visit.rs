@@ -264,7 +264,7 @@ impl Drop for HubConnection {
 
 impl fmt::Debug for HubConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Visitor").field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("HubConnection").field("client", &self.client).finish_non_exhaustive()
     }
 }
 
@@ -288,7 +288,7 @@ impl TrustPrompt for TrustedFolders {
 
 impl fmt::Debug for TrustedFolders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listed").finish_non_exhaustive()
+        f.debug_struct("TrustedFolders").finish_non_exhaustive()
     }
 }
 

@@ -59,6 +59,6 @@ impl<T: PartialEq + Clone, S> Observable<T, S> {
 
 impl<T: fmt::Debug, S> fmt::Debug for Observable<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observed").field("last", &self.last).finish_non_exhaustive()
+        f.debug_struct("Observable").field("last", &self.last).finish_non_exhaustive()
     }
 }

@@ -283,6 +283,6 @@ impl<D: Dialect> ClientState<D> {
 
 impl<D: Dialect> std::fmt::Debug for ClientState<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("client_id", &self.client_id).finish_non_exhaustive()
+        f.debug_struct("ClientState").field("client_id", &self.client_id).finish_non_exhaustive()
     }
 }

@@ -69,7 +69,7 @@ pub struct Credentials {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Access").field("pin", &self.pin).field("ssh", &self.ssh).finish_non_exhaustive()
+        f.debug_struct("Credentials").field("pin", &self.pin).field("ssh", &self.ssh).finish_non_exhaustive()
     }
 }
 

@@ -39,7 +39,7 @@ impl Default for AgentConfig {
 
 impl fmt::Debug for AgentConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Configured")
+        f.debug_struct("AgentConfig")
             .field("command", &self.command)
             .field("env", &self.env.keys())
             .field("pass_env", &self.pass_env)

@@ -159,7 +159,7 @@ impl SessionCacheInner {
 
 impl fmt::Debug for SessionCacheFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SeenFile").field("name", &self.0.name).finish_non_exhaustive()
+        f.debug_struct("SessionCacheFile").field("name", &self.0.name).finish_non_exhaustive()
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct LineEditor {
 
 impl std::fmt::Debug for LineEditor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Editor").field("line", &self.line).finish_non_exhaustive()
+        f.debug_struct("LineEditor").field("line", &self.line).finish_non_exhaustive()
     }
 }
 

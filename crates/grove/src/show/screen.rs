@@ -61,7 +61,7 @@ enum OpenLine {
 
 impl fmt::Debug for ChatScreen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Screen").field("terminal", &self.terminal).field("last", &self.last).finish_non_exhaustive()
+        f.debug_struct("ChatScreen").field("terminal", &self.terminal).field("last", &self.last).finish_non_exhaustive()
     }
 }
 

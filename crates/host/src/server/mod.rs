@@ -76,7 +76,7 @@ pub struct HostServer {
 
 impl std::fmt::Debug for HostServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Serving").field("places", &self.places).finish_non_exhaustive()
+        f.debug_struct("HostServer").field("places", &self.places).finish_non_exhaustive()
     }
 }
 
