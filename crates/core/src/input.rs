@@ -273,7 +273,7 @@ mod tests {
     fn a_text_has_as_many_characters_as_its_bounds_say() {
         let question = question(QuestionKind::Text { format: None, min: Some(2), max: Some(3), default: None });
         let answer_error = |text: &str| question.answer_error(&AnswerValue::Text(text.to_owned()));
-        assert_eq!(answer_error("x").as_deref(), Some("has 1 characters, and 2 to 3 are wanted"));
+        assert_eq!(answer_error("x").as_deref(), Some("has 1 characters, but 2 to 3 are required"));
         assert!(answer_error("éé").is_none() && answer_error("ééé").is_none() && answer_error("éééé").is_some());
         let other = question.answer_error(&AnswerValue::YesOrNo(true));
         assert_eq!(other.as_deref(), Some("has the wrong type: a text is required"));
@@ -319,7 +319,7 @@ mod tests {
             several.answer_error(&AnswerValue::Several { ids, freeform: vec![] })
         };
         assert!(answer_error(&["a"]).is_none() && answer_error(&["a", "c"]).is_none());
-        assert_eq!(answer_error(&[]).as_deref(), Some("has 0 choices, and 1 to 2 are wanted"));
+        assert_eq!(answer_error(&[]).as_deref(), Some("has 0 choices, but 1 to 2 are required"));
         assert!(
             answer_error(&["a", "b", "c"]).is_some()
                 && answer_error(&["a", "a"]).is_some()

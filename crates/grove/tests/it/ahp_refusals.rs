@@ -57,14 +57,14 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
         (CHAT, start(json!({"startedAt": "9999-12-30T21:00:00Z"})), "too far in the future"),
         (CHAT, start(json!({"turnId": ""})), "empty"),
         (CHAT, start(json!({"turnId": "x".repeat(300)})), "256"),
-        (CHAT, start(json!({"message": of_agent})), "person"),
+        (CHAT, start(json!({"message": of_agent})), "only send user messages"),
         (CHAT, start(json!({"message": {"text": "x", "origin": {"kind": "oracle"}}})), "oracle"),
         (CHAT, start(json!({"queuedMessageId": "q"})), "by itself"),
         // Messages.
-        (CHAT, with(queue.clone(), json!({"message": of_agent})), "person"),
-        (CHAT, with(queue.clone(), json!({"kind": "steering", "message": of_agent})), "person"),
+        (CHAT, with(queue.clone(), json!({"message": of_agent})), "only send user messages"),
+        (CHAT, with(queue.clone(), json!({"kind": "steering", "message": of_agent})), "only send user messages"),
         (CHAT, with(queue.clone(), json!({"message": with(message("x"), json!({"model": {"id": "none"}}))})), "none"),
-        (CHAT, json!({"type": "chat/draftChanged", "draft": of_agent}), "person"),
+        (CHAT, json!({"type": "chat/draftChanged", "draft": of_agent}), "only send user messages"),
         // Questions.
         (CHAT, json!({"type": "chat/inputCompleted", "requestId": "none", "response": "decline"}), "none"),
         (
@@ -86,8 +86,8 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
         (ROOT, json!({"type": "session/titleChanged", "title": "x"}), "channel"),
         (S, json!({"type": "session/activeClientSet", "activeClient": active_client("b", &[])}), "host"),
         (S, json!({"type": "session/configChanged", "config": {"a": 1}}), "no settings"),
-        (S, json!({"type": "future/thing", "any": ["thing"]}), "not known"),
-        (S, json!({"type": "nonsense"}), "not known"),
+        (S, json!({"type": "future/thing", "any": ["thing"]}), "is unknown"),
+        (S, json!({"type": "nonsense"}), "is unknown"),
         // Known but malformed actions.
         (CHAT, json!({"type": "chat/turnCancelled", "turnId": "t"}), "duration"),
         (CHAT, with(cancel, json!({"duration": "long"})), "duration"),
@@ -95,10 +95,14 @@ async fn what_may_not_be_is_refused_with_a_reason_and_nobody_else_hears_of_it() 
         (S, json!({"title": "x"}), "type"),
         (S, json!("session/ready"), ""),
     ];
+    let mut others = Vec::new();
     for (channel, action, why) in cases {
         let reason = client.rejected(channel, action.clone()).await;
-        assert!(reason.contains(why), "{action}: {reason}");
+        if !reason.contains(why) {
+            others.push(format!("{action}: {why:?} is not in {reason:?}"));
+        }
     }
+    assert!(others.is_empty(), "{}", others.join("\n"));
     client.must_agree_on_all().await;
     other.barrier().await;
     assert_eq!(other.envelopes.len(), heard);

@@ -203,7 +203,7 @@ async fn a_session_moves_there_and_back_with_all_that_it_has() {
     told(place, &["move", "s", "local"]);
     assert_same(place, &lab.place);
     assert!(told(place, &["show", "local/s"]).contains("said over there"));
-    assert!(place.run(&["show", "lab/s"]).stderr.contains("moved to local: local/s"));
+    assert!(place.run(&["show", "lab/s"]).stderr.contains("moved to local: use local/s"));
     told(place, &["send", "--wait", "--yes", "s", &script(&json!([{"say": "and here again"}]))]);
     let ran = place.run(&["move", "s", "nobody"]);
     assert_eq!(ran.code, Some(8));

@@ -313,7 +313,7 @@ async fn a_session_file_that_was_changed_on_its_way_to_another_host_is_refused()
     };
     let refused = carry(&mut from, &mut to, changed).await.unwrap_err();
     assert_eq!(refused.code, code::INVALID_PARAMS, "{refused}");
-    assert!(refused.message.contains("what arrived is not what was sent"), "{refused}");
+    assert!(refused.message.contains("the received files differ from the sent ones"), "{refused}");
     assert_eq!(listed(&mut to).await, Vec::<Value>::new());
     assert_eq!(folders(&far).await, [""; 0], "nothing is left of it");
     carry(&mut from, &mut to, |_, bytes| bytes).await.unwrap();
