@@ -101,7 +101,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Stores> {
         remembered.drain(..excess);
         data_folder::write_stores(data_dir, &serde_json::to_string_pretty(&remembered)?)?;
     }
-    let mut stores = Stores::new(Arc::new(LocalFs::new(paths::root(data_dir)))).with_retired(former);
+    let mut stores = Stores::new(Arc::new(LocalFs::inside(data_dir, paths::root(data_dir)))).with_retired(former);
     for store in folders.iter().skip(1) {
         stores = stores.with(&store.name, Arc::new(LocalFs::new(&store.folder)))?;
     }

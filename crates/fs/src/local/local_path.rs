@@ -44,10 +44,18 @@ pub(super) enum MissingFolders {
     Make,
 }
 
+/// The root of a store.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Root<'a> {
+    pub(super) path: &'a Path,
+    /// A folder that must exist before anything is created.
+    pub(super) container: Option<&'a Path>,
+}
+
 /// A path below the root that was checked and is not the root.
 #[derive(Debug)]
 pub(super) struct LocalPath<'a> {
-    root: &'a Path,
+    root: Root<'a>,
     /// The folders that lead to it; empty for the root.
     folders: &'a str,
     name: &'a str,
@@ -55,7 +63,7 @@ pub(super) struct LocalPath<'a> {
 }
 
 impl<'a> LocalPath<'a> {
-    pub(super) fn new(root: &'a Path, path: &'a str, links: SymlinkPolicy) -> Self {
+    pub(super) fn new(root: Root<'a>, path: &'a str, links: SymlinkPolicy) -> Self {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         Self { root, folders, name, links }
     }
@@ -116,21 +124,21 @@ impl<'a> LocalPath<'a> {
 
 /// Opens a folder below the root.
 pub(super) fn open_folder(
-    root: &Path,
+    root: Root<'_>,
     path: &str,
     links: SymlinkPolicy,
     missing: MissingFolders,
 ) -> io::Result<OwnedFd> {
     if links == SymlinkPolicy::Follow {
         // Mostly it exists, and one step is enough.
-        match rustix::fs::openat(CWD, root.join(path), FOLDER | OFlags::CLOEXEC, Mode::empty()) {
+        match rustix::fs::openat(CWD, root.path.join(path), FOLDER | OFlags::CLOEXEC, Mode::empty()) {
             Err(Errno::NOENT) if missing == MissingFolders::Make => {}
             // The path is too long for one step.
             Err(Errno::NAMETOOLONG) => {}
             opened => return Ok(opened?),
         }
     }
-    let open_root = || rustix::fs::openat(CWD, root, FOLDER | OFlags::CLOEXEC, Mode::empty());
+    let open_root = || rustix::fs::openat(CWD, root.path, FOLDER | OFlags::CLOEXEC, Mode::empty());
     let mut folder = match open_root() {
         Err(Errno::NOENT) if missing == MissingFolders::Make => {
             make_root(root)?;
@@ -170,8 +178,11 @@ fn is_link(folder: &OwnedFd, name: &str) -> bool {
 }
 
 /// Creates the root and the folders that lead to it. Links in these are followed: they are the person's choice.
-pub(super) fn make_root(root: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(root)
+pub(super) fn make_root(root: Root<'_>) -> io::Result<()> {
+    if let Some(container) = root.container {
+        std::fs::metadata(container)?;
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(root.path)
 }
 
 /// The stat of the root.

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use self::local_path::{LocalPath, MissingFolders, SymlinkPolicy};
+use self::local_path::{LocalPath, MissingFolders, Root, SymlinkPolicy};
 use self::temp::TempFolder;
 use crate::lines::Chunks;
 use crate::path::{file_parts, is_part, parts};
@@ -45,6 +45,11 @@ struct LocalStore {
 #[derive(Debug)]
 enum RootFolder {
     Folder(PathBuf),
+    /// A folder below another one, which is never created.
+    Inside {
+        container: PathBuf,
+        path: PathBuf,
+    },
     /// The folder exists as long as it is in use.
     Temp(Arc<TempFolder>),
 }
@@ -52,7 +57,7 @@ enum RootFolder {
 impl RootFolder {
     fn path(&self) -> &Path {
         match self {
-            RootFolder::Folder(path) => path,
+            RootFolder::Folder(path) | RootFolder::Inside { path, .. } => path,
             RootFolder::Temp(folder) => folder.path(),
         }
     }
@@ -71,6 +76,13 @@ impl LocalFs {
         Self::with(RootFolder::Folder(root.into()), SessionRoot::No, None)
     }
 
+    /// Files below `root`. Nothing is created while `container` is missing: a data folder that was deleted under a host stays
+    /// deleted.
+    pub fn inside(container: impl Into<PathBuf>, root: impl Into<PathBuf>) -> Self {
+        let root = RootFolder::Inside { container: container.into(), path: root.into() };
+        Self::with(root, SessionRoot::No, None)
+    }
+
     /// The files of the session in `folder`. Its default working directory is `initial_cwd`.
     pub fn of_session(folder: impl Into<PathBuf>, initial_cwd: Option<PathBuf>) -> Self {
         Self::with(RootFolder::Folder(folder.into()), SessionRoot::Yes, initial_cwd)
@@ -83,13 +95,18 @@ impl LocalFs {
 
     /// The location of a path on this machine.
     pub fn path(&self, path: &str) -> Result<PathBuf> {
-        let mut full = self.root().to_path_buf();
+        let mut full = self.root().path.to_path_buf();
         full.extend(parts(path)?);
         Ok(full)
     }
 
-    fn root(&self) -> &Path {
-        self.shared.root.path()
+    fn root(&self) -> Root<'_> {
+        let root = &self.shared.root;
+        let container = match root {
+            RootFolder::Inside { container, .. } => Some(container.as_path()),
+            RootFolder::Folder(_) | RootFolder::Temp(_) => None,
+        };
+        Root { path: root.path(), container }
     }
 
     /// Runs blocking work on a file or folder below the root.
@@ -139,9 +156,9 @@ impl SessionFs for LocalFs {
     fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
         let temp = match (&self.shared.root, self.shared.temp.get()) {
             // A temporary folder has no temporary folder of its own.
-            (RootFolder::Temp(temp), _) | (RootFolder::Folder(_), Some(temp)) => temp,
-            (RootFolder::Folder(_), None) => {
-                let new = Arc::new(TempFolder::choose(self.root()).map_err(|error| FsError::from_io(&error, ""))?);
+            (RootFolder::Temp(temp), _) | (_, Some(temp)) => temp,
+            (RootFolder::Folder(_) | RootFolder::Inside { .. }, None) => {
+                let new = Arc::new(TempFolder::choose(self.root().path).map_err(|error| FsError::from_io(&error, ""))?);
                 self.shared.temp.get_or_init(|| new)
             }
         };
@@ -149,8 +166,10 @@ impl SessionFs for LocalFs {
     }
 
     async fn leftover_tmpdirs(&self) -> Result<Vec<Arc<dyn SessionFs>>> {
-        let RootFolder::Folder(root) = &self.shared.root else { return Ok(Vec::new()) };
-        let root = root.clone();
+        if let RootFolder::Temp(_) = &self.shared.root {
+            return Ok(Vec::new());
+        }
+        let root = self.root().path.to_path_buf();
         let left = blocking("", move || TempFolder::left(&root)).await?;
         let own = self.shared.temp.get().map(|own| own.path().to_owned());
         let left = left.into_iter().filter(|folder| own.as_deref() != Some(folder.path()));
@@ -235,7 +254,7 @@ impl SessionFs for LocalFs {
 
     async fn stat(&self, path: &str) -> Result<Stat> {
         if parts(path)?.is_empty() {
-            let root = self.root().to_path_buf();
+            let root = self.root().path.to_path_buf();
             return blocking(path, move || Ok(local_path::stat_of(&fs::metadata(root)?))).await;
         }
         self.at(path, |local_path| local_path.stat()).await
@@ -243,8 +262,8 @@ impl SessionFs for LocalFs {
 
     async fn mkdir(&self, path: &str) -> Result<()> {
         if parts(path)?.is_empty() {
-            let root = self.root().to_path_buf();
-            return blocking(path, move || local_path::make_root(&root)).await;
+            let store = self.clone();
+            return blocking(path, move || local_path::make_root(store.root())).await;
         }
         self.at(path, |local_path| local_path.make_folder()).await
     }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use grove_fs::{LocalFs, Removal, SessionFs};
+use grove_fs::{FsError, LocalFs, Removal, SessionFs};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -99,4 +99,18 @@ async fn what_somebody_else_put_beside_the_temporary_folders_is_not_ours() {
     std::fs::remove_dir(&odd[0]).unwrap();
     std::fs::remove_dir(&odd[1]).unwrap();
     std::fs::remove_file(&odd[2]).unwrap();
+}
+
+#[tokio::test]
+async fn a_container_that_was_deleted_is_not_created_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let container = folder.path().join("data");
+    std::fs::create_dir(&container).unwrap();
+    let store = LocalFs::inside(&container, container.join("session-state"));
+    store.write_file("s/events.jsonl", b"x").await.unwrap();
+    std::fs::remove_dir_all(&container).unwrap();
+    for refused in [store.write_file("s/events.jsonl", b"y").await, store.mkdir("").await, store.mkdir("t").await] {
+        assert!(matches!(refused, Err(FsError::NotFound { .. })), "{refused:?}");
+    }
+    assert!(!container.exists());
 }

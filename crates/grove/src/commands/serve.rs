@@ -215,7 +215,7 @@ async fn watch_storage(host: Host, deletion: impl Fn() -> Option<String> + Send 
 
 /// The register of client-stored sessions.
 async fn register(folder: &DataFolder) -> anyhow::Result<ClientStorageRegister> {
-    let files = Arc::new(LocalFs::new(folder.path().to_owned()));
+    let files = Arc::new(LocalFs::inside(folder.path(), folder.path()));
     ClientStorageRegister::open(files, REGISTER).await.with_context(|| format!("{REGISTER} cannot be read"))
 }
 
