@@ -6,14 +6,18 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run test model-test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
+.PHONY: help run dist test model-test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: setup $(PAGE) ## Install what is missing, build Grove with its page and start it
-	$(CARGO) build --release -p grove
-	@$(CARGO) run --release --quiet -p grove -- serve
+	$(CARGO) build --profile quick -p grove
+	@$(CARGO) run --profile quick --quiet -p grove -- serve
+
+dist: setup $(PAGE) ## Build the optimised, stripped binary
+	$(CARGO) build --profile dist -p grove --locked
+	@ls -l "$(BUILT)/dist/grove"
 
 test: setup-test ## Everything that must hold: format, language, lints, licences, tests, documentation, the page in a browser
 	@$(STEP) format   $(CARGO) fmt --all --check
