@@ -67,7 +67,7 @@ pub fn beginning(log: &[u8], begins: impl Fn(&str, Option<&TurnId>) -> bool) -> 
     let is_before =
         |entry: &&Entry<'_>| !begins(&String::from_utf8_lossy(&entry.id), turns::turn_in(entry.line).as_ref());
     let entries = lines.entries.iter().take_while(is_before).map(|entry| entry.line);
-    lines.header.iter().copied().chain(entries).flat_map(|line| [line, b"\n".as_slice()]).flatten().copied().collect()
+    joined(lines.header.iter().copied().chain(entries))
 }
 
 /// A log whose header is the one of another.
@@ -75,7 +75,12 @@ pub fn with_header_of(log: &[u8], other: &[u8]) -> Vec<u8> {
     let (log, other) = (ReadableLines::of(log), ReadableLines::of(other));
     let header = if other.header.is_empty() { &log.header } else { &other.header };
     let entries = log.entries.iter().map(|entry| entry.line);
-    header.iter().copied().chain(entries).flat_map(|line| [line, b"\n".as_slice()]).flatten().copied().collect()
+    joined(header.iter().copied().chain(entries))
+}
+
+/// Lines as a log, each with its end.
+fn joined<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    lines.flat_map(|line| [line, b"\n".as_slice()]).flatten().copied().collect()
 }
 
 struct Entry<'a> {

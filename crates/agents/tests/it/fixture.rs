@@ -240,7 +240,7 @@ impl TestSession {
         ended
     }
 
-    /// Waits until no further report fits into the channel, of which nobody takes any.
+    /// Waits until the channel of reports is full: its receiver takes none.
     pub(crate) async fn until_full(&self) {
         until("the channel is full", || self.reports.len() == self.reports.max_capacity()).await;
     }

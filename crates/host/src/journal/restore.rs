@@ -19,7 +19,7 @@ use crate::store::copy::{CopyError, CopyJob, ForkNote};
 use crate::store::session_file::{self, ExpectedLog, LoadError, LogExtent, SessionFile};
 use crate::store::stores::{StoreError, Stores};
 use crate::store::verify::checksum;
-use crate::store::{info, log_lock, paths};
+use crate::store::{info, log_lock, paths, remove_if_present};
 
 /// A log that is not what its session's file says.
 #[derive(Clone, Debug)]
@@ -447,10 +447,8 @@ async fn replace(
         fs.write_file(path, restored).await?;
         kept = Some(name);
     }
-    match fs.rm(side_index, Removal::One).await {
-        Ok(()) | Err(FsError::NotFound { .. }) => Ok(kept),
-        Err(error) => Err(error),
-    }
+    remove_if_present(fs, side_index, Removal::One).await?;
+    Ok(kept)
 }
 
 /// Picks entries, and entries of turns, that the journal has from their beginning on.

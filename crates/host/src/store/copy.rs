@@ -20,7 +20,7 @@ use super::artifacts::{self, NewFork};
 use super::checkpoints::{self, LoggedCheckpoints};
 use super::session_file::LoadError;
 use super::stores::Stores;
-use super::{content, info, pastes, paths};
+use super::{content, info, pastes, paths, remove_if_present};
 use crate::session::{LogSnapshot, TreeError};
 
 /// The size of one write.
@@ -120,17 +120,14 @@ impl CopyJob {
         }
         let planned = self.plan().await?;
         let mut info = None;
-        // The files beside the logs come with the main chat's.
-        let is_session = self.origin.session != self.session && self.chat.as_str() == Session::MAIN_CHAT;
+        let is_session = self.is_session();
         if is_session {
             content::copy_all((self.from.as_ref(), &self.origin.session), (fs, &self.session)).await?;
             let copied = self.copy_artifacts(&planned.named).await?;
-            let stamp =
-                Stamp { id: &info::id_of("from", &self.session), parent: planned.log.leaf.as_deref(), at: self.at };
-            info = Some(info::forked_from(stamp, &self.origin, &copied));
+            info = Some(self.fork_note(&planned.log, &copied));
         }
         let unfinished = format!("{path}.copy");
-        remove(fs, &unfinished).await?;
+        remove_if_present(fs, &unfinished, Removal::One).await?;
         let index = self.write(planned, info, &unfinished).await?;
         fs.sync(&unfinished).await?;
         fs.rename(&unfinished, &path).await?;
@@ -141,22 +138,29 @@ impl CopyJob {
         Ok(index)
     }
 
-    /// The log as it was made, and nothing of what stands beside it: for one that is damaged.
+    /// Copies the log alone, without the artifacts beside it, to restore a damaged one.
     pub(crate) async fn log_again(&mut self, note: ForkNote) -> Result<Vec<u8>, CopyError> {
         let to = self.to.clone();
         let planned = self.plan().await?;
-        let is_session = self.origin.session != self.session && self.chat.as_str() == Session::MAIN_CHAT;
-        let info = (is_session && note == ForkNote::Written).then(|| {
-            let stamp =
-                Stamp { id: &info::id_of("from", &self.session), parent: planned.log.leaf.as_deref(), at: self.at };
-            info::forked_from(stamp, &self.origin, &Ok(CopyReport::default()))
-        });
+        let has_note = self.is_session() && note == ForkNote::Written;
+        let info = has_note.then(|| self.fork_note(&planned.log, &Ok(CopyReport::default())));
         let unfinished = format!("{}.copy", paths::log(&self.session, &self.chat));
-        remove(to.as_ref(), &unfinished).await?;
+        remove_if_present(to.as_ref(), &unfinished, Removal::One).await?;
         self.write(planned, info, &unfinished).await?;
         let bytes = to.read_file(&unfinished).await?;
-        remove(to.as_ref(), &unfinished).await?;
+        remove_if_present(to.as_ref(), &unfinished, Removal::One).await?;
         Ok(bytes)
+    }
+
+    /// Returns true for the main chat of a new session: the files beside the logs come with it.
+    fn is_session(&self) -> bool {
+        self.origin.session != self.session && self.chat.as_str() == Session::MAIN_CHAT
+    }
+
+    /// The entry that names the origin of a fork.
+    fn fork_note(&self, log: &NewLog, copied: &Result<CopyReport, String>) -> Vec<u8> {
+        let stamp = Stamp { id: &info::id_of("from", &self.session), parent: log.leaf.as_deref(), at: self.at };
+        info::forked_from(stamp, &self.origin, copied)
     }
 
     /// Files that cannot be copied stay behind: a file that is written all the time does not hold up a fork.
@@ -332,13 +336,6 @@ impl CopyJob {
             checkpoints: PathRewrite { from: paths::folder(source), to: paths::folder(fork), separator: '/' },
             pastes: pastes::moved((self.from.as_ref(), source), (self.to.as_ref(), fork)),
         }
-    }
-}
-
-async fn remove(fs: &dyn SessionFs, path: &str) -> Result<(), FsError> {
-    match fs.rm(path, Removal::One).await {
-        Ok(()) | Err(FsError::NotFound { .. }) => Ok(()),
-        Err(error) => Err(error),
     }
 }
 

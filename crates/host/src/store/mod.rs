@@ -15,3 +15,13 @@ pub(crate) mod store_move;
 pub(crate) mod store_scan;
 pub(crate) mod stores;
 pub(crate) mod verify;
+
+use grove_fs::{FsError, Removal, SessionFs};
+
+/// Removes a file or a folder. One that does not exist is no error.
+pub(crate) async fn remove_if_present(fs: &dyn SessionFs, path: &str, what: Removal) -> Result<(), FsError> {
+    match fs.rm(path, what).await {
+        Ok(()) | Err(FsError::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -13,7 +13,7 @@ use grove_core::SessionId;
 use grove_fs::copy::{self, Comparison, CopyError, CopyPurpose, Difference, FolderCopy, KeepAllLines, SessionFolder};
 use grove_fs::{FsError, Removal, SessionFs};
 
-use super::{paths, session_file};
+use super::{paths, remove_if_present, session_file};
 
 /// The move of a session's folder from one store to another.
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +94,5 @@ async fn rename_for_removal(fs: &dyn SessionFs, session: &SessionId) -> Result<(
 
 /// Removes a renamed folder.
 pub(crate) async fn remove_renamed(fs: &dyn SessionFs, name: &str) -> Result<(), FsError> {
-    match fs.rm(name, Removal::Everything).await {
-        Ok(()) | Err(FsError::NotFound { .. }) => Ok(()),
-        Err(error) => Err(error),
-    }
+    remove_if_present(fs, name, Removal::Everything).await
 }
