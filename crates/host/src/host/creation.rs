@@ -1,0 +1,319 @@
+//! Creating sessions.
+
+use std::time::Duration;
+
+use grove_core::*;
+use grove_fs::{FsError, SessionFs};
+use grove_work::{FileError, local_path};
+use tokio::sync::oneshot;
+
+use super::Host;
+use super::agents::install_hint;
+use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, PublishedState, WriteFailurePolicy};
+use crate::session::{self, ForkPlan, SessionStart};
+use crate::store::stores::StoreError;
+use crate::store::{pastes, session_file};
+
+/// The time for which a new session waits for copies out of the folder of an earlier session of its id.
+const COPY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A client's request to create a session.
+#[derive(Clone, Debug)]
+pub struct CreateSession {
+    pub uri: SessionUri,
+    /// By default the one that the URI's scheme names.
+    pub provider: Option<ProviderId>,
+    pub model: Option<ModelId>,
+    pub working_directories: Vec<String>,
+    /// Settings of the session, if it has any. [`STORE_SETTING`] among them is not the agent's.
+    pub config: Option<Extra>,
+    /// Its store; by default the one in its settings, else the store of new sessions.
+    pub store: Option<StoreName>,
+}
+
+/// The setting by which a client chooses the store of a new session.
+pub const STORE_SETTING: &str = "grove.store";
+
+/// The working directories that a session may have: its row in every list contains them.
+pub(crate) const MAX_DIRECTORIES: usize = 64;
+
+/// The system has no randomness for an id.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot generate an id, the system has no randomness: {0}")]
+pub struct IdGenerationError(String);
+
+/// The reason why a session was not created.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    #[error("{0} is not a session URI: it must be <scheme>:/<id>, the id of letters, digits, `.`, `_` and `-`")]
+    BadUri(SessionUri),
+    #[error("{0} cannot name a session: its scheme has another meaning; choose <agent>:/<id>")]
+    ReservedUri(SessionUri),
+    #[error("there is no agent {0}{hint}", hint = install_hint(.0))]
+    UnknownProvider(ProviderId),
+    #[error("there is a session {0} already")]
+    Exists(SessionUri),
+    #[error(
+        "the id {id} belongs to the session {by}: an id is unique on a host, whatever the agent; choose another id"
+    )]
+    IdTaken { id: SessionId, by: SessionUri },
+    #[error("a session with the id {0} is being imported: wait for it, or choose another id")]
+    BeingImported(SessionId),
+    #[error("agent {provider} has no model {model}")]
+    UnknownModel { provider: ProviderId, model: ModelId },
+    #[error("a session may have at most {0} working directories: name fewer")]
+    TooManyDirectories(usize),
+    #[error("the working directory cannot be used: {0}")]
+    WorkingDirectory(#[from] FileError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the storage client of {store} cannot store the session: {reason}")]
+    Provider { store: StoreName, reason: String },
+    #[error("the storage client has a session {0} already: resume it, or delete it first")]
+    Kept(SessionId),
+    #[error("the session's folder cannot be prepared: {0}")]
+    Folder(#[from] FsError),
+    #[error("sessions that were forked from an earlier {0} are still being copied: try again in a moment")]
+    BeingCopied(SessionUri),
+    #[error(transparent)]
+    IdGenerationError(#[from] IdGenerationError),
+    #[error(transparent)]
+    NotStored(#[from] JournalWriteError),
+    #[error(transparent)]
+    HostStopped(#[from] HostStopped),
+}
+
+impl Host {
+    /// Creates a session. It is in the state as `creating` when this returns; its agent starts in the background.
+    pub async fn create_session(&self, wanted: CreateSession) -> Result<(), CreateError> {
+        self.create(wanted, None).await
+    }
+
+    /// Creates a session from another one, and returns its URI.
+    pub(crate) async fn create_from(
+        &self,
+        fork_plan: ForkPlan,
+        title: SessionTitle,
+        store: Option<StoreName>,
+    ) -> Result<SessionUri, CreateError> {
+        let uri = SessionUri::from(format!("{}:/{}", fork_plan.like.provider, self.new_id()?));
+        let wanted = CreateSession {
+            uri: uri.clone(),
+            provider: Some(fork_plan.like.provider.clone()),
+            model: fork_plan.like.model.clone(),
+            working_directories: fork_plan.like.working_directories.clone(),
+            config: fork_plan.like.config.as_ref().map(|config| config.values.clone()),
+            store: Some(store.unwrap_or_else(|| fork_plan.like.store.clone())),
+        };
+        self.create(wanted, Some((fork_plan, title))).await?;
+        Ok(uri)
+    }
+
+    /// An unused id: a UUID of version 4, as clients make theirs.
+    pub(crate) fn new_id(&self) -> Result<String, IdGenerationError> {
+        let mut bytes = [0; 16];
+        self.0.env.random.fill(&mut bytes).map_err(|error| IdGenerationError(error.to_string()))?;
+        bytes[6] = (bytes[6] & 0x0f) | 0x40;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        let hex = hex::encode(bytes);
+        let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
+        Ok(format!("{a}-{b}-{c}-{d}-{e}"))
+    }
+
+    async fn create(
+        &self,
+        mut wanted: CreateSession,
+        from: Option<(ForkPlan, SessionTitle)>,
+    ) -> Result<(), CreateError> {
+        let folders = &self.0.config.folders;
+        wanted.working_directories =
+            wanted.working_directories.into_iter().map(|folder| folders.expand(folder)).collect();
+        let id = wanted.uri.id().ok_or_else(|| CreateError::BadUri(wanted.uri.clone()))?;
+        if wanted.uri.is_reserved() {
+            return Err(CreateError::ReservedUri(wanted.uri));
+        }
+        let provider = match wanted.provider {
+            Some(provider) => provider,
+            None => ProviderId::from(wanted.uri.scheme().unwrap_or_default()),
+        };
+        let agent = self.agent_named(&provider).await;
+        let agent = agent.ok_or_else(|| CreateError::UnknownProvider(provider.clone()))?;
+        if let Some(model) = &wanted.model
+            && !agent.info().has_model(model)
+        {
+            return Err(CreateError::UnknownModel { provider, model: model.clone() });
+        }
+        if wanted.working_directories.len() > MAX_DIRECTORIES {
+            return Err(CreateError::TooManyDirectories(MAX_DIRECTORIES));
+        }
+        for folder in &wanted.working_directories {
+            local_path(folder)?;
+        }
+        let (store, settings) = self.store_for(wanted.store, wanted.config)?;
+        let stores = &self.0.env.stores;
+        if let Some((fork_plan, _)) = &from
+            && let Some(store) =
+                [&store, &fork_plan.like.store].into_iter().find(|store| stores.is_client_stored(store))
+        {
+            return Err(StoreError::OfProvider(store.clone()).into());
+        }
+        let fs = stores.reach(&store).await?;
+        let trace = if stores.is_client_stored(&store) { JournalScope::NumbersOnly } else { JournalScope::AllEvents };
+        let mut working_directories = wanted.working_directories;
+        if working_directories.is_empty() {
+            // Only a storage client knows the folder of a session that names none.
+            working_directories.extend(fs.initial_cwd().filter(|_| trace == JournalScope::NumbersOnly));
+        }
+        let config = match (agent.settings(), settings) {
+            (Some(mut known), chosen) => {
+                // An agent reports its settings only when it runs, so the chosen values are kept until then.
+                known.values.extend(chosen.unwrap_or_default());
+                Some(known)
+            }
+            (None, chosen) => chosen.map(SessionConfig::of),
+        };
+        let new = NewSession {
+            id: id.clone(),
+            uri: wanted.uri.clone(),
+            provider,
+            model: wanted.model,
+            working_directories,
+            config,
+            store,
+        };
+        let at = self.0.env.clock.now();
+        let mut tip = Session::new(&new, at);
+        let (mut changes, mut fork_origins) = (Vec::new(), Vec::new());
+        // Held until the session's own task holds it.
+        let mut _hold = None;
+        if let Some((fork_plan, title)) = from {
+            let source = self.0.env.stores.get(&fork_plan.like.store)?;
+            let moved = pastes::moved((source.as_ref(), &fork_plan.like.id), (fs.as_ref(), &id));
+            let main = (ChatId::from(Session::MAIN_CHAT), fork_plan.main);
+            let others = fork_plan.others.into_iter().map(|cut| Ok((ChatId::from(self.new_id()?), cut)));
+            let others = others.collect::<Result<Vec<_>, CreateError>>()?;
+            for (chat, cut) in std::iter::once(main).chain(others) {
+                let (begins, inherited) = cut.begin(&id, chat, at, &moved);
+                changes.extend(begins);
+                fork_origins.push(inherited);
+            }
+            _hold = Some(fork_plan._hold);
+            changes.push(Change::Session(id.clone(), SessionEvent::TitleChanged(title)));
+        }
+        let mut events: Vec<Event> = changes.into_iter().map(|change| Event { at, change }).collect();
+        events.iter().for_each(|event| tip.apply(event));
+        for due in mirror::pending_events(&tip) {
+            let event = Event { at, change: Change::Session(id.clone(), due) };
+            tip.apply(&event);
+            events.push(event);
+        }
+        self.require_unused_id(&wanted.uri, &id).await?;
+
+        // The id is reserved before anything else happens, so that of two creations one fails; the event goes out
+        // before the session's task starts, so that it is the session's first.
+        let (begin, begun) = oneshot::channel();
+        {
+            let mut sessions = self.sessions();
+            if sessions.stopping {
+                return Err(HostStopped.into());
+            }
+            if let Some(open) = sessions.open.get(&id) {
+                return Err(taken(&wanted.uri, id, open.uri.clone()));
+            }
+            if self.0.imports.has(&id) {
+                return Err(CreateError::BeingImported(id));
+            }
+            let beginning = SessionStart::New { begun, fork_origins };
+            let handle =
+                session::start(tip, fs.clone(), agent, self.new_session_context(&id, &mut sessions), beginning);
+            sessions.open.insert(id.clone(), handle);
+        }
+        let room = match trace {
+            JournalScope::AllEvents => self.make_room(&new, fs.as_ref()).await,
+            JournalScope::NumbersOnly => self.begin_client_stored(fs.as_ref(), &Session::new(&new, at)).await,
+        };
+        if let Err(error) = room {
+            self.sessions().open.remove(&id);
+            return Err(error);
+        }
+        let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
+        let events = std::iter::once(Event { at, change: created }).chain(events).collect();
+        match self.publish(events, WriteFailurePolicy::Refuse, trace).await {
+            Ok(Ok(_)) => {}
+            // The task that waits for its start ends without it.
+            Ok(Err(not_written)) => {
+                self.sessions().open.remove(&id);
+                return Err(not_written.into());
+            }
+            Err(stopped) => return Err(stopped.into()),
+        }
+        // The task waits for this; if it is gone, so is the host.
+        begin.send(()).ok();
+        self.active_sessions_changed().await?;
+        Ok(())
+    }
+
+    /// The store of a new session: the named one, else the one in its settings, else that of new sessions.
+    fn store_for(
+        &self,
+        named: Option<StoreName>,
+        mut settings: Option<Extra>,
+    ) -> Result<(StoreName, Option<Extra>), StoreError> {
+        let set = settings.as_mut().and_then(|settings| settings.remove(STORE_SETTING));
+        // Settings that only name the store are none.
+        if set.is_some() {
+            settings = settings.filter(|settings| !settings.is_empty());
+        }
+        let set = set.map(|set| match set.as_str() {
+            Some(name) => Ok(StoreName::from(name)),
+            None => Err(StoreError::BadName(set.to_string())),
+        });
+        let store = match named {
+            Some(named) => named,
+            None => set.transpose()?.unwrap_or_else(|| self.0.env.stores.default_name()),
+        };
+        Ok((store, settings))
+    }
+
+    /// Refuses a new session whose id is in use. Folders, plain URIs and chats are named by the id alone.
+    pub(crate) async fn require_unused_id(&self, uri: &SessionUri, id: &SessionId) -> Result<(), CreateError> {
+        let open = self.open_session(id).map(|open| open.uri);
+        let by = match open {
+            Some(by) => Some(by),
+            None => self.uri_of(id).await?,
+        };
+        match by {
+            Some(by) => Err(taken(uri, id.clone(), by)),
+            None => Ok(()),
+        }
+    }
+
+    /// Says whether a session has this id, under any URI.
+    pub(crate) async fn id_is_taken(&self, id: &SessionId) -> Result<bool, HostStopped> {
+        Ok(self.uri_of(id).await?.is_some())
+    }
+
+    /// The URI of the session with this id.
+    async fn uri_of(&self, id: &SessionId) -> Result<Option<SessionUri>, HostStopped> {
+        let id = id.clone();
+        let look = move |published: &PublishedState, _| {
+            let evicted = || published.evicted.get(&id).map(|evicted| &evicted.session);
+            published.state.sessions.get(&id).or_else(evicted).map(|session| session.uri.clone())
+        };
+        self.0.sequencer.read(look).await
+    }
+
+    /// Prepares a session's folder, after copies out of an earlier one of the same id have ended.
+    pub(crate) async fn make_room(&self, new: &NewSession, fs: &dyn SessionFs) -> Result<(), CreateError> {
+        tokio::select! {
+            () = self.0.copies.none_from(&new.id) => {}
+            () = self.0.env.clock.sleep(COPY_TIMEOUT) => return Err(CreateError::BeingCopied(new.uri.clone())),
+        }
+        Ok(session_file::make_room(fs, &new.id).await?)
+    }
+}
+
+/// The reason why a new session cannot have its URI.
+fn taken(uri: &SessionUri, id: SessionId, by: SessionUri) -> CreateError {
+    if by == *uri { CreateError::Exists(by) } else { CreateError::IdTaken { id, by } }
+}

@@ -1,0 +1,170 @@
+//! The host itself: its data, its start, and a module for each part of its work.
+
+mod agents;
+mod clients;
+mod creation;
+mod open_sessions;
+mod publication;
+mod services;
+mod status;
+mod stop;
+mod stores;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use grove_agents::{Agent, FrameCursor};
+use grove_core::*;
+use grove_work::Watcher;
+use tokio::sync::watch;
+
+pub use agents::AgentFinder;
+pub(crate) use agents::install_hint;
+pub use creation::{CreateError, CreateSession, IdGenerationError, STORE_SETTING};
+
+pub use status::HostStatus;
+
+use clients::waited_for;
+use open_sessions::OpenSessions;
+use status::StorageCheck;
+
+use crate::config::Config;
+use crate::copilot::{CopilotConnections, Feeds};
+use crate::editors::Editors;
+use crate::env::Env;
+use crate::history::History;
+use crate::hooks::Hooks;
+use crate::import::ImportReservations;
+use crate::journal::{Journal, NoJournal, RecoveredState};
+use crate::leases::Leases;
+use crate::sequencer::{ConnectionId, HostStopped, Sequencer, SequencerHandle, StorageHealth};
+use crate::session::{ActiveFolders, spills};
+use crate::session_hub::SessionHubService;
+use crate::store::copies::ActiveCopies;
+use crate::trust::FolderTrust;
+
+/// A running host. Clones are the same host.
+#[derive(Clone)]
+pub struct Host(pub(crate) Arc<HostInner>);
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct HostInner {
+    pub(crate) env: Env,
+    pub(crate) config: Arc<Config>,
+    pub(crate) sequencer: SequencerHandle,
+    agents: Mutex<Vec<Arc<dyn Agent>>>,
+    /// The agents' descriptions of themselves, for validation.
+    agent_infos: watch::Sender<Arc<[AgentInfo]>>,
+    sessions: Mutex<OpenSessions>,
+    /// The agents' frame cursors from before the host's start, of sessions whose tasks have not started.
+    marks: Mutex<HashMap<(SessionId, ChatId), FrameCursor>>,
+    active_folders: Arc<ActiveFolders>,
+    pub(crate) hooks: Hooks,
+    pub(crate) leases: Leases,
+    pub(crate) copies: ActiveCopies,
+    /// The ids of sessions that are being imported.
+    pub(crate) imports: ImportReservations,
+    pub(crate) editors: Editors,
+    /// Sessions whose temporary files are kept, though the host's are not.
+    keeping: Mutex<HashSet<SessionId>>,
+    /// The event streams for SDKs, and their connections.
+    pub(crate) feeds: Feeds,
+    pub(crate) copilot_connections: CopilotConnections,
+    /// Sessions whose temporary files an earlier host left and that are still needed.
+    left: Arc<HashSet<SessionId>>,
+    last_connection: AtomicU64,
+    watcher: Mutex<Option<Watcher>>,
+    /// The sessions of other tools, if the host has a history.
+    history: OnceLock<Arc<dyn History>>,
+    /// The sessions of all sources, if the host has a session hub.
+    layer: OnceLock<Arc<dyn SessionHubService>>,
+    /// The trusted folders, if the host manages them.
+    trust: OnceLock<Arc<dyn FolderTrust>>,
+    /// Damage that was found at the start.
+    damage: Arc<[String]>,
+    storage: StorageHealth,
+    storage_check: OnceLock<StorageCheck>,
+    /// Finds agents that were installed since the host's start, if set.
+    agent_finder: OnceLock<Arc<dyn AgentFinder>>,
+}
+
+impl Host {
+    /// Starts a host with these agents that keeps nothing on disk.
+    pub async fn in_memory(env: Env, config: Config, agents: Vec<Arc<dyn Agent>>) -> Result<Self, HostStopped> {
+        let recovered = RecoveredState::nothing(&config.limits);
+        Self::start(env, config, agents, Box::new(NoJournal), recovered).await
+    }
+
+    /// Starts a host with these agents from the end of its journal.
+    pub async fn start(
+        env: Env,
+        config: Config,
+        agents: Vec<Arc<dyn Agent>>,
+        journal: Box<dyn Journal>,
+        mut recovered: RecoveredState,
+    ) -> Result<Self, HostStopped> {
+        let config = Arc::new(config);
+        let unfinished = recovered.unfinished();
+        let marks = std::mem::take(&mut recovered.marks);
+        let taking_part: HashSet<ClientId> = recovered.state.sessions.values().flat_map(waited_for).collect();
+        let known_agents: Arc<[AgentInfo]> = recovered.state.root.agents.as_slice().into();
+        let busy = unfinished.iter().filter_map(SessionUri::id).collect();
+        let mut left = HashSet::new();
+        for (_, store) in env.stores.kept() {
+            left.extend(spills::sweep(store.as_ref(), &busy).await);
+        }
+        let damage: Arc<[String]> = recovered.damage.as_slice().into();
+        let (sequencer, handle) = Sequencer::new(config.clone(), env.clock.clone(), journal, recovered);
+        let storage = sequencer.storage();
+        env.spawn.spawn(Box::pin(sequencer.run()));
+        let host = Self(Arc::new(HostInner {
+            env,
+            config,
+            sequencer: handle,
+            agents: Mutex::new(agents),
+            agent_infos: watch::Sender::new(known_agents),
+            sessions: Mutex::default(),
+            marks: Mutex::new(marks),
+            active_folders: Arc::default(),
+            hooks: Hooks::default(),
+            leases: Leases::default(),
+            copies: ActiveCopies::default(),
+            imports: ImportReservations::default(),
+            editors: Editors::default(),
+            keeping: Mutex::default(),
+            feeds: Feeds::default(),
+            copilot_connections: CopilotConnections::default(),
+            left: Arc::new(left),
+            last_connection: AtomicU64::new(0),
+            watcher: Mutex::default(),
+            history: OnceLock::new(),
+            layer: OnceLock::new(),
+            trust: OnceLock::new(),
+            damage,
+            storage,
+            storage_check: OnceLock::new(),
+            agent_finder: OnceLock::new(),
+        }));
+        host.agents_changed().await?;
+        // Some sessions may have ended with the earlier host, or with their store.
+        host.publish_session_count().await?;
+        // Sessions with unfinished work continue at once; the others when they are needed.
+        for uri in unfinished {
+            host.session(&uri).await?;
+        }
+        host.start_eviction();
+        // Clients that took part before may reconnect.
+        taking_part.into_iter().for_each(|client| host.client_left(client));
+        Ok(host)
+    }
+
+    pub(crate) fn next_connection(&self) -> ConnectionId {
+        ConnectionId(self.0.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}

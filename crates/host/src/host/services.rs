@@ -1,0 +1,64 @@
+//! Services that the program passes to the host.
+
+use std::sync::{Arc, PoisonError};
+
+use grove_work::{WatchError, WatchLimits, Watcher};
+
+use super::Host;
+use crate::history::History;
+use crate::hooks::Hook;
+use crate::session_hub::SessionHubService;
+use crate::trust::FolderTrust;
+
+impl Host {
+    /// Adds a hook that is called for changes of sessions' trees.
+    pub fn add_hook(&self, hook: Arc<dyn Hook>) {
+        self.0.hooks.add(hook);
+    }
+
+    /// Sets the history of other tools' sessions for clients that ask for it. Only the first call has an effect.
+    pub fn set_history(&self, history: Arc<dyn History>) {
+        if self.0.history.set(history).is_err() {
+            tracing::warn!("a host has one history: the second one is not used");
+        }
+    }
+
+    /// The sessions of other tools, if the host has a history.
+    pub(crate) fn history(&self) -> Option<&Arc<dyn History>> {
+        self.0.history.get()
+    }
+
+    /// Sets the hub that lists the sessions of all sources. Only the first call has an effect.
+    pub fn set_session_hub(&self, layer: Arc<dyn SessionHubService>) {
+        if self.0.layer.set(layer).is_err() {
+            tracing::warn!("a host has one session hub: the second one is not used");
+        }
+    }
+
+    pub(crate) fn session_hub(&self) -> Option<&Arc<dyn SessionHubService>> {
+        self.0.layer.get()
+    }
+
+    /// Lets clients read and change which folders are trusted.
+    pub fn set_trust(&self, trust: Arc<dyn FolderTrust>) {
+        if self.0.trust.set(trust).is_err() {
+            tracing::warn!("a host has one list of trusted folders: the second one is not used");
+        }
+    }
+
+    pub(crate) fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
+        self.0.trust.get()
+    }
+
+    /// The file watcher, started when it is first needed.
+    pub fn watcher(&self) -> Result<Watcher, WatchError> {
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
+        let mut watcher = self.0.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watcher) = &*watcher {
+            return Ok(watcher.clone());
+        }
+        let (started, reader) = Watcher::start(WatchLimits::default())?;
+        self.0.env.spawn.spawn(Box::pin(reader.run()));
+        Ok(watcher.insert(started).clone())
+    }
+}

@@ -1,0 +1,70 @@
+//! The state of the host and of its storage.
+
+use std::sync::Arc;
+
+use grove_core::SessionId;
+
+use super::Host;
+use crate::sequencer::HostStopped;
+
+/// A host's activity in numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostStatus {
+    pub sessions: usize,
+    /// The sessions in memory: those with subscribers, now or a while ago.
+    pub loaded: usize,
+    pub running_turns: usize,
+    pub connections: usize,
+    pub server_seq: u64,
+    /// The sessions in which everything is allowed without a question (`allowAll`), by their ids.
+    pub allow_all: Vec<SessionId>,
+}
+
+/// Checks that the host's storage is still there; returns a description of the problem.
+pub(super) type StorageCheck = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+impl Host {
+    /// The load of the host.
+    pub async fn status(&self) -> Result<HostStatus, HostStopped> {
+        self.0
+            .sequencer
+            .read(|published, counters| HostStatus {
+                sessions: published.state.sessions.len() + published.evicted.len(),
+                loaded: published.state.sessions.len(),
+                running_turns: published
+                    .state
+                    .sessions
+                    .values()
+                    .flat_map(|session| &session.chats)
+                    .filter(|chat| chat.active.is_some())
+                    .count(),
+                connections: counters.connections,
+                server_seq: published.seq,
+                allow_all: {
+                    let allowing = published.listed().filter(|(session, _)| session.details.allows_all());
+                    let mut ids: Vec<SessionId> = allowing.map(|(session, _)| session.id.clone()).collect();
+                    ids.sort_unstable();
+                    ids
+                },
+            })
+            .await
+    }
+
+    /// Descriptions of the damage that was found when the host started.
+    pub fn damage(&self) -> &[String] {
+        &self.0.damage
+    }
+
+    /// Sets the check behind [`Host::storage_problem`]. Only the first call has an effect.
+    pub fn set_storage_check(&self, check: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        if self.0.storage_check.set(Arc::new(check)).is_err() {
+            tracing::warn!("a host has one check of its storage: the second one is not used");
+        }
+    }
+
+    /// The reason why nothing can be stored at the moment; `None` if it can.
+    pub fn storage_problem(&self) -> Option<String> {
+        let check = self.0.storage_check.get();
+        check.and_then(|check| check()).or_else(|| self.0.storage.problem())
+    }
+}

@@ -1,0 +1,101 @@
+//! The stores of sessions, and the files in them.
+
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_fs::{FsError, SessionFs};
+use grove_work::{Policy, local_path};
+
+use super::Host;
+use crate::sequencer::{HostStopped, PublishedState};
+use crate::store::content;
+use crate::store::stores::{StoreError, Stores};
+
+impl Host {
+    /// The stores of sessions.
+    pub fn stores(&self) -> &Stores {
+        &self.0.env.stores
+    }
+
+    /// Sets the store of new sessions that name none, and returns the former one.
+    ///
+    /// Only while no session is active, so that the caller knows the store of each session.
+    pub fn set_default_store(&self, name: &StoreName) -> Result<StoreName, StoreError> {
+        // Held meanwhile, so that no session is created between the two.
+        let sessions = self.sessions();
+        match sessions.open.len() {
+            0 => self.0.env.stores.set_default(name),
+            active => Err(StoreError::SessionsActive(active)),
+        }
+    }
+
+    /// The current store of a session.
+    pub(crate) async fn store_of(&self, session: &SessionId) -> Option<Arc<dyn SessionFs>> {
+        let wanted = session.clone();
+        let look = move |published: &PublishedState, _| {
+            let evicted = || published.evicted.get(&wanted).map(|evicted| &evicted.session);
+            published.state.sessions.get(&wanted).or_else(evicted).map(|session| session.store.clone())
+        };
+        let store = self.0.sequencer.read(look).await.ok().flatten()?;
+        self.0.env.stores.get(&store).ok()
+    }
+
+    /// The reason why a session of this id is missing, if there is a particular one.
+    pub(crate) async fn why_missing(&self, id: &SessionId) -> Option<String> {
+        let stores = &self.0.env.stores;
+        if !stores.may_hide_sessions() || self.id_is_taken(id).await.unwrap_or(true) {
+            return None;
+        }
+        stores.why_missing(id).await
+    }
+
+    /// The content type, as far as a loaded turn gives it; `None` if there is no such session.
+    pub(crate) async fn content_type(
+        &self,
+        session: &SessionId,
+        content: &ContentId,
+    ) -> Result<Option<Option<String>>, HostStopped> {
+        self.load(session).await?;
+        let (session, content) = (session.clone(), content.clone());
+        self.0.sequencer.read(move |published, _| mime_type(published, &session, &content)).await
+    }
+
+    /// A body that is stored beside a session.
+    pub(crate) async fn content(&self, session: &SessionId, id: &ContentId) -> Result<Vec<u8>, FsError> {
+        let missing = || FsError::NotFound { path: id.to_string() };
+        let fs = self.store_of(session).await.ok_or_else(missing)?;
+        match content::get(fs.as_ref(), session, id).await {
+            Err(FsError::NotFound { .. }) => {
+                // It may still be copied from the session's fork origin, or the session may have moved meanwhile.
+                self.0.copies.none_into(session).await;
+                let fs = self.store_of(session).await.ok_or_else(missing)?;
+                content::get(fs.as_ref(), session, id).await
+            }
+            found => found,
+        }
+    }
+
+    /// The visible part of the file system: the configured roots, and the working directories of sessions.
+    pub(crate) async fn policy(&self) -> Result<Policy, HostStopped> {
+        let stores = self.0.env.stores.clone();
+        let working_directories = self.0.sequencer.read(move |published, _| {
+            let evicted = published.evicted.values().map(|evicted| &evicted.session);
+            let sessions = published.state.sessions.values().chain(evicted);
+            // A storage client's folder need not be one of this machine.
+            let is_told =
+                |session: &Session, folder: &String| stores.initial_cwd(&session.store).as_ref() != Some(folder);
+            let folders = sessions
+                .flat_map(|session| session.working_directories.iter().filter(move |folder| is_told(session, folder)));
+            folders.filter_map(|folder| local_path(folder).ok()).collect()
+        });
+        Ok(Policy::new(self.0.config.folders.roots.clone(), working_directories.await?))
+    }
+}
+
+fn mime_type(published: &PublishedState, session: &SessionId, content: &ContentId) -> Option<Option<String>> {
+    let session = published.state.sessions.get(session)?;
+    let finished = session.chats.iter().flat_map(|chat| &chat.turns).flat_map(|turn| &turn.parts);
+    let active = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(|turn| turn.parts());
+    let named = finished.chain(active).flat_map(content::named_in).find(|named| named.id == *content);
+    Some(named.and_then(|named| named.mime_type.clone()))
+}
