@@ -1,16 +1,20 @@
 //! The server side of the Agent Host Protocol: the handling of each of its messages.
 //!
 //! - `connect`: `initialize`, `reconnect` and `subscribe`.
-//! - `sessions`: sessions, chats, lists, settings, completions, older turns.
+//! - `sessions`: sessions, lists, settings, and the names of channels. `chats`: chats. `turns`: older turns.
+//! - `completions`: completions of file references and settings.
 //! - `resources`: reading and watching files and contents.
 //! - `dispatch`: actions of clients.
 //! - `snapshot`: states, captured in one step with their subscription and encoded later.
 
+mod chats;
+mod completions;
 mod connect;
 mod dispatch;
 mod resources;
 mod sessions;
 mod snapshot;
+mod turns;
 
 use std::sync::Arc;
 

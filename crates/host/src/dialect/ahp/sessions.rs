@@ -1,39 +1,37 @@
-//! Sessions, chats, lists, settings, completions, older turns.
-
-use std::path::Path;
-use std::sync::Arc;
+//! Sessions, lists and settings; channels' names.
 
 use grove_core::*;
-use grove_wire::ahp::uri::{ChannelName, ChatName, SessionName, SessionUris, Spelling};
+use grove_wire::ahp::uri::{ChannelName, SessionName, SessionUris, Spelling};
 use grove_wire::ahp::{self, error_code, project};
-use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::jsonrpc::{self, ErrorObject, code};
 use grove_wire::x_grove::history::HistoryMetadata;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
-use super::{Peer, no_session, not_found, shown};
-use crate::connection::Encode;
-use crate::dialect::answer::{encode, read_params, stopped};
+use super::{Peer, no_session, shown};
+use crate::dialect::answer::{read_params, stopped};
 use crate::dialect::history::unavailable;
-use crate::dialect::turns::{self, TurnPage, TurnsError, newest};
-use crate::dialect::x_grove::{refusal_code, tree_error};
+use crate::dialect::x_grove::refusal_code;
 use crate::history::{CONTINUE_FIRST, HistoryQuery};
 use crate::host::{CreateError, CreateSession, install_hint};
-use crate::sequencer::{DirectReply, PublishedState, ReplySink, ResolvedTarget, SubscriptionTarget, ToSequencer};
-use crate::session::{ChatForkRequest, CommandError, SessionHandle, ToSession};
+use crate::sequencer::{PublishedState, ResolvedTarget, SubscriptionTarget};
+use crate::session::{CommandError, SessionHandle};
 
 /// The default and the largest number of sessions in a list.
 const MAX_SESSIONS: usize = 10_000;
 /// The member of `listSessions`' `_meta` about sessions of other tools: `false` leaves them out of every page.
 const HISTORY: &str = "history";
-/// The turns in one answer to `fetchTurns`.
-const TURNS_AT_ONCE: usize = 50;
-/// The completions that are offered.
-const MAX_COMPLETIONS: usize = 50;
 
 /// A session's position in the list: last changed first.
 type ListPosition = (Timestamp, SessionId);
+
+/// The target of a channel's name.
+pub(super) enum ChannelTarget {
+    Root,
+    Session(SessionUri),
+    /// A chat of the session with this URI.
+    Chat(SessionUri, ChatId),
+}
 
 impl Peer {
     pub(super) async fn list_sessions(
@@ -153,131 +151,7 @@ impl Peer {
         }
     }
 
-    pub(super) async fn create_chat(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
-        let params: ahp::CreateChatParams = read_params(params)?;
-        let message = params.initial_message.map(ahp::decode::message).transpose();
-        let message = message.map_err(ErrorObject::invalid_params)?;
-        if message.as_ref().is_some_and(|message| message.origin != MessageOrigin::User) {
-            return Err(ErrorObject::invalid_params(Rejection::OnlyUserMessages.to_string()));
-        }
-        if message.as_ref().is_some_and(Message::is_empty) {
-            return Err(ErrorObject::invalid_params(Rejection::EmptyMessage.to_string()));
-        }
-        let session = match self.find(&params.channel).await? {
-            Some(ChannelTarget::Session(uri)) => self.handle_of(&uri).await?,
-            Some(_) | None => None,
-        };
-        let Some(session) = session else {
-            return Err(self.unchangeable(&params.channel, no_session(&params.channel)).await);
-        };
-        let chat = self.new_chat(&session.uri, &params.chat).await?;
-        match params.source {
-            None => {
-                let add = Command::AddChat { chat: chat.clone(), uri: params.chat };
-                let added = self.host.carry_out(&session, add).await.map_err(stopped)?;
-                added.map_err(refused)?;
-            }
-            Some(source) => self.fork_chat(&session, chat.clone(), params.chat, source).await?,
-        }
-        if let Some(message) = message {
-            let turn = TurnId::from(format!("{chat}-first"));
-            let start = Command::StartTurn { chat, turn, message, started_at: None };
-            let started = self.host.carry_out(&session, start).await.map_err(stopped)?;
-            started.map_err(refused)?;
-        }
-        Ok(())
-    }
-
-    /// Creates a chat as a fork of another one of its session.
-    async fn fork_chat(
-        &self,
-        session: &SessionHandle,
-        chat: ChatId,
-        uri: String,
-        source: ahp::ChatSource,
-    ) -> Result<(), ErrorObject> {
-        let (from, turn, kind) = match source {
-            ahp::ChatSource::Fork(fork) => (fork.chat, fork.turn_id, OriginKind::Fork),
-            ahp::ChatSource::SideChat(side) => {
-                let selection = side.selection.map(|it| Selection { text: it.text, part: it.response_part_id });
-                (side.chat, side.turn_id, OriginKind::Side { selection })
-            }
-            ahp::ChatSource::Unknown(_) => {
-                let message = "a chat's source must be a `fork` or a `sideChat`";
-                return Err(ErrorObject::invalid_params(message));
-            }
-        };
-        let source = match self.find(&from).await? {
-            Some(ChannelTarget::Chat(uri, chat)) if uri == session.uri => chat,
-            Some(ChannelTarget::Chat(..)) => {
-                let message = format!("{} belongs to another session: fork that one (x-grove/fork)", shown(&from));
-                return Err(ErrorObject::invalid_params(message));
-            }
-            Some(_) | None => return Err(self.unchangeable(&from, not_found(&from)).await),
-        };
-        let new = ChatForkRequest { chat, uri, turn: turn.into(), kind };
-        let (done, told) = oneshot::channel();
-        let gone = || no_session(session.uri.as_str());
-        session.inbox.send(ToSession::Fork(source, new, done)).await.map_err(|_| gone())?;
-        told.await.map_err(|_| gone())?.map_err(|error| tree_error(&error))
-    }
-
-    /// The id for a new chat of this name in a session, if the name is free.
-    async fn new_chat(&self, session: &SessionUri, uri: &str) -> Result<ChatId, ErrorObject> {
-        let exists = |message: String| ErrorObject::new(error_code::ALREADY_EXISTS, message);
-        let shown = shown(uri);
-        let name = match ChannelName::parse(uri) {
-            Some(ChannelName::Chat(name)) => name,
-            Some(_) | None => {
-                let message = format!("{shown} is not a chat's URI: choose ahp-chat:/<id>");
-                return Err(ErrorObject::invalid_params(message));
-            }
-        };
-        let Some(chat) = name.new_chat().cloned() else {
-            return Err(exists(format!("{shown} is the session's main chat: choose another id")));
-        };
-        let place = match &name {
-            ChatName::Main(place) | ChatName::Of(place, _) => Some(place.clone()),
-            ChatName::ById(_) => None,
-        };
-        let (at, wanted) = (session.clone(), chat.clone());
-        let look = move |published: &PublishedState, _| {
-            let here = published.state.sessions.values().find(|session| session.uri == at);
-            let is_elsewhere = place.is_some_and(|place| !here.is_some_and(|here| place.fits(here)));
-            let taken_by = match published.is_known(&SessionId::from(wanted.as_str())) {
-                true => Some(NameOwner::MainChat),
-                false => published.session_of_chat(&wanted).map(|owner| NameOwner::Chat(owner.uri.clone())),
-            };
-            (is_elsewhere, taken_by)
-        };
-        let (is_elsewhere, taken_by) = self.host.0.sequencer.read(look).await.map_err(stopped)?;
-        if is_elsewhere {
-            let message = format!("{shown} names a chat of another session than {session}: choose ahp-chat:/<id>");
-            return Err(ErrorObject::invalid_params(message));
-        }
-        match taken_by {
-            None => Ok(chat),
-            Some(NameOwner::MainChat) => {
-                Err(exists(format!("{shown} is the main chat of the session {chat}: choose another id")))
-            }
-            Some(NameOwner::Chat(owner)) => {
-                Err(exists(format!("{shown} is a chat of the session {owner} already: choose another id")))
-            }
-        }
-    }
-
-    pub(super) async fn dispose_chat(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
-        let params: ahp::ChannelParams = read_params(params)?;
-        let (uri, chat) = match self.find(&params.channel).await? {
-            Some(ChannelTarget::Chat(uri, chat)) => (uri, chat),
-            Some(_) | None => return Err(self.unchangeable(&params.channel, not_found(&params.channel)).await),
-        };
-        let session = self.handle_of(&uri).await?.ok_or_else(|| not_found(&params.channel))?;
-        let removed = self.host.carry_out(&session, Command::RemoveChat(chat)).await.map_err(stopped)?;
-        removed.map_err(refused)
-    }
-
-    async fn handle_of(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, ErrorObject> {
+    pub(super) async fn handle_of(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, ErrorObject> {
         self.host.session(uri).await.map_err(stopped)
     }
 
@@ -298,7 +172,7 @@ impl Peer {
     }
 
     /// The error that another tool's session cannot be changed, or the given one.
-    async fn unchangeable(&self, channel: &str, otherwise: ErrorObject) -> ErrorObject {
+    pub(super) async fn unchangeable(&self, channel: &str, otherwise: ErrorObject) -> ErrorObject {
         match ChannelName::parse(channel).and_then(super::wanted) {
             Some(wanted) if self.host.is_history(&wanted).await => ErrorObject::new(otherwise.code, CONTINUE_FIRST),
             Some(_) | None => otherwise,
@@ -326,64 +200,6 @@ impl Peer {
         self.host.0.sequencer.read(look).await.map_err(stopped)
     }
 
-    /// Loads older turns into the client's state before it is answered.
-    ///
-    /// Other clients have them, or fetch them themselves.
-    pub(super) async fn fetch_turns(
-        &self,
-        id: Id,
-        params: Option<&RawValue>,
-        reply: ReplySink,
-    ) -> Result<(), (ReplySink, ErrorObject)> {
-        let answer = encode(&id, &ahp::EmptyResult {});
-        match self.older_turns(params).await {
-            Ok(None) => reply(Encode::Text(answer)),
-            Ok(Some((channel, action))) => {
-                let frame = move |seq| {
-                    let action = RawValue::from_string(action).ok()?;
-                    ahp::encode::direct_reply(&channel, &action, seq, None, None).map(Arc::from)
-                };
-                let answer = Encode::Text(answer);
-                let loaded = DirectReply { connection: self.id, frame: Box::new(frame), answer: Some((reply, answer)) };
-                // A stopping host closes the connection; that is the answer.
-                self.host.0.sequencer.tell(ToSequencer::SendDirect(loaded)).await.ok();
-            }
-            Err(error) => return Err((reply, error)),
-        }
-        Ok(())
-    }
-
-    /// The channel and the action that loads the turns before a cursor; `None` if none is older.
-    async fn older_turns(&self, params: Option<&RawValue>) -> Result<Option<(String, String)>, ErrorObject> {
-        let params: ahp::FetchTurnsParams = read_params(params)?;
-        let missing = || not_found(&params.channel);
-        let wanted = self.wanted(&params.channel).await.ok_or_else(missing)?;
-        if !matches!(wanted, SubscriptionTarget::Chat(_)) {
-            return Err(missing());
-        }
-        let Some(cursor) = &params.cursor else { return Ok(None) };
-        // The empty cursor belongs to a client that wanted no turns at first: it gets the last ones.
-        let before = Some(TurnId::from(cursor.as_str())).filter(|_| !cursor.is_empty());
-        let found = turns::find(&self.host, wanted, before, TURNS_AT_ONCE).await.map_err(|error| match error {
-            TurnsError::NoChat => missing(),
-            TurnsError::NoTurn(_) => {
-                ErrorObject::invalid_params(format!("{} is not a cursor of this chat", shown(cursor)))
-            }
-            TurnsError::Unreadable(error) => ErrorObject::invalid_params(error.to_string()),
-            TurnsError::History(error) => unavailable(&error),
-            TurnsError::HostStopped(error) => stopped(error),
-        })?;
-        let TurnPage { session, turns, older } = found;
-        let window =
-            newest(&turns, |turn| project::turn_json(&session, turn), self.host.0.config.limits.snapshot_bytes);
-        let first = turns.get(turns.len() - window.len());
-        let cursor = first.filter(|_| older || window.len() < turns.len()).map(|turn| turn.id.as_str());
-        let cursor = cursor.and_then(|cursor| serde_json::to_string(cursor).ok());
-        let cursor = cursor.map(|cursor| format!(r#","turnsNextCursor":{cursor}"#)).unwrap_or_default();
-        let action = format!(r#"{{"type":"chat/turnsLoaded","turns":[{}]{cursor}}}"#, window.join(","));
-        Ok(Some((params.channel, action)))
-    }
-
     /// The settings that the agent is known to accept. Unknown ones have no effect and are not returned.
     pub(super) async fn resolve_config(
         &self,
@@ -402,19 +218,8 @@ impl Peer {
         Ok(ahp::ResolveSessionConfigResult { schema: config.schema, values: config.values })
     }
 
-    pub(super) async fn config_completions(
-        &self,
-        params: Option<&RawValue>,
-    ) -> Result<ahp::SessionConfigCompletionsResult, ErrorObject> {
-        let params: ahp::SessionConfigCompletionsParams = read_params(params)?;
-        if let Some(provider) = params.provider.map(ProviderId::from) {
-            self.must_have(&provider).await?;
-        }
-        Ok(ahp::SessionConfigCompletionsResult::default())
-    }
-
     /// Fails if the host has no such agent. An unknown one is looked for again first.
-    async fn must_have(&self, provider: &ProviderId) -> Result<(), ErrorObject> {
+    pub(super) async fn must_have(&self, provider: &ProviderId) -> Result<(), ErrorObject> {
         match self.host.agent_named(provider).await {
             Some(_) => Ok(()),
             None => {
@@ -431,103 +236,6 @@ impl Peer {
         let message = format!("no agent of this host asks for a token for {}", shown(&params.resource));
         Err(ErrorObject::new(error_code::NOT_FOUND, message))
     }
-
-    /// Completes `@path` with files in the session's folder.
-    pub(super) async fn completions(&self, params: Option<&RawValue>) -> Result<ahp::CompletionsResult, ErrorObject> {
-        let params: ahp::CompletionsParams = read_params(params)?;
-        let wanted = self.wanted(&params.channel).await;
-        let wanted = wanted.filter(|wanted| matches!(wanted, SubscriptionTarget::Chat(_)));
-        let wanted = wanted.ok_or_else(|| not_found(&params.channel))?;
-        let look = move |published: &PublishedState, _| match published.find(&wanted)? {
-            ResolvedTarget::Chat(session, _) => Some(session.working_directories.first().cloned()),
-            ResolvedTarget::Root | ResolvedTarget::SessionWithMainChat(_) | ResolvedTarget::Session(_) => None,
-        };
-        let folder = self.host.0.sequencer.read(look).await.map_err(stopped)?;
-        let folder = folder.ok_or_else(|| not_found(&params.channel))?;
-        let none = ahp::CompletionsResult::default();
-        let (Some(folder), Some(word)) = (folder, FileReference::at(&params.text, params.offset)) else {
-            return Ok(none);
-        };
-        let Ok(folder) = grove_work::local_path(&folder) else { return Ok(none) };
-        let (inside, begins) = word.path.rsplit_once('/').unwrap_or(("", &word.path));
-        let looked_in = folder.join(inside);
-        let policy = self.host.policy().await.map_err(stopped)?;
-        let most = self.host.0.config.limits.folder_entries;
-        // A folder that cannot be listed has no completions.
-        let entries = grove_work::list(&policy, &looked_in, most).await.unwrap_or_default();
-        let fitting = entries.into_iter().filter(|entry| entry.name.starts_with(begins)).take(MAX_COMPLETIONS);
-        let items = fitting.map(|entry| completion(&word, inside, &looked_in, &entry));
-        Ok(ahp::CompletionsResult { items: items.collect() })
-    }
-}
-
-/// The chat that already has the name requested for a new one.
-enum NameOwner {
-    /// The main chat of a session, which is named by the session's id.
-    MainChat,
-    /// Another chat, of this session.
-    Chat(SessionUri),
-}
-
-/// The target of a channel's name.
-pub(super) enum ChannelTarget {
-    Root,
-    Session(SessionUri),
-    /// A chat of the session with this URI.
-    Chat(SessionUri, ChatId),
-}
-
-/// A file reference that is being typed: the position of its `@`, and the text after it.
-struct FileReference {
-    start: u64,
-    end: u64,
-    path: String,
-}
-
-impl FileReference {
-    /// The reference that ends at an offset in UTF-16 units.
-    fn at(text: &str, offset: u64) -> Option<Self> {
-        let mut before = String::new();
-        let mut units = 0;
-        for character in text.chars() {
-            if units >= offset {
-                break;
-            }
-            units += character.len_utf16() as u64;
-            before.push(character);
-        }
-        let word = before.rsplit(char::is_whitespace).next()?;
-        let path = word.strip_prefix('@')?.to_owned();
-        let length = word.encode_utf16().count() as u64;
-        Some(Self { start: units - length, end: units, path })
-    }
-}
-
-fn completion(
-    word: &FileReference,
-    inside: &str,
-    folder: &Path,
-    entry: &grove_work::FolderEntry,
-) -> ahp::CompletionItem {
-    let is_folder = entry.kind == grove_work::FileKind::Folder;
-    let parent = if inside.is_empty() { String::new() } else { format!("{inside}/") };
-    let slash = if is_folder { "/" } else { "" };
-    ahp::CompletionItem {
-        insert_text: format!("@{parent}{}{slash}", entry.name),
-        range_start: Some(word.start),
-        range_end: Some(word.end),
-        attachment: ahp::MessageAttachment::Resource(ahp::MessageResourceAttachment {
-            label: entry.name.clone(),
-            range: None,
-            display_kind: Some(if is_folder { "directory" } else { "document" }.to_owned()),
-            meta: None,
-            uri: grove_work::file_uri(&folder.join(&entry.name)),
-            size_hint: None,
-            content_type: None,
-            nonce: None,
-            selection: None,
-        }),
-    }
 }
 
 fn write_cursor((at, id): &ListPosition) -> String {
@@ -540,7 +248,7 @@ fn read_cursor(cursor: &str) -> Result<ListPosition, ErrorObject> {
 }
 
 /// The answer to a request that a session refused.
-fn refused(refusal: CommandError) -> ErrorObject {
+pub(super) fn refused(refusal: CommandError) -> ErrorObject {
     ErrorObject::new(refusal_code(&refusal), refusal.to_string())
 }
 
@@ -564,20 +272,4 @@ fn create_error(error: &CreateError) -> ErrorObject {
         | CreateError::HostStopped(_) => code::INTERNAL,
     };
     ErrorObject::new(code, error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reference_ends_where_the_cursor_is_and_counts_in_utf16() {
-        let word = |text: &str, offset| FileReference::at(text, offset).map(|word| (word.start, word.end, word.path));
-        assert_eq!(word("see @src/ma", 11), Some((4, 11, "src/ma".into())));
-        assert_eq!(word("see @src/ma please", 11), Some((4, 11, "src/ma".into())));
-        assert_eq!(word("😀 @a", 5), Some((3, 5, "a".into())));
-        assert_eq!(word("see src", 7), None);
-        assert_eq!(word("", 0), None);
-        assert_eq!(word("@", 99), Some((0, 1, String::new())));
-    }
 }

@@ -1,0 +1,106 @@
+//! Notifications and actions of clients.
+
+use std::sync::Arc;
+
+use grove_core::SessionUri;
+use grove_wire::invalid_seq::InvalidSeqAction;
+use grove_wire::jsonrpc::ErrorObject;
+use grove_wire::v1;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Peer, wanted};
+use crate::dialect::answer::{not_initialized, read_params, stopped};
+use crate::dialect::unnumbered;
+use crate::history::CONTINUE_FIRST;
+use crate::sequencer::{ActionOrigin, DirectReply, ToSequencer};
+use crate::session::{self, ClientAction, ClientRequest, ToSession};
+
+impl Peer {
+    pub(in crate::dialect) async fn notified(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), ErrorObject> {
+        let Some(client) = &self.client else { return Err(not_initialized()) };
+        match method {
+            v1::notify::UNSUBSCRIBE => {
+                let params: v1::UnsubscribeParams = read_params(params)?;
+                let message = ToSequencer::Unsubscribe(self.id, wanted(&params.resource));
+                self.host.0.sequencer.tell(message).await.map_err(stopped)?;
+            }
+            v1::notify::DISPATCH_ACTION => {
+                let params = match read_params::<v1::DispatchActionParams>(params) {
+                    Ok(params) => params,
+                    Err(error) => {
+                        let refusal = InvalidSeqAction::refusal_v1;
+                        return unnumbered::refuse(&self.host, self.id, client.clone(), params, error, refusal).await;
+                    }
+                };
+                let origin = ActionOrigin { client: client.clone(), client_seq: params.client_seq, extra: None };
+                self.dispatch(origin, params.action).await?;
+            }
+            other => return Err(ErrorObject::unknown_method(other)),
+        }
+        Ok(())
+    }
+
+    /// Sends an action to its session. One for an unknown session is ignored without an echo.
+    async fn dispatch(&self, origin: ActionOrigin, raw: Box<RawValue>) -> Result<(), ErrorObject> {
+        // Every member is optional: an action that names a session is answered whatever else is wrong with it.
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(rename = "type", default)]
+            kind: serde_json::Value,
+            #[serde(default)]
+            session: serde_json::Value,
+        }
+        let head: Head =
+            serde_json::from_str(raw.get()).map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
+        let command = v1::Action::parse(&raw)
+            .map_err(|error| error.to_string())
+            .and_then(|action| v1::decode::command(action).map_err(|error| error.to_string()));
+        let connection = self.id;
+        let answer = {
+            let origin = origin.to_v1();
+            move |reply: session::DispatchOutcome| DirectReply {
+                connection,
+                frame: Box::new(move |server_seq| {
+                    let rejection_reason = match reply {
+                        session::DispatchOutcome::Refused(reason) => Some(reason),
+                        session::DispatchOutcome::NoChange => None,
+                    };
+                    let envelope =
+                        v1::ActionEnvelope { action: raw, server_seq, origin: Some(origin), rejection_reason };
+                    v1::encode::action_frame(&envelope).ok().map(Arc::from)
+                }),
+                answer: None,
+            }
+        };
+        match (head.session.as_str(), head.kind.as_str()) {
+            (Some(uri), _) => {
+                let Some(session) = self.host.session(&SessionUri::from(uri)).await.map_err(stopped)? else {
+                    if self.host.is_history(&wanted(uri)).await {
+                        let refused = answer(session::DispatchOutcome::Refused(CONTINUE_FIRST.to_owned()));
+                        self.host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)?;
+                    }
+                    return Ok(());
+                };
+                let dispatch = ClientAction {
+                    client_request: command.map(|command| ClientRequest::Command(Box::new(command))),
+                    origin,
+                    answer: Box::new(answer),
+                };
+                // A session that ends at this moment counts as unknown.
+                session.inbox.send(ToSession::ClientAction(dispatch)).await.ok();
+            }
+            (None, Some(kind)) if kind.starts_with("root/") => {
+                let reason = command.err().unwrap_or_else(|| format!("only the host may dispatch {kind}"));
+                let refused = ToSequencer::SendDirect(answer(session::DispatchOutcome::Refused(reason)));
+                self.host.0.sequencer.tell(refused).await.map_err(stopped)?;
+            }
+            (None, _) => return Err(ErrorObject::invalid_params("the action names no session")),
+        }
+        Ok(())
+    }
+}
