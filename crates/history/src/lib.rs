@@ -2,8 +2,6 @@
 //!
 //! # Contents
 //!
-//! - [`normal`]: the normal form. A [`TranscriptSession`] is a session's data for a list, a [`TranscriptTurn`] a
-//!   person's message and its results. Data that a reader does not understand are kept raw.
 //! - [`HistoryReader`]: the interface of readers. [`HistoryReader::find`] reads folders, indexes and small files and
 //!   opens no session; [`HistoryReader::read`] returns a session's turns one by one. [`FileMark`] and [`Bookmark`] are
 //!   for a catalog that reads only what is new.
@@ -11,14 +9,9 @@
 //!   Claude Code; [`codex`], [`gemini`], [`opencode`]; [`pi`]: pi and oh-my-pi. Each is a folder with a
 //!   [`HistoryReader`] and a function `store_roots`, and is listed in [`readers`] and [`store_roots`].
 //! - [`detect_source`]: detects the tool of a session file outside of any store.
-//! - [`export`]: writes sessions for people (Markdown, HTML) and for programs (JSON, Copilot Chat).
-//! - [`TurnParent`] and [`path`]: several tools keep trees. All turns are returned, in file order, each with its parent
-//!   turn.
-//! - [`core_turn`]: the normal form as `grove-core`'s turns, which `grove-tree` writes as entries.
 //! - [`catalog`]: a disposable database of the found sessions; a scan reads only what is new.
 //! - [`SessionChanges`]: the files that a session's edits changed, which the catalog collects while it reads.
 //! - [`newest`]: reads the newest turns at the positions of a [`TailIndex`].
-//! - [`Damage`]: damage of a session. Of torn and damaged files everything readable is read.
 //!
 //! # Formats
 //!
@@ -65,11 +58,9 @@ mod changes;
 pub mod claude;
 pub mod codex;
 pub mod copilot_cli;
-mod damage;
 mod database_copy;
 mod detect;
 mod error;
-pub mod export;
 mod file_edit;
 mod files;
 mod fingerprint;
@@ -79,7 +70,6 @@ mod json_lines;
 pub mod limits;
 mod line_reader;
 mod newest;
-pub mod normal;
 pub mod opencode;
 mod parent_index;
 pub mod pi;
@@ -87,26 +77,23 @@ mod platform;
 mod reader;
 mod subagents;
 mod tail_index;
-mod to_core;
-mod tools;
 mod turn_builder;
 pub mod vscode;
 
 pub use blocks::blocks;
 pub use changes::{ChangeOperation, FileChangeSummary, MAX_CHANGES, SessionChanges};
-pub use damage::{Damage, DamageKind, DamageLocation};
 pub use detect::detect_source;
 pub use error::HistoryError;
+pub(crate) use grove_transcript as normal;
+pub(crate) use grove_transcript as damage;
+pub use grove_transcript::*;
 pub use newest::{NewestTurns, newest};
-pub use normal::*;
 pub use platform::{Platform, StoreEnvironment};
 pub use reader::{
     Bookmark, FileMark, Hints, HistoryReader, MissingSession, ReadOutcome, SessionLocation, SessionPreview,
     StoreListing, StoreRoot, read_with_turns,
 };
 pub use tail_index::{TailIndex, TailLimit};
-pub use to_core::{ChildChat, CoreTurn, HISTORY, core_turn};
-pub use tools::{canonical_tool_name, tool_kind};
 
 /// Every reader.
 pub fn readers() -> [&'static dyn HistoryReader; 7] {

@@ -1,6 +1,8 @@
 //! Memory limits, whatever a file contains. A larger value is left out, its place is listed in the session's damage,
 //! and reading continues after it.
 
+pub use grove_transcript::limits::{MAX_DAMAGE_LOCATIONS, MAX_NAMES};
+
 /// A line of a log, or a request of a flat file, as text; parsed, it takes several times as much. VS Code itself cuts a
 /// session at 100 MiB, so none of its data are lost.
 pub const MAX_JSON_ITEM: usize = 128 * 1024 * 1024;
@@ -12,10 +14,6 @@ pub const MAX_SMALL_FILE: u64 = 16 * 1024 * 1024;
 pub const MAX_EDITING_STATE: u64 = 128 * 1024 * 1024;
 /// A database that is copied for reading. A larger one is skipped: it has only hints.
 pub const MAX_DATABASE: u64 = 256 * 1024 * 1024;
-/// The number of listed damaged places of a session. Further ones are counted.
-pub const MAX_DAMAGE_LOCATIONS: usize = 100;
-/// The number of listed models and tools of a session.
-pub const MAX_NAMES: usize = 1_000;
 /// The distance from the end of an array at which a log may write. JavaScript would fill any gap.
 pub const MAX_GAP: usize = 1_024;
 /// The depth of a tool result's tree, or of a chain of renamed files.

@@ -278,7 +278,7 @@ pub(crate) struct TurnHeader {
     /// Its id, which depends on all earlier turns if the file has none, or duplicates.
     pub id: String,
     pub entries: u64,
-    #[serde(default, skip_serializing_if = "crate::normal::is_default")]
+    #[serde(default, skip_serializing_if = "TurnParent::is_previous")]
     pub follows: TurnParent,
 }
 

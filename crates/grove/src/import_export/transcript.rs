@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Turn};
-use grove_history::export::{Heading, transcript_turn};
-use grove_history::{HistoryError, SessionLocation, TranscriptSession, TranscriptTurn, TurnParent, path_of, reader_of};
+use grove_history::export::Heading;
+use grove_history::{
+    HistoryError, SessionLocation, TranscriptSession, TranscriptTurn, TurnParent, path_of, reader_of, transcript_turn,
+};
 use grove_tree::{Log, turns};
 
 /// The source name of the host's sessions.

@@ -22,16 +22,16 @@ mod results;
 mod session;
 mod session_edits;
 mod store_roots;
-mod uri;
 mod workspace;
 
 pub use find::{editing_folder, sessions, workspaces};
+use grove_transcript::uri;
+pub use grove_transcript::uri::location_of_uri;
 pub use invocation::approval_of;
 pub use mutation_log::{ReplayOutcome, replay};
 pub use request::details_of;
 pub use results::flattened;
 pub use store_roots::store_roots;
-pub use uri::location_of_uri;
 pub use workspace::{WorkspaceFolder, workspace_of};
 
 use std::io::BufReader;

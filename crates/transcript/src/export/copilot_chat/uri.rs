@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::normal::{FileLocation, TextRange};
-use crate::vscode::location_of_uri;
+use crate::uri::location_of_uri;
 
 /// A location's URI in parts. A path becomes a file URI.
 pub(super) fn uri_of(place: &FileLocation) -> Value {

@@ -38,7 +38,7 @@ pub fn location_of_uri(uri: &str) -> FileLocation {
 }
 
 /// The location in a value: a URI in text or in parts, a place in a file, or an object with one of these.
-pub(crate) fn location_from(value: &Value) -> Option<FileLocation> {
+pub fn location_from(value: &Value) -> Option<FileLocation> {
     match value {
         Value::String(uri) => Some(location_of_uri(uri)),
         Value::Object(members) => {
@@ -59,7 +59,7 @@ pub(crate) fn location_from(value: &Value) -> Option<FileLocation> {
 }
 
 /// A range of a text, in the editor's form.
-pub(crate) fn range_of(value: &Value) -> Option<TextRange> {
+pub fn range_of(value: &Value) -> Option<TextRange> {
     let number = |key: &str| value.get(key).and_then(Value::as_u64);
     let start = TextPosition { line: number("startLineNumber")?, column: number("startColumn").unwrap_or(1) };
     let end = TextPosition {
@@ -70,7 +70,7 @@ pub(crate) fn range_of(value: &Value) -> Option<TextRange> {
 }
 
 /// The canonical spelling of a URI: unescaped, with a drive in lower case.
-pub(crate) fn same_uri(uri: &str) -> String {
+pub fn same_uri(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
         return uri.to_owned();
     };

@@ -108,7 +108,7 @@ fn parts(turn: &Turn) -> Vec<TranscriptPart> {
             Part::InputRequest(request) => parts.push(TranscriptPart::Question(question(request))),
             Part::Plan(_) if is_told(parts.last(), part) => {}
             Part::Plan(steps) => {
-                parts.push(notice("plan", super::labels::todos(&steps.iter().map(todo).collect::<Vec<_>>())));
+                parts.push(notice("plan", crate::export::labels::todos(&steps.iter().map(todo).collect::<Vec<_>>())));
             }
             Part::Notice(text) => parts.push(notice("notice", text.clone())),
         }

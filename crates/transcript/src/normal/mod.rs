@@ -24,8 +24,7 @@ pub use tool::{
     Approval, CallState, Replacement, TodoItem, TodoStatus, ToolInput, ToolOutput, TranscriptChat, TranscriptToolCall,
     TranscriptToolKind,
 };
-pub(crate) use turn::path_among_newest;
-pub use turn::{TranscriptAgent, TranscriptTurn, TurnOutcome, TurnParent, path, path_of};
+pub use turn::{TranscriptAgent, TranscriptTurn, TurnOutcome, TurnParent, path, path_among_newest, path_of};
 
 /// True for a type's default value, which is not written.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {

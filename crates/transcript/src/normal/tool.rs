@@ -157,7 +157,7 @@ pub struct Replacement {
 impl ToolInput {
     /// Adds the result of an edit of one file: if it existed, and the numbers of added and removed lines. Ignored for a
     /// call that edits several.
-    pub(crate) fn set_edit_result(&mut self, kind: Option<EditKind>, lines: Option<(u64, u64)>) {
+    pub fn set_edit_result(&mut self, kind: Option<EditKind>, lines: Option<(u64, u64)>) {
         let Self::Edits(edits) = self else { return };
         if edits.iter().any(|edit| edit.path != edits[0].path) {
             return;

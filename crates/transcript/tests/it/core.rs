@@ -1,8 +1,6 @@
 //! Turns of Grove's own.
 
 use super::*;
-use crate::core_turn;
-use crate::export::transcript_turn;
 
 /// The visible part of a turn, without data that core has in other forms.
 fn seen(turn: &TranscriptTurn) -> TranscriptTurn {

@@ -8,7 +8,7 @@ use crate::normal::{
 };
 
 /// The input of a call of this kind. An input that does not fit the kind stays generic.
-pub(crate) fn input_of(kind: Kind, input: &Value) -> ToolInput {
+pub fn input_of(kind: Kind, input: &Value) -> ToolInput {
     let understood = match kind {
         Kind::Shell => command(input),
         Kind::ShellOutput => first(input, &["id", "terminalId", "shellId", "sessionId", "bash_id", "task_id"])
@@ -25,7 +25,7 @@ pub(crate) fn input_of(kind: Kind, input: &Value) -> ToolInput {
 }
 
 /// To-do items from a list of objects.
-pub(crate) fn todo_items(items: &[Value]) -> Vec<TodoItem> {
+pub fn todo_items(items: &[Value]) -> Vec<TodoItem> {
     items.iter().filter_map(todo_item).collect()
 }
 
@@ -123,7 +123,7 @@ fn path_of(input: &Value) -> Option<String> {
 }
 
 /// The edits of a patch that a command applies.
-pub(crate) fn patch_in(command: &str) -> Vec<Replacement> {
+pub fn patch_in(command: &str) -> Vec<Replacement> {
     let is_patch = command.contains("apply_patch") || command.contains("applypatch");
     let patch = command.split_once("*** Begin Patch").filter(|_| is_patch).map(|(_, patch)| patch);
     let patch = patch.map(|patch| patch.split_once("*** End Patch").map_or(patch, |(patch, _)| patch));

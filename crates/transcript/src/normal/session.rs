@@ -144,7 +144,7 @@ const LONGEST_ADDRESS: usize = 2_048;
 
 impl TranscriptWorkspace {
     /// Records a resulting pull request. Anything but a web address is ignored.
-    pub(crate) fn set_pull_request(&mut self, address: Option<String>) {
+    pub fn set_pull_request(&mut self, address: Option<String>) {
         let is_page = |address: &String| {
             address.len() <= LONGEST_ADDRESS && (address.starts_with("https://") || address.starts_with("http://"))
         };

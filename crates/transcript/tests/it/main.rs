@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use grove_core::{ErrorInfo, Timestamp};
 use grove_fixtures::both;
+use grove_history::{SessionLocation, read_with_turns, reader_of};
+use grove_transcript::export::{CopilotChat, Heading, Html, Json, Markdown, TurnWriter};
+use grove_transcript::*;
 use serde_json::json;
-
-use super::{CopilotChat, Heading, Html, Json, Markdown, TurnWriter};
-use crate::normal::*;
-use crate::{SessionLocation, read_with_turns, reader_of};
 
 #[derive(Clone, Copy)]
 enum Form {
@@ -142,7 +141,7 @@ fn recorded() -> Vec<(PathBuf, TranscriptSession, Vec<TranscriptTurn>)> {
         let mut open: Vec<PathBuf> =
             folders.iter().flat_map(|folder| both(folder)).filter(|folder| folder.is_dir()).collect();
         if source == TranscriptSource::VsCode {
-            open.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/vscode/jsonl-full-3-turns"));
+            open.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("../history/tests/cases/vscode/jsonl-full-3-turns"));
         }
         while let Some(path) = open.pop() {
             if path.is_dir() {

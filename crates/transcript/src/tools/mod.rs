@@ -2,7 +2,7 @@
 
 mod input;
 
-pub(crate) use input::{input_of, patch_in, todo_items};
+pub use input::{input_of, patch_in, todo_items};
 
 use crate::normal::TranscriptToolKind as Kind;
 

@@ -3,22 +3,18 @@
 //! A writer starts with the session's heading, gets its turns one by one, and is finished: memory depends on one turn.
 //! [`Markdown`] and [`Html`] are for people, and so is a terminal: all three show the contents of [`TurnOutline`].
 //! [`Json`] is the normal form itself; [`CopilotChat`] is the format of VS Code's Copilot Chat, which can be imported
-//! there. [`transcript_turn`] converts Grove's own sessions to the normal form.
+//! there. [`transcript_turn`](crate::transcript_turn) converts Grove's own sessions to the normal form.
 //!
 //! A session's contents are never trusted: they are data in each of these formats, and cannot control them.
 
 mod copilot_chat;
-mod from_core;
 mod html;
 mod json;
-mod labels;
+pub(crate) mod labels;
 mod markdown;
 mod outline;
-#[cfg(test)]
-mod tests;
 
 pub use copilot_chat::CopilotChat;
-pub use from_core::transcript_turn;
 pub use html::Html;
 pub use json::Json;
 pub use markdown::Markdown;

@@ -159,7 +159,7 @@ pub(super) fn edit(edit: &TranscriptEdit) -> String {
 }
 
 /// A to-do list, one item per line.
-pub(super) fn todos(items: &[TodoItem]) -> String {
+pub(crate) fn todos(items: &[TodoItem]) -> String {
     let line = |item: &TodoItem| {
         let mark = match item.status {
             TodoStatus::NotStarted => " ",

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use grove_core::{Extra, MessageOrigin};
+use grove_history::vscode::read_flat;
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::vscode::read_flat;
 
 fn again(session: &TranscriptSession, turns: &[TranscriptTurn]) -> (TranscriptSession, Vec<TranscriptTurn>) {
     let text = written(Form::CopilotChat, session, turns);
@@ -51,7 +51,7 @@ fn plain(turn: &TranscriptTurn) -> TranscriptTurn {
         attachment.text = attachment.text.take().filter(|_| attachment.place.is_none());
     }
     turn.references = turn.references.iter().map(place).collect();
-    turn.context = turn.context.iter().flat_map(|block| crate::blocks(&shown(block))).collect();
+    turn.context = turn.context.iter().flat_map(|block| grove_history::blocks(&shown(block))).collect();
     for block in &mut turn.code_blocks {
         block.raw = Extra::new();
     }

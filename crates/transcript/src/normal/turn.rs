@@ -83,7 +83,7 @@ impl TurnParent {
     }
 
     /// The parent of turn `number` if it follows `turn`.
-    pub(crate) fn of(number: u32, turn: Option<u32>) -> Self {
+    pub fn of(number: u32, turn: Option<u32>) -> Self {
         match turn {
             Some(turn) if turn.checked_add(1) == Some(number) => Self::Previous,
             Some(turn) => Self::Turn(turn),
@@ -105,7 +105,7 @@ pub fn path_of(follows: &[TurnParent]) -> Vec<usize> {
 
 /// The same for the newest turns alone, of which the first has the number `first`, and whether the path begins before them.
 /// Turns are given by where they stand in `follows`.
-pub(crate) fn path_among_newest(first: usize, follows: &[TurnParent]) -> (Vec<usize>, bool) {
+pub fn path_among_newest(first: usize, follows: &[TurnParent]) -> (Vec<usize>, bool) {
     let mut path = Vec::new();
     let mut begins_before = false;
     let mut next = first.saturating_add(follows.len()).checked_sub(1);
