@@ -4,11 +4,12 @@ use std::path::Path;
 
 use grove_core::Timestamp;
 use grove_history::vscode::editing::{self, Moment};
-use grove_history::vscode::{index, location_of_uri, read_flat, read_log, workspace_of};
+use grove_history::vscode::{index, read_flat, read_log, workspace_of};
 use grove_history::{
-    Bookmark, MAX_CHANGES, ReadOutcome, SessionChanges, TranscriptTurn, blocks, claude, codex, copilot_cli, core_turn,
-    gemini, opencode, path, pi,
+    Bookmark, MAX_CHANGES, ReadOutcome, SessionChanges, blocks, claude, codex, copilot_cli, gemini, opencode, pi,
 };
+use grove_transcript::uri::location_of_uri;
+use grove_transcript::{TranscriptTurn, core_turn, path};
 
 /// Checks that a parsed turn can be shown and written.
 fn usable(turns: &[TranscriptTurn]) {

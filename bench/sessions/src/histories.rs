@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use grove_history::StoreRoot;
 use grove_history::catalog::{Catalog, ScanRequest};
-use grove_history::{StoreRoot, TranscriptSource};
+use grove_transcript::TranscriptSource;
 use serde_json::json;
 
 /// The tools whose files are generated.

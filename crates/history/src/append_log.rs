@@ -3,12 +3,11 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 
+use grove_transcript::{Damage, DamageKind, TranscriptSession, TranscriptTurn};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::damage::{Damage, DamageKind};
 use crate::json_lines::{JsonlReader, JsonlRecord};
-use crate::normal::{TranscriptSession, TranscriptTurn};
 use crate::parent_index::ParentIndex;
 use crate::reader::{Bookmark, ReadOutcome, SessionLocation};
 use crate::tail_index::{ParentLookup, ResumePointRecorder, ResumePoints, TailIndex, TailLayout};

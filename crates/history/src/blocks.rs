@@ -3,7 +3,7 @@
 //! A block is `<name …>` at the beginning of a line up to its end tag. Blocks are not nested: the inside of one is its
 //! text, tags included. Text outside of any block is kept as a block without a name.
 
-use crate::normal::ContextBlock;
+use grove_transcript::ContextBlock;
 
 /// The maximum number of tags without an end. Text with more of them is taken as text.
 const MAX_UNCLOSED: usize = 200;

@@ -4,15 +4,14 @@
 //! one of them counts for a file. The result is a function of the turns in order, so reading on from a bookmark gives
 //! the same as a full read.
 
+use grove_transcript::{
+    CallState, EditKind, FileLocation, Replacement, TextChange, ToolInput, TranscriptEdit, TranscriptPart,
+    TranscriptToolCall, TranscriptTurn, tools,
+};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::normal::{
-    CallState, EditKind, FileLocation, Replacement, TextChange, ToolInput, TranscriptEdit, TranscriptPart,
-    TranscriptToolCall, TranscriptTurn,
-};
 use crate::reader::Bookmark;
-use crate::tools;
 
 /// The maximum number of changed files of a session. Further ones are left out, and counted.
 pub const MAX_CHANGES: usize = 1_000;

@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
+use grove_transcript::TranscriptSource;
 use serde_json::Value;
 
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::TranscriptSource;
 
 /// The number of bytes that are read.
 const LOOKED_AT: u64 = 1 << 20;

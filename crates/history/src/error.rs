@@ -1,4 +1,4 @@
-//! Errors of a whole store or file. Damage inside a session is not an error: see [`Damage`](crate::Damage).
+//! Errors of a whole store or file. Damage inside a session is not an error: see [`Damage`](grove_transcript::Damage).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub enum HistoryError {
     #[error("{} is malformed ({what}): open it with the tool that wrote it", path.display())]
     Malformed { path: PathBuf, what: String },
     #[error("{} belongs to another reader: read it with the reader of {wanted}", path.display())]
-    OtherSource { path: PathBuf, wanted: crate::TranscriptSource },
+    OtherSource { path: PathBuf, wanted: grove_transcript::TranscriptSource },
 }
 
 impl HistoryError {

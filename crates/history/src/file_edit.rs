@@ -1,7 +1,8 @@
 //! Edits of a file between two moments, derived from its contents at each of them.
 
+use grove_transcript::{EditKind, FileLocation, TextChange, TextPosition, TextRange, TranscriptEdit};
+
 use crate::changes::replaced;
-use crate::normal::{EditKind, FileLocation, TextChange, TextPosition, TextRange, TranscriptEdit};
 
 /// The known content of a file at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

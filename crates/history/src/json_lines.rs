@@ -2,9 +2,9 @@
 
 use std::io::{self, BufRead};
 
+use grove_transcript::{Damage, DamageKind, DamageLocation};
 use serde_json::Value;
 
-use crate::damage::{Damage, DamageKind, DamageLocation};
 use crate::limits::MAX_JSON_ITEM;
 use crate::line_reader::LineReader;
 

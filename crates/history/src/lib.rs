@@ -1,4 +1,4 @@
-//! Readers of other tools' sessions on this machine, in one normal form.
+//! Readers of other tools' sessions on this machine, in the normal form of [`grove_transcript`].
 //!
 //! # Contents
 //!
@@ -30,7 +30,8 @@
 //! # Example
 //!
 //! ```
-//! use grove_history::{SessionLocation, TranscriptSource, read_with_turns, reader_of};
+//! use grove_history::{SessionLocation, read_with_turns, reader_of};
+//! use grove_transcript::TranscriptSource;
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("s1.jsonl");
@@ -84,9 +85,6 @@ pub use blocks::blocks;
 pub use changes::{ChangeOperation, FileChangeSummary, MAX_CHANGES, SessionChanges};
 pub use detect::detect_source;
 pub use error::HistoryError;
-pub(crate) use grove_transcript as normal;
-pub(crate) use grove_transcript as damage;
-pub use grove_transcript::*;
 pub use newest::{NewestTurns, newest};
 pub use platform::{Platform, StoreEnvironment};
 pub use reader::{
@@ -94,6 +92,8 @@ pub use reader::{
     StoreListing, StoreRoot, read_with_turns,
 };
 pub use tail_index::{TailIndex, TailLimit};
+
+use grove_transcript::TranscriptSource;
 
 /// Every reader.
 pub fn readers() -> [&'static dyn HistoryReader; 7] {

@@ -1,8 +1,6 @@
 //! Memory limits, whatever a file contains. A larger value is left out, its place is listed in the session's damage,
 //! and reading continues after it.
 
-pub use grove_transcript::limits::{MAX_DAMAGE_LOCATIONS, MAX_NAMES};
-
 /// A line of a log, or a request of a flat file, as text; parsed, it takes several times as much. VS Code itself cuts a
 /// session at 100 MiB, so none of its data are lost.
 pub const MAX_JSON_ITEM: usize = 128 * 1024 * 1024;

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use grove_transcript::{TranscriptSource, TranscriptTurn, TurnParent, path_among_newest};
+
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{TranscriptSource, TranscriptTurn, TurnParent, path_among_newest};
 use crate::reader::{FileMark, SessionLocation};
 use crate::tail_index::{TailIndex, TailLayout, TailLimit, entries_of};
 use crate::{gemini, reader_of, vscode};

@@ -9,13 +9,13 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
+use grove_transcript::{TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::HistoryError;
 use crate::files;
 use crate::fingerprint::Fingerprint;
-use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace};
 use crate::opencode::{self, SharedDatabase};
 use crate::tail_index::{ParentLookup, TailIndex};
 

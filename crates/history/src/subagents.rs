@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use grove_core::MessageOrigin;
-
-use crate::normal::{
+use grove_transcript::{
     CallState, ToolInput, TranscriptChat, TranscriptPart, TranscriptToolCall, TranscriptToolKind, TranscriptTurn,
     TurnOutcome,
 };

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
+use grove_transcript::{TranscriptTurn, TurnParent};
 use serde::{Deserialize, Serialize};
 
 use crate::fingerprint::Fingerprint;
 use crate::limits::MAX_JSON_ITEM;
-use crate::normal::{TranscriptTurn, TurnParent};
 use crate::reader::{Bookmark, FileMark};
 
 /// The positions of a session's newest turns.

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use grove_core::{ErrorInfo, Timestamp};
+use grove_transcript::{
+    CallState, Notice, TranscriptPart, TranscriptToolCall, TranscriptTurn, TranscriptUsage, TurnOutcome, tools,
+};
 use serde_json::Value;
 
 use crate::json::JsonMembers;
-use crate::normal::{
-    CallState, Notice, TranscriptPart, TranscriptToolCall, TranscriptTurn, TranscriptUsage, TurnOutcome,
-};
-use crate::tools;
 
 /// A turn under construction.
 #[derive(Debug, Default)]

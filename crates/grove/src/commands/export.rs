@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use grove_history::export::{CopilotChat, Html, Json, Markdown, TurnWriter};
+use grove_transcript::export::{CopilotChat, Html, Json, Markdown, TurnWriter};
 use serde_json::json;
 
 use super::resolve::{self, ResolvedSession};

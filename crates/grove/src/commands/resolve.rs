@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use grove_core::Timestamp;
-use grove_history::{FileLocation, SessionLocation, TranscriptSession, TranscriptSource};
+use grove_history::SessionLocation;
+use grove_transcript::{FileLocation, TranscriptSession, TranscriptSource};
 use grove_tree::Log;
 use grove_wire::ahp::time;
 use grove_wire::x_grove::workspace::{self, ManifestResult};

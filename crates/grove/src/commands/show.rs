@@ -2,8 +2,8 @@
 
 use std::io::{BufWriter, Write};
 
-use grove_history::export::{Heading, Json, SessionOutline, TurnOutline, TurnWriter};
-use grove_history::{ContextBlock, TranscriptWorkspace};
+use grove_transcript::export::{Heading, Json, SessionOutline, TurnOutline, TurnWriter};
+use grove_transcript::{ContextBlock, TranscriptWorkspace};
 use grove_wire::x_grove::PermissionsParams;
 use serde_json::json;
 
@@ -69,7 +69,7 @@ fn heading<'a>(opened: &'a Transcript, allow_all: Option<bool>, args: &ShowArgs)
 fn each(
     opened: &Transcript,
     args: &ShowArgs,
-    take: &mut dyn FnMut(u32, grove_history::TranscriptTurn) -> Result<(), Failure>,
+    take: &mut dyn FnMut(u32, grove_transcript::TranscriptTurn) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut number = 0;
     let mut count = |turn| {

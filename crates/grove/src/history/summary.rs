@@ -1,9 +1,9 @@
 //! A session of another tool, as the host shows it.
 
 use grove_core::{Lifecycle, NewSession, ProviderId, Session, SessionId, SessionTitle, StoreName};
-use grove_history::TranscriptState;
 use grove_history::catalog::CatalogEntry;
 use grove_host::history::HistoryRow;
+use grove_transcript::TranscriptState;
 use grove_wire::x_grove::history::HistoryMetadata;
 
 /// A row of a session list.

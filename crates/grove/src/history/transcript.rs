@@ -9,12 +9,11 @@ use std::sync::Arc;
 
 use grove_core::{Chat, ChatId, ChatRow, Outcome, Session, SessionId, Timestamp, Turn, normalized_title};
 use grove_history::catalog::CatalogEntry;
-use grove_history::{
-    ChildChat, HistoryError, TailIndex, TailLimit, TranscriptTurn, core_turn, newest, path_of, reader_of,
-};
+use grove_history::{HistoryError, TailIndex, TailLimit, newest, reader_of};
 use grove_host::history::{
     HistoryOpenError, HistorySelection, HistoryTranscript, HistoryUnavailable, HistoryWindow, subagent_chat,
 };
+use grove_transcript::{ChildChat, TranscriptTurn, core_turn, path_of};
 use grove_wire::ahp::project::{SpawningCall, SpawningCalls};
 
 use super::summary;

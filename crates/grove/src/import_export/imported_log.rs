@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use grove_core::{ModelId, ProviderId, Session, SessionId, Timestamp, Turn};
-use grove_history::{Notice, TranscriptPart, TranscriptTurn, TurnParent, core_turn};
+use grove_transcript::{Notice, TranscriptPart, TranscriptTurn, TurnParent, core_turn};
 use grove_tree::entries::{self, Compaction, Stamp};
 use grove_tree::turns::{TurnAttribution, header_line, turn_lines};
 use grove_tree::{AppendError, Indexer, LogError, LogIndex};

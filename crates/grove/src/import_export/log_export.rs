@@ -6,7 +6,8 @@
 use std::io::Write;
 
 use grove_core::Session;
-use grove_history::{DamageKind, HistoryError};
+use grove_history::HistoryError;
+use grove_transcript::DamageKind;
 use serde_json::Value;
 
 use super::imported_log::{ImportedLogWriter, WriteError};

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use grove_core::{ImportSource, NewSession, Session, SessionId, SessionUri, StoreName, Timestamp, normalized_title};
 use grove_fs::workspace::{Field, Manifest, Value};
-use grove_history::{
-    Damage, DamageKind, HistoryError, SessionLocation, TranscriptSource, detect_source, locate, reader_of,
-};
+use grove_history::{HistoryError, SessionLocation, detect_source, locate, reader_of};
+use grove_transcript::{Damage, DamageKind, TranscriptSource};
 use grove_wire::ahp::time;
 use grove_wire::x_grove::import::BeginParams;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! The running turn as a transcript. A session's log has a turn only when it has ended.
 
 use grove_core::Extra;
-use grove_history::{Notice, TranscriptMessage, TranscriptPart, TranscriptToolCall, TranscriptTurn, TurnOutcome};
+use grove_transcript::{Notice, TranscriptMessage, TranscriptPart, TranscriptToolCall, TranscriptTurn, TurnOutcome};
 use serde_json::Value;
 
 use crate::chat_client::{PartContent, PartView, ToolPart, ToolPartState, TurnView};

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use grove_history::catalog::{Catalog, CatalogEntry};
-use grove_history::{Hints, HistoryError, SessionLocation, StoreRoot, TranscriptSource, locate, reader_of, readers};
+use grove_history::{Hints, HistoryError, SessionLocation, StoreRoot, locate, reader_of, readers};
+use grove_transcript::TranscriptSource;
 
 use super::prepared_import::{self, PrepareImportError};
 

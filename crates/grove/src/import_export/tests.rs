@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use grove_core::{NewSession, Outcome, Part, Session, StoreName, Timestamp, ToolCallStatus};
-use grove_history::{
-    SessionLocation, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn, read_with_turns, reader_of,
-};
+use grove_history::{SessionLocation, read_with_turns, reader_of};
+use grove_transcript::{TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn};
 use grove_tree::{EntryType, Log};
 use grove_wire::copilot::Event;
 use serde_json::{Value, json};

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Turn};
-use grove_history::export::Heading;
-use grove_history::{
-    HistoryError, SessionLocation, TranscriptSession, TranscriptTurn, TurnParent, path_of, reader_of, transcript_turn,
-};
+use grove_history::{HistoryError, SessionLocation, reader_of};
+use grove_transcript::export::Heading;
+use grove_transcript::{TranscriptSession, TranscriptTurn, TurnParent, path_of, transcript_turn};
 use grove_tree::{Log, turns};
 
 /// The source name of the host's sessions.

@@ -1,7 +1,7 @@
 //! A transcript for a terminal. All of its text goes through `sanitize`.
 
-use grove_history::ContextBlock;
-use grove_history::export::{OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline};
+use grove_transcript::ContextBlock;
+use grove_transcript::export::{OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline};
 
 use super::style::{bold, cyan, dim, green, red, sanitize, yellow};
 

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use grove_history::{
-    Hints, Platform, StoreEnvironment, TranscriptSource, TurnOutcome, read_with_turns, reader_of, store_roots,
-};
+use grove_history::{Hints, Platform, StoreEnvironment, read_with_turns, reader_of, store_roots};
 use grove_testkit::model::{FakeModel, MODEL, ReplyStep, Script, Turn};
+use grove_transcript::{TranscriptSource, TurnOutcome};
 use serde_json::{Value, json};
 
 use crate::peer::{Peer, installed};

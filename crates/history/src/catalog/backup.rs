@@ -184,7 +184,7 @@ mod tests {
         fs::write(&path, "{}\n").unwrap();
         fs::write(folder.path().join("store/one/subagents/agent-1.jsonl"), "{}").unwrap();
         let keep = BackupStore { folder: folder.path().join("kept"), now: None };
-        let location = || SessionLocation::of_file(crate::TranscriptSource::CopilotCli, &path).unwrap();
+        let location = || SessionLocation::of_file(grove_transcript::TranscriptSource::CopilotCli, &path).unwrap();
         assert!(keep.copy(&location()).unwrap());
         assert!(!keep.copy(&location()).unwrap(), "nothing has changed");
         fs::write(&path, "{}\n{}\n").unwrap();

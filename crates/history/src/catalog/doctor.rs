@@ -8,14 +8,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use grove_transcript::{Damage, TranscriptSource};
 use serde::Serialize;
 
 use super::entry::{CatalogEntry, key_of};
 use super::error::CatalogError;
 use super::store::Catalog;
-use crate::damage::Damage;
 use crate::files;
-use crate::normal::TranscriptSource;
 use crate::reader::{Hints, StoreListing, StoreRoot};
 use crate::reader_of;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
+use grove_transcript::{TranscriptSession, TranscriptSource};
 use serde::{Deserialize, Serialize};
 
-use crate::normal::{TranscriptSession, TranscriptSource};
 use crate::opencode::is_database;
 use crate::reader::{FileMark, SessionLocation, SessionPreview};
 

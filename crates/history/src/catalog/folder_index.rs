@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use grove_transcript::{FileLocation, TranscriptWorkspace};
 use grove_work::{GitRepository, remote_name};
-
-use crate::normal::{FileLocation, TranscriptWorkspace};
 
 /// A repository for comparison: `owner/name` in lower case if the URL has it, else the text itself.
 pub(super) fn repository_name(url: &str) -> String {

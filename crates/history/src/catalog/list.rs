@@ -1,12 +1,12 @@
 //! Lists: newest first, page by page.
 
+use grove_transcript::model_key;
 use rusqlite::types::Value;
 
 use super::entry::CatalogEntry;
 use super::error::CatalogError;
 use super::folder_index::repository_name;
 use super::store::{Catalog, read_entry, whole};
-use crate::normal::model_key;
 use grove_core::Timestamp;
 
 /// The maximum number of sessions of a page.

@@ -1,11 +1,11 @@
 //! Finds sessions by a name.
 
+use grove_transcript::TranscriptSource;
 use rusqlite::params;
 
 use super::entry::CatalogEntry;
 use super::error::CatalogError;
 use super::store::{Catalog, read_entry};
-use crate::normal::TranscriptSource;
 
 /// The maximum number of sessions for an ambiguous name.
 const MAX_MATCHES: usize = 100;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
+use grove_transcript::TranscriptSource;
 use rusqlite::params;
 
 use super::backup::{self, BackupStore, SessionBackup};
@@ -20,7 +21,6 @@ use super::store::{self, Catalog, EntryDetails, FileMarks, StoredEntry};
 use crate::changes::{ChangeCollector, CollectedChanges};
 use crate::error::HistoryError;
 use crate::fingerprint::Fingerprint;
-use crate::normal::TranscriptSource;
 use crate::reader::{Bookmark, FileMark, Hints, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use crate::reader_of;
 
@@ -382,7 +382,7 @@ fn look<'a>(scan: &'a ScanRequest, marks: &HashMap<PathBuf, FileMarks>) -> Vec<(
 fn entry_of(
     location: &SessionLocation,
     known: Option<CatalogEntry>,
-    mut session: crate::TranscriptSession,
+    mut session: grove_transcript::TranscriptSession,
     folders: &mut FolderIndex,
 ) -> CatalogEntry {
     session.raw.clear();

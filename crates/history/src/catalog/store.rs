@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grove_core::Timestamp;
+use grove_transcript::{TranscriptSource, model_key};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Statement, params};
 use serde::Serialize;
 
@@ -16,7 +17,6 @@ use super::entry::CatalogEntry;
 use super::error::CatalogError;
 use super::private;
 use crate::changes::SessionChanges;
-use crate::normal::{TranscriptSource, model_key};
 use crate::reader::{Bookmark, FileMark, SessionLocation};
 use crate::tail_index::TailIndex;
 

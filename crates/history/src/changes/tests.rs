@@ -1,8 +1,8 @@
+use grove_transcript::{TextPosition, TextRange, TranscriptChat};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::normal::{TextPosition, TextRange, TranscriptChat};
 
 fn call(edits: Vec<Replacement>) -> TranscriptPart {
     let input = ToolInput::Edits(edits);

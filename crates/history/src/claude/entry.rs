@@ -1,10 +1,10 @@
 //! A line of a session, and the meaning of a user line.
 
 use grove_core::Timestamp;
+use grove_transcript::ContextBlock;
 use serde_json::Value;
 
 use crate::json::JsonMembers;
-use crate::normal::ContextBlock;
 
 /// A line. Unread members stay in its body.
 #[derive(Debug)]

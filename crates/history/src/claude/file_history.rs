@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use grove_transcript::{FileLocation, TranscriptEdit};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::sidecar::Sidecar;
 use crate::file_edit::{FileSnapshot, edit_between};
 use crate::json::JsonMembers;
-use crate::normal::{FileLocation, TranscriptEdit};
 
 /// The maximum number of tracked files. Further ones are left out.
 const MAX_FILES: usize = 1_000;

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use grove_transcript::{FileLocation, TranscriptSource, TranscriptWorkspace};
 use serde_json::Value;
 
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::JsonMembers;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::{FileLocation, TranscriptSource, TranscriptWorkspace};
 use crate::reader::{Hints, MissingSession, SessionLocation, SessionPreview, StoreListing, StoreRoot};
 
 /// The list that newer versions keep in a project's folder.

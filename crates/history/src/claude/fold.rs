@@ -6,6 +6,12 @@ use std::collections::{BTreeSet, HashSet};
 use std::mem;
 
 use grove_core::{MessageOrigin, Timestamp};
+use grove_transcript::limits::MAX_NAMES;
+use grove_transcript::{
+    ContextBlock, DamageKind, DamageLocation, FileLocation, Notice, ToolInput, TranscriptAgent, TranscriptAttachment,
+    TranscriptAttachmentKind, TranscriptChat, TranscriptEdit, TranscriptMessage, TranscriptPart, TranscriptSession,
+    TranscriptSource, TranscriptTurn, TurnParent, Worktree,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,15 +21,9 @@ use super::sidecar::{Sidecar, SubagentMetadata};
 use super::turn_assembler::{ToolResultDetails, TurnAssembler, content_text};
 use super::{SidechainLog, side_log};
 use crate::append_log::{self, LineEffect, Preamble};
-use crate::damage::{DamageKind, DamageLocation};
 use crate::json::JsonMembers;
 use crate::json_lines::JsonlRecord;
-use crate::limits::{MAX_NAMES, MAX_STATE};
-use crate::normal::{
-    ContextBlock, FileLocation, Notice, ToolInput, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
-    TranscriptChat, TranscriptEdit, TranscriptMessage, TranscriptPart, TranscriptSession, TranscriptSource,
-    TranscriptTurn, TurnParent, Worktree,
-};
+use crate::limits::MAX_STATE;
 use crate::parent_index::{ParentIndex, ParentTurn};
 use crate::subagents::{SubagentChat, attach};
 

@@ -20,12 +20,11 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use crate::append_log::{self, BUFFER};
-use crate::damage::{DamageKind, DamageLocation};
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn};
 use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use fold::{FoldState, TurnFold};
+use grove_transcript::{DamageKind, DamageLocation, TranscriptSession, TranscriptSource, TranscriptTurn};
 use sidecar::Sidecar;
 
 /// The reader of Claude Code's sessions.

@@ -4,12 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
+use grove_transcript::tools::todo_items;
+use grove_transcript::{TodoItem, TranscriptChat};
+
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::JsonMembers;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::{TodoItem, TranscriptChat};
-use crate::tools::todo_items;
 
 /// The folders beside a log. A log without a file has none.
 #[derive(Clone, Debug, Default)]

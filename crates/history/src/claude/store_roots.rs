@@ -1,6 +1,7 @@
 //! The folders of Claude Code's sessions.
 
-use crate::normal::TranscriptSource;
+use grove_transcript::TranscriptSource;
+
 use crate::platform::{Platform, StoreEnvironment, below, set};
 use crate::reader::StoreRoot;
 

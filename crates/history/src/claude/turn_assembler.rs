@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use grove_core::{MessageOrigin, Timestamp};
+use grove_transcript::{
+    Approval, CallState, EditKind, ToolInput, ToolOutput, TranscriptModel, TranscriptPart, TranscriptToolCall,
+    TranscriptTurn, TranscriptUsage,
+};
 use serde_json::Value;
 
 use super::entry::LogEntry;
 use super::sidecar::Sidecar;
 use crate::json::{JsonMembers, text_of};
-use crate::normal::{
-    Approval, CallState, EditKind, ToolInput, ToolOutput, TranscriptModel, TranscriptPart, TranscriptToolCall,
-    TranscriptTurn, TranscriptUsage,
-};
 use crate::turn_builder::TurnBuilder;
 
 /// The model of the program's own messages.

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use grove_transcript::TranscriptSource;
+
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::JsonMembers;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::TranscriptSource;
 use crate::reader::{Hints, MissingSession, SessionLocation, SessionPreview, StoreListing, StoreRoot};
 
 /// The list of named sessions. It has no others, so a session that is not in it is fine.

@@ -6,19 +6,18 @@
 use std::mem;
 
 use grove_core::{MessageOrigin, Timestamp};
+use grove_transcript::{
+    CallState, ContextBlock, DamageKind, DamageLocation, FileLocation, Notice, ToolOutput, TranscriptAgent,
+    TranscriptAttachment, TranscriptAttachmentKind, TranscriptModel, TranscriptPart, TranscriptSession,
+    TranscriptSource, TranscriptToolCall, TranscriptTurn, TranscriptUsage, TurnParent,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::append_log::{self, LineEffect, Preamble};
-use crate::damage::{DamageKind, DamageLocation};
 use crate::json::{JsonMembers, text_of};
 use crate::json_lines::JsonlRecord;
 use crate::limits::MAX_STATE;
-use crate::normal::{
-    CallState, ContextBlock, FileLocation, Notice, ToolOutput, TranscriptAgent, TranscriptAttachment,
-    TranscriptAttachmentKind, TranscriptModel, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolCall,
-    TranscriptTurn, TranscriptUsage, TurnParent,
-};
 use crate::turn_builder::TurnBuilder;
 
 /// Beginnings of user texts that are the program's context.
@@ -496,7 +495,7 @@ impl TurnFold {
         }
         if matches!(item.string("status").as_deref(), Some("declined")) {
             call.state = CallState::Refused;
-            call.approval = crate::Approval::Denied;
+            call.approval = grove_transcript::Approval::Denied;
         }
         item.forget(&["command", "cwd", "aggregated_output", "process_id", "parsed_cmd", "source", "duration"]);
         call.raw.extend(item.rest());

@@ -11,13 +11,12 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use crate::append_log::{self, BUFFER, LogOutcome};
-use crate::damage::{DamageKind, DamageLocation};
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn};
 use crate::platform::{Platform, StoreEnvironment, below, set};
 use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use fold::{FoldState, ReaderState, TurnFold};
+use grove_transcript::{DamageKind, DamageLocation, TranscriptSession, TranscriptSource, TranscriptTurn};
 
 /// The reader of Codex's sessions.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use grove_transcript::TranscriptSource;
+
 use super::sidecar::Sidecar;
-use crate::normal::TranscriptSource;
 use crate::reader::{Hints, SessionLocation, SessionPreview, StoreListing, StoreRoot};
 
 const EVENTS: &str = "events.jsonl";

@@ -3,6 +3,11 @@
 use std::collections::BTreeMap;
 
 use grove_core::{ErrorInfo, MessageOrigin, Timestamp};
+use grove_transcript::{
+    ContextBlock, DamageKind, DamageLocation, FileLocation, Notice, TranscriptAgent, TranscriptAttachment,
+    TranscriptAttachmentKind, TranscriptMessage, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn,
+    TranscriptUsage, TranscriptWorkspace,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,14 +15,8 @@ use super::event::LogEvent;
 use super::turn::EventTurnBuilder;
 use crate::append_log::{self, Preamble};
 use crate::blocks::blocks;
-use crate::damage::{DamageKind, DamageLocation};
 use crate::json::JsonMembers;
 use crate::limits::MAX_STATE;
-use crate::normal::{
-    ContextBlock, FileLocation, Notice, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
-    TranscriptMessage, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptUsage,
-    TranscriptWorkspace,
-};
 use crate::subagents::{SubagentChat, attach, chat_of};
 
 /// The newest known version of the format.

@@ -14,16 +14,15 @@ pub use store_roots::store_roots;
 
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 
+use grove_transcript::{DamageKind, DamageLocation, NO_MESSAGES, TranscriptSession, TranscriptSource, TranscriptTurn};
 use serde_json::Value;
 
 use crate::append_log::LogOutcome;
-use crate::damage::{DamageKind, DamageLocation};
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::lenient;
 use crate::limits::MAX_JSON_ITEM;
 use crate::line_reader::LineReader;
-use crate::normal::{NO_MESSAGES, TranscriptSession, TranscriptSource, TranscriptTurn};
 use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use crate::tail_index::ResumePointRecorder;
 use event::LogEvent;

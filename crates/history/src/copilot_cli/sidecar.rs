@@ -4,13 +4,13 @@ use std::path::{Component, Path};
 
 use grove_core::Timestamp;
 use grove_fs::workspace::{CheckpointIndex, Field, Manifest};
+use grove_transcript::{FileLocation, TranscriptWorkspace, Worktree};
 use serde_json::Value;
 
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::JsonMembers;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::{FileLocation, TranscriptWorkspace, Worktree};
 
 /// The data of the files beside the log.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 
 use grove_core::{ErrorInfo, Timestamp};
+use grove_transcript::{
+    Approval, CallState, Notice, ToolOutput, TranscriptModel, TranscriptPart, TranscriptToolCall, TranscriptTurn,
+    TranscriptUsage, TurnOutcome, tools,
+};
 use serde_json::Value;
 
 use super::event::LogEvent;
 use crate::json::{JsonMembers, text_of};
-use crate::normal::{
-    Approval, CallState, Notice, ToolOutput, TranscriptModel, TranscriptPart, TranscriptToolCall, TranscriptTurn,
-    TranscriptUsage, TurnOutcome,
-};
-use crate::tools;
 
 /// A turn under construction, or a subagent's part in one.
 #[derive(Debug, Default)]

@@ -10,19 +10,18 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use crate::append_log::BUFFER;
-use crate::damage::DamageKind;
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::{JsonMembers, text_of};
 use crate::json_lines::value_of;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::{
-    FileLocation, TranscriptChat, TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace,
-};
 use crate::platform::{Platform, StoreEnvironment, below, set};
 use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use crate::subagents::SubagentChat;
 use crate::tail_index::{RequestOrigin, RequestRange, RequestRanges, TailIndex, TailLayout, TailLimit, bytes_of};
+use grove_transcript::{
+    DamageKind, FileLocation, TranscriptChat, TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace,
+};
 use replay::ReplayedSession;
 
 /// The reader of the Gemini CLI's sessions.

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
+use grove_transcript::{Damage, DamageKind, DamageLocation};
 use serde_json::Value;
 
-use crate::damage::{Damage, DamageKind, DamageLocation};
 use crate::json::stream::{ItemVerdict, StreamEnd, StreamItem, stream_damaged_object};
 use crate::json::{JsonMembers, fragment};
 use crate::json_lines::{JsonlReader, value_of};
@@ -61,7 +61,7 @@ pub(super) fn log(source: impl BufRead) -> io::Result<ReplayedSession> {
     }
     replayed.damage.count += own.count;
     replayed.damage.places.extend(own.places);
-    replayed.damage.places.truncate(crate::limits::MAX_DAMAGE_LOCATIONS);
+    replayed.damage.places.truncate(grove_transcript::limits::MAX_DAMAGE_LOCATIONS);
     Ok(replayed)
 }
 

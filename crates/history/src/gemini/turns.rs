@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use grove_core::MessageOrigin;
-use serde_json::Value;
-
-use super::replay::{ReplayedMessage, ReplayedSession};
-use crate::json::{JsonMembers, text_of};
-use crate::normal::{
+use grove_transcript::{
     CallState, ContextBlock, EditKind, ToolOutput, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
     TranscriptModel, TranscriptPart, TranscriptSession, TranscriptToolCall, TranscriptTurn, TranscriptUsage,
     TurnParent,
 };
+use serde_json::Value;
+
+use super::replay::{ReplayedMessage, ReplayedSession};
+use crate::json::{JsonMembers, text_of};
 use crate::subagents::{SubagentChat, attach};
 use crate::tail_index::{ByteRange, RequestOrigin, RequestRange, TurnHeader};
 use crate::turn_builder::TurnBuilder;

@@ -1,11 +1,11 @@
 use std::path::{Path, PathBuf};
 
+use grove_transcript::{TranscriptSource, path};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::changes::{ChangeCollector, CollectedChanges, SessionChanges};
-use crate::normal::{TranscriptSource, path};
 use crate::{Bookmark, read_with_turns};
 
 /// A session in a file of its own.

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use grove_transcript::{DamageKind, DamageLocation, TranscriptSession, TranscriptTurn};
 use serde_json::{Deserializer, Value};
 
 use super::{MessageStore, StoredMessage, tell};
-use crate::damage::{DamageKind, DamageLocation};
 use crate::error::HistoryError;
 use crate::json::JsonMembers;
 use crate::limits::MAX_JSON_ITEM;
-use crate::normal::{TranscriptSession, TranscriptTurn};
 
 /// Exported sessions, by their ids.
 #[derive(Debug, Default)]

@@ -16,14 +16,13 @@ pub use database::Database;
 pub(crate) use database::SharedDatabase;
 pub use exports::read_exports;
 
+use grove_transcript::{DamageKind, DamageLocation, TranscriptSession, TranscriptSource, TranscriptTurn};
 use serde_json::Value;
 
-use crate::damage::{DamageKind, DamageLocation};
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::JsonMembers;
 use crate::limits::MAX_JSON_ITEM;
-use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn};
 use crate::platform::{Platform, StoreEnvironment, below, set};
 use crate::reader::{
     Bookmark, FileMark, Hints, HistoryReader, ReadOutcome, SessionLocation, SessionPreview, StoreListing, StoreRoot,

@@ -3,17 +3,16 @@
 use std::collections::HashSet;
 
 use grove_core::{MessageOrigin, Timestamp};
+use grove_transcript::{
+    CallState, ContextBlock, DamageKind, DamageLocation, EditKind, FileLocation, ToolOutput, TranscriptAgent,
+    TranscriptAttachment, TranscriptAttachmentKind, TranscriptChat, TranscriptModel, TranscriptPart, TranscriptSession,
+    TranscriptSource, TranscriptToolCall, TranscriptTurn, TranscriptUsage,
+};
 use serde_json::Value;
 
 use super::{MAX_DEPTH, MessageStore, StoredMessage};
-use crate::damage::{DamageKind, DamageLocation};
 use crate::json::{JsonMembers, text_of};
 use crate::limits::MAX_STATE;
-use crate::normal::{
-    CallState, ContextBlock, EditKind, FileLocation, ToolOutput, TranscriptAgent, TranscriptAttachment,
-    TranscriptAttachmentKind, TranscriptChat, TranscriptModel, TranscriptPart, TranscriptSession, TranscriptSource,
-    TranscriptToolCall, TranscriptTurn, TranscriptUsage,
-};
 use crate::subagents::{SubagentChat, attach};
 use crate::turn_builder::TurnBuilder;
 
@@ -214,7 +213,7 @@ impl<'a> TurnFold<'a> {
         call.state = match status.as_deref() {
             Some("completed") => CallState::Complete,
             Some("error") if failure.as_deref().is_some_and(|error| error.contains("rejected permission")) => {
-                call.approval = crate::Approval::Denied;
+                call.approval = grove_transcript::Approval::Denied;
                 CallState::Refused
             }
             Some("error") => CallState::Failed,

@@ -4,18 +4,18 @@
 use std::mem;
 
 use grove_core::{MessageOrigin, Timestamp};
+use grove_transcript::{
+    CallState, DamageKind, DamageLocation, FileLocation, Notice, ToolOutput, TranscriptAgent, TranscriptAttachment,
+    TranscriptAttachmentKind, TranscriptModel, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn,
+    TranscriptUsage, TurnParent,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::append_log::{self, LineEffect, Preamble};
-use crate::damage::{DamageKind, DamageLocation};
 use crate::json::{JsonMembers, text_of};
 use crate::json_lines::JsonlRecord;
 use crate::limits::MAX_STATE;
-use crate::normal::{
-    CallState, FileLocation, Notice, ToolOutput, TranscriptAgent, TranscriptAttachment, TranscriptAttachmentKind,
-    TranscriptModel, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptUsage, TurnParent,
-};
 use crate::parent_index::{ParentIndex, ParentTurn};
 use crate::turn_builder::TurnBuilder;
 

@@ -9,13 +9,12 @@ use std::io;
 use std::path::Path;
 
 use crate::append_log;
-use crate::damage::DamageKind;
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn};
 use crate::platform::{Platform, StoreEnvironment, below, set};
 use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use fold::{FoldState, ReaderState, TurnFold, session_of};
+use grove_transcript::{DamageKind, TranscriptSession, TranscriptSource, TranscriptTurn};
 
 /// The reader of pi's and oh-my-pi's sessions.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,10 +1,10 @@
 //! The attachments of a request: `variableData.variables`.
 
+use grove_transcript::uri::location_from;
+use grove_transcript::{TranscriptAttachment, TranscriptAttachmentKind};
 use serde_json::Value;
 
-use super::uri::location_from;
 use crate::json::{JsonMembers, message_of};
-use crate::normal::{TranscriptAttachment, TranscriptAttachmentKind};
 
 pub(crate) fn attachment_of(value: Value) -> TranscriptAttachment {
     let mut members = match JsonMembers::of(value) {

@@ -2,13 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use grove_transcript::FileLocation;
+use grove_transcript::uri::{location_from, location_of_uri};
 use serde_json::Value;
 
-use super::uri::{location_from, location_of_uri};
 use crate::error::HistoryError;
 use crate::files::{self, BYTE_ORDER_MARK};
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::FileLocation;
 
 /// The folders that a workspace's file lists. A file on another machine has none.
 pub(super) fn folders(file: &FileLocation) -> Result<Vec<FileLocation>, HistoryError> {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use grove_transcript::uri::location_from;
+use grove_transcript::{TranscriptSource, TranscriptWorkspace};
+
 use super::index::{self, SessionIndex};
-use super::uri::location_from;
 use super::workspace::{self, WorkspaceFolder};
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{TranscriptSource, TranscriptWorkspace};
 use crate::reader::{FileMark, Hints, MissingSession, SessionLocation, SessionPreview, StoreListing, StoreRoot};
 
 const STORAGE: &str = "workspaceStorage";

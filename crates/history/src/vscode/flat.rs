@@ -4,15 +4,14 @@
 use std::io::{self, BufRead};
 
 use grove_core::Extra;
+use grove_transcript::{DamageKind, TranscriptTurn};
 use serde_json::Value;
 
 use super::request_ranges::RequestRangeRecorder;
 use super::session::SessionBuilder;
-use crate::damage::DamageKind;
 use crate::json::stream::{ItemVerdict, StreamEnd, StreamItem, stream_damaged_object};
 use crate::json::{fragment, lenient};
 use crate::limits::MAX_JSON_ITEM;
-use crate::normal::TranscriptTurn;
 use crate::tail_index::{ByteRange, RequestOrigin};
 
 /// The first key of a request, as VS Code writes them. After damage the next request is found by it.

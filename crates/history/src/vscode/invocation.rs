@@ -1,12 +1,11 @@
 //! Tool calls as the person saw them: `toolInvocationSerialized`.
 
+use grove_transcript::uri::location_from;
+use grove_transcript::{Approval, CallState, ToolInput, ToolOutput, TranscriptToolCall, TranscriptToolKind, tools};
 use serde_json::Value;
 
 use super::link_labels;
-use super::uri::location_from;
 use crate::json::{JsonMembers, text_of};
-use crate::normal::{Approval, CallState, ToolInput, ToolOutput, TranscriptToolCall, TranscriptToolKind};
-use crate::tools;
 
 /// A call. Its data outside the person's view are added from the rounds later.
 pub(crate) fn call_of(mut members: JsonMembers) -> TranscriptToolCall {

@@ -1,7 +1,8 @@
 //! Texts for people, as VS Code writes them: Markdown whose links to files have no label.
 
+use grove_transcript::uri::location_of_uri;
+
 use crate::json::JsonMembers;
-use crate::vscode::uri::location_of_uri;
 
 /// A message with its links labelled.
 pub(crate) fn message(members: &mut JsonMembers, key: &str) -> Option<String> {

@@ -25,8 +25,7 @@ mod store_roots;
 mod workspace;
 
 pub use find::{editing_folder, sessions, workspaces};
-use grove_transcript::uri;
-pub use grove_transcript::uri::location_of_uri;
+use grove_transcript::{DamageKind, TranscriptSession, TranscriptSource, TranscriptTurn};
 pub use invocation::approval_of;
 pub use mutation_log::{ReplayOutcome, replay};
 pub use request::details_of;
@@ -40,10 +39,8 @@ use std::path::Path;
 use grove_core::Extra;
 use serde_json::Value;
 
-use crate::damage::DamageKind;
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{TranscriptSession, TranscriptSource, TranscriptTurn};
 use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
 use crate::tail_index::{RequestRanges, TailIndex, TailLayout, TailLimit};
 use request_ranges::RequestRangeRecorder;

@@ -5,11 +5,11 @@
 
 use std::io::{self, BufRead};
 
+use grove_transcript::{Damage, DamageKind, DamageLocation};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::request_ranges::{RequestRangeRecorder, items_of};
-use crate::damage::{Damage, DamageKind, DamageLocation};
 use crate::json::lenient;
 use crate::limits::{MAX_GAP, MAX_JSON_ITEM, MAX_STATE};
 use crate::line_reader::LineReader;

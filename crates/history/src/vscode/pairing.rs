@@ -3,13 +3,12 @@
 //! VS Code keeps both and gives them different ids, so they are paired by order and by name, which differs in spelling.
 //! A call that was never shown becomes a part of its own after the others.
 
+use grove_transcript::{CallState, ToolInput, TranscriptPart, TranscriptToolCall, tools};
 use serde_json::Value;
 
 use super::invocation::parsed;
 use super::results::output_of;
 use crate::json::JsonMembers;
-use crate::normal::{CallState, ToolInput, TranscriptPart, TranscriptToolCall};
-use crate::tools;
 
 /// The maximum distance at which a shown call is searched.
 const MAX_AHEAD: usize = 1_000;

@@ -1,14 +1,14 @@
 //! The parts of a response. Every kind that VS Code has written is known; any other is kept raw.
 
+use grove_transcript::uri::{location_from, range_of};
+use grove_transcript::{
+    EditKind, FileLocation, Notice, Question, TextChange, TranscriptEdit, TranscriptPart, TranscriptTurn,
+};
 use serde_json::Value;
 
 use super::invocation::call_of;
 use super::link_labels;
-use super::uri::{location_from, range_of};
 use crate::json::{JsonMembers, message_of};
-use crate::normal::{
-    EditKind, FileLocation, Notice, Question, TextChange, TranscriptEdit, TranscriptPart, TranscriptTurn,
-};
 use crate::subagents::{SubagentChat, attach, chat_of};
 
 /// The result of a response.

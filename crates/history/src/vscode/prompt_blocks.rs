@@ -1,9 +1,9 @@
 //! The model's prompts: text parts and cache directives.
 
+use grove_transcript::{ContextBlock, FileLocation, TranscriptWorkspace};
 use serde_json::Value;
 
 use crate::blocks::blocks;
-use crate::normal::{ContextBlock, FileLocation, TranscriptWorkspace};
 
 /// The blocks of a rendered message: a list of text parts (type 1) and cache directives (type 3).
 pub(crate) fn blocks_of(message: &[Value]) -> Vec<ContextBlock> {

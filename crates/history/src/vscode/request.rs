@@ -1,18 +1,18 @@
 //! A request with its response: one turn.
 
 use grove_core::{ErrorInfo, Extra, Timestamp};
+use grove_transcript::uri::location_from;
+use grove_transcript::{
+    CodeBlock, CodeCitation, Notice, TranscriptAgent, TranscriptMessage, TranscriptModel, TranscriptPart,
+    TranscriptTurn, TranscriptUsage, TurnOutcome,
+};
 use serde_json::{Number, Value};
 
 use super::attachments::attachment_of;
 use super::pairing::{ModelCall, pair};
 use super::parts::response_of;
 use super::prompt_blocks::blocks_of;
-use super::uri::location_from;
 use crate::json::{JsonMembers, text_of};
-use crate::normal::{
-    CodeBlock, CodeCitation, Notice, TranscriptAgent, TranscriptMessage, TranscriptModel, TranscriptPart,
-    TranscriptTurn, TranscriptUsage, TurnOutcome,
-};
 
 /// A turn, and its request's data on the workspace.
 #[derive(Debug)]
@@ -207,7 +207,7 @@ fn citation_of(value: Value) -> CodeCitation {
     }
 }
 
-fn reference_of(value: &Value) -> Option<crate::normal::FileLocation> {
+fn reference_of(value: &Value) -> Option<grove_transcript::FileLocation> {
     let reference = value.get("reference").unwrap_or(value);
     location_from(reference).or_else(|| location_from(reference.get("value")?))
 }

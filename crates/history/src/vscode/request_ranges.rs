@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 
+use grove_transcript::TranscriptTurn;
 use serde_json::Value;
 
 use super::mutation_log::{self, RequestReplay};
@@ -11,7 +12,6 @@ use super::session::SessionBuilder;
 use crate::json::lenient;
 use crate::json::stream::{StreamItem, stream_object};
 use crate::limits::MAX_JSON_ITEM;
-use crate::normal::TranscriptTurn;
 use crate::tail_index::{ByteRange, RequestOrigin, RequestRange, RequestRanges, TailLimit, TurnHeader, bytes_of};
 
 /// The maximum number of recorded requests, the newest ones.

@@ -1,9 +1,9 @@
 //! Results of tools: text, or a tree of prompt pieces.
 
+use grove_transcript::ToolOutput;
 use serde_json::Value;
 
 use crate::limits::MAX_DEPTH;
-use crate::normal::ToolOutput;
 
 /// An entry of `toolCallResults`, flattened. The tree is kept beside the text.
 pub(crate) fn output_of(result: Value) -> ToolOutput {

@@ -3,18 +3,18 @@
 use std::collections::HashSet;
 
 use grove_core::{Extra, Timestamp};
+use grove_transcript::uri::location_from;
+use grove_transcript::{
+    DamageKind, DamageLocation, TranscriptMessage, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn,
+    TranscriptWorkspace,
+};
 use serde_json::Value;
 
 use super::prompt_blocks;
 use super::request::{RequestTurn, request_of};
-use super::uri::location_from;
 use super::workspace::workspace_of_cache_key;
-use crate::damage::{DamageKind, DamageLocation};
 use crate::error::HistoryError;
 use crate::json::JsonMembers;
-use crate::normal::{
-    TranscriptMessage, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace,
-};
 use crate::reader::SessionLocation;
 
 /// The newest known version of the format.

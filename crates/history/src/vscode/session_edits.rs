@@ -1,10 +1,11 @@
 //! Adds the file changes of a session's editing session to its turns.
 
+use grove_transcript::uri::same_uri;
+use grove_transcript::{EditKind, ToolInput, TranscriptEdit, TranscriptPart, TranscriptTurn};
+
 use super::editing::{self, EditingSession};
 use super::find::editing_folder;
-use super::uri::same_uri;
 use crate::error::HistoryError;
-use crate::normal::{EditKind, ToolInput, TranscriptEdit, TranscriptPart, TranscriptTurn};
 use crate::reader::SessionLocation;
 
 /// The editing session of a session, if it has one.

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use grove_transcript::TranscriptWorkspace;
+use grove_transcript::uri::{location_from, location_of_uri};
 use serde_json::Value;
 
 use super::code_workspace;
-use super::uri::{location_from, location_of_uri};
 use crate::error::HistoryError;
 use crate::files;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::TranscriptWorkspace;
 
 /// A folder of `workspaceStorage`.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use grove_fixtures::outside;
-use grove_history::{CallState, DamageKind, TranscriptPart, TranscriptSource, TranscriptTurn, TurnOutcome};
+use grove_transcript::{CallState, DamageKind, TranscriptPart, TranscriptSource, TranscriptTurn, TurnOutcome};
 use serde_json::Value;
 
 use crate::support::{calls, cases, read_file};

@@ -8,7 +8,8 @@ use grove_core::Timestamp;
 use grove_history::catalog::{
     BackupStore, Catalog, CatalogError, CatalogFilter, DoctorFinding, ScanPhase, ScanReport, ScanRequest, check,
 };
-use grove_history::{ChangeOperation, DamageKind, StoreRoot, TailLimit, TranscriptSource, newest};
+use grove_history::{ChangeOperation, StoreRoot, TailLimit, newest};
+use grove_transcript::{DamageKind, TranscriptSource};
 
 use crate::support::TestStore;
 

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use grove_fixtures::outside;
 use grove_history::catalog::{Catalog, ScanRequest};
-use grove_history::{
-    ChangeOperation, FileChangeSummary, SessionChanges, StoreRoot, TranscriptSession, TranscriptSource,
-};
+use grove_history::{ChangeOperation, FileChangeSummary, SessionChanges, StoreRoot};
+use grove_transcript::{TranscriptSession, TranscriptSource};
 use serde_json::{Value, json};
 
 use crate::support::{TestStore, json as parsed, lines};

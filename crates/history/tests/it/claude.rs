@@ -3,10 +3,10 @@
 use grove_core::{MessageOrigin, Timestamp};
 use grove_fixtures::outside;
 use grove_history::claude::{self, Claude};
-use grove_history::{
-    Approval, CallState, DamageKind, EditKind, Hints, HistoryReader, SessionLocation, StoreRoot, ToolInput,
-    TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent,
-    path, read_with_turns,
+use grove_history::{Hints, HistoryReader, SessionLocation, StoreRoot, read_with_turns};
+use grove_transcript::{
+    Approval, CallState, DamageKind, EditKind, ToolInput, TranscriptPart, TranscriptSession, TranscriptSource,
+    TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent, path,
 };
 use serde_json::{Value, json};
 

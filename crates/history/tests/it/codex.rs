@@ -1,9 +1,10 @@
 //! Codex: rollouts of each age, repeated records, rolled back turns.
 
 use grove_history::codex::{self, Codex};
-use grove_history::{
-    CallState, DamageKind, Hints, HistoryReader, StoreRoot, ToolInput, TranscriptPart, TranscriptSession,
-    TranscriptSource, TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent, path, read_with_turns,
+use grove_history::{Hints, HistoryReader, StoreRoot, read_with_turns};
+use grove_transcript::{
+    CallState, DamageKind, ToolInput, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolKind,
+    TranscriptTurn, TurnOutcome, TurnParent, path,
 };
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! The Copilot CLI's logs: the results of events, damage, and reading on from a bookmark.
 
 use grove_history::copilot_cli::CopilotCli;
-use grove_history::{
-    Approval, CallState, DamageKind, Hints, HistoryReader, SessionLocation, ToolInput, TranscriptPart,
-    TranscriptSource, TranscriptToolKind, TurnOutcome, read_with_turns,
+use grove_history::{Hints, HistoryReader, SessionLocation, read_with_turns};
+use grove_transcript::{
+    Approval, CallState, DamageKind, ToolInput, TranscriptPart, TranscriptSource, TranscriptToolKind, TurnOutcome,
 };
 
 use crate::support::{TestStore, calls, events};
@@ -71,7 +71,7 @@ fn a_model_that_is_chosen_behind_a_turn_counts_from_the_next_one_on() {
     let abort = r#"{"type":"abort","data":{"reason":"user"}}"#;
     let models = |lines: &[&str]| {
         let model =
-            |turn: &grove_history::TranscriptTurn| turn.model.as_ref().map_or("?".into(), |it| it.model.clone());
+            |turn: &grove_transcript::TranscriptTurn| turn.model.as_ref().map_or("?".into(), |it| it.model.clone());
         events(&log(lines)).1.iter().map(model).collect::<Vec<String>>()
     };
     for change in [chosen, resumed] {

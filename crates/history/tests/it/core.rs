@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fixtures::outside;
-use grove_history::{
-    Bookmark, HISTORY, ReadOutcome, TranscriptSource, TranscriptTurn, claude, codex, copilot_cli, core_turn, gemini,
-    opencode, pi, vscode,
-};
+use grove_history::{Bookmark, ReadOutcome, claude, codex, copilot_cli, gemini, opencode, pi, vscode};
+use grove_transcript::{HISTORY, TranscriptSource, TranscriptTurn, core_turn};
 use grove_tree::open;
 use grove_tree::turns::{TurnAttribution, header_line, turn_lines, turns};
 use serde_json::json;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use grove_history::catalog::{Catalog, CatalogFilter, ScanRequest, check};
-use grove_history::{Platform, StoreEnvironment, TranscriptSource, readers, store_roots};
+use grove_history::{Platform, StoreEnvironment, readers, store_roots};
+use grove_transcript::TranscriptSource;
 use serde_json::Value;
 
 use crate::support::TestStore;

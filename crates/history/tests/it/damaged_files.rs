@@ -1,10 +1,8 @@
 //! Whatever happens to a file, reading it returns the readable part and never fails.
 
 use grove_history::vscode::VsCode;
-use grove_history::{
-    DamageKind, HistoryReader, SessionLocation, TranscriptSession, TranscriptSource, TranscriptTurn, TurnOutcome,
-    copilot_cli, vscode,
-};
+use grove_history::{HistoryReader, SessionLocation, copilot_cli, vscode};
+use grove_transcript::{DamageKind, TranscriptSession, TranscriptSource, TranscriptTurn, TurnOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -110,7 +108,7 @@ fn a_log_cannot_nest_deeper_than_json_can() {
     }
     let (session, _) = read("s.jsonl", log.as_bytes());
     assert_eq!(session.damage.count, 300 - 64);
-    assert_eq!(session.damage.places.len(), grove_history::limits::MAX_DAMAGE_LOCATIONS);
+    assert_eq!(session.damage.places.len(), grove_transcript::limits::MAX_DAMAGE_LOCATIONS);
 }
 
 #[test]
@@ -210,7 +208,7 @@ proptest! {
         prop_assert!(grove_history::SessionChanges::of(&turns).files.len() <= grove_history::MAX_CHANGES);
         for turn in &turns {
             prop_assert!(!turn.id.is_empty());
-            grove_history::core_turn(turn, grove_core::Timestamp(0));
+            grove_transcript::core_turn(turn, grove_core::Timestamp(0));
         }
     }
 

@@ -5,7 +5,8 @@ use std::fs;
 use grove_fixtures::outside;
 use grove_history::catalog::{Catalog, ScanRequest};
 use grove_history::vscode::editing::{self, FileSnapshot, Generation, Moment};
-use grove_history::{ChangeOperation, EditKind, SessionChanges, StoreRoot, TranscriptPart, TranscriptSource};
+use grove_history::{ChangeOperation, SessionChanges, StoreRoot};
+use grove_transcript::{EditKind, TranscriptPart, TranscriptSource};
 use serde_json::{Value, json};
 
 use crate::support::{TestStore, cases, read_file};
@@ -205,7 +206,7 @@ fn timeline() -> Value {
     }, "recentSnapshot": {"entries": []}})
 }
 
-fn edits(turn: &grove_history::TranscriptTurn) -> Vec<(String, EditKind, Option<u64>, Option<u64>)> {
+fn edits(turn: &grove_transcript::TranscriptTurn) -> Vec<(String, EditKind, Option<u64>, Option<u64>)> {
     let edits = turn.parts.iter().filter_map(|part| match part {
         TranscriptPart::Edit(edit) => Some((edit.place.shown().to_owned(), edit.kind, edit.added, edit.removed)),
         _ => None,

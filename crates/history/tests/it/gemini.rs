@@ -1,9 +1,10 @@
 //! The Gemini CLI: logs that change earlier messages, objects of older versions, subagents.
 
 use grove_history::gemini::{self, Gemini};
-use grove_history::{
-    CallState, DamageKind, Hints, HistoryReader, StoreRoot, TranscriptPart, TranscriptSession, TranscriptSource,
-    TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent, path, read_with_turns,
+use grove_history::{Hints, HistoryReader, StoreRoot, read_with_turns};
+use grove_transcript::{
+    CallState, DamageKind, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolKind, TranscriptTurn,
+    TurnOutcome, TurnParent, path,
 };
 use serde_json::{Value, json};
 

@@ -4,10 +4,8 @@ use std::path::Path;
 
 use grove_history::catalog::{Catalog, CatalogFilter, ScanReport, ScanRequest};
 use grove_history::opencode::{Database, OpenCode, read_exports};
-use grove_history::{
-    CallState, DamageKind, Hints, HistoryReader, SessionLocation, StoreRoot, TranscriptPart, TranscriptSource,
-    TranscriptToolKind, TurnOutcome, read_with_turns,
-};
+use grove_history::{Hints, HistoryReader, SessionLocation, StoreRoot, read_with_turns};
+use grove_transcript::{CallState, DamageKind, TranscriptPart, TranscriptSource, TranscriptToolKind, TurnOutcome};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

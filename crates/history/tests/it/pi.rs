@@ -1,9 +1,10 @@
 //! pi and oh-my-pi: all versions, branches, commands of the person.
 
 use grove_history::pi::{self, Pi};
-use grove_history::{
-    CallState, DamageKind, Hints, HistoryReader, StoreRoot, TranscriptPart, TranscriptSession, TranscriptSource,
-    TranscriptToolKind, TranscriptTurn, TurnOutcome, TurnParent, path, read_with_turns,
+use grove_history::{Hints, HistoryReader, StoreRoot, read_with_turns};
+use grove_transcript::{
+    CallState, DamageKind, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolKind, TranscriptTurn,
+    TurnOutcome, TurnParent, path,
 };
 use serde_json::{Value, json};
 

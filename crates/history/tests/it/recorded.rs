@@ -7,9 +7,10 @@ use grove_core::Timestamp;
 use grove_fixtures::{both, outside};
 use grove_history::copilot_cli::CopilotCli;
 use grove_history::vscode::{index, replay, workspace_of};
-use grove_history::{
-    Approval, DamageKind, Hints, HistoryReader, StoreRoot, ToolInput, TranscriptPart, TranscriptSession,
-    TranscriptSource, TranscriptToolKind, TranscriptTurn, TurnOutcome, read_with_turns,
+use grove_history::{Hints, HistoryReader, StoreRoot, read_with_turns};
+use grove_transcript::{
+    Approval, DamageKind, ToolInput, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolKind,
+    TranscriptTurn, TurnOutcome,
 };
 
 use crate::support::{calls, cases, everything, json, read_file};

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use grove_history::vscode::{self, VsCode};
 use grove_history::{
-    DamageKind, Hints, HistoryReader, SessionLocation, StoreListing, StoreRoot, TranscriptSource, locate,
-    read_with_turns, reader_of,
+    Hints, HistoryReader, SessionLocation, StoreListing, StoreRoot, locate, read_with_turns, reader_of,
 };
+use grove_transcript::{DamageKind, TranscriptSource};
 use rusqlite::Connection;
 use serde_json::json;
 

@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grove_history::{
-    SessionLocation, TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolCall, TranscriptTurn,
-    read_with_turns, reader_of,
-};
+use grove_history::{SessionLocation, read_with_turns, reader_of};
+use grove_transcript::{TranscriptPart, TranscriptSession, TranscriptSource, TranscriptToolCall, TranscriptTurn};
 use serde_json::Value;
 use tempfile::TempDir;
 

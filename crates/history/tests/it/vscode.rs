@@ -1,7 +1,7 @@
 //! Own samples of VS Code's sessions: each version, each kind of part, tool data and state.
 
 use grove_core::Timestamp;
-use grove_history::{
+use grove_transcript::{
     Approval, CallState, DamageKind, EditKind, TodoStatus, ToolInput, TranscriptPart, TranscriptState,
     TranscriptToolKind, TranscriptTurn, TurnOutcome,
 };

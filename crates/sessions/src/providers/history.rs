@@ -10,9 +10,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use grove_history::TranscriptState as ForeignState;
 use grove_history::catalog::{Catalog, CatalogEntry, CatalogError, CatalogFilter, MAX_PAGE};
-use grove_history::{ChangeOperation, FileMark, SessionChanges, TranscriptSource};
+use grove_history::{ChangeOperation, FileMark, SessionChanges};
+use grove_transcript::{TranscriptSource, TranscriptState as ForeignState};
 use indexmap::IndexMap;
 use tokio::sync::{broadcast, watch};
 

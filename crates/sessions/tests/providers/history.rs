@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use grove_core::Timestamp;
+use grove_history::StoreRoot;
 use grove_history::catalog::{Catalog, CatalogFilter};
-use grove_history::{StoreRoot, TranscriptSource};
 use grove_sessions::provider::{ProviderEnvironment, ProviderEvent, ReadState, SendOptions};
 use grove_sessions::providers::history::{HistoryDriver, HistoryProvider};
 use grove_sessions::session::{FileOperation, Interactivity, SessionState, SessionStatus};
 use grove_sessions::{ProviderError, SessionId, SessionsProvider};
+use grove_transcript::TranscriptSource;
 use proptest::prelude::*;
 use serde_json::json;
 use tokio::sync::{broadcast, watch};

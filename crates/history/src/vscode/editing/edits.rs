@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use grove_transcript::TranscriptEdit;
+
 use super::{EditHistory, EditingSession, Moment, snapshots};
 use crate::changes::MAX_CHANGES;
 use crate::file_edit::edit_between;
-use crate::normal::TranscriptEdit;
 
 /// The maximum size of compared text of one request.
 const MAX_COMPARED: usize = 64 * 1024 * 1024;

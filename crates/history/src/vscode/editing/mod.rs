@@ -12,15 +12,15 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use grove_transcript::FileLocation;
+use grove_transcript::uri::{location_from, same_uri};
 use serde_json::Value;
 
-use super::uri::{location_from, same_uri};
 use crate::error::HistoryError;
 pub use crate::file_edit::FileSnapshot;
 use crate::files;
 use crate::json::lenient;
 use crate::limits::{MAX_EDITING_STATE, MAX_SMALL_FILE};
-use crate::normal::FileLocation;
 use snapshots::Snapshots;
 pub use text::apply_changes;
 use timeline::Timeline;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use grove_transcript::FileLocation;
+use grove_transcript::uri::location_from;
 use serde_json::Value;
 
 use super::{Moment, list, note, text};
-use crate::normal::FileLocation;
-use crate::vscode::uri::location_from;
 
 /// The snapshots, oldest first.
 #[derive(Clone, Debug)]

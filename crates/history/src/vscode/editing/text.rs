@@ -1,6 +1,6 @@
 //! Applies changes by ranges to a text, like the editor.
 
-use crate::normal::{TextChange, TextPosition};
+use grove_transcript::{TextChange, TextPosition};
 
 /// The text after changes that all refer to the original text. Positions after the end of a line or of the text are its
 /// end; of overlapping changes, the later one in the text is applied and the other cut short.
@@ -58,7 +58,7 @@ fn offset_of(text: &str, lines: &[usize], position: TextPosition) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal::TextRange;
+    use grove_transcript::TextRange;
 
     fn change(start: (u64, u64), end: (u64, u64), text: &str) -> TextChange {
         let at = |(line, column)| TextPosition { line, column };

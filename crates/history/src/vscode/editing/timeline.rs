@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use grove_transcript::uri::{location_from, range_of};
+use grove_transcript::{FileLocation, TextChange};
 use serde_json::Value;
 
 use super::text::apply_changes;
 use super::{FileSnapshot, Moment, list, note, text};
 use crate::limits::MAX_DEPTH;
-use crate::normal::{FileLocation, TextChange};
-use crate::vscode::uri::{location_from, range_of};
 
 /// The maximum number of copied bytes for one file's text: each operation copies it completely.
 const MAX_WORK: u64 = 2 * 1024 * 1024 * 1024;
