@@ -1,7 +1,11 @@
 //! Events. They are finer than any dialect's actions: in each dialect, an event maps to one action or to none.
 
+mod class;
+mod delta;
+
 use std::sync::Arc;
 
+pub use class::*;
 use serde::{Deserialize, Serialize};
 
 use crate::checkout::Checkout;
@@ -306,7 +310,7 @@ impl ChatEvent {
 
     /// True if this event ends its turn.
     pub fn ends_turn(&self) -> bool {
-        matches!(self, ChatEvent::TurnCompleted { .. } | ChatEvent::TurnCancelled { .. } | ChatEvent::TurnFailed { .. })
+        self.class().boundary == Some(TurnBoundary::End)
     }
 }
 

@@ -8,63 +8,6 @@ use crate::ids::*;
 use crate::state::*;
 use crate::turn::*;
 
-/// True if an event can change the session's copy of its chats' states. Deltas, above all, cannot.
-pub fn affects_mirror(change: &Change) -> bool {
-    match change {
-        Change::Session(_, SessionEvent::TitleChanged(_)) => true,
-        Change::Root(_) | Change::Session(..) => false,
-        Change::Chat(_, _, event) => match event {
-            ChatEvent::TurnStarted { .. }
-            | ChatEvent::ToolCallReady { .. }
-            | ChatEvent::ToolCallRestated { .. }
-            | ChatEvent::ToolCallGated { .. }
-            | ChatEvent::ToolCallConfirmed { .. }
-            | ChatEvent::ToolCallOutput { .. }
-            | ChatEvent::ToolCallCompleted { .. }
-            | ChatEvent::ToolCallResultGated { .. }
-            | ChatEvent::ToolCallResultConfirmed { .. }
-            | ChatEvent::InputRequested { .. }
-            | ChatEvent::InputAnswerChanged { .. }
-            | ChatEvent::InputAnswered { .. }
-            | ChatEvent::ChatReadChanged(_)
-            | ChatEvent::ChatArchivedChanged(_)
-            | ChatEvent::ChatTitleChanged(_)
-            | ChatEvent::TurnCompleted { .. }
-            | ChatEvent::TurnCancelled { .. }
-            | ChatEvent::TurnFailed { .. }
-            // The failed state depends on the newest turn.
-            | ChatEvent::TurnsCleared
-            | ChatEvent::BranchTurnsLoaded { .. }
-            | ChatEvent::TurnsInherited { .. } => true,
-            ChatEvent::PartAdded { .. }
-            | ChatEvent::TextDelta { .. }
-            | ChatEvent::ReasoningDelta { .. }
-            | ChatEvent::ToolCallStarted { .. }
-            | ChatEvent::ToolCallInputDelta { .. }
-            | ChatEvent::ActivityChanged(_)
-            | ChatEvent::AgentSessionChanged(_)
-            | ChatEvent::UsageReported { .. }
-            | ChatEvent::SteeringSet(_)
-            | ChatEvent::SteeringRemoved(_)
-            | ChatEvent::QueuedSet(_)
-            | ChatEvent::QueuedRemoved(_)
-            | ChatEvent::QueueReordered(_)
-            | ChatEvent::DraftChanged(_)
-            | ChatEvent::EntryAdded(_) => false,
-        },
-    }
-}
-
-/// True if an event leaves something to read in a chat, and so in its session. The chats' own flags do not tell:
-/// somebody may have read the session and not its chats.
-pub fn makes_unread(change: &Change) -> bool {
-    let Change::Chat(_, _, event) = change else { return false };
-    matches!(
-        event,
-        ChatEvent::TurnStarted { .. } | ChatEvent::InputRequested { .. } | ChatEvent::ChatReadChanged(false)
-    )
-}
-
 /// The events that update `session`'s catalogue and open questions from its chats.
 pub fn pending_events(session: &Session) -> Vec<SessionEvent> {
     let open: Vec<InputNeeded> = session.chats.iter().flat_map(open_questions).collect();

@@ -390,8 +390,9 @@ pub fn advance_with(
     let (mut mirrored, mut unread) = (false, false);
     for event in &batch.events {
         session.apply(event);
-        mirrored |= mirror::affects_mirror(&event.change);
-        unread |= mirror::makes_unread(&event.change);
+        let class = event.change.class();
+        mirrored |= class.is_mirrored;
+        unread |= class.makes_unread;
     }
     if let Some(title) = title_by_prompt(session, &batch) {
         let event = Event { at: now, change: Change::Session(session.id.clone(), SessionEvent::TitleChanged(title)) };

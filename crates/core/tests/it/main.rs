@@ -3,6 +3,7 @@
 
 mod commands;
 mod effects;
+mod event_classes;
 mod mirror;
 mod old_formats;
 mod properties;

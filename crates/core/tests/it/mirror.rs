@@ -123,7 +123,7 @@ fn streaming_changes_nothing_that_a_session_says_of_its_chats() {
     for report in reports {
         let changes = scene.report(report).unwrap();
         assert_eq!(changes.len(), 1, "{changes:?}");
-        assert!(!mirror::affects_mirror(&changes[0]));
+        assert!(!changes[0].class().is_mirrored);
     }
     for report in [ready("c1", Gate::None), put_out("c1", "half"), completed("c1")] {
         let changes = scene.report(report).unwrap();

@@ -270,7 +270,7 @@ impl Queue {
 
     /// Appends events that may wait for a while; deltas are merged with waiting ones.
     pub(crate) fn push_patiently(&self, events: &Arc<EventFrames>, patience: Duration) {
-        let is_delta = |(event, _): &(Arc<SequencedEvent>, Arc<str>)| event.delta().is_some();
+        let is_delta = |(event, _): &(Arc<SequencedEvent>, Arc<str>)| event.event.change.delta().is_some();
         if patience.is_zero() || !events.frames.iter().all(is_delta) {
             return self.push(Outgoing::EventFrames(events.clone()));
         }
@@ -437,15 +437,15 @@ impl QueueState {
     }
 
     fn merge(&mut self, event: &Arc<SequencedEvent>, dialect: Dialect) -> bool {
-        let (Some(delta), Some(last)) = (event.delta(), self.items.back_mut()) else { return false };
+        let (Some(delta), Some(last)) = (event.event.change.delta(), self.items.back_mut()) else { return false };
         let before = last.weight();
         match last {
-            Outgoing::MergedDelta(merged) if event.continues(&merged.first) => {
+            Outgoing::MergedDelta(merged) if event.event.change.continues(&merged.first.event.change) => {
                 merged.text.push_str(delta);
                 merged.last_seq = event.seq;
             }
-            Outgoing::Event(earlier, _) if event.continues(earlier) => {
-                let text = [earlier.delta().unwrap_or_default(), delta].concat();
+            Outgoing::Event(earlier, _) if event.event.change.continues(&earlier.event.change) => {
+                let text = [earlier.event.change.delta().unwrap_or_default(), delta].concat();
                 *last =
                     Outgoing::MergedDelta(MergedDelta { first: earlier.clone(), text, last_seq: event.seq, dialect });
             }

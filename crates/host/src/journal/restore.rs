@@ -502,7 +502,7 @@ async fn replay_all(
             }
             _ => session.apply(event),
         }
-        if is_of(event, chat) && is_whole(event) {
+        if is_of(event, chat) && event.change.class().completes_entry {
             write(&mut session, chat, log).await?;
         }
     }
@@ -522,7 +522,7 @@ async fn replay_newest(
             continue;
         }
         session.apply(event);
-        if is_whole(event) {
+        if event.change.class().completes_entry {
             write(&mut session, chat, log).await?;
         }
     }
@@ -531,14 +531,6 @@ async fn replay_newest(
 
 fn is_of(event: &Event, chat: &ChatId) -> bool {
     matches!(&event.change, Change::Chat(_, mine, _) if mine == chat)
-}
-
-/// Says whether an event completes something that is written to the log.
-fn is_whole(event: &Event) -> bool {
-    match &event.change {
-        Change::Chat(_, _, change) => change.ends_turn() || matches!(change, ChatEvent::EntryAdded(_)),
-        Change::Session(..) | Change::Root(_) => false,
-    }
 }
 
 async fn write(session: &mut Session, chat: &ChatId, log: &mut ChatLog) -> Result<(), RestoreError> {

@@ -106,7 +106,7 @@ impl SequencedEvent {
         let v1 = self.v1.get().and_then(|encoded| encoded.as_ref()).map(|encoded| encoded.frame.len());
         let ahp = self.ahp.iter().filter_map(|slot| slot.get()?.as_ref());
         let frames: usize = v1.into_iter().chain(ahp.map(|encoded| encoded.frame.len())).sum();
-        let own = match self.delta() {
+        let own = match self.event.change.delta() {
             Some(text) => text.len(),
             // Other events are rare enough to be encoded only for their length.
             None => written_length(&self.event),
@@ -118,46 +118,9 @@ impl SequencedEvent {
         self.v1.get_or_init(|| self.encode_v1(&self.event)).as_ref()
     }
 
-    /// The text that this event adds to a part, if it is a delta.
-    pub(crate) fn delta(&self) -> Option<&str> {
-        match &self.event.change {
-            Change::Chat(_, _, ChatEvent::TextDelta { content, .. } | ChatEvent::ReasoningDelta { content, .. }) => {
-                Some(content)
-            }
-            _ => None,
-        }
-    }
-
-    /// Says whether both add to the same part, so that they can be merged.
-    pub(crate) fn continues(&self, earlier: &SequencedEvent) -> bool {
-        match (&earlier.event.change, &self.event.change) {
-            (Change::Chat(session_a, chat_a, a), Change::Chat(session_b, chat_b, b)) => {
-                session_a == session_b
-                    && chat_a == chat_b
-                    && match (a, b) {
-                        (
-                            ChatEvent::TextDelta { turn: turn_a, part: part_a, .. },
-                            ChatEvent::TextDelta { turn: turn_b, part: part_b, .. },
-                        )
-                        | (
-                            ChatEvent::ReasoningDelta { turn: turn_a, part: part_a, .. },
-                            ChatEvent::ReasoningDelta { turn: turn_b, part: part_b, .. },
-                        ) => turn_a == turn_b && part_a == part_b,
-                        _ => false,
-                    }
-            }
-            _ => false,
-        }
-    }
-
     /// This delta with more text and a later number: the result of merging consecutive deltas.
     pub(crate) fn merged(&self, text: String, seq: u64) -> Arc<Self> {
-        let mut event = self.event.clone();
-        if let Change::Chat(_, _, ChatEvent::TextDelta { content, .. } | ChatEvent::ReasoningDelta { content, .. }) =
-            &mut event.change
-        {
-            *content = text;
-        }
+        let event = Event { at: self.event.at, change: self.event.change.clone().with_delta(text) };
         Arc::new(Self::new(seq, event, None, self.names.clone()))
     }
 
@@ -215,79 +178,5 @@ impl ActionOrigin {
 
     pub(crate) fn to_ahp(&self) -> ahp::encode::Echo<'_> {
         ahp::encode::Echo { client: &self.client, client_seq: self.client_seq, extra: self.extra.as_ref() }
-    }
-}
-
-/// Says whether an event confirms something, so that a power cut must not undo it.
-///
-/// Streamed text does not: its last moment may be lost.
-pub(crate) fn confirms(change: &Change) -> bool {
-    match change {
-        Change::Root(_) => false,
-        Change::Session(_, event) => match event {
-            SessionEvent::Created(_)
-            | SessionEvent::Ready
-            | SessionEvent::CreationFailed(_)
-            | SessionEvent::Removed
-            | SessionEvent::TitleChanged(_)
-            | SessionEvent::ModelChanged(_)
-            | SessionEvent::ModelReset
-            | SessionEvent::ReadChanged(_)
-            | SessionEvent::ArchivedChanged(_)
-            | SessionEvent::ChatAdded(_)
-            | SessionEvent::ChatRemoved(_)
-            | SessionEvent::ActiveClientSet(_)
-            | SessionEvent::ActiveClientRemoved(_)
-            | SessionEvent::ConfigChanged { .. }
-            // It contains permissions that were given permanently.
-            | SessionEvent::DetailsChanged(_)
-            // A pull request that a turn made is not found again.
-            | SessionEvent::CheckoutChanged(_)
-            | SessionEvent::WorkingDirectoryChanged { .. }
-            // The old folder goes right behind it.
-            | SessionEvent::Moved(_) => true,
-            SessionEvent::Listed
-            | SessionEvent::ChatRowChanged(_)
-            | SessionEvent::InputNeededSet(_)
-            | SessionEvent::InputNeededRemoved { .. } => false,
-        },
-        Change::Chat(_, _, event) => match event {
-            ChatEvent::TurnStarted { .. }
-            | ChatEvent::ToolCallGated { .. }
-            | ChatEvent::ToolCallConfirmed { .. }
-            | ChatEvent::ToolCallCompleted { .. }
-            | ChatEvent::ToolCallResultConfirmed { .. }
-            | ChatEvent::InputRequested { .. }
-            | ChatEvent::InputAnswered { .. }
-            | ChatEvent::ChatReadChanged(_)
-            | ChatEvent::ChatArchivedChanged(_)
-            | ChatEvent::ChatTitleChanged(_)
-            | ChatEvent::TurnCompleted { .. }
-            | ChatEvent::TurnCancelled { .. }
-            | ChatEvent::TurnFailed { .. }
-            | ChatEvent::SteeringSet(_)
-            | ChatEvent::SteeringRemoved(_)
-            | ChatEvent::QueuedSet(_)
-            | ChatEvent::QueuedRemoved(_)
-            | ChatEvent::QueueReordered(_)
-            | ChatEvent::AgentSessionChanged(_)
-            | ChatEvent::TurnsCleared
-            | ChatEvent::BranchTurnsLoaded { .. }
-            | ChatEvent::TurnsInherited { .. }
-            | ChatEvent::EntryAdded(_) => true,
-            ChatEvent::PartAdded { .. }
-            | ChatEvent::TextDelta { .. }
-            | ChatEvent::ReasoningDelta { .. }
-            | ChatEvent::ToolCallStarted { .. }
-            | ChatEvent::ToolCallInputDelta { .. }
-            | ChatEvent::ToolCallReady { .. }
-            | ChatEvent::ToolCallRestated { .. }
-            | ChatEvent::ActivityChanged(_)
-            | ChatEvent::ToolCallOutput { .. }
-            | ChatEvent::ToolCallResultGated { .. }
-            | ChatEvent::UsageReported { .. }
-            | ChatEvent::InputAnswerChanged { .. }
-            | ChatEvent::DraftChanged(_) => false,
-        },
     }
 }

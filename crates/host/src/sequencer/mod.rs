@@ -497,7 +497,7 @@ impl Sequencer {
                 wanted(&Resource::Chat(session.clone(), chat.clone())).is_some()
             }
             change => {
-                let told = publish::unspeakable_in_v1(change).and_then(|chat| wanted(&chat));
+                let told = publish::needs_v1_snapshot(change).and_then(|chat| wanted(&chat));
                 matches!(told, Some(Dialect::V1 { .. }))
             }
         };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use grove_core::*;
+use grove_wire::v1;
 
 use super::{
     ActionOrigin, DirectReply, EventListener, JournalScope, Names, Publication, Resource, SequencedEvent, Sequencer,
@@ -48,7 +49,7 @@ impl Sequencer {
             self.last_of.insert(session.clone(), self.published.seq);
         }
         let news = match &event.change {
-            Change::Session(_, change) if is_news(change) => Some(change),
+            Change::Session(_, change) if change.class().is_announced() => Some(change),
             _ => None,
         };
         // News come after everything published before.
@@ -77,10 +78,10 @@ impl Sequencer {
         if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
             self.deliver();
         }
-        let unspeakable = unspeakable_in_v1(&sequenced.event.change);
+        let resynced = needs_v1_snapshot(&sequenced.event.change);
         self.undelivered.push(sequenced);
 
-        if let Some(chat) = unspeakable {
+        if let Some(chat) = resynced {
             self.deliver();
             self.send_back(&chat);
         }
@@ -114,16 +115,12 @@ impl Sequencer {
     /// The names of a change's session. They are rebuilt only when they change.
     fn names_for(&mut self, change: &Change) -> Option<Arc<Names>> {
         let id = change.session()?;
-        let renamed = match change {
-            Change::Session(_, event) => {
-                matches!(event, SessionEvent::Created(_) | SessionEvent::ChatAdded(_) | SessionEvent::ChatRemoved(_))
-            }
-            Change::Root(_) | Change::Chat(..) => false,
-        };
         if let Change::Session(_, SessionEvent::Removed) = change {
             return self.names.remove(id);
         }
-        if !renamed && let Some(names) = self.names.get(id) {
+        if !change.class().changes_chat_set
+            && let Some(names) = self.names.get(id)
+        {
             return Some(names.clone());
         }
         let names = Arc::new(Names::of(self.published.state.sessions.get(id)?));
@@ -179,7 +176,7 @@ impl Sequencer {
                 self.listeners.remove(session);
             }
         }
-        if matches!(&event.event.change, Change::Session(_, change) if is_news(change)) {
+        if event.event.change.class().is_announced() {
             self.news_listeners.retain(tell);
         }
     }
@@ -216,43 +213,7 @@ impl Sequencer {
     }
 }
 
-/// The chat whose subscribers of version 1 need a snapshot: that version has no action for a leaf that moves, for another
-/// working directory, nor for a session without a model.
-pub(super) fn unspeakable_in_v1(change: &Change) -> Option<Resource> {
-    match change {
-        Change::Chat(session, chat, ChatEvent::TurnsCleared) => Some(Resource::Chat(session.clone(), chat.clone())),
-        // Version 1 shows a session together with its main chat.
-        Change::Session(session, SessionEvent::WorkingDirectoryChanged { .. } | SessionEvent::ModelReset) => {
-            Some(Resource::Chat(session.clone(), Session::MAIN_CHAT.into()))
-        }
-        _ => None,
-    }
-}
-
-/// Returns true if lists of sessions follow an event, beside the subscribers of its channel.
-fn is_news(change: &SessionEvent) -> bool {
-    match change {
-        SessionEvent::Listed
-        | SessionEvent::Removed
-        | SessionEvent::TitleChanged(_)
-        | SessionEvent::ReadChanged(_)
-        | SessionEvent::ArchivedChanged(_)
-        | SessionEvent::ChatRowChanged(_)
-        | SessionEvent::ChatAdded(_)
-        | SessionEvent::ChatRemoved(_)
-        | SessionEvent::CheckoutChanged(_)
-        | SessionEvent::WorkingDirectoryChanged { .. } => true,
-        SessionEvent::Created(_)
-        | SessionEvent::Ready
-        | SessionEvent::CreationFailed(_)
-        | SessionEvent::ModelChanged(_)
-        | SessionEvent::ModelReset
-        | SessionEvent::InputNeededSet(_)
-        | SessionEvent::InputNeededRemoved { .. }
-        | SessionEvent::ActiveClientSet(_)
-        | SessionEvent::ActiveClientRemoved(_)
-        | SessionEvent::ConfigChanged { .. }
-        | SessionEvent::DetailsChanged(_)
-        | SessionEvent::Moved(_) => false,
-    }
+/// The chat whose subscribers of version 1 need a snapshot after a change.
+pub(super) fn needs_v1_snapshot(change: &Change) -> Option<Resource> {
+    v1::encode::needs_snapshot(change).map(|(session, chat)| Resource::Chat(session.clone(), chat))
 }

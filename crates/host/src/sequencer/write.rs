@@ -2,7 +2,6 @@
 
 use grove_core::SessionId;
 
-use super::event::confirms;
 use super::{
     AttachMode, JournalScope, JournalWriteError, Jump, Publication, RESERVE, Sequencer, ToSequencer, WriteFailurePolicy,
 };
@@ -104,7 +103,7 @@ impl Sequencer {
             for event in &publication.events {
                 *seq += 1;
                 JournalRecordRef::Event { seq: *seq, origin: origin.take(), event, more: more() }.write(lines)?;
-                if confirms(&event.change) {
+                if event.change.class().is_durable {
                     sync = SyncMode::Now;
                 }
             }

@@ -221,11 +221,7 @@ impl SessionTask {
                 Change::Session(..) | Change::Root(_) => {}
             }
         }
-        let is_of_turn = |event: &Event| match &event.change {
-            Change::Chat(_, _, event) => matches!(event, ChatEvent::TurnStarted { .. }) || event.ends_turn(),
-            Change::Session(..) | Change::Root(_) => false,
-        };
-        let turn_changes = batch.events.iter().any(is_of_turn);
+        let turn_changes = batch.events.iter().any(|event| event.change.class().boundary.is_some());
         out.events.extend(batch.events);
         if turn_changes {
             self.note_active_folder();

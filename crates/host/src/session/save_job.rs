@@ -33,72 +33,12 @@ impl SaveRequirement {
         Self { log: self.log || other.log, file: self.file || other.file }
     }
 
-    /// The requirement of an event. Events that only stream, or are useless later, need nothing.
+    /// The requirement of an event.
     pub(super) fn of(event: &Event) -> Option<Self> {
-        match &event.change {
-            Change::Root(_) => None,
-            Change::Session(_, event) => match event {
-                SessionEvent::TitleChanged(_)
-                | SessionEvent::ModelChanged(_)
-                | SessionEvent::ModelReset
-                | SessionEvent::ArchivedChanged(_)
-                | SessionEvent::ChatAdded(_)
-                | SessionEvent::ChatRemoved(_)
-                | SessionEvent::ConfigChanged { .. }
-                | SessionEvent::WorkingDirectoryChanged { .. }
-                | SessionEvent::Moved(_) => Some(Self::FILE),
-                SessionEvent::Created(_)
-                | SessionEvent::Ready
-                | SessionEvent::CreationFailed(_)
-                | SessionEvent::Removed
-                | SessionEvent::Listed
-                | SessionEvent::ReadChanged(_)
-                | SessionEvent::ChatRowChanged(_)
-                | SessionEvent::InputNeededSet(_)
-                | SessionEvent::InputNeededRemoved { .. }
-                | SessionEvent::ActiveClientSet(_)
-                | SessionEvent::ActiveClientRemoved(_)
-                | SessionEvent::DetailsChanged(_)
-                | SessionEvent::CheckoutChanged(_) => None,
-            },
-            Change::Chat(_, _, event) => match event {
-                ChatEvent::TurnStarted { .. }
-                | ChatEvent::SteeringSet(_)
-                | ChatEvent::SteeringRemoved(_)
-                | ChatEvent::QueuedSet(_)
-                | ChatEvent::QueuedRemoved(_)
-                | ChatEvent::QueueReordered(_)
-                | ChatEvent::ChatArchivedChanged(_)
-                | ChatEvent::ChatTitleChanged(_) => Some(Self::FILE),
-                ChatEvent::TurnCompleted { .. }
-                | ChatEvent::TurnCancelled { .. }
-                | ChatEvent::TurnFailed { .. }
-                | ChatEvent::ToolCallConfirmed { .. }
-                | ChatEvent::TurnsCleared
-                | ChatEvent::BranchTurnsLoaded { .. }
-                | ChatEvent::TurnsInherited { .. }
-                | ChatEvent::EntryAdded(_) => Some(Self::LOG),
-                ChatEvent::PartAdded { .. }
-                | ChatEvent::TextDelta { .. }
-                | ChatEvent::ReasoningDelta { .. }
-                | ChatEvent::ToolCallStarted { .. }
-                | ChatEvent::ToolCallInputDelta { .. }
-                | ChatEvent::ToolCallReady { .. }
-                | ChatEvent::ToolCallRestated { .. }
-                | ChatEvent::ToolCallGated { .. }
-                | ChatEvent::ToolCallOutput { .. }
-                | ChatEvent::ToolCallCompleted { .. }
-                | ChatEvent::ToolCallResultGated { .. }
-                | ChatEvent::ToolCallResultConfirmed { .. }
-                | ChatEvent::UsageReported { .. }
-                | ChatEvent::InputRequested { .. }
-                | ChatEvent::InputAnswerChanged { .. }
-                | ChatEvent::InputAnswered { .. }
-                | ChatEvent::ActivityChanged(_)
-                | ChatEvent::DraftChanged(_)
-                | ChatEvent::ChatReadChanged(_)
-                | ChatEvent::AgentSessionChanged(_) => None,
-            },
+        match event.change.class().saved {
+            SaveTarget::None => None,
+            SaveTarget::SessionFile => Some(Self::FILE),
+            SaveTarget::Log | SaveTarget::LogLater => Some(Self::LOG),
         }
     }
 }

@@ -174,10 +174,7 @@ impl SessionTask {
         mut out: Outbox,
         origin: Option<ActionOrigin>,
     ) -> Result<Result<CommandOutcome, String>, HostStopped> {
-        let happens_anyway = |event: &Event| match &event.change {
-            Change::Chat(_, _, event) => event.ends_turn() || matches!(event, ChatEvent::ToolCallConfirmed { .. }),
-            Change::Session(..) | Change::Root(_) => false,
-        };
+        let happens_anyway = |event: &Event| event.change.class().saved == SaveTarget::LogLater;
         let need = out.events.iter().filter_map(SaveRequirement::of).reduce(SaveRequirement::and);
         let is_free = self.holds_nothing();
         if !is_free || need.is_some_and(SaveRequirement::is_of_log) {

@@ -24,6 +24,19 @@ pub fn action(event: &core::Event, uri: &str) -> Option<Action> {
     Some(Action::Session(SessionAction { session: uri.to_owned(), change, timestamp }))
 }
 
+/// The chat whose subscribers need a new snapshot after a change: version 1 has no action for a leaf that moves, for another
+/// working directory, nor for a session without a model.
+pub fn needs_snapshot(change: &Change) -> Option<(&core::SessionId, core::ChatId)> {
+    match change {
+        Change::Chat(session, chat, ChatEvent::TurnsCleared) => Some((session, chat.clone())),
+        // Version 1 shows a session together with its main chat.
+        Change::Session(session, SessionEvent::WorkingDirectoryChanged { .. } | SessionEvent::ModelReset) => {
+            Some((session, core::Session::MAIN_CHAT.into()))
+        }
+        _ => None,
+    }
+}
+
 /// The notification of an event in version 1, if it has one. `session` is its session after the event, or before its
 /// removal.
 pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Notification> {
