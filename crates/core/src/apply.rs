@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::event::*;
 use crate::ids::*;
+use crate::origin::ChatOrigin;
 use crate::state::*;
 use crate::turn::*;
 
@@ -140,7 +141,7 @@ fn replace_directory(directories: &mut Vec<String>, previous: Option<&str>, dire
     directories.extend(behind.drain(..).skip(1).filter(|known| known != directory));
 }
 
-/// Returns true if an event moved the conversation on, rather than filling in a part of it.
+/// The extent of a change: it moves the conversation on, or fills in a part of it.
 #[derive(PartialEq, Eq)]
 enum ChangeScope {
     Conversation,
@@ -151,102 +152,40 @@ impl Chat {
     fn apply(&mut self, at: Timestamp, change: &ChatEvent) -> ChangeScope {
         match change {
             ChatEvent::TurnStarted { turn, message, started_at, queued } => {
-                if self.active.is_some() {
-                    return ChangeScope::Detail;
-                }
-                if let Some(queued) = queued {
-                    self.steering.take_if(|message| message.id == *queued);
-                    self.queued.retain(|message| message.id != *queued);
-                }
-                let started_at = started_at.unwrap_or(at);
-                self.active = Some(Box::new(ActiveTurn::new(turn.clone(), message.clone(), started_at, at)));
-                self.modified_at = started_at;
-                self.is_read = false;
-                ChangeScope::Conversation
+                return self.start(turn, message, *started_at, queued.as_ref(), at);
             }
-            ChatEvent::TurnCompleted { turn, duration } => self.finish(turn, Outcome::Complete, None, *duration, at),
-            ChatEvent::TurnCancelled { turn, duration } => self.finish(turn, Outcome::Cancelled, None, *duration, at),
+            ChatEvent::TurnCompleted { turn, duration } => {
+                return self.finish(turn, Outcome::Complete, None, *duration, at);
+            }
+            ChatEvent::TurnCancelled { turn, duration } => {
+                return self.finish(turn, Outcome::Cancelled, None, *duration, at);
+            }
             ChatEvent::TurnFailed { turn, duration, error } => {
-                self.finish(turn, Outcome::Error, Some(error), *duration, at)
+                return self.finish(turn, Outcome::Error, Some(error), *duration, at);
             }
-            ChatEvent::ChatReadChanged(read) => {
-                self.is_read = *read;
-                ChangeScope::Detail
-            }
-            ChatEvent::ChatArchivedChanged(archived) => {
-                self.is_archived = *archived;
-                ChangeScope::Detail
-            }
-            ChatEvent::ChatTitleChanged(title) => {
-                self.title.clone_from(title);
-                ChangeScope::Detail
-            }
-            ChatEvent::ActivityChanged(activity) => {
-                self.activity.clone_from(activity);
-                ChangeScope::Detail
-            }
-            ChatEvent::AgentSessionChanged(name) => {
-                self.agent_session.clone_from(name);
-                // The first turn is the running one, unless the agent was told of earlier ones.
-                self.is_agent_retold = name.is_some() && (!self.turns.is_empty() || self.has_older_turns);
-                ChangeScope::Detail
-            }
-            ChatEvent::TurnsCleared => {
-                self.turns.clear();
-                self.active = None;
-                self.has_failed = false;
-                self.has_older_turns = false;
-                ChangeScope::Detail
-            }
-            ChatEvent::BranchTurnsLoaded { turns, older } => {
-                let new: Vec<_> = turns.iter().filter(|turn| self.position(&turn.id).is_none()).cloned().collect();
-                self.turns.splice(..0, new);
-                self.has_older_turns = *older && !turns.is_empty();
-                ChangeScope::Detail
-            }
-            ChatEvent::TurnsInherited { origin, turns, older } => {
-                self.origin = Some(origin.clone());
-                // Other inherited turns are shown in their own chat; only this chat's agent is told of them.
-                if origin.is_shown() {
-                    self.turns.clone_from(turns);
-                    self.has_older_turns = *older && !turns.is_empty();
-                }
-                ChangeScope::Detail
-            }
-            ChatEvent::EntryAdded(entry) => {
-                self.unlogged.push(entry.clone());
-                ChangeScope::Detail
-            }
-            ChatEvent::SteeringSet(message) => {
-                self.steering = Some(message.clone());
-                ChangeScope::Detail
-            }
-            ChatEvent::SteeringRemoved(id) => {
-                self.steering.take_if(|message| message.id == *id);
-                ChangeScope::Detail
-            }
-            ChatEvent::QueuedSet(message) => {
-                match self.queued.iter_mut().find(|queued| queued.id == message.id) {
-                    Some(queued) => queued.clone_from(message),
-                    None => self.queued.push(message.clone()),
-                }
-                ChangeScope::Detail
-            }
-            ChatEvent::QueuedRemoved(id) => {
-                self.queued.retain(|queued| queued.id != *id);
-                ChangeScope::Detail
-            }
+            ChatEvent::ChatReadChanged(read) => self.is_read = *read,
+            ChatEvent::ChatArchivedChanged(archived) => self.is_archived = *archived,
+            ChatEvent::ChatTitleChanged(title) => self.title.clone_from(title),
+            ChatEvent::ActivityChanged(activity) => self.activity.clone_from(activity),
+            ChatEvent::AgentSessionChanged(name) => self.name_agent_session(name.as_ref()),
+            ChatEvent::TurnsCleared => self.clear_turns(),
+            ChatEvent::BranchTurnsLoaded { turns, older } => self.load_turns(turns, *older),
+            ChatEvent::TurnsInherited { origin, turns, older } => self.inherit_turns(origin, turns, *older),
+            ChatEvent::EntryAdded(entry) => self.unlogged.push(entry.clone()),
+            ChatEvent::SteeringSet(message) => self.steering = Some(message.clone()),
+            ChatEvent::SteeringRemoved(id) => drop(self.steering.take_if(|message| message.id == *id)),
+            ChatEvent::QueuedSet(message) => match self.queued.iter_mut().find(|queued| queued.id == message.id) {
+                Some(queued) => queued.clone_from(message),
+                None => self.queued.push(message.clone()),
+            },
+            ChatEvent::QueuedRemoved(id) => self.queued.retain(|queued| queued.id != *id),
             ChatEvent::QueueReordered(order) => {
                 // Messages that the order does not name keep their order and follow those that it names.
                 let rank =
                     |message: &PendingMessage| order.iter().position(|id| *id == message.id).unwrap_or(order.len());
                 self.queued.sort_by_key(rank);
-                ChangeScope::Detail
             }
-            ChatEvent::DraftChanged(draft) => {
-                self.draft.clone_from(draft);
-                ChangeScope::Detail
-            }
+            ChatEvent::DraftChanged(draft) => self.draft.clone_from(draft),
             ChatEvent::PartAdded { .. }
             | ChatEvent::TextDelta { .. }
             | ChatEvent::ReasoningDelta { .. }
@@ -271,8 +210,58 @@ impl Chat {
                     // A question wants to be seen.
                     self.is_read &= !matches!(change, ChatEvent::InputRequested { .. });
                 }
-                ChangeScope::Detail
             }
+        }
+        ChangeScope::Detail
+    }
+
+    fn start(
+        &mut self,
+        turn: &TurnId,
+        message: &Message,
+        started_at: Option<Timestamp>,
+        queued: Option<&PendingId>,
+        at: Timestamp,
+    ) -> ChangeScope {
+        if self.active.is_some() {
+            return ChangeScope::Detail;
+        }
+        if let Some(queued) = queued {
+            self.steering.take_if(|message| message.id == *queued);
+            self.queued.retain(|message| message.id != *queued);
+        }
+        let started_at = started_at.unwrap_or(at);
+        self.active = Some(Box::new(ActiveTurn::new(turn.clone(), message.clone(), started_at, at)));
+        self.modified_at = started_at;
+        self.is_read = false;
+        ChangeScope::Conversation
+    }
+
+    fn name_agent_session(&mut self, name: Option<&String>) {
+        self.agent_session = name.cloned();
+        // The first turn is the running one, unless the agent was told of earlier ones.
+        self.is_agent_retold = name.is_some() && (!self.turns.is_empty() || self.has_older_turns);
+    }
+
+    fn clear_turns(&mut self) {
+        self.turns.clear();
+        self.active = None;
+        self.has_failed = false;
+        self.has_older_turns = false;
+    }
+
+    fn load_turns(&mut self, turns: &[Arc<Turn>], older: bool) {
+        let new: Vec<_> = turns.iter().filter(|turn| self.position(&turn.id).is_none()).cloned().collect();
+        self.turns.splice(..0, new);
+        self.has_older_turns = older && !turns.is_empty();
+    }
+
+    fn inherit_turns(&mut self, origin: &Arc<ChatOrigin>, turns: &[Arc<Turn>], older: bool) {
+        self.origin = Some(origin.clone());
+        // Other inherited turns are shown in their own chat; only this chat's agent is told of them.
+        if origin.is_shown() {
+            self.turns = turns.to_vec();
+            self.has_older_turns = older && !turns.is_empty();
         }
     }
 
@@ -326,32 +315,7 @@ impl ActiveTurn {
                 }
             }
             ChatEvent::ToolCallReady { call, invocation_message, input, gate, .. } => {
-                if !self.tool_call(&call.id).is_some_and(|call| call.status == ToolCallStatus::Streaming) {
-                    return;
-                }
-                let ready_rank = Some(self.next_ready_rank());
-                if let Some(mine) = self.tool_call_mut(&call.id) {
-                    let extra = call.extra.clone().or_else(|| mine.extra.take());
-                    *mine = ToolCall {
-                        extra,
-                        invocation_message: invocation_message.clone(),
-                        input: input.clone(),
-                        status: match gate {
-                            Gate::None => ToolCallStatus::Running,
-                            Gate::Follows => ToolCallStatus::Ready,
-                        },
-                        confirmed: match gate {
-                            Gate::None => Some(Confirmation { by: ConfirmationReason::NotNeeded, option: None }),
-                            Gate::Follows => None,
-                        },
-                        ready_rank,
-                        running_since: match gate {
-                            Gate::None => Some(at),
-                            Gate::Follows => None,
-                        },
-                        ..call.begin()
-                    };
-                }
+                self.ready(at, call, invocation_message, input.as_ref(), *gate);
             }
             ChatEvent::ToolCallRestated { restated, .. } => self.restate(restated),
             ChatEvent::ToolCallGated { gated, .. } => self.gate(gated),
@@ -370,16 +334,7 @@ impl ActiveTurn {
                 self.complete(call, ToolCallStatus::PendingResultConfirmation(result.clone()), run.as_deref());
             }
             ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
-                let option = self.tool_call(call).and_then(|call| call.confirmed.as_ref()?.option.clone());
-                let next = match decision {
-                    Decision::Approved => ToolCallStatus::Completed(result.clone()),
-                    Decision::Denied => ToolCallStatus::Cancelled(Cancellation {
-                        reason: CancelReason::ResultDenied,
-                        option,
-                        extra: None,
-                    }),
-                };
-                self.release(call, next);
+                self.decide_result(call, result, *decision);
             }
             ChatEvent::UsageReported { usage, .. } => self.usage = Some(usage.clone()),
             ChatEvent::InputRequested { request, .. } => {
@@ -417,6 +372,53 @@ impl ActiveTurn {
             | ChatEvent::TurnsInherited { .. }
             | ChatEvent::EntryAdded(_) => {}
         }
+    }
+
+    /// Completes the input of a call, which runs now or waits for a gate.
+    fn ready(
+        &mut self,
+        at: Timestamp,
+        call: &NewToolCall,
+        invocation_message: &str,
+        input: Option<&String>,
+        gate: Gate,
+    ) {
+        if !self.tool_call(&call.id).is_some_and(|call| call.status == ToolCallStatus::Streaming) {
+            return;
+        }
+        let ready_rank = Some(self.next_ready_rank());
+        if let Some(mine) = self.tool_call_mut(&call.id) {
+            let extra = call.extra.clone().or_else(|| mine.extra.take());
+            let (status, confirmed, running_since) = match gate {
+                Gate::None => {
+                    let confirmed = Confirmation { by: ConfirmationReason::NotNeeded, option: None };
+                    (ToolCallStatus::Running, Some(confirmed), Some(at))
+                }
+                Gate::Follows => (ToolCallStatus::Ready, None, None),
+            };
+            *mine = ToolCall {
+                extra,
+                invocation_message: invocation_message.to_owned(),
+                input: input.cloned(),
+                status,
+                confirmed,
+                ready_rank,
+                running_since,
+                ..call.begin()
+            };
+        }
+    }
+
+    /// Lets the agent see a pending result, or withholds it.
+    fn decide_result(&mut self, call: &ToolCallId, result: &ToolResult, decision: Decision) {
+        let option = self.tool_call(call).and_then(|call| call.confirmed.as_ref()?.option.clone());
+        let next = match decision {
+            Decision::Approved => ToolCallStatus::Completed(result.clone()),
+            Decision::Denied => {
+                ToolCallStatus::Cancelled(Cancellation { reason: CancelReason::ResultDenied, option, extra: None })
+            }
+        };
+        self.release(call, next);
     }
 }
 

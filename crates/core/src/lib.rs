@@ -50,6 +50,7 @@
 
 mod apply;
 mod checkout;
+mod command;
 mod event;
 mod ids;
 mod input;
@@ -63,6 +64,7 @@ mod validate;
 
 pub use apply::apply;
 pub use checkout::*;
+pub use command::*;
 pub use event::*;
 pub use ids::*;
 pub use input::*;

@@ -1,0 +1,230 @@
+//! Commands: requests for a change, from a client, the host or an agent.
+
+use std::sync::Arc;
+
+use crate::event::*;
+use crate::ids::*;
+use crate::input::*;
+use crate::origin::ChatOrigin;
+use crate::permissions::PermissionsChange;
+use crate::state::*;
+use crate::turn::*;
+
+/// A command on a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    StartTurn {
+        chat: ChatId,
+        turn: TurnId,
+        message: Message,
+        /// The start time that the sender claims.
+        started_at: Option<Timestamp>,
+    },
+    CancelTurn {
+        chat: ChatId,
+        turn: TurnId,
+    },
+    ResolvePermission {
+        chat: ChatId,
+        turn: TurnId,
+        question: PermissionTarget,
+        verdict: Verdict,
+    },
+    /// Decides if the agent may see a call's result.
+    ConfirmResult {
+        chat: ChatId,
+        turn: TurnId,
+        call: ToolCallId,
+        decision: Decision,
+    },
+    /// Reports the result of a call that a client ran.
+    CompleteClientCall {
+        chat: ChatId,
+        turn: TurnId,
+        call: ToolCallId,
+        result: ToolResult,
+        /// True if a person is to be asked before the agent sees it.
+        ask: bool,
+    },
+    /// Reports the output so far of a call that a client runs.
+    ReportClientOutput {
+        chat: ChatId,
+        turn: TurnId,
+        call: ToolCallId,
+        output: ToolOutput,
+    },
+    AnswerInput {
+        chat: ChatId,
+        request: RequestId,
+        outcome: InputOutcome,
+        answers: Answers,
+    },
+    DraftAnswer {
+        chat: ChatId,
+        request: RequestId,
+        question: QuestionId,
+        answer: Option<Answer>,
+    },
+    ChangeModel(ModelId),
+    ChangeTitle(String),
+    SetRead(bool),
+    SetArchived(bool),
+    SetChatRead {
+        chat: ChatId,
+        read: bool,
+    },
+    SetChatArchived {
+        chat: ChatId,
+        archived: bool,
+    },
+    /// Names a chat. The main one goes by its session's title.
+    RenameChat {
+        chat: ChatId,
+        title: String,
+    },
+    AddChat {
+        chat: ChatId,
+        uri: String,
+    },
+    /// Adds a chat that begins with these newest turns of another one.
+    ForkChat {
+        chat: ChatId,
+        uri: String,
+        origin: Arc<ChatOrigin>,
+        turns: Vec<Arc<Turn>>,
+        older: bool,
+    },
+    /// Removes a chat in which no turn runs.
+    RemoveChat(ChatId),
+    SetActiveClient(ActiveClient),
+    RemoveActiveClient(ClientId),
+    ChangeConfig {
+        values: Extra,
+        replace: bool,
+    },
+    ChangePermissions(PermissionsChange),
+    /// Has the agents work in another folder, where no turn runs.
+    SetWorkingDirectory(String),
+    SetSteering {
+        chat: ChatId,
+        message: PendingMessage,
+    },
+    RemoveSteering {
+        chat: ChatId,
+        id: PendingId,
+    },
+    Enqueue {
+        chat: ChatId,
+        message: PendingMessage,
+    },
+    Dequeue {
+        chat: ChatId,
+        id: PendingId,
+    },
+    ReorderQueue {
+        chat: ChatId,
+        order: Vec<PendingId>,
+    },
+    SetDraft {
+        chat: ChatId,
+        draft: Option<Message>,
+    },
+    /// Starts the oldest queued message if no turn runs.
+    StartQueued {
+        chat: ChatId,
+    },
+    /// Records that the agent has taken the steering message into its running turn.
+    TakeSteering {
+        chat: ChatId,
+    },
+    /// Moves the leaf and shows these newest turns on the path to it.
+    MoveLeaf {
+        chat: ChatId,
+        turns: Vec<Arc<Turn>>,
+        older: bool,
+        entries: Vec<LogEntry>,
+        /// The settings of that branch.
+        settings: RestoredSettings,
+    },
+    /// Adds entries to a chat's log, after the last finished turn.
+    AddEntries {
+        chat: ChatId,
+        entries: Vec<LogEntry>,
+        /// The agent's conversation has to be rebuilt, since these entries change its context.
+        resets_agent: bool,
+    },
+    /// Ends a turn because the host stops: queued messages stay queued.
+    StopTurn {
+        chat: ChatId,
+        turn: TurnId,
+        error: ErrorInfo,
+    },
+    /// Reports an event in a chat, from an agent or the host.
+    Report {
+        chat: ChatId,
+        event: ChatEvent,
+    },
+    /// Reports an event of the session itself, from the host.
+    ReportSession(SessionEvent),
+}
+
+impl Command {
+    /// True if only agents and the host may send this.
+    pub(crate) fn is_host_only(&self) -> bool {
+        matches!(
+            self,
+            Command::Report { .. }
+                | Command::ReportSession(_)
+                | Command::StopTurn { .. }
+                | Command::StartQueued { .. }
+                | Command::TakeSteering { .. }
+                | Command::AddChat { .. }
+                | Command::ForkChat { .. }
+                | Command::RemoveChat(_)
+                | Command::MoveLeaf { .. }
+                | Command::AddEntries { .. }
+        )
+    }
+}
+
+/// The settings that a branch continues with, as far as they differ from the session's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestoredSettings {
+    pub model: Option<RestoredModel>,
+    /// Values of the session's settings.
+    pub values: Extra,
+}
+
+/// The model that a branch goes on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoredModel {
+    Named(ModelId),
+    /// The agent's own: the branch never had another one.
+    Default,
+}
+
+impl RestoredModel {
+    /// The model for a session; `None` is its agent's own.
+    pub fn for_session(self) -> Option<ModelId> {
+        match self {
+            RestoredModel::Named(model) => Some(model),
+            RestoredModel::Default => None,
+        }
+    }
+}
+
+/// How a question about a tool call is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PermissionTarget {
+    Request(RequestId),
+    /// The current question about this call.
+    OfToolCall(ToolCallId),
+}
+
+/// The sender of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actor {
+    Client(ClientId),
+    Agent,
+    Host,
+}

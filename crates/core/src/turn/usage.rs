@@ -1,0 +1,57 @@
+//! The use of a model: tokens, context window, cost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::*;
+use crate::input::Number;
+
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub model: Option<ModelId>,
+    pub cache_read_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+    /// The used and the available size of the model's context window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextUsage>,
+    /// The cost of the session so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+impl Usage {
+    /// The usage after an update: fields that the update lacks stay.
+    pub fn updated(&self, said: Usage) -> Usage {
+        Usage {
+            input_tokens: said.input_tokens.or(self.input_tokens),
+            output_tokens: said.output_tokens.or(self.output_tokens),
+            model: said.model.or_else(|| self.model.clone()),
+            cache_read_tokens: said.cache_read_tokens.or(self.cache_read_tokens),
+            cache_write_tokens: said.cache_write_tokens.or(self.cache_write_tokens),
+            reasoning_tokens: said.reasoning_tokens.or(self.reasoning_tokens),
+            context: said.context.or(self.context),
+            cost: said.cost.or_else(|| self.cost.clone()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextUsage {
+    pub used: u64,
+    pub size: u64,
+}
+
+/// An amount as it was written: comparable for equality, unlike a float.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cost {
+    pub amount: Number,
+    /// An ISO 4217 code.
+    pub currency: String,
+}
