@@ -14,8 +14,8 @@ mod migration;
 mod model;
 mod navigate;
 mod properties;
-#[path = "../../../core/tests/it/random.rs"]
-#[allow(dead_code, reason = "shared with core's tests, which use more of it")]
+#[path = "../../../core/tests/it/random/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "shared with core's tests, which use more of it")]
 mod random;
 mod restoration;
 mod rows;

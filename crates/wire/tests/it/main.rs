@@ -25,8 +25,8 @@ mod copilot_properties;
 mod decode;
 mod document;
 mod json;
-#[path = "../../../core/tests/it/random.rs"]
-#[allow(dead_code, reason = "shared with core's tests, which use more of it")]
+#[path = "../../../core/tests/it/random/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "shared with core's tests, which use more of it")]
 mod random;
 mod reducers;
 mod shapes;
