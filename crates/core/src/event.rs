@@ -63,7 +63,7 @@ pub enum SessionEvent {
     Removed,
     TitleChanged(SessionTitle),
     ModelChanged(ModelId),
-    /// The session goes on with its agent's default model. Comes with a move of the leaf alone: version 1 cannot say it.
+    /// The session goes on with its agent's default model. Comes with a move of the leaf alone.
     ModelReset,
     ReadChanged(bool),
     ArchivedChanged(bool),
@@ -134,7 +134,7 @@ pub enum ChatEvent {
         call: ToolCallId,
         content: String,
     },
-    /// The input is complete. Names are repeated, since version 1 learns of the call only now. With [`Gate::Follows`] a
+    /// The input is complete. Names are repeated, since a client may learn of the call only now. With [`Gate::Follows`] a
     /// [`ChatEvent::ToolCallGated`] comes next.
     ToolCallReady {
         turn: TurnId,

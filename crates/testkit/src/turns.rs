@@ -40,7 +40,7 @@ pub fn read_only_turn(number: u64, at: Timestamp, result: usize, answer: usize) 
         outcome: Outcome::Complete,
         started_at: at,
         ended_at: at,
-        encodings: EncodingCache::default(),
+        derived: DerivedCache::default(),
     }
 }
 

@@ -81,7 +81,7 @@ fn converted(
         outcome,
         started_at,
         ended_at: transcript.ended_at.unwrap_or(started_at).max(started_at),
-        encodings: EncodingCache::default(),
+        derived: DerivedCache::default(),
     }
 }
 

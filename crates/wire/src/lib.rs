@@ -40,5 +40,6 @@ pub mod file_uri;
 pub mod invalid_seq;
 pub mod jsonrpc;
 pub mod registry;
+mod turn_encodings;
 pub mod v1;
 pub mod x_grove;

@@ -178,7 +178,7 @@ impl Session {
         SessionTitle::new(&self.title, self.title_source)
     }
 
-    /// The chat that version 1 shows as the session.
+    /// The first chat, which every session has.
     pub fn main_chat(&self) -> Option<&Chat> {
         self.chats.first()
     }

@@ -329,7 +329,7 @@ impl ActiveTurn {
             outcome,
             started_at: self.started_at,
             ended_at,
-            encodings: EncodingCache::default(),
+            derived: DerivedCache::default(),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! A turn: a user message and its results as an ordered list of parts.
 
 mod active;
+mod cache;
 mod message;
 mod part;
 mod tool_call;
 mod usage;
 
-use std::sync::{Arc, OnceLock};
-
 pub use active::*;
+pub use cache::*;
 pub use message::*;
 pub use part::*;
 use serde::{Deserialize, Serialize};
@@ -37,9 +37,9 @@ pub struct Turn {
     pub outcome: Outcome,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
-    /// A cache for each dialect's encoding of this turn; nothing here reads it.
+    /// A cache for what others derive from this turn.
     #[serde(skip)]
-    pub encodings: EncodingCache,
+    pub derived: DerivedCache,
 }
 
 impl PartialEq for Turn {
@@ -55,20 +55,3 @@ impl PartialEq for Turn {
 }
 
 impl Eq for Turn {}
-
-/// A cache for dialects' encodings of an immutable value, kept with the value so that each is made once.
-#[derive(Clone, Debug, Default)]
-pub struct EncodingCache([OnceLock<Arc<str>>; EncodingCache::SLOTS]);
-
-impl EncodingCache {
-    /// The number of dialects that can cache an encoding.
-    pub const SLOTS: usize = 2;
-
-    /// The bytes in `slot`, made by `encode` at the first call. A slot that does not exist caches nothing.
-    pub fn get_or_encode(&self, slot: usize, encode: impl FnOnce() -> String) -> Arc<str> {
-        match self.0.get(slot) {
-            Some(cell) => cell.get_or_init(|| encode().into()).clone(),
-            None => encode().into(),
-        }
-    }
-}

@@ -59,7 +59,7 @@ pub struct TextPart {
     pub delivery: Delivery,
 }
 
-/// The delivery of a text: version 1 gathers streamed texts in one place and lists the rest.
+/// The delivery of a text: in deltas, or all at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Delivery {

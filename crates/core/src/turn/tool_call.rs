@@ -32,7 +32,7 @@ pub struct ToolCall {
     pub status: ToolCallStatus,
     /// The call's rank among the turn's calls by when they became ready: the order in which they ran.
     pub ready_rank: Option<u32>,
-    /// The call's description when it became ready, if that has changed since: version 1 sends only that one.
+    /// The call's description when it became ready, if that has changed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<Box<Invocation>>,
     /// Further data from the agent: places in files, its kind of tool.

@@ -177,7 +177,7 @@ mod tests {
             outcome: Outcome::Complete,
             started_at: Timestamp(0),
             ended_at: Timestamp(0),
-            encodings: EncodingCache::default(),
+            derived: DerivedCache::default(),
         };
         pull_request_in(&turn).map(str::to_owned)
     }

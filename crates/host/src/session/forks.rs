@@ -283,7 +283,7 @@ fn in_another_session(turn: &Arc<Turn>, moved: &PastePathRewriter) -> Arc<Turn> 
         return turn;
     }
     match turn.parts.iter().any(|part| !content::named_in(part).is_empty()) {
-        true => Arc::new(Turn { encodings: EncodingCache::default(), ..Turn::clone(turn) }),
+        true => Arc::new(Turn { derived: DerivedCache::default(), ..Turn::clone(turn) }),
         false => turn.clone(),
     }
 }

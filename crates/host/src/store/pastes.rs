@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_core::{EncodingCache, Message, SessionId, Turn};
+use grove_core::{DerivedCache, Message, SessionId, Turn};
 use grove_fs::SessionFs;
 use grove_fs::copy::PastePathRewriter;
 use grove_fs::workspace::{FilesFolder, PASTE};
@@ -32,7 +32,7 @@ fn uri(path: &str) -> String {
 /// The turn with a message that names the fork's files, if its own names others.
 pub(crate) fn in_turn(moved: &PastePathRewriter, turn: &Turn) -> Option<Arc<Turn>> {
     let message = in_message(moved, &turn.message)?;
-    Some(Arc::new(Turn { message, encodings: EncodingCache::default(), ..turn.clone() }))
+    Some(Arc::new(Turn { message, derived: DerivedCache::default(), ..turn.clone() }))
 }
 
 /// The message with the fork's files. It is compared as the log has it, so that both are the same.

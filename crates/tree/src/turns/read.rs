@@ -327,7 +327,7 @@ impl LoggedTurnBuilder {
             outcome,
             started_at: end.map_or(self.started_at, |end| end.started_at),
             ended_at: end.map_or(self.ended_at, |end| end.ended_at),
-            encodings: EncodingCache::default(),
+            derived: DerivedCache::default(),
         }))
     }
 }

@@ -228,7 +228,7 @@ fn eventful_turn() -> Turn {
         // A clock that is far ahead.
         started_at: Timestamp(5_000_000_000_000),
         ended_at: Timestamp(5_000_000_000_030),
-        encodings: EncodingCache::default(),
+        derived: DerivedCache::default(),
     }
 }
 

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use grove_core as core;
 
 use super::state::*;
-
-/// Version 1's slot for a finished turn's encoding (see [`core::EncodingCache`]).
-const ENCODING_SLOT: usize = 0;
+use crate::turn_encodings;
 
 /// The text of a withheld result, in the action and in the state alike.
 pub(super) const RESULT_WITHHELD: &str = "Result withheld";
@@ -91,7 +89,7 @@ pub fn session_json(session: &core::Session, turns: &[Arc<str>]) -> serde_json::
 
 /// A finished turn as JSON, encoded once and cached with the turn.
 pub fn turn_json(session: &core::SessionId, turn: &core::Turn) -> Arc<str> {
-    turn.encodings.get_or_encode(ENCODING_SLOT, || {
+    turn_encodings::v1(turn, || {
         // Plain data with string keys always serializes; the fallback is an empty turn.
         serde_json::to_string(&self::turn(session, turn)).unwrap_or_else(|_| "{}".to_owned())
     })

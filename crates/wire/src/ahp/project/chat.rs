@@ -9,10 +9,8 @@ use super::tool_call::{finished_call, tool_call};
 use super::{activity, extra, flags};
 use crate::ahp::uri::{SessionUris, Spelling};
 use crate::ahp::*;
+use crate::turn_encodings;
 use crate::v1::project::{content_uri, plan_text};
-
-/// This dialect's slot for a finished turn's encoding (see [`core::EncodingCache`]).
-const ENCODING_SLOT: usize = 1;
 
 /// A chat with all its loaded turns.
 pub fn chat(session: &core::SessionId, chat: &core::Chat, names: &SessionUris, spelling: Spelling) -> ChatState {
@@ -43,7 +41,7 @@ pub(super) fn with_turns(state: &ChatState, turns: &[Arc<str>]) -> serde_json::R
 
 /// A finished turn as JSON, encoded once and cached with the turn.
 pub fn turn_json(session: &core::SessionId, turn: &core::Turn) -> Arc<str> {
-    turn.encodings.get_or_encode(ENCODING_SLOT, || {
+    turn_encodings::ahp(turn, || {
         // Plain data with string keys always serializes; the fallback is an empty turn.
         serde_json::to_string(&self::turn(session, turn)).unwrap_or_else(|_| "{}".to_owned())
     })
