@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::ops::ControlFlow;
 
 use grove_transcript::{Damage, DamageKind, TranscriptSession, TranscriptTurn};
 use serde::de::DeserializeOwned;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::json_lines::{JsonlReader, JsonlRecord};
 use crate::parent_index::ParentIndex;
-use crate::reader::{Bookmark, ReadOutcome, SessionLocation};
+use crate::reader::{Bookmark, ReadOutcome, SessionLocation, TurnSink};
 use crate::tail_index::{ParentLookup, ResumePointRecorder, ResumePoints, TailIndex, TailLayout};
 
 /// The state between two turns: everything that a later read needs.
@@ -129,20 +130,20 @@ pub(crate) fn of_bytes<'a>(bytes: &'a [u8]) -> impl FnMut(u64) -> io::Result<&'a
     move |offset| Ok(usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default())
 }
 
-/// Reads from a bookmark if possible, and otherwise from the beginning. `begin` makes a fold from an earlier read's
-/// state, if there is one.
+/// Reads from a bookmark if possible, and otherwise from the beginning, up to a break of `turns`. `begin` makes a fold
+/// from an earlier read's state, if there is one.
 pub(crate) fn read<F: LogFold, R: BufRead>(
     mut source: impl FnMut(u64) -> io::Result<R>,
     begin: impl Fn(Option<FoldState<F::ReaderState>>) -> F,
     from: Option<&Bookmark>,
-    turns: &mut dyn FnMut(TranscriptTurn),
+    turns: &mut TurnSink<'_>,
 ) -> io::Result<LogOutcome<F::ReaderState>> {
     let mut told = 0;
     if let Some(bookmark) = from {
         let known = serde_json::from_value(bookmark.carried.clone())?;
         let mut tell = |turn| {
             told += 1;
-            turns(turn);
+            turns(turn)
         };
         let mut fold = begin(Some(known));
         if let Some(chain) = fold.chain() {
@@ -157,20 +158,18 @@ pub(crate) fn read<F: LogFold, R: BufRead>(
     let mut number = 0;
     let mut tell = |turn| {
         number += 1;
-        if number > told {
-            turns(turn);
-        }
+        if number > told { turns(turn) } else { ControlFlow::Continue(()) }
     };
     let read = read_lines(source(0)?, 0, begin(None), &mut tell)?;
     read.ok_or_else(|| io::Error::other("a line has a parent before the beginning"))
 }
 
-/// Reads lines from `offset` on; `None` if a line's parent is before that.
+/// Reads lines from `offset` on, up to a break of `turns`; `None` if a line's parent is before `offset`.
 pub(crate) fn read_lines<F: LogFold>(
     source: impl BufRead,
     offset: u64,
     mut fold: F,
-    turns: &mut dyn FnMut(TranscriptTurn),
+    turns: &mut TurnSink<'_>,
 ) -> io::Result<Option<LogOutcome<F::ReaderState>>> {
     let mut records = JsonlReader::new(source, offset, fold.known().line);
     let mut trail: ResumePointRecorder<FoldState<F::ReaderState>> = ResumePointRecorder::new();
@@ -190,7 +189,9 @@ pub(crate) fn read_lines<F: LogFold>(
             LineEffect::StartsTurn(turn) => {
                 if let Some(turn) = turn {
                     trail.told(&turn);
-                    turns(*turn);
+                    if turns(*turn).is_break() {
+                        return Ok(Some(LogOutcome { known: fold.known().clone(), bookmark: None, steps: None }));
+                    }
                 }
                 fold.known().line = line;
                 let number = fold.known().session.turns;
@@ -205,7 +206,8 @@ pub(crate) fn read_lines<F: LogFold>(
     }
     if let Some(turn) = fold.end() {
         trail.told(&turn);
-        turns(turn);
+        // Nothing follows, so a break changes nothing.
+        let _ended = turns(turn);
     }
     let all = fold.known().session.turns;
     let (bookmark, steps) = trail.finish(end, all);

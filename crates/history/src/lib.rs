@@ -11,7 +11,7 @@
 //! - [`detect_source`]: detects the tool of a session file outside of any store.
 //! - [`catalog`]: a disposable database of the found sessions; a scan reads only what is new.
 //! - [`SessionChanges`]: the files that a session's edits changed, which the catalog collects while it reads.
-//! - [`newest`]: reads the newest turns at the positions of a [`TailIndex`].
+//! - [`newest`]: reads the newest turns at the positions of a [`TailIndex`]. [`find_turn`]: reads up to one turn.
 //!
 //! # Formats
 //!
@@ -79,6 +79,7 @@ mod reader;
 mod subagents;
 mod tail_index;
 mod turn_builder;
+mod turn_lookup;
 pub mod vscode;
 
 pub use blocks::blocks;
@@ -89,9 +90,10 @@ pub use newest::{NewestTurns, newest};
 pub use platform::{Platform, StoreEnvironment};
 pub use reader::{
     Bookmark, FileMark, Hints, HistoryReader, MissingSession, ReadOutcome, SessionLocation, SessionPreview,
-    StoreListing, StoreRoot, read_with_turns,
+    StoreListing, StoreRoot, TurnSink, read_with_turns,
 };
 pub use tail_index::{TailIndex, TailLimit};
+pub use turn_lookup::{Branches, TurnLookup, find_turn};
 
 use grove_transcript::TranscriptSource;
 

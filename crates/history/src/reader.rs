@@ -6,6 +6,7 @@
 
 use std::fmt::Debug;
 use std::fs::Metadata;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
@@ -47,7 +48,35 @@ pub trait HistoryReader: Debug + Send + Sync {
         location: &SessionLocation,
         from: Option<&Bookmark>,
         turns: &mut dyn FnMut(TranscriptTurn),
+    ) -> Result<ReadOutcome, HistoryError> {
+        self.read_until(location, from, &mut every(turns))
+    }
+
+    /// The same up to the turn at which `turns` breaks. Nothing after it is read, unless the format is replayed as a
+    /// whole. The session then counts the turns up to there, and the outcome may have neither bookmark nor tail index.
+    fn read_until(
+        &self,
+        location: &SessionLocation,
+        from: Option<&Bookmark>,
+        turns: &mut TurnSink<'_>,
     ) -> Result<ReadOutcome, HistoryError>;
+}
+
+/// The receiver of a session's turns. It breaks to end the read.
+pub type TurnSink<'a> = dyn FnMut(TranscriptTurn) -> ControlFlow<()> + 'a;
+
+/// A sink that takes every turn.
+pub(crate) fn every(turns: &mut dyn FnMut(TranscriptTurn)) -> impl FnMut(TranscriptTurn) -> ControlFlow<()> {
+    |turn| {
+        turns(turn);
+        ControlFlow::Continue(())
+    }
+}
+
+/// The turns of a format that is replayed as a whole: those after a break are dropped.
+pub(crate) fn until_break(turns: &mut TurnSink<'_>) -> impl FnMut(TranscriptTurn) {
+    let mut is_open = true;
+    move |turn| is_open = is_open && turns(turn).is_continue()
 }
 
 /// The use of a tool's own lists and manifests. They cost more than listing folders, so a check for changed files

@@ -1,7 +1,10 @@
 //! `grove show`
 
+use std::fmt::Display;
 use std::io::{BufWriter, Write};
+use std::num::NonZeroU32;
 
+use grove_history::{Branches, SessionLocation, TurnLookup, find_turn};
 use grove_transcript::export::{Heading, Json, SessionOutline, TurnOutline, TurnWriter};
 use grove_transcript::{ContextBlock, TranscriptWorkspace};
 use grove_wire::x_grove::PermissionsParams;
@@ -18,28 +21,25 @@ use crate::show::transcript::{self, Length};
 
 pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
-    let (opened, allow_all) = command_runtime()?.block_on(async {
+    let runtime = command_runtime()?;
+    let resolved = runtime.block_on(async {
         let resolved = resolve::find(&connector, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
         if !args.json {
             resolve::name_other_chats(&resolved).await?;
         }
-        let opened = resolve::open(&resolved).await?;
-        let ResolvedSession::OfHost(tree) = &resolved else { return Ok((opened, None)) };
-        let allow_all = tree.permissions(&PermissionsParams::default()).await?.allow_all;
-        // The log has a turn when it is over. The look at the log came first, so the turn may be in it by now.
-        let chat_client = tree.chat_client().await?;
-        let running = chat_client.read_view(|view| view.active.as_ref().map(running_turn));
-        let opened = match running {
-            Some(turn) => opened.with_running(turn),
-            None => opened,
-        };
-        Ok::<_, Failure>((opened, Some(allow_all)))
+        Ok::<_, Failure>(resolved)
     })?;
+    // A turn alone says nothing of the whole session, so the file is not read to its end.
+    if let (ResolvedSession::Elsewhere(location), Some(wanted), false, false) =
+        (&resolved, args.turn, args.context, args.json)
+    {
+        return show_turn_of(location, wanted, args);
+    }
+    let (opened, allow_all) = runtime.block_on(open(&resolved))?;
     if let Some(wanted) = args.turn
         && wanted.get() > shown_turns(&opened, args)
     {
-        let turns = shown_turns(&opened, args);
-        return Err(Failure::NotFound(format!("there is no turn {wanted}: the session has {turns}")));
+        return Err(no_turn(wanted, shown_turns(&opened, args)));
     }
     if opened.session().turns == 0 && !args.json {
         let id = &opened.session().source_id;
@@ -51,6 +51,40 @@ pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
         (true, false) => show_context(&opened, args),
         (true, true) => show_context_json(&opened, args),
     }
+}
+
+/// Opens a session with its running turn, and returns whether it allows everything.
+async fn open(resolved: &ResolvedSession) -> Result<(Transcript, Option<bool>), Failure> {
+    let opened = resolve::open(resolved).await?;
+    let ResolvedSession::OfHost(tree) = resolved else { return Ok((opened, None)) };
+    let allow_all = tree.permissions(&PermissionsParams::default()).await?.allow_all;
+    // The log has a turn when it is over. The look at the log came first, so the turn may be in it by now.
+    let chat_client = tree.chat_client().await?;
+    let running = chat_client.read_view(|view| view.active.as_ref().map(running_turn));
+    let opened = match running {
+        Some(turn) => opened.with_running(turn),
+        None => opened,
+    };
+    Ok((opened, Some(allow_all)))
+}
+
+/// Shows one turn of another tool's session.
+fn show_turn_of(location: &SessionLocation, wanted: NonZeroU32, args: &ShowArgs) -> Result<(), Failure> {
+    let branches = if args.branches { Branches::All } else { Branches::Active };
+    match find_turn(location, wanted, branches)? {
+        TurnLookup::Found(turn) => {
+            let mut out = BufWriter::new(anstream::stdout().lock());
+            for line in transcript::turn(&TurnOutline::of(&turn), &wanted.to_string(), length(args)) {
+                writeln!(out, "{line}")?;
+            }
+            Ok(out.flush()?)
+        }
+        TurnLookup::Missing { turns } => Err(no_turn(wanted, turns)),
+    }
+}
+
+fn no_turn(wanted: NonZeroU32, turns: impl Display) -> Failure {
+    Failure::NotFound(format!("there is no turn {wanted}: the session has {turns}"))
 }
 
 /// The number of turns that are numbered.

@@ -22,7 +22,9 @@ use std::path::Path;
 use crate::append_log::{self, BUFFER};
 use crate::error::HistoryError;
 use crate::files;
-use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::reader::{
+    Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot, TurnSink, every,
+};
 use fold::{FoldState, TurnFold};
 use grove_transcript::{DamageKind, DamageLocation, TranscriptSession, TranscriptSource, TranscriptTurn};
 use sidecar::Sidecar;
@@ -44,11 +46,11 @@ impl HistoryReader for Claude {
         find::locate(path)
     }
 
-    fn read(
+    fn read_until(
         &self,
         location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(TranscriptTurn),
+        turns: &mut TurnSink<'_>,
     ) -> Result<ReadOutcome, HistoryError> {
         let path = location.path_for(TranscriptSource::Claude)?;
         let (file, _) = files::open(path)?;
@@ -79,7 +81,7 @@ pub fn read_log(
     turns: &mut dyn FnMut(TranscriptTurn),
 ) -> io::Result<ReadOutcome> {
     let begin = |known| begin(known, id, &Sidecar::default());
-    let grown = append_log::read(append_log::of_bytes(bytes), begin, from, turns)?;
+    let grown = append_log::read(append_log::of_bytes(bytes), begin, from, &mut every(turns))?;
     Ok(grown.reading(&SessionLocation::without_file(TranscriptSource::Claude, id), |known| known.finish(None)))
 }
 
@@ -113,7 +115,7 @@ fn side_log(
     let mut turns = Vec::new();
     let fold = TurnFold::new(known, sidecar.clone(), depth, false);
     let source = BufReader::with_capacity(BUFFER, file.take(metadata.len()));
-    let mut known = append_log::read_lines(source, 0, fold, &mut |turn| turns.push(turn)).ok()??.known;
+    let mut known = append_log::read_lines(source, 0, fold, &mut every(&mut |turn| turns.push(turn))).ok()??.known;
     *claimed = std::mem::take(&mut known.own.claimed);
     Some(SidechainLog { session: known.finish(None), turns, size })
 }

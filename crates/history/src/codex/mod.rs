@@ -14,7 +14,9 @@ use crate::append_log::{self, BUFFER, LogOutcome};
 use crate::error::HistoryError;
 use crate::files;
 use crate::platform::{Platform, StoreEnvironment, below, set};
-use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::reader::{
+    Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot, TurnSink, every,
+};
 use fold::{FoldState, ReaderState, TurnFold};
 use grove_transcript::{DamageKind, DamageLocation, TranscriptSession, TranscriptSource, TranscriptTurn};
 
@@ -44,11 +46,11 @@ impl HistoryReader for Codex {
         find::locate(path)
     }
 
-    fn read(
+    fn read_until(
         &self,
         location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(TranscriptTurn),
+        turns: &mut TurnSink<'_>,
     ) -> Result<ReadOutcome, HistoryError> {
         let path = location.path_for(TranscriptSource::Codex)?;
         let (file, _) = files::open(path)?;
@@ -71,13 +73,13 @@ pub fn read_log(
     from: Option<&Bookmark>,
     turns: &mut dyn FnMut(TranscriptTurn),
 ) -> io::Result<ReadOutcome> {
-    let grown = append_log::read(append_log::of_bytes(bytes), |known| begin(known, id), from, turns)?;
+    let grown = append_log::read(append_log::of_bytes(bytes), |known| begin(known, id), from, &mut every(turns))?;
     Ok(grown.reading(&SessionLocation::without_file(TranscriptSource::Codex, id), |known| finish(known, None)))
 }
 
 /// Reads a compressed rollout. Of a truncated one everything that can be decompressed is read. It does not grow any
 /// more, so it has no bookmark.
-fn read_packed(file: File, id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> io::Result<LogOutcome<ReaderState>> {
+fn read_packed(file: File, id: &str, turns: &mut TurnSink<'_>) -> io::Result<LogOutcome<ReaderState>> {
     let mut broken = None;
     let unpacked = match ruzstd::decoding::StreamingDecoder::new(BufReader::with_capacity(BUFFER, file)) {
         Ok(unpacked) => Some(unpacked),

@@ -23,7 +23,9 @@ use crate::files;
 use crate::json::lenient;
 use crate::limits::MAX_JSON_ITEM;
 use crate::line_reader::LineReader;
-use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::reader::{
+    Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot, TurnSink, every,
+};
 use crate::tail_index::ResumePointRecorder;
 use event::LogEvent;
 use fold::{FoldState, LineEffect, ReaderState, TurnFold};
@@ -42,11 +44,11 @@ impl HistoryReader for CopilotCli {
         find::find(root, hints)
     }
 
-    fn read(
+    fn read_until(
         &self,
         location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(TranscriptTurn),
+        turns: &mut TurnSink<'_>,
     ) -> Result<ReadOutcome, HistoryError> {
         let path = location.path_for(TranscriptSource::CopilotCli)?;
         let (mut file, _) = files::open(path)?;
@@ -78,18 +80,18 @@ pub fn read_log(
     };
     let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
     let location = SessionLocation::without_file(TranscriptSource::CopilotCli, id);
-    Ok(read_events(rest, offset, known, turns)?.reading(&location, |known| finish(known, &location)))
+    Ok(read_events(rest, offset, known, &mut every(turns))?.reading(&location, |known| finish(known, &location)))
 }
 
 /// The size of one read of a file.
 const BUFFER: usize = 128 * 1024;
 
-/// Reads events from `offset` on.
+/// Reads events from `offset` on, up to a break of `turns`.
 fn read_events(
     source: impl BufRead,
     offset: u64,
     known: FoldState,
-    turns: &mut dyn FnMut(TranscriptTurn),
+    turns: &mut TurnSink<'_>,
 ) -> std::io::Result<LogOutcome<ReaderState>> {
     let mut lines = LineReader::new(source, MAX_JSON_ITEM, offset, known.line);
     let mut fold = TurnFold::new(known);
@@ -146,7 +148,9 @@ fn read_events(
         if let LineEffect::StartsTurn(turn) = fold.take(event, text.len(), place) {
             if let Some(turn) = turn {
                 trail.told(&turn);
-                turns(*turn);
+                if turns(*turn).is_break() {
+                    return Ok(LogOutcome { known: fold.known, bookmark: None, steps: None });
+                }
             }
             fold.known.line = number;
             match is_first {
@@ -160,7 +164,8 @@ fn read_events(
     }
     if let Some(turn) = fold.end_turn() {
         trail.told(&turn);
-        turns(turn);
+        // Nothing follows, so a break changes nothing.
+        let _ended = turns(turn);
     }
     let mut known = fold.known;
     if is_empty {

@@ -16,7 +16,9 @@ use crate::json::{JsonMembers, text_of};
 use crate::json_lines::value_of;
 use crate::limits::MAX_SMALL_FILE;
 use crate::platform::{Platform, StoreEnvironment, below, set};
-use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::reader::{
+    Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot, TurnSink, until_break,
+};
 use crate::subagents::SubagentChat;
 use crate::tail_index::{RequestOrigin, RequestRange, RequestRanges, TailIndex, TailLayout, TailLimit, bytes_of};
 use grove_transcript::{
@@ -73,17 +75,17 @@ impl HistoryReader for Gemini {
         Ok(location)
     }
 
-    fn read(
+    fn read_until(
         &self,
         location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(TranscriptTurn),
+        turns: &mut TurnSink<'_>,
     ) -> Result<ReadOutcome, HistoryError> {
         let path = location.path_for(TranscriptSource::Gemini)?;
         location.without_bookmark(from)?;
         let (file, _) = files::open(path)?;
         let source = BufReader::with_capacity(BUFFER, file);
-        let read = read_session(source, &location.id, |id| children_of(path, id), turns);
+        let read = read_session(source, &location.id, |id| children_of(path, id), &mut until_break(turns));
         let (mut session, requests) = read.map_err(|error| HistoryError::io(path, error))?;
         session.workspace.fill(location.workspace.clone());
         let requests = RequestRanges { first: 0, requests, turns: session.turns, session: session.source_id.clone() };

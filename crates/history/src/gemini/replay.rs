@@ -113,7 +113,7 @@ pub(super) fn object(source: impl BufRead) -> io::Result<ReplayedSession> {
     })?;
     let place = |offset, what: &str| DamageLocation { offset, line: None, what: what.to_owned() };
     match end {
-        StreamEnd::Whole => {}
+        StreamEnd::Whole | StreamEnd::Stopped => {}
         StreamEnd::Empty => replayed.damage.mark(DamageKind::Empty),
         StreamEnd::Torn(at) => {
             replayed.damage.add(DamageKind::TornTail, place(at, "the file ends in the middle of a value"))

@@ -27,12 +27,16 @@ pub(crate) enum StreamItem {
 pub(crate) enum ItemVerdict {
     Sound,
     Unsound,
+    /// Nothing after this item of the list is needed.
+    Last,
 }
 
 /// The end of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamEnd {
     Whole,
+    /// The caller wanted no more.
+    Stopped,
     /// Only white space.
     Empty,
     /// The value at this offset has no end in the file.
@@ -213,6 +217,7 @@ impl<'a, R: BufRead> ObjectScanner<'a, R> {
                             None
                         }
                         ItemVerdict::Sound => None,
+                        ItemVerdict::Last => return Err(ScanStop::Ended(StreamEnd::Stopped)),
                     }
                 }
                 Ok(_) | Err(ScanStop::Broken(_)) if is_resumed => Some(SkippedDamage::NoItem),

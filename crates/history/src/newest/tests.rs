@@ -1,3 +1,4 @@
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use grove_transcript::{TranscriptSource, path};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::changes::{ChangeCollector, CollectedChanges, SessionChanges};
-use crate::{Bookmark, read_with_turns};
+use crate::{Bookmark, Branches, TurnLookup, find_turn, read_with_turns};
 
 /// A session in a file of its own.
 struct SessionFixture {
@@ -45,11 +46,30 @@ impl SessionFixture {
         (read.bookmark, collector.finish())
     }
 
+    /// Checks that a turn that is looked up is the one of a full read.
+    fn check_lookup(&self, whole: &[TranscriptTurn], path: &[usize]) {
+        let location = self.location();
+        let find = |number: usize, branches| {
+            let number = NonZeroU32::new(u32::try_from(number).unwrap()).unwrap();
+            find_turn(&location, number, branches).unwrap()
+        };
+        let found = |turn: &TranscriptTurn| TurnLookup::Found(Box::new(turn.clone()));
+        for number in [1, 2, whole.len() / 2 + 1, whole.len()].into_iter().filter(|number| *number <= whole.len()) {
+            let Some(before) = number.checked_sub(1) else { continue };
+            assert_eq!(find(number, Branches::All), found(&whole[before]), "turn {number}");
+            let active =
+                path.get(before).map_or(TurnLookup::Missing { turns: path.len() }, |turn| found(&whole[*turn]));
+            assert_eq!(find(number, Branches::Active), active, "turn {number}");
+        }
+        assert_eq!(find(whole.len() + 1, Branches::All), TurnLookup::Missing { turns: whole.len() });
+    }
+
     /// Checks that every window from a tail index is the end of a full read. Returns the number of windows.
     fn check(&self, tail_index: Option<&TailIndex>) -> usize {
         let location = self.location();
         let (_, whole) = read_with_turns(reader_of(self.source), &location).unwrap();
         let path = path(&whole);
+        self.check_lookup(&whole, &path);
         let mut quick = 0;
         // A few windows of each size: all of them would need as many full reads.
         for wanted in (1..=whole.len() + 1).filter(|wanted| *wanted < 4 || wanted % 7 == 0 || *wanted >= whole.len()) {

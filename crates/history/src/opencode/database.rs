@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Value, json};
 
-use super::{MessageStore, StoredMessage};
+use super::{MessageSink, MessageStore, StoredMessage};
 use crate::database_copy::DatabaseCopy;
 use crate::error::HistoryError;
 use crate::json::JsonMembers;
@@ -89,7 +89,7 @@ impl MessageStore for Database {
         self.copy.connection.query_row(&sql, [id], info_of).optional().map_err(|error| self.fail(error))
     }
 
-    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<StoredMessage, String>)) -> Result<(), HistoryError> {
+    fn messages(&self, id: &str, each: &mut MessageSink<'_>) -> Result<(), HistoryError> {
         let fail = |error: rusqlite::Error| self.fail(error);
         let longest = i64::try_from(MAX_JSON_ITEM).unwrap_or(i64::MAX);
         let sql = "SELECT id, CASE WHEN length(data) <= ?2 THEN data END FROM message WHERE session_id = ?1 \
@@ -108,11 +108,11 @@ impl MessageStore for Database {
                     StoredMessage { id: message.clone(), message: value, parts: Vec::new(), weight }
                 }
                 Ok(_) => {
-                    each(Err(format!("message {message}: no object")));
+                    let _goes_on = each(Err(format!("message {message}: no object")));
                     continue;
                 }
                 Err(error) => {
-                    each(Err(format!("message {message}: {error}")));
+                    let _goes_on = each(Err(format!("message {message}: {error}")));
                     continue;
                 }
             };
@@ -121,15 +121,19 @@ impl MessageStore for Database {
                 let data: Option<String> = row.get(0).map_err(fail)?;
                 said.weight = said.weight.saturating_add(data.as_ref().map_or(0, String::len));
                 if said.weight > MAX_JSON_ITEM {
-                    each(Err(format!("message {message}: more than {MAX_JSON_ITEM} bytes")));
+                    let _goes_on = each(Err(format!("message {message}: more than {MAX_JSON_ITEM} bytes")));
                     break;
                 }
                 match parsed(data.as_deref()) {
                     Ok(part) => said.parts.push(part),
-                    Err(error) => each(Err(format!("a part of message {message}: {error}"))),
+                    Err(error) => {
+                        let _goes_on = each(Err(format!("a part of message {message}: {error}")));
+                    }
                 }
             }
-            each(Ok(said));
+            if each(Ok(said)).is_break() {
+                break;
+            }
         }
         Ok(())
     }

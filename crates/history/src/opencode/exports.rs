@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use grove_transcript::{DamageKind, DamageLocation, TranscriptSession, TranscriptTurn};
 use serde_json::{Deserializer, Value};
 
-use super::{MessageStore, StoredMessage, tell};
+use super::{MessageSink, MessageStore, StoredMessage, tell};
 use crate::error::HistoryError;
 use crate::json::JsonMembers;
 use crate::limits::MAX_JSON_ITEM;
+use crate::reader::{TurnSink, every};
 
 /// Exported sessions, by their ids.
 #[derive(Debug, Default)]
@@ -21,6 +22,11 @@ pub fn read_exports(
     id: &str,
     turns: &mut dyn FnMut(TranscriptTurn),
 ) -> Result<TranscriptSession, HistoryError> {
+    read_until(bytes, id, &mut every(turns))
+}
+
+/// The same up to a break of `turns`.
+pub(super) fn read_until(bytes: &[u8], id: &str, turns: &mut TurnSink<'_>) -> Result<TranscriptSession, HistoryError> {
     let mut exports = ExportedSessions::default();
     let mut first: Option<String> = None;
     let mut bad = None;
@@ -52,23 +58,25 @@ impl MessageStore for ExportedSessions {
         Ok(info.and_then(|info| JsonMembers::of(info.clone()).ok()))
     }
 
-    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<StoredMessage, String>)) -> Result<(), HistoryError> {
+    fn messages(&self, id: &str, each: &mut MessageSink<'_>) -> Result<(), HistoryError> {
         let messages = self.0.get(id).and_then(|export| export.get("messages")).and_then(Value::as_array);
         for (at, message) in messages.into_iter().flatten().enumerate() {
             let own = message.pointer("/info/id").and_then(Value::as_str).filter(|id| !id.is_empty());
             let id = own.map_or_else(|| format!("{id}-{at}"), str::to_owned);
             let info = message.get("info").cloned().map(JsonMembers::of);
             let Some(Ok(info)) = info else {
-                each(Err(format!("message {id}: no object")));
+                let _goes_on = each(Err(format!("message {id}: no object")));
                 continue;
             };
             let weight = message.to_string().len();
             if weight > MAX_JSON_ITEM {
-                each(Err(format!("message {id}: more than {MAX_JSON_ITEM} bytes")));
+                let _goes_on = each(Err(format!("message {id}: more than {MAX_JSON_ITEM} bytes")));
                 continue;
             }
             let parts = message.get("parts").and_then(Value::as_array).cloned().unwrap_or_default();
-            each(Ok(StoredMessage { id, message: info, parts, weight }));
+            if each(Ok(StoredMessage { id, message: info, parts, weight })).is_break() {
+                break;
+            }
         }
         Ok(())
     }

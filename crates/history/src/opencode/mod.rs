@@ -10,6 +10,7 @@ mod storage;
 mod turns;
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 pub use database::Database;
@@ -26,6 +27,7 @@ use crate::limits::MAX_JSON_ITEM;
 use crate::platform::{Platform, StoreEnvironment, below, set};
 use crate::reader::{
     Bookmark, FileMark, Hints, HistoryReader, ReadOutcome, SessionLocation, SessionPreview, StoreListing, StoreRoot,
+    TurnSink, every,
 };
 use storage::FileStorage;
 use turns::{TurnFold, session_info};
@@ -53,8 +55,12 @@ trait MessageStore {
     fn session_info(&self, id: &str) -> Result<Option<JsonMembers>, HistoryError>;
 
     /// The messages of a session, in order. An unreadable one is reported in its place.
-    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<StoredMessage, String>)) -> Result<(), HistoryError>;
+    /// Ends early if `each` breaks.
+    fn messages(&self, id: &str, each: &mut MessageSink<'_>) -> Result<(), HistoryError>;
 }
+
+/// The receiver of a session's messages. It breaks to end the read, at a message and never at an error.
+type MessageSink<'a> = dyn FnMut(Result<StoredMessage, String>) -> ControlFlow<()> + 'a;
 
 /// The folder of sessions, the same on every platform.
 pub fn store_roots(platform: Platform, environment: &StoreEnvironment) -> Vec<StoreRoot> {
@@ -100,23 +106,23 @@ impl HistoryReader for OpenCode {
         false
     }
 
-    fn read(
+    fn read_until(
         &self,
         location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(TranscriptTurn),
+        turns: &mut TurnSink<'_>,
     ) -> Result<ReadOutcome, HistoryError> {
         let path = location.path_for(TranscriptSource::OpenCode)?;
         location.without_bookmark(from)?;
         let session = if let Some(database) = &location.database {
-            database.get().read(&location.id, turns)?
+            database.get().read_until(&location.id, turns)?
         } else if is_database(location.source, path) {
-            Database::copy(path)?.read(&location.id, turns)?
+            Database::copy(path)?.read_until(&location.id, turns)?
         } else if let Some(storage) = FileStorage::of_session(path) {
             tell(&storage, &location.id, 0, &mut HashSet::new(), turns)?
         } else {
             let export = files::read(path, MAX_JSON_ITEM as u64)?;
-            read_exports(&export, &location.id, turns)?
+            exports::read_until(&export, &location.id, turns)?
         };
         Ok(ReadOutcome { session, bookmark: None, tail_index: None })
     }
@@ -125,6 +131,11 @@ impl HistoryReader for OpenCode {
 impl Database {
     /// Reads one session: each turn goes to `turns`, in order.
     pub fn read(&self, id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> Result<TranscriptSession, HistoryError> {
+        self.read_until(id, &mut every(turns))
+    }
+
+    /// The same up to a break of `turns`.
+    fn read_until(&self, id: &str, turns: &mut TurnSink<'_>) -> Result<TranscriptSession, HistoryError> {
         tell(self, id, 0, &mut HashSet::new(), turns)
     }
 }
@@ -209,13 +220,13 @@ fn add(root: &StoreRoot, id: &str, path: &Path, mark: FileMark, preview: Session
     });
 }
 
-/// Reads a session out of a store.
+/// Reads a session out of a store, up to a break of `turns`.
 fn tell(
     store: &dyn MessageStore,
     id: &str,
     depth: usize,
     seen: &mut HashSet<String>,
-    turns: &mut dyn FnMut(TranscriptTurn),
+    turns: &mut TurnSink<'_>,
 ) -> Result<TranscriptSession, HistoryError> {
     let mut teller = TurnFold::new(store, id, depth, seen);
     match store.session_info(id) {
@@ -227,18 +238,25 @@ fn tell(
         }
         Err(problem) => return Err(problem),
     }
-    store.messages(id, &mut |said| match said {
-        Ok(said) => {
-            if let Some(turn) = teller.take(said) {
-                turns(turn);
+    let mut flow = ControlFlow::Continue(());
+    store.messages(id, &mut |said| {
+        match said {
+            Ok(said) => {
+                if let Some(turn) = teller.take(said) {
+                    flow = turns(turn);
+                }
+            }
+            Err(what) => {
+                teller.session.damage.add(DamageKind::Damaged, DamageLocation { what, ..DamageLocation::default() });
             }
         }
-        Err(what) => {
-            teller.session.damage.add(DamageKind::Damaged, DamageLocation { what, ..DamageLocation::default() })
-        }
+        flow
     })?;
-    if let Some(turn) = teller.end_turn() {
-        turns(turn);
+    if flow.is_continue()
+        && let Some(turn) = teller.end_turn()
+    {
+        // Nothing follows, so a break changes nothing.
+        let _ended = turns(turn);
     }
     let mut session = teller.session;
     let first = session.first_message.lines().next().map(str::to_owned);

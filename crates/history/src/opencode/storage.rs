@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{MessageStore, StoredMessage};
+use super::{MessageSink, MessageStore, StoredMessage};
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::JsonMembers;
@@ -65,7 +65,7 @@ impl MessageStore for FileStorage {
         Ok(JsonMembers::of(value).ok())
     }
 
-    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<StoredMessage, String>)) -> Result<(), HistoryError> {
+    fn messages(&self, id: &str, each: &mut MessageSink<'_>) -> Result<(), HistoryError> {
         let Some(id) = plain(id) else { return Ok(()) };
         let folder = self.folder.join("message").join(id);
         // Ids begin with the time, so that their order is the order of messages.
@@ -74,11 +74,11 @@ impl MessageStore for FileStorage {
             let value = match parsed(&folder.join(&name)).map(JsonMembers::of) {
                 Ok(Ok(value)) => value,
                 Ok(Err(_)) => {
-                    each(Err(format!("message {message}: no object")));
+                    let _goes_on = each(Err(format!("message {message}: no object")));
                     continue;
                 }
                 Err(error) => {
-                    each(Err(format!("message {message}: {error}")));
+                    let _goes_on = each(Err(format!("message {message}: {error}")));
                     continue;
                 }
             };
@@ -88,15 +88,19 @@ impl MessageStore for FileStorage {
                 let path = parts.join(name);
                 said.weight = said.weight.saturating_add(size_of(&path));
                 if said.weight > MAX_JSON_ITEM {
-                    each(Err(format!("message {message}: more than {MAX_JSON_ITEM} bytes")));
+                    let _goes_on = each(Err(format!("message {message}: more than {MAX_JSON_ITEM} bytes")));
                     break;
                 }
                 match parsed(&path) {
                     Ok(part) => said.parts.push(part),
-                    Err(error) => each(Err(format!("a part of message {message}: {error}"))),
+                    Err(error) => {
+                        let _goes_on = each(Err(format!("a part of message {message}: {error}")));
+                    }
                 }
             }
-            each(Ok(said));
+            if each(Ok(said)).is_break() {
+                break;
+            }
         }
         Ok(())
     }

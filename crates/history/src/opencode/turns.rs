@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{MAX_DEPTH, MessageStore, StoredMessage};
 use crate::json::{JsonMembers, text_of};
 use crate::limits::MAX_STATE;
+use crate::reader::every;
 use crate::subagents::{SubagentChat, attach};
 use crate::turn_builder::TurnBuilder;
 
@@ -125,7 +126,8 @@ impl<'a> TurnFold<'a> {
                 continue;
             }
             let mut turns = Vec::new();
-            let read = super::tell(self.store, &agent, self.depth + 1, self.seen, &mut |turn| turns.push(turn));
+            let read =
+                super::tell(self.store, &agent, self.depth + 1, self.seen, &mut every(&mut |turn| turns.push(turn)));
             if let Ok(session) = read {
                 for mark in session.damage.marks {
                     self.session.damage.mark(mark);

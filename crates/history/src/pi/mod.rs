@@ -12,7 +12,9 @@ use crate::append_log;
 use crate::error::HistoryError;
 use crate::files;
 use crate::platform::{Platform, StoreEnvironment, below, set};
-use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::reader::{
+    Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot, TurnSink, every,
+};
 use fold::{FoldState, ReaderState, TurnFold, session_of};
 use grove_transcript::{DamageKind, TranscriptSession, TranscriptSource, TranscriptTurn};
 
@@ -66,11 +68,11 @@ impl HistoryReader for Pi {
         Ok(location)
     }
 
-    fn read(
+    fn read_until(
         &self,
         location: &SessionLocation,
         from: Option<&Bookmark>,
-        turns: &mut dyn FnMut(TranscriptTurn),
+        turns: &mut TurnSink<'_>,
     ) -> Result<ReadOutcome, HistoryError> {
         let path = location.path_for(TranscriptSource::Pi)?;
         let (file, _) = files::open(path)?;
@@ -89,7 +91,7 @@ pub fn read_log(
     turns: &mut dyn FnMut(TranscriptTurn),
 ) -> io::Result<ReadOutcome> {
     let begin = |known| begin(known, id, "pi");
-    let grown = append_log::read(append_log::of_bytes(bytes), begin, from, turns)?;
+    let grown = append_log::read(append_log::of_bytes(bytes), begin, from, &mut every(turns))?;
     Ok(grown.reading(&SessionLocation::without_file(TranscriptSource::Pi, id), finish))
 }
 

@@ -41,7 +41,9 @@ use serde_json::Value;
 
 use crate::error::HistoryError;
 use crate::files;
-use crate::reader::{Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot};
+use crate::reader::{
+    Bookmark, Hints, HistoryReader, ReadOutcome, SessionLocation, StoreListing, StoreRoot, TurnSink, every,
+};
 use crate::tail_index::{RequestRanges, TailIndex, TailLayout, TailLimit};
 use request_ranges::RequestRangeRecorder;
 use session::SessionBuilder;
@@ -64,11 +66,11 @@ impl HistoryReader for VsCode {
     }
 
     /// Neither format can be read on from a bookmark: a later line may change any earlier request.
-    fn read(
+    fn read_until(
         &self,
         location: &SessionLocation,
         _: Option<&Bookmark>,
-        turns: &mut dyn FnMut(TranscriptTurn),
+        turns: &mut TurnSink<'_>,
     ) -> Result<ReadOutcome, HistoryError> {
         let (file, _) = files::open(location.path_for(TranscriptSource::VsCode)?)?;
         let mut assembly = SessionBuilder::new(&location.id);
@@ -80,7 +82,7 @@ impl HistoryReader for VsCode {
             if let Some(editing) = &editing {
                 session_edits::add_edits(&mut turn, editing);
             }
-            turns(turn);
+            turns(turn)
         };
         let source = BufReader::with_capacity(BUFFER, file);
         let is_log = location.path.extension().is_some_and(|extension| extension == "jsonl");
@@ -144,23 +146,23 @@ pub(crate) fn newest(
 /// Reads a session in memory as a flat object.
 pub fn read_flat(bytes: &[u8], id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<TranscriptSession> {
     let mut assembly = SessionBuilder::new(id);
-    let root = flat::read(bytes, &mut assembly, &mut RequestRangeRecorder::default(), turns)?;
+    let root = flat::read(bytes, &mut assembly, &mut RequestRangeRecorder::default(), &mut every(turns))?;
     Ok(assembly.finish(root, &SessionLocation::without_file(TranscriptSource::VsCode, id)))
 }
 
 /// Reads a session in memory as a log.
 pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(TranscriptTurn)) -> std::io::Result<TranscriptSession> {
     let mut assembly = SessionBuilder::new(id);
-    let root = requests(replay(bytes)?, &mut assembly, None, turns);
+    let root = requests(replay(bytes)?, &mut assembly, None, &mut every(turns));
     Ok(assembly.finish(root, &SessionLocation::without_file(TranscriptSource::VsCode, id)))
 }
 
-/// Converts the requests of a replayed log to turns; the members beside them are returned.
+/// Converts the requests of a replayed log to turns, up to a break; the members beside them are returned.
 fn requests(
     replayed: ReplayOutcome,
     assembly: &mut SessionBuilder,
     mut request_ranges: Option<&mut RequestRangeRecorder>,
-    turns: &mut dyn FnMut(TranscriptTurn),
+    turns: &mut TurnSink<'_>,
 ) -> Extra {
     assembly.session.damage = replayed.damage;
     let mut root = match replayed.state {
@@ -179,7 +181,9 @@ fn requests(
             if let Some(request_ranges) = request_ranges.as_deref_mut() {
                 request_ranges.turn(number, &turn);
             }
-            turns(turn);
+            if turns(turn).is_break() {
+                break;
+            }
         }
         root.shift_remove("requests");
     }

@@ -18,4 +18,5 @@ mod pi;
 mod recorded;
 mod stores;
 mod support;
+mod turn_lookup;
 mod vscode;

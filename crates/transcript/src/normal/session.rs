@@ -37,6 +37,14 @@ impl TranscriptSource {
             Self::OpenCode => "opencode",
         }
     }
+
+    /// True if a later turn of a session can abandon earlier ones: see [`TurnParent`](super::TurnParent).
+    pub fn has_branches(self) -> bool {
+        match self {
+            Self::Claude | Self::Codex | Self::Pi | Self::Gemini => true,
+            Self::VsCode | Self::CopilotCli | Self::OpenCode => false,
+        }
+    }
 }
 
 impl fmt::Display for TranscriptSource {

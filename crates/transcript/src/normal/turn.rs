@@ -82,6 +82,15 @@ impl TurnParent {
         *self == Self::Previous
     }
 
+    /// The number of the parent of turn `own`. One that names itself or a later turn is wrong, and has none.
+    pub fn number(self, own: usize) -> Option<usize> {
+        match self {
+            Self::Previous => own.checked_sub(1),
+            Self::Turn(turn) => usize::try_from(turn).ok().filter(|turn| *turn < own),
+            Self::Nothing => None,
+        }
+    }
+
     /// The parent of turn `number` if it follows `turn`.
     pub fn of(number: u32, turn: Option<u32>) -> Self {
         match turn {
@@ -115,12 +124,7 @@ pub fn path_among_newest(first: usize, follows: &[TurnParent]) -> (Vec<usize>, b
             break;
         };
         path.push(at);
-        next = match follows[at] {
-            TurnParent::Previous => number.checked_sub(1),
-            // What names a later turn is wrong, and would never end.
-            TurnParent::Turn(turn) => usize::try_from(turn).ok().filter(|turn| *turn < number),
-            TurnParent::Nothing => None,
-        };
+        next = follows[at].number(number);
     }
     path.reverse();
     (path, begins_before)
