@@ -12,6 +12,8 @@ pub enum HistoryError {
     TooLarge { path: PathBuf, limit: u64 },
     #[error("{} is malformed ({what}): open it with the tool that wrote it", path.display())]
     Malformed { path: PathBuf, what: String },
+    #[error("cannot write the turns of {} to a temporary file: {error}: free some space there", path.display())]
+    Buffer { path: PathBuf, error: io::Error },
     #[error("{} belongs to another reader: read it with the reader of {wanted}", path.display())]
     OtherSource { path: PathBuf, wanted: grove_transcript::TranscriptSource },
 }

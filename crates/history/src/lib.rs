@@ -89,8 +89,8 @@ pub use error::HistoryError;
 pub use newest::{NewestTurns, newest};
 pub use platform::{Platform, StoreEnvironment};
 pub use reader::{
-    Bookmark, FileMark, Hints, HistoryReader, MissingSession, ReadOutcome, SessionLocation, SessionPreview,
-    StoreListing, StoreRoot, TurnSink, read_with_turns,
+    Bookmark, BufferedSession, FileMark, Hints, HistoryReader, MissingSession, ReadOutcome, SessionLocation,
+    SessionPreview, StoreListing, StoreRoot, TurnSink, read_buffered, read_with_turns,
 };
 pub use tail_index::{TailIndex, TailLimit};
 pub use turn_lookup::{Branches, TurnLookup, find_turn};

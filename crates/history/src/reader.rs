@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
-use grove_transcript::{TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace};
+use grove_transcript::{TranscriptSession, TranscriptSource, TranscriptTurn, TranscriptWorkspace, TurnBuffer, path_of};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::error::HistoryError;
 use crate::files;
 use crate::fingerprint::Fingerprint;
 use crate::opencode::{self, SharedDatabase};
+use crate::reader_of;
 use crate::tail_index::{ParentLookup, TailIndex};
 
 /// A reader of one tool's stores. It never writes where it reads.
@@ -271,6 +272,31 @@ pub struct Bookmark {
     /// The known lookups of later lines in earlier ones.
     #[serde(default, skip)]
     pub(crate) asked: Vec<ParentLookup>,
+}
+
+/// A session that was read once, with its turns.
+#[derive(Debug)]
+pub struct BufferedSession {
+    pub session: TranscriptSession,
+    /// The turns of all branches.
+    pub turns: TurnBuffer,
+    /// The numbers of the turns that lead to the newest one. The others were abandoned.
+    pub path: Vec<usize>,
+}
+
+/// Reads a session once, and keeps its turns in bounded memory: the session's own data and its active branch are known
+/// only at the end.
+pub fn read_buffered(location: &SessionLocation) -> Result<BufferedSession, HistoryError> {
+    let mut turns = TurnBuffer::default();
+    let mut follows = Vec::new();
+    let mut kept = Ok(());
+    let reading = reader_of(location.source).read_until(location, None, &mut |turn| {
+        follows.push(turn.follows);
+        kept = turns.push(turn);
+        if kept.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    kept.map_err(|error| HistoryError::Buffer { path: location.path.clone(), error })?;
+    Ok(BufferedSession { session: reading.session, turns, path: path_of(&follows) })
 }
 
 /// Reads a session with all of its turns at once.

@@ -11,9 +11,10 @@
 //! - [`export`]: writes sessions for people (Markdown, HTML) and for programs (JSON, Copilot Chat).
 //! - [`tools`]: the known tools of agents, and the meaning of their input. [`uri`]: URIs as VS Code writes them.
 //! - [`Damage`]: the unreadable places of a session.
+//! - [`TurnBuffer`]: the turns of a session for a second look, in bounded memory.
 //!
-//! `grove-history` reads other tools' sessions into the normal form. This crate opens no file, and reads no clock and no
-//! environment. Memory depends on one turn.
+//! `grove-history` reads other tools' sessions into the normal form. This crate opens no file but the buffer's temporary
+//! one, and reads no clock. Memory depends on one turn, or on the buffer's limit.
 
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod limits;
 mod normal;
 mod to_core;
 pub mod tools;
+mod turn_buffer;
 pub mod uri;
 
 pub use damage::{Damage, DamageKind, DamageLocation};
@@ -31,3 +33,4 @@ pub use from_core::transcript_turn;
 pub use normal::*;
 pub use to_core::{ChildChat, CoreTurn, HISTORY, core_turn};
 pub use tools::{canonical_tool_name, tool_kind};
+pub use turn_buffer::{TurnBuffer, json_size};

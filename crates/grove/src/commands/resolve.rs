@@ -185,7 +185,7 @@ async fn is_id_prefix(connector: &HostConnector, wanted: &str, protocol: Protoco
 /// Reads a session as a transcript.
 pub(crate) async fn open(resolved: &ResolvedSession) -> Result<Transcript, Failure> {
     match resolved {
-        ResolvedSession::Elsewhere(location) => Ok(Transcript::of_located((**location).clone())?),
+        ResolvedSession::Elsewhere(location) => Ok(Transcript::of_located(location)?),
         ResolvedSession::Log(path) => {
             let log = inspect::read(path)?;
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -196,7 +196,7 @@ pub(crate) async fn open(resolved: &ResolvedSession) -> Result<Transcript, Failu
             session.created_at = time_of(header.and_then(|header| header.timestamp()).as_deref());
             let folder = header.and_then(|header| header.cwd()).filter(|folder| !folder.is_empty());
             session.workspace.folders = folder.map(FileLocation::local).into_iter().collect();
-            Ok(Transcript::of_log(LOG, session, log))
+            Ok(Transcript::of_log(LOG, session, log)?)
         }
         ResolvedSession::OfHost(tree) => {
             let about: ManifestResult =
@@ -213,7 +213,7 @@ pub(crate) async fn open(resolved: &ResolvedSession) -> Result<Transcript, Failu
             session.workspace.folders = about.cwd.map(FileLocation::local).into_iter().collect();
             session.workspace.repository = about.repository;
             session.workspace.branch = about.branch;
-            Ok(Transcript::of_log(GROVE, session, log))
+            Ok(Transcript::of_log(GROVE, session, log)?)
         }
     }
 }

@@ -62,7 +62,7 @@ async fn open(resolved: &ResolvedSession) -> Result<(Transcript, Option<bool>), 
     let chat_client = tree.chat_client().await?;
     let running = chat_client.read_view(|view| view.active.as_ref().map(running_turn));
     let opened = match running {
-        Some(turn) => opened.with_running(turn),
+        Some(turn) => opened.with_running(turn)?,
         None => opened,
     };
     Ok((opened, Some(allow_all)))

@@ -4,7 +4,6 @@
 //! has, and of other chats no more than a row.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use grove_core::{Chat, ChatId, ChatRow, Outcome, Session, SessionId, Timestamp, Turn, normalized_title};
@@ -13,7 +12,7 @@ use grove_history::{HistoryError, TailIndex, TailLimit, newest, reader_of};
 use grove_host::history::{
     HistoryOpenError, HistorySelection, HistoryTranscript, HistoryUnavailable, HistoryWindow, subagent_chat,
 };
-use grove_transcript::{ChildChat, TranscriptTurn, core_turn, path_of};
+use grove_transcript::{ChildChat, TranscriptTurn, core_turn, json_size, path_of};
 use grove_wire::ahp::project::{SpawningCall, SpawningCalls};
 
 use super::summary;
@@ -186,7 +185,7 @@ impl<'a> TurnWindow<'a> {
         if self.is_past {
             return;
         }
-        let weight = weight(&turn);
+        let weight = json_size(&turn);
         self.bytes += weight;
         self.turns.push_back((Arc::new(turn), weight));
         while self.turns.len() > self.asked.turns || (self.bytes > self.asked.bytes && self.turns.len() > 1) {
@@ -202,27 +201,6 @@ impl<'a> TurnWindow<'a> {
             Some(_) | None => Ok((self.turns.into_iter().map(|(turn, _)| turn).collect(), self.has_older)),
         }
     }
-}
-
-/// The size of a turn as JSON.
-fn weight(turn: &Turn) -> usize {
-    struct Counter(usize);
-
-    impl Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut counter = Counter(0);
-    // Counting cannot fail, and plain data always serializes.
-    serde_json::to_writer(&mut counter, turn).ok();
-    counter.0
 }
 
 /// Collects the chats of subagents while the file is read. Each gets a unique id.

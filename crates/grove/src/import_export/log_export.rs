@@ -3,10 +3,9 @@
 //! A session that is a log stays unchanged, with its branches. The turns of another tool's session are written as Grove
 //! writes its own, each after the one that it follows.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use grove_core::Session;
-use grove_history::HistoryError;
 use grove_transcript::DamageKind;
 use serde_json::Value;
 
@@ -16,8 +15,8 @@ use super::transcript::Transcript;
 /// An error of exporting a log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogExportError {
-    #[error(transparent)]
-    History(#[from] HistoryError),
+    #[error("cannot read the turns from their temporary file: {0}")]
+    Buffer(#[from] io::Error),
     #[error(transparent)]
     Write(#[from] WriteError),
 }

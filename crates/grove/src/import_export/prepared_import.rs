@@ -180,7 +180,7 @@ fn of_copilot_cli(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareIm
 /// A session of another tool as a log: everything that its normal form holds, and its source.
 fn of_foreign(location: SessionLocation, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
     let path = location.path.clone();
-    let transcript = Transcript::of_located(location)?;
+    let transcript = Transcript::of_located(&location)?;
     let read = transcript.session();
     if read.turns == 0 {
         return Err(PrepareImportError::Empty(path));
@@ -192,7 +192,7 @@ fn of_foreign(location: SessionLocation, id: &ImportId) -> Result<PreparedImport
     let header = Session { id: id.clone(), ..transcript.header() };
     let written = log_export::write_foreign(&transcript, &header, Some(&origin), BufWriter::new(&out));
     let omissions = written.map_err(|error| match error {
-        LogExportError::History(error) => PrepareImportError::from(error),
+        LogExportError::Buffer(error) => PrepareImportError::Io { path: path.clone(), error },
         LogExportError::Write(error) => error.into(),
     })?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -368,13 +368,13 @@ fn what_the_cli_wrote_is_the_same_after_it_was_taken_in_and_given_back() {
 /// Writes the log of a session, and compares the visible content of both.
 fn through_a_log(path: &Path) {
     let location = SessionLocation::of_file(TranscriptSource::CopilotCli, path).unwrap();
-    let transcript = Transcript::of_located(location).unwrap();
+    let transcript = Transcript::of_located(&location).unwrap();
     let (mut lines, mut again) = (Vec::new(), Vec::new());
     log_export::write(&transcript, &mut lines).unwrap();
     let log = || grove_tree::open(lines.clone(), &mut String::new).unwrap();
     assert!(log().index().damage().is_empty());
     assert_eq!(log().index().name(), transcript.session().title);
-    let own = Transcript::of_log(LOG, TranscriptSession::new(TranscriptSource::default(), "s"), log());
+    let own = Transcript::of_log(LOG, TranscriptSession::new(TranscriptSource::default(), "s"), log()).unwrap();
     log_export::write(&own, &mut again).unwrap();
     assert_eq!(again, lines, "a log stays as it is");
     let turns = |transcript: &Transcript| {
@@ -382,12 +382,32 @@ fn through_a_log(path: &Path) {
         transcript
             .each(&mut |turn| {
                 turns.push(seen(&turn));
-                Ok::<(), grove_history::HistoryError>(())
+                Ok::<(), std::io::Error>(())
             })
             .unwrap();
         turns
     };
     assert_eq!(turns(&own), turns(&transcript), "{}", path.display());
+}
+
+#[test]
+fn a_session_of_another_tool_is_parsed_once() {
+    let folder = Folder::new(&sample());
+    let path = folder.path().join("events.jsonl");
+    let location = SessionLocation::of_file(TranscriptSource::CopilotCli, &path).unwrap();
+    let (_, turns) = read_with_turns(reader_of(TranscriptSource::CopilotCli), &location).unwrap();
+    let transcript = Transcript::of_located(&location).unwrap();
+    // Nothing needs the file any more.
+    std::fs::remove_file(&path).unwrap();
+    let mut again = Vec::new();
+    transcript
+        .each(&mut |turn| {
+            again.push(turn);
+            Ok::<(), std::io::Error>(())
+        })
+        .unwrap();
+    assert_eq!(again, turns);
+    log_export::write(&transcript, Vec::new()).unwrap();
 }
 
 #[test]

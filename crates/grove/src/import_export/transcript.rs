@@ -1,11 +1,11 @@
 //! A session of any origin as a transcript, ready to be shown or exported.
 
-use std::sync::Arc;
+use std::io;
 
-use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Turn};
-use grove_history::{HistoryError, SessionLocation, reader_of};
+use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName};
+use grove_history::{BufferedSession, HistoryError, SessionLocation, read_buffered};
 use grove_transcript::export::Heading;
-use grove_transcript::{TranscriptSession, TranscriptTurn, TurnParent, path_of, transcript_turn};
+use grove_transcript::{TranscriptSession, TranscriptTurn, TurnBuffer, TurnParent, transcript_turn};
 use grove_tree::{Log, turns};
 
 /// The source name of the host's sessions.
@@ -18,53 +18,44 @@ pub(crate) const LOG: &str = "log";
 pub(crate) struct Transcript {
     source: &'static str,
     session: TranscriptSession,
-    content: TranscriptContent,
-    /// The running turn, after all others.
-    running: Option<TranscriptTurn>,
-}
-
-#[derive(Debug)]
-enum TranscriptContent {
-    /// Turns are read from the tool's file on every pass, so memory holds one turn.
-    Foreign {
-        location: SessionLocation,
-        /// The indexes of the turns that lead to the newest one. The others were abandoned.
-        path: Vec<usize>,
-    },
-    Log {
-        log: Log,
-        turns: Vec<Arc<Turn>>,
-    },
+    /// The turns of all branches, in the order of their file.
+    turns: TurnBuffer,
+    /// The numbers of the turns that lead to the newest one. The others were abandoned.
+    path: Vec<usize>,
+    /// The log, if the session is one. Its turns are those of one branch.
+    log: Option<Log>,
 }
 
 impl Transcript {
-    /// A session of another tool.
-    pub(crate) fn of_located(location: SessionLocation) -> Result<Self, HistoryError> {
-        let location = location.with_database_copy()?;
-        let mut follows = Vec::new();
-        let reading = reader_of(location.source).read(&location, None, &mut |turn| follows.push(turn.follows))?;
-        let source = location.source.name();
-        let content = TranscriptContent::Foreign { path: path_of(&follows), location };
-        Ok(Self { source, session: reading.session, content, running: None })
+    /// A session of another tool, read once.
+    pub(crate) fn of_located(location: &SessionLocation) -> Result<Self, HistoryError> {
+        let BufferedSession { session, turns, path } = read_buffered(location)?;
+        Ok(Self { source: location.source.name(), session, turns, path, log: None })
     }
 
     /// A session that is a log; `session` has the facts that the log does not.
-    pub(crate) fn of_log(source: &'static str, mut session: TranscriptSession, log: Log) -> Self {
+    pub(crate) fn of_log(source: &'static str, session: TranscriptSession, log: Log) -> io::Result<Self> {
+        let mut transcript = Self { source, session, turns: TurnBuffer::default(), path: Vec::new(), log: None };
         let turns = turns::turns(&log);
         for turn in &turns {
-            session.count(&transcript_turn(turn));
+            transcript.add(transcript_turn(turn))?;
         }
-        if session.created_at.is_none() {
-            session.created_at = turns.first().map(|turn| turn.started_at);
+        if transcript.session.created_at.is_none() {
+            transcript.session.created_at = turns.first().map(|turn| turn.started_at);
         }
-        Self { source, session, content: TranscriptContent::Log { log, turns }, running: None }
+        Ok(Self { log: Some(log), ..transcript })
     }
 
     /// Adds the running turn.
-    pub(crate) fn with_running(mut self, turn: TranscriptTurn) -> Self {
+    pub(crate) fn with_running(mut self, turn: TranscriptTurn) -> io::Result<Self> {
+        self.add(turn)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, turn: TranscriptTurn) -> io::Result<()> {
         self.session.count(&turn);
-        self.running = Some(turn);
-        self
+        self.path.push(self.turns.len());
+        self.turns.push(turn)
     }
 
     pub(crate) fn heading(&self) -> Heading<'_> {
@@ -82,57 +73,34 @@ impl Transcript {
 
     /// The log, if the session is one.
     pub(crate) fn log(&self) -> Option<&Log> {
-        match &self.content {
-            TranscriptContent::Foreign { .. } => None,
-            TranscriptContent::Log { log, .. } => Some(log),
-        }
+        self.log.as_ref()
     }
 
     /// The number of turns on abandoned branches of another tool's session.
     pub(crate) fn abandoned(&self) -> u32 {
-        match &self.content {
-            TranscriptContent::Foreign { path, .. } => {
-                self.session.turns.saturating_sub(u32::try_from(path.len()).unwrap_or(u32::MAX))
-            }
-            // A log's turns are those of one branch already.
-            TranscriptContent::Log { .. } => 0,
-        }
+        u32::try_from(self.turns.len() - self.path.len()).unwrap_or(u32::MAX)
     }
 
     /// Passes each turn of the current branch to `take`, in order, until it fails.
-    pub(crate) fn each<E: From<HistoryError>>(
+    pub(crate) fn each<E: From<io::Error>>(
         &self,
         take: &mut dyn FnMut(TranscriptTurn) -> Result<(), E>,
     ) -> Result<(), E> {
-        let TranscriptContent::Foreign { path, .. } = &self.content else { return self.each_of_all(take) };
-        let mut number = 0;
-        let mut wanted = path.iter().peekable();
-        self.each_of_all(&mut |turn| {
-            let is_wanted = wanted.next_if_eq(&&number).is_some();
-            number += 1;
+        for number in &self.path {
+            let turn = self.turns.get(*number)?;
             // It follows the turn that was passed before it.
-            if is_wanted { take(TranscriptTurn { follows: TurnParent::Previous, ..turn }) } else { Ok(()) }
-        })
+            let follows = if self.log.is_some() { turn.follows } else { TurnParent::Previous };
+            take(TranscriptTurn { follows, ..turn })?;
+        }
+        Ok(())
     }
 
     /// The same for the turns of all branches; a log has only one here.
-    pub(crate) fn each_of_all<E: From<HistoryError>>(
+    pub(crate) fn each_of_all<E: From<io::Error>>(
         &self,
         take: &mut dyn FnMut(TranscriptTurn) -> Result<(), E>,
     ) -> Result<(), E> {
-        match &self.content {
-            TranscriptContent::Log { turns, .. } => turns.iter().try_for_each(|turn| take(transcript_turn(turn)))?,
-            TranscriptContent::Foreign { location, .. } => {
-                let mut taken = Ok(());
-                reader_of(location.source).read(location, None, &mut |turn| {
-                    if taken.is_ok() {
-                        taken = take(turn);
-                    }
-                })?;
-                taken?;
-            }
-        }
-        self.running.clone().map_or(Ok(()), take)
+        (0..self.turns.len()).try_for_each(|number| take(self.turns.get(number)?))
     }
 
     /// The session's id as a portable file name.

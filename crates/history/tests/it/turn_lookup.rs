@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use grove_history::{Branches, SessionLocation, TurnLookup, find_turn, read_with_turns, reader_of};
+use grove_history::{Branches, SessionLocation, TurnLookup, find_turn, read_buffered, read_with_turns, reader_of};
 use grove_transcript::TranscriptSource;
 use serde_json::{Value, json};
 
@@ -69,6 +69,23 @@ fn reads<T>(act: impl FnOnce() -> T) -> (T, u64) {
 
 fn size(path: &Path) -> u64 {
     std::fs::metadata(path).unwrap().len()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_session_with_all_its_turns_is_read_once() {
+    let store = TestStore::new();
+    for (source, path) in sessions(&store) {
+        let location = SessionLocation::of_file(source, &path).unwrap();
+        let (read, bytes) = reads(|| {
+            let read = read_buffered(&location).unwrap();
+            let turns: Vec<_> = (0..read.turns.len()).map(|turn| read.turns.get(turn).unwrap()).collect();
+            (read.session, turns)
+        });
+        assert_eq!(read.1.len(), TURNS, "{source}");
+        assert_eq!(read, read_with_turns(reader_of(source), &location).unwrap(), "{source}");
+        assert!(bytes < size(&path) + 100_000, "{source}: {bytes} bytes of {}", size(&path));
+    }
 }
 
 #[test]
