@@ -13,7 +13,7 @@ use super::behavior::{AgentBehavior, PermissionOfferKind, PromptContentKind, Rpc
 use super::check;
 use super::memory::{self, chunk};
 use super::peer::{Cancelled, INTERNAL, INVALID_PARAMS, NO_METHOD, RpcResult, TurnWait, lock};
-use super::script::{self, Ask, ChunkedText, Later, PREFIX, ScriptStep, Stop, Stream, Terminal, Tool};
+use super::script::{self, Ask, ChunkedText, Later, PREFIX, ScriptStep, Spawn, Stop, Stream, Terminal, Tool};
 
 /// The time by which a cancelled permission may precede the cancellation.
 const AHEAD: Duration = Duration::from_secs(1);
@@ -199,12 +199,7 @@ impl TurnRunner {
                 self.report("write", answer.map(|_| json!("done")));
             }
             ScriptStep::Terminal(terminal) => self.terminal(terminal)?,
-            ScriptStep::Elicit(params) => {
-                let answer = self.request("elicitation/create", params);
-                let checked =
-                    answer.and_then(|answer| check::read::<acp::CreateElicitationResponse>(&answer).map(|_| answer));
-                self.report("elicitation", checked);
-            }
+            ScriptStep::Elicit(params) => self.elicit(params),
             ScriptStep::Sleep(milliseconds) => self.wait.sleep(Duration::from_millis(milliseconds))?,
             ScriptStep::AwaitFile(path) => {
                 while !path.exists() {
@@ -222,24 +217,7 @@ impl TurnRunner {
                 return Err(ScriptEnd::Fail(fault));
             }
             ScriptStep::Stop(stop) => return Err(ScriptEnd::Stop(Box::new(stop))),
-            ScriptStep::Spawn(spawn) => {
-                let stdout = if spawn.holds_stdout { Stdio::inherit() } else { Stdio::null() };
-                let mut command = Command::new("sleep");
-                command.arg(spawn.seconds.to_string()).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
-                match command.spawn() {
-                    Ok(child) => {
-                        self.say(&format!("spawned: {}\n", child.id()));
-                        // A thread waits for it, in case it ends first.
-                        std::thread::spawn(move || {
-                            let mut child = child;
-                            child.wait().ok();
-                        });
-                    }
-                    Err(error) => {
-                        return Err(ScriptEnd::Fail(RpcError::new(INTERNAL, format!("nothing is spawned: {error}"))));
-                    }
-                }
-            }
+            ScriptStep::Spawn(spawn) => self.spawn(&spawn)?,
             ScriptStep::EchoHistory => self.say(&format!("history:\n{}\n", self.before)),
             ScriptStep::Cwd => {
                 let session = lock(&self.session.memory).cwd.display().to_string();
@@ -432,6 +410,26 @@ impl TurnRunner {
             options => options,
         };
         self.update(json!({"sessionUpdate": "config_option_update", "configOptions": options}));
+    }
+
+    fn elicit(&mut self, params: Value) {
+        let answer = self.request("elicitation/create", params);
+        let checked = answer.and_then(|answer| check::read::<acp::CreateElicitationResponse>(&answer).map(|_| answer));
+        self.report("elicitation", checked);
+    }
+
+    /// Starts a program that outlives the step.
+    fn spawn(&mut self, spawn: &Spawn) -> Result<(), ScriptEnd> {
+        let stdout = if spawn.holds_stdout { Stdio::inherit() } else { Stdio::null() };
+        let mut command = Command::new("sleep");
+        command.arg(spawn.seconds.to_string()).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
+        let mut child = command
+            .spawn()
+            .map_err(|error| ScriptEnd::Fail(RpcError::new(INTERNAL, format!("nothing is spawned: {error}"))))?;
+        self.say(&format!("spawned: {}\n", child.id()));
+        // A thread waits for it, in case it ends first.
+        std::thread::spawn(move || child.wait().ok());
+        Ok(())
     }
 
     fn later(&self, later: Later) {
