@@ -2,6 +2,7 @@
 //! and its states are kept by our reducers.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
 use grove_wire::ahp::schema::SchemaValidator;
@@ -13,7 +14,8 @@ use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, RpcMessage as Rpc};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::socket::{ByteStream, ConnectionEnd, TestSocket};
+use crate::connection::TestConnection;
+use crate::socket::ByteStream;
 
 /// An envelope, its action not parsed yet.
 pub type Envelope = ActionEnvelope<Value>;
@@ -29,13 +31,7 @@ pub enum ReconnectOutcome {
 
 /// A client of the protocol.
 pub struct Client {
-    socket: TestSocket,
-    pub client_id: String,
-    last_id: u64,
-    last_client_seq: u64,
-    /// The highest sequence number seen, in actions and snapshots.
-    pub seen: u64,
-    last_action_seq: u64,
+    connection: TestConnection,
     /// Checks frames against the closed schema. Off if a test makes the host send something else.
     pub strict: bool,
     /// The states of the subscribed channels, with their sequence numbers.
@@ -49,10 +45,21 @@ pub struct Client {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ahp::Client")
-            .field("client_id", &self.client_id)
-            .field("seen", &self.seen)
-            .finish_non_exhaustive()
+        f.debug_struct("ahp::Client").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+impl Deref for Client {
+    type Target = TestConnection;
+
+    fn deref(&self) -> &TestConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Client {
+    fn deref_mut(&mut self) -> &mut TestConnection {
+        &mut self.connection
     }
 }
 
@@ -64,22 +71,17 @@ fn closed() -> &'static SchemaValidator {
 impl Client {
     /// Connects over TCP. `ws` is the address that the host prints.
     pub async fn connect(ws: &str, token: &str, client_id: &str) -> Self {
-        Self::on(TestSocket::connect(ws, token).await, client_id)
+        Self::on(TestConnection::connect(ws, token, client_id).await)
     }
 
     /// Connects over any stream.
     pub async fn over(stream: Box<dyn ByteStream>, url: &str, client_id: &str) -> Self {
-        Self::on(TestSocket::over(stream, url).await, client_id)
+        Self::on(TestConnection::over(stream, url, client_id).await)
     }
 
-    fn on(socket: TestSocket, client_id: &str) -> Self {
+    fn on(connection: TestConnection) -> Self {
         Self {
-            socket,
-            client_id: client_id.to_owned(),
-            last_id: 0,
-            last_client_seq: 0,
-            seen: 0,
-            last_action_seq: 0,
+            connection,
             strict: true,
             states: BTreeMap::new(),
             cut_at: HashMap::new(),
@@ -103,7 +105,7 @@ impl Client {
             "initialSubscriptions": subscriptions,
         });
         let result: InitializeResult = self.call(Method::Initialize, params).await?;
-        self.seen = self.seen.max(result.server_seq);
+        self.see(result.server_seq);
         for snapshot in &result.snapshots {
             assert_eq!(snapshot.from_seq, result.server_seq, "all are cut at one number");
             self.take_snapshot(snapshot.clone());
@@ -113,9 +115,7 @@ impl Client {
 
     /// Replaces the stream.
     pub async fn move_to(&mut self, stream: Box<dyn ByteStream>, url: &str) {
-        self.socket = TestSocket::over(stream, url).await;
-        // Numbers grow across connections and restarts of the host, too.
-        self.last_action_seq = self.seen;
+        self.reopen(stream, url).await;
     }
 
     /// Reconnects as 1.0 does, with one number for everything.
@@ -175,16 +175,6 @@ impl Client {
         actions.into_iter().for_each(|envelope| self.take_action(envelope));
     }
 
-    /// Drops the connection without closing it; pending messages are lost.
-    pub async fn cut(&mut self) {
-        self.socket.cut().await;
-    }
-
-    /// The end of the connection, once it has ended.
-    pub fn ended(&self) -> Option<&ConnectionEnd> {
-        self.socket.ended()
-    }
-
     /// Asserts law 1 now: this client's state of a channel equals a snapshot with the same number. The answer to
     /// `subscribe` follows every action up to its number, so there is nothing to wait for.
     pub async fn must_agree(&mut self, uri: &str) {
@@ -192,7 +182,7 @@ impl Client {
         let snapshot: Snapshot = serde_json::from_value(result["snapshot"].clone()).unwrap();
         let mine = self.states.get(uri).unwrap_or_else(|| panic!("not subscribed to {uri}")).clone();
         must_be_same(&self.client_id, uri, mine, snapshot.state);
-        self.seen = self.seen.max(snapshot.from_seq);
+        self.see(snapshot.from_seq);
     }
 
     /// Asserts law 1 for all subscriptions of this client.
@@ -240,10 +230,10 @@ impl Client {
 
     /// Dispatches an action, and returns its `clientSeq`.
     pub async fn dispatch(&mut self, channel: &str, action: Value) -> u64 {
-        self.last_client_seq += 1;
-        let params = json!({"channel": channel, "clientSeq": self.last_client_seq, "action": action});
+        let client_seq = self.next_client_seq();
+        let params = json!({"channel": channel, "clientSeq": client_seq, "action": action});
         self.notify("dispatchAction", params).await;
-        self.last_client_seq
+        client_seq
     }
 
     /// Starts a turn with a text.
@@ -321,8 +311,7 @@ impl Client {
 
     /// Makes any call, and returns the answer as it is.
     pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, ErrorObject> {
-        self.last_id += 1;
-        let id = Id::from(self.last_id);
+        let id = self.next_id();
         self.send(jsonrpc::request(&id, method, &params).unwrap()).await;
         loop {
             let text = self.frame().await.unwrap_or_else(|| panic!("{method} was not answered: {:?}", self.ended()));
@@ -379,16 +368,6 @@ impl Client {
 
     pub async fn notify(&mut self, method: &str, params: Value) {
         self.send(jsonrpc::notification(method, &params).unwrap()).await;
-    }
-
-    /// Sends a text frame as it is.
-    pub async fn send(&mut self, text: String) {
-        self.socket.send(text).await;
-    }
-
-    /// The next text frame, not applied yet; `None` at the connection's end.
-    pub async fn frame(&mut self) -> Option<String> {
-        self.socket.frame(&self.client_id).await
     }
 
     /// The next frame as JSON, not applied.
@@ -448,15 +427,7 @@ impl Client {
     }
 
     fn take_action(&mut self, envelope: Envelope) {
-        assert!(
-            envelope.server_seq > self.last_action_seq,
-            "{}: {} came after {}",
-            self.client_id,
-            envelope.server_seq,
-            self.last_action_seq
-        );
-        self.last_action_seq = envelope.server_seq;
-        self.seen = self.seen.max(envelope.server_seq);
+        self.see_action(envelope.server_seq);
         let is_new = self.cut_at.get(&envelope.channel).is_none_or(|cut| envelope.server_seq > *cut);
         assert!(is_new, "{}: an action that its snapshot has already: {envelope:?}", self.client_id);
         if envelope.rejection_reason.is_none()
@@ -474,7 +445,7 @@ impl Client {
 
     fn take_snapshot(&mut self, snapshot: Snapshot) {
         assert!(!matches!(snapshot.state, SnapshotState::Unknown(_)), "{snapshot:?}");
-        self.seen = self.seen.max(snapshot.from_seq);
+        self.see(snapshot.from_seq);
         self.cut_at.insert(snapshot.resource.clone(), snapshot.from_seq);
         self.states.insert(snapshot.resource, snapshot.state);
     }

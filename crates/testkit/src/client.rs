@@ -1,6 +1,7 @@
 //! A client of version 1.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 
 use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id};
 use grove_wire::v1::{self, Action, ActionEnvelope, Notification, RootState, SessionState, Snapshot};
@@ -8,9 +9,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::protocol::Message;
 
-use crate::socket::{ByteStream, ConnectionEnd, TestSocket};
+use crate::connection::TestConnection;
+use crate::socket::ByteStream;
 
 /// An envelope as it arrived.
 pub type Envelope = ActionEnvelope<Box<RawValue>>;
@@ -27,13 +28,7 @@ struct ReconnectReply {
 
 /// A version-1 client.
 pub struct Client {
-    socket: TestSocket,
-    pub client_id: String,
-    last_id: u64,
-    last_client_seq: u64,
-    /// The highest sequence number seen, in actions and snapshots.
-    pub seen: u64,
-    last_action_seq: u64,
+    connection: TestConnection,
     pub roots: HashMap<String, RootState>,
     pub sessions: HashMap<String, SessionState>,
     /// Every envelope, as it arrived.
@@ -43,29 +38,38 @@ pub struct Client {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").field("client_id", &self.client_id).field("seen", &self.seen).finish_non_exhaustive()
+        f.debug_struct("Client").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+impl Deref for Client {
+    type Target = TestConnection;
+
+    fn deref(&self) -> &TestConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Client {
+    fn deref_mut(&mut self) -> &mut TestConnection {
+        &mut self.connection
     }
 }
 
 impl Client {
     /// Connects over TCP. `ws` is the address that the host prints.
     pub async fn connect(ws: &str, token: &str, client_id: &str) -> Self {
-        Self::on(TestSocket::connect(ws, token).await, client_id)
+        Self::on(TestConnection::connect(ws, token, client_id).await)
     }
 
     /// Connects over any stream.
     pub async fn over(stream: Box<dyn ByteStream>, url: &str, client_id: &str) -> Self {
-        Self::on(TestSocket::over(stream, url).await, client_id)
+        Self::on(TestConnection::over(stream, url, client_id).await)
     }
 
-    fn on(socket: TestSocket, client_id: &str) -> Self {
+    fn on(connection: TestConnection) -> Self {
         Self {
-            socket,
-            client_id: client_id.to_owned(),
-            last_id: 0,
-            last_client_seq: 0,
-            seen: 0,
-            last_action_seq: 0,
+            connection,
             roots: HashMap::new(),
             sessions: HashMap::new(),
             envelopes: Vec::new(),
@@ -87,7 +91,7 @@ impl Client {
             "protocolVersion": version, "clientId": self.client_id, "initialSubscriptions": subscriptions,
         });
         let result: v1::InitializeResult<Box<RawValue>> = self.call("initialize", params).await?;
-        self.seen = self.seen.max(result.server_seq);
+        self.see(result.server_seq);
         result.snapshots.iter().for_each(|snapshot| self.take_snapshot(snapshot));
         Ok(result)
     }
@@ -95,9 +99,7 @@ impl Client {
     /// Reconnects on a new stream, with everything seen so far; a replay or snapshots update the state. Returns whether
     /// it was a replay.
     pub async fn reconnect(&mut self, stream: Box<dyn ByteStream>, url: &str) -> bool {
-        self.socket = TestSocket::over(stream, url).await;
-        // Numbers grow across connections and restarts of the host, too.
-        self.last_action_seq = self.seen;
+        self.reopen(stream, url).await;
         let subscriptions: Vec<String> = self.roots.keys().chain(self.sessions.keys()).cloned().collect();
         let params = json!({
             "clientId": self.client_id, "lastSeenServerSeq": self.seen, "subscriptions": subscriptions,
@@ -119,16 +121,6 @@ impl Client {
         }
     }
 
-    /// Drops the connection without closing it; pending messages are lost.
-    pub async fn cut(&mut self) {
-        self.socket.cut().await;
-    }
-
-    /// The end of the connection, once it has ended.
-    pub fn ended(&self) -> Option<&ConnectionEnd> {
-        self.socket.ended()
-    }
-
     /// Asserts law 1 now: this client's state of a session equals a snapshot with the same number. The answer to
     /// `subscribe` follows every action up to its number, so there is nothing to wait for.
     pub async fn must_agree(&mut self, uri: &str) {
@@ -141,7 +133,7 @@ impl Client {
         let mut window = theirs.clone();
         window.turns.drain(..window.turns.len() - both);
         assert_eq!(mine, window, "{} and the host disagree on {uri} at {}", self.client_id, snapshot.from_seq);
-        self.seen = self.seen.max(snapshot.from_seq);
+        self.see(snapshot.from_seq);
     }
 
     /// Subscribes; the snapshot becomes this client's state.
@@ -164,10 +156,10 @@ impl Client {
 
     /// Dispatches an action, and returns its `clientSeq`.
     pub async fn dispatch(&mut self, action: Value) -> u64 {
-        self.last_client_seq += 1;
-        let params = json!({"clientSeq": self.last_client_seq, "action": action});
+        let client_seq = self.next_client_seq();
+        let params = json!({"clientSeq": client_seq, "action": action});
         self.send(jsonrpc::notification("dispatchAction", &params).unwrap()).await;
-        self.last_client_seq
+        client_seq
     }
 
     /// Starts a turn with a text.
@@ -206,8 +198,7 @@ impl Client {
 
     /// Calls and waits for the answer; other messages are applied meanwhile.
     pub async fn call<R: DeserializeOwned>(&mut self, method: &str, params: impl Serialize) -> Result<R, ErrorObject> {
-        self.last_id += 1;
-        let id = Id::from(self.last_id);
+        let id = self.next_id();
         self.send(jsonrpc::request(&id, method, &params).unwrap()).await;
         loop {
             let text = self.frame().await.unwrap_or_else(|| panic!("{method} was not answered: {:?}", self.ended()));
@@ -239,21 +230,6 @@ impl Client {
         };
         self.until(|client| client.envelopes.iter().any(&is_it)).await;
         self.envelopes.iter().find(|envelope| is_it(envelope)).unwrap().clone()
-    }
-
-    /// Sends a text frame as it is.
-    pub async fn send(&mut self, text: String) {
-        self.socket.send(text).await;
-    }
-
-    /// Sends any message as it is.
-    pub async fn send_raw(&mut self, message: Message) -> bool {
-        self.socket.send_raw(message).await
-    }
-
-    /// The next text frame, not applied yet; `None` at the connection's end.
-    pub async fn frame(&mut self) -> Option<String> {
-        self.socket.frame(&self.client_id).await
     }
 
     /// Applies everything until the connection ends, and returns its end.
@@ -290,15 +266,7 @@ impl Client {
     }
 
     fn take_action(&mut self, envelope: Envelope) {
-        assert!(
-            envelope.server_seq > self.last_action_seq,
-            "{}: {} came after {}",
-            self.client_id,
-            envelope.server_seq,
-            self.last_action_seq
-        );
-        self.last_action_seq = envelope.server_seq;
-        self.seen = self.seen.max(envelope.server_seq);
+        self.see_action(envelope.server_seq);
         if envelope.rejection_reason.is_none() {
             match Action::parse(&envelope.action) {
                 Ok(Action::Root(action)) => {
@@ -320,7 +288,7 @@ impl Client {
     }
 
     fn take_snapshot(&mut self, snapshot: &RawSnapshot) {
-        self.seen = self.seen.max(snapshot.from_seq);
+        self.see(snapshot.from_seq);
         let (uri, state) = (snapshot.resource.clone(), snapshot.state.get());
         if v1::is_root(&uri) {
             self.roots.insert(uri, serde_json::from_str(state).unwrap());

@@ -14,10 +14,12 @@
 pub mod acp;
 pub mod ahp;
 mod client;
+mod connection;
 pub mod model;
 mod socket;
 mod turns;
 
 pub use client::*;
+pub use connection::TestConnection;
 pub use socket::{ByteStream, ConnectionEnd, PATIENCE};
 pub use turns::read_only_turn;
