@@ -13,7 +13,10 @@ pub fn action(event: &core::Event, uri: &str) -> Option<Action> {
             return Some(Action::Root(RootAction::AgentsChanged { agents }));
         }
         Change::Root(RootEvent::ActiveSessionsChanged(_)) => return None,
-        Change::Session(_, event) => session_change(event)?,
+        Change::Session(_, event) => match session_message(event) {
+            SessionMessage::Action(change, dated) => (change, dated),
+            SessionMessage::Added | SessionMessage::Removed | SessionMessage::None => return None,
+        },
         Change::Chat(session, chat, event) if chat.as_str() == core::Session::MAIN_CHAT => chat_change(session, event)?,
         Change::Chat(..) => return None,
     };
@@ -40,31 +43,19 @@ pub fn needs_snapshot(change: &Change) -> Option<(&core::SessionId, core::ChatId
 /// The notification of an event in version 1, if it has one. `session` is its session after the event, or before its
 /// removal.
 pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Notification> {
-    match event {
-        SessionEvent::Listed => Some(Notification::SessionAdded { summary: project::summary(session) }),
-        SessionEvent::Removed => Some(Notification::SessionRemoved { session: session.uri.to_string() }),
-        SessionEvent::Created(_)
-        | SessionEvent::Ready
-        | SessionEvent::CreationFailed(_)
-        | SessionEvent::TitleChanged(_)
-        | SessionEvent::ModelChanged(_)
-        | SessionEvent::ModelReset
-        | SessionEvent::ReadChanged(_)
-        | SessionEvent::ArchivedChanged(_)
-        | SessionEvent::ChatRowChanged(_)
-        | SessionEvent::InputNeededSet(_)
-        | SessionEvent::InputNeededRemoved { .. }
-        | SessionEvent::ChatAdded(_)
-        | SessionEvent::ChatRemoved(_)
-        | SessionEvent::ActiveClientSet(_)
-        | SessionEvent::ActiveClientRemoved(_)
-        | SessionEvent::ConfigChanged { .. }
-        | SessionEvent::DetailsChanged(_)
-        | SessionEvent::CheckoutChanged(_)
-        // Version 1 cannot say this: its subscribers begin again with a snapshot.
-        | SessionEvent::WorkingDirectoryChanged { .. }
-        | SessionEvent::Moved(_) => None,
+    match session_message(event) {
+        SessionMessage::Added => Some(Notification::SessionAdded { summary: project::summary(session) }),
+        SessionMessage::Removed => Some(Notification::SessionRemoved { session: session.uri.to_string() }),
+        SessionMessage::Action(..) | SessionMessage::None => None,
     }
+}
+
+/// The message of a session event to its subscribers, or to everybody.
+enum SessionMessage {
+    Action(SessionChange, TimestampUse),
+    Added,
+    Removed,
+    None,
 }
 
 /// The presence of a timestamp on an action. Actions that change `modifiedAt` have one.
@@ -73,23 +64,25 @@ enum TimestampUse {
     Omit,
 }
 
-fn session_change(event: &SessionEvent) -> Option<(SessionChange, TimestampUse)> {
+fn session_message(event: &SessionEvent) -> SessionMessage {
     match event {
-        SessionEvent::Ready => Some((SessionChange::Ready, TimestampUse::Omit)),
+        SessionEvent::Listed => SessionMessage::Added,
+        SessionEvent::Removed => SessionMessage::Removed,
+        SessionEvent::Ready => SessionMessage::Action(SessionChange::Ready, TimestampUse::Omit),
         SessionEvent::CreationFailed(error) => {
-            Some((SessionChange::CreationFailed { error: project::error(error) }, TimestampUse::Omit))
+            let change = SessionChange::CreationFailed { error: project::error(error) };
+            SessionMessage::Action(change, TimestampUse::Omit)
         }
         SessionEvent::TitleChanged(title) => {
-            Some((SessionChange::TitleChanged { title: title.text().to_owned() }, TimestampUse::Include))
+            let change = SessionChange::TitleChanged { title: title.text().to_owned() };
+            SessionMessage::Action(change, TimestampUse::Include)
         }
         SessionEvent::ModelChanged(model) => {
-            Some((SessionChange::ModelChanged { model: model.to_string() }, TimestampUse::Include))
+            SessionMessage::Action(SessionChange::ModelChanged { model: model.to_string() }, TimestampUse::Include)
         }
         // Its subscribers begin again with a snapshot.
         SessionEvent::ModelReset
         | SessionEvent::Created(_)
-        | SessionEvent::Listed
-        | SessionEvent::Removed
         | SessionEvent::ReadChanged(_)
         | SessionEvent::ArchivedChanged(_)
         | SessionEvent::ChatRowChanged(_)
@@ -104,7 +97,7 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, TimestampUse)>
         | SessionEvent::CheckoutChanged(_)
         // Version 1 cannot say this: its subscribers begin again with a snapshot.
         | SessionEvent::WorkingDirectoryChanged { .. }
-        | SessionEvent::Moved(_) => None,
+        | SessionEvent::Moved(_) => SessionMessage::None,
     }
 }
 
