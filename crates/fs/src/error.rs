@@ -82,10 +82,10 @@ impl fmt::Display for BadPath {
     }
 }
 
-impl FsError {
-    /// The path of the call.
-    pub fn path(&self) -> &str {
-        match self {
+/// The path in an error, shared or mutable as the error is.
+macro_rules! path_of {
+    ($error:expr) => {
+        match $error {
             FsError::NotFound { path }
             | FsError::AlreadyExists { path }
             | FsError::NotADirectory { path }
@@ -105,31 +105,19 @@ impl FsError {
             | FsError::AcrossSessions { path }
             | FsError::Other { path, .. } => path,
         }
+    };
+}
+
+impl FsError {
+    /// The path of the call.
+    pub fn path(&self) -> &str {
+        path_of!(self)
     }
 
     /// The same error about another path: a view of a store uses its own paths.
     #[must_use]
     pub fn at(mut self, other: &str) -> Self {
-        match &mut self {
-            FsError::NotFound { path }
-            | FsError::AlreadyExists { path }
-            | FsError::NotADirectory { path }
-            | FsError::IsADirectory { path }
-            | FsError::NotEmpty { path }
-            | FsError::NoSpace { path }
-            | FsError::PermissionDenied { path }
-            | FsError::BadPath { path, .. }
-            | FsError::BadName { path, .. }
-            | FsError::Link { path }
-            | FsError::NotText { path }
-            | FsError::TooLarge { path, .. }
-            | FsError::LongLine { path, .. }
-            | FsError::TimedOut { path, .. }
-            | FsError::Disconnected { path }
-            | FsError::BadAnswer { path, .. }
-            | FsError::AcrossSessions { path }
-            | FsError::Other { path, .. } => other.clone_into(path),
-        }
+        other.clone_into(path_of!(&mut self));
         self
     }
 
