@@ -161,36 +161,38 @@ impl StorageClient {
                 let target = self.path(&params.dest);
                 done(async { store.rename(&source?, &target?).await }.await)
             }
-            SessionFsMethod::SqliteQuery => {
-                let params: QueryParams = parsed(params)?;
-                let database = self.database(&params.session_id)?;
-                // A faulty statement is the caller's fault: it is refused.
-                let rows = database.query(statement(params.statement)?).await.map_err(|error| not_done(&error))?;
-                written(&query_result(rows)?)
-            }
-            SessionFsMethod::SqliteTransaction => {
-                let params: TransactionParams = parsed(params)?;
-                let database = self.database(&params.session_id)?;
-                let statements = params.statements.into_iter().map(statement).collect::<CallResult<_>>()?;
-                written(&match database.transaction(statements).await {
-                    Ok(results) => TransactionResult {
-                        results: results.into_iter().map(query_result).collect::<CallResult<_>>()?,
-                        error: None,
-                    },
-                    Err(error) => {
-                        let busy = matches!(error, DatabaseError::Busy);
-                        let error_class = if busy { ErrorClass::BusyOrLocked } else { ErrorClass::Fatal };
-                        let error = TransactionError { error_class, message: error.to_string() };
-                        TransactionResult { results: Vec::new(), error: Some(error) }
-                    }
-                })
-            }
+            SessionFsMethod::SqliteQuery => self.query(parsed(params)?).await,
+            SessionFsMethod::SqliteTransaction => self.transaction(parsed(params)?).await,
             SessionFsMethod::SqliteExists => {
                 let params: SqliteExistsParams = parsed(params)?;
                 let exists = self.database(&params.session_id)?.exists().await;
                 written(&ExistsResult { exists: exists.unwrap_or(false) })
             }
         }
+    }
+
+    async fn query(&self, params: QueryParams) -> CallResult<Value> {
+        let database = self.database(&params.session_id)?;
+        // A faulty statement is the caller's fault: it is refused.
+        let rows = database.query(statement(params.statement)?).await.map_err(|error| not_done(&error))?;
+        written(&query_result(rows)?)
+    }
+
+    async fn transaction(&self, params: TransactionParams) -> CallResult<Value> {
+        let database = self.database(&params.session_id)?;
+        let statements = params.statements.into_iter().map(statement).collect::<CallResult<_>>()?;
+        written(&match database.transaction(statements).await {
+            Ok(results) => TransactionResult {
+                results: results.into_iter().map(query_result).collect::<CallResult<_>>()?,
+                error: None,
+            },
+            Err(error) => {
+                let busy = matches!(error, DatabaseError::Busy);
+                let error_class = if busy { ErrorClass::BusyOrLocked } else { ErrorClass::Fatal };
+                let error = TransactionError { error_class, message: error.to_string() };
+                TransactionResult { results: Vec::new(), error: Some(error) }
+            }
+        })
     }
 
     /// The database of a session, if its store has one.
