@@ -6,6 +6,7 @@ use grove_core::{
 };
 use serde::Deserialize;
 
+use super::pending_input::{PendingInput, pending_input, unanswered};
 use super::steps::{self, BEGINNING, ProjectedTurn, StepKind, TurnStep};
 use super::{history, ids, request_events, turn_events};
 use crate::ahp::time;
@@ -34,14 +35,6 @@ pub struct Projector {
 enum TurnEnding {
     Done,
     Aborted,
-}
-
-/// The pending question about a call.
-#[derive(PartialEq)]
-enum PendingInput {
-    No,
-    Permission(core::RequestId),
-    Client,
 }
 
 impl Projector {
@@ -401,13 +394,13 @@ impl Projector {
         let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
         let is_it = |part: &Part| matches!(part, Part::ToolCall(mine) if mine.id == *call);
         let Some(part) = active.parts().iter().rposition(is_it) else { return };
-        let waited = waits(&active.parts()[part]);
+        let waited = pending_input(&active.parts()[part]);
         let output = output_of(&active.parts()[part]).map(str::to_owned);
         let known = self.steps_of(part..part + 1);
         self.session.apply(event);
 
         let Some(now) = self.active().and_then(|active| active.parts().get(part)) else { return };
-        let waiting = waits(now);
+        let waiting = pending_input(now);
         let Part::ToolCall(now) = now else { return };
         let partial = match &event.change {
             Change::Chat(_, _, ChatEvent::ToolCallOutput { .. }) => partial_result(now, output.as_deref()),
@@ -538,33 +531,6 @@ fn may_start_next(change: &ChatEvent) -> bool {
             | ChatEvent::SteeringRemoved(_)
             | ChatEvent::TurnStarted { .. }
     )
-}
-
-fn waits(part: &Part) -> PendingInput {
-    match part {
-        Part::ToolCall(call) => match &call.status {
-            ToolCallStatus::PendingConfirmation(request) => PendingInput::Permission(request.id.clone()),
-            ToolCallStatus::Running if call.client.is_some() => PendingInput::Client,
-            _ => PendingInput::No,
-        },
-        _ => PendingInput::No,
-    }
-}
-
-/// The cancellation of a pending request.
-fn unanswered(part: &Part) -> Option<EventData> {
-    match (part, waits(part)) {
-        (Part::ToolCall(call), PendingInput::Permission(request)) => {
-            Some(request_events::permission_cancelled(&call.id, &request).into())
-        }
-        (Part::ToolCall(call), PendingInput::Client) => {
-            Some(ExternalToolCompleted { request_id: call.id.to_string() }.into())
-        }
-        (Part::InputRequest(request), _) if request.outcome.is_none() => {
-            Some(request_events::user_input_completed(&request.id, &core::Answers::new()).into())
-        }
-        _ => None,
-    }
 }
 
 fn output_of(part: &Part) -> Option<&str> {

@@ -12,6 +12,7 @@
 mod history;
 mod ids;
 mod live;
+mod pending_input;
 pub(super) mod request_events;
 mod steps;
 mod turn_events;
