@@ -30,21 +30,8 @@ pub struct SessionListRow {
     #[serde(skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
     pub capabilities: RowCapabilities,
-    pub changes: RowChanges,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
-    pub loading: bool,
-    pub is_archived: bool,
-    pub is_read: bool,
-    /// The current activity, in Markdown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_turn_end: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub git_hub_info: Option<GitHubInfo>,
+    #[serde(flatten)]
+    pub state: RowState,
     /// The main one first, and at most [`MAX_ROW_CHATS`].
     pub chats: Vec<RowChat>,
     /// The key of its group. Absent if its working directory is unknown.
@@ -89,6 +76,15 @@ pub struct RowChat {
     pub updated_at: u64,
     pub title: String,
     pub status: RowStatus,
+    #[serde(flatten)]
+    pub state: RowState,
+    pub interactivity: Interactivity,
+}
+
+/// The state that a session and each of its chats have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RowState {
     pub changes: RowChanges,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
@@ -97,13 +93,13 @@ pub struct RowChat {
     pub loading: bool,
     pub is_archived: bool,
     pub is_read: bool,
+    /// The current activity, in Markdown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_turn_end: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_hub_info: Option<GitHubInfo>,
-    pub interactivity: Interactivity,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
