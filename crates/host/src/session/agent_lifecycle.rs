@@ -102,7 +102,7 @@ impl SessionTask {
         if matches!(self.tip.lifecycle, Lifecycle::CreationFailed(_)) {
             return;
         }
-        if !self.may_start_turn(chat) {
+        if !self.operations.may_start_turn(chat) {
             return;
         }
         let agent = match &self.chat_agent(chat).backend {
@@ -180,7 +180,7 @@ impl SessionTask {
             self.session_context.env.spawn.spawn(Box::pin(cancel));
         }
         if self.is_full(&ended.chat) {
-            self.chat_agent(&ended.chat).is_full = true;
+            self.operations.mark_full(&ended.chat);
         }
         self.answer_slots.retain(|_, answer_slots| answer_slots.turn != ended.turn);
         self.resumed.remove(&ended.turn);

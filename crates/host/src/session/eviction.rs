@@ -40,11 +40,10 @@ impl SessionTask {
                 .as_mut()
                 .is_some_and(|leaving| matches!(leaving.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
             let is_opening = matches!(chat_agent.backend, AgentConnection::Opening(_));
-            let has_more =
-                chat_agent.running.is_some() || chat_agent.operation.is_some() || chat_agent.inherits.is_some();
-            is_leaving || is_opening || has_more || chat_agent.is_full
+            is_leaving || is_opening || chat_agent.running.is_some() || chat_agent.inherits.is_some()
         });
-        !(is_creating || may_wait || in_hand || owed || busy || !self.active_turns().is_empty())
+        let busy = busy || !self.operations.is_idle() || !self.active_turns().is_empty();
+        !(is_creating || may_wait || in_hand || owed || busy)
     }
 
     /// Stops the agents. Returns whether there were any.

@@ -114,7 +114,7 @@ impl SessionTask {
         if !self.active_turns().is_empty() {
             return Err(MigrateError::TurnRuns);
         }
-        if self.chat_agents.values().any(|chat_agent| chat_agent.operation.is_some()) {
+        if self.operations.is_any_running() {
             return Err(MigrateError::Busy);
         }
         if self.tip.lifecycle == Lifecycle::Creating {

@@ -56,7 +56,7 @@ pub(crate) use forks::{ChatForkRequest, ForkNotice, ForkOrigin};
 pub(crate) use handover::{HandoverAnswer, HandoverManifest, HandoverRequest, moved_message};
 pub(crate) use migration::{MigrateError, MigrateOutcome};
 use spills::{LeftoverSpills, SessionSpills};
-use tree::TreeOperation;
+use tree::TreeOperations;
 pub(crate) use tree::{ForkPlan, NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeOutcome, TreeRequest};
 pub(crate) use workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError, WorkspaceUpdate, scan_workspace};
 
@@ -214,7 +214,7 @@ pub(crate) fn start(
         logs: HashMap::new(),
         last_seq: 0,
         folder_due: false,
-        last_operation: 0,
+        operations: TreeOperations::default(),
         kept: workspace::WorkspaceState::default(),
         checkout_scan: CheckoutScan::default(),
     };
@@ -282,8 +282,8 @@ struct SessionTask {
     folder_due: bool,
     /// The changes that wait for the session's storage client, if it has one.
     unsaved_changes: Option<UnsavedChanges>,
-    /// The number of the last tree operation.
-    last_operation: u64,
+    /// The running operations on the chats' trees.
+    operations: TreeOperations,
     kept: workspace::WorkspaceState,
     checkout_scan: CheckoutScan,
 }
@@ -308,10 +308,6 @@ struct ChatAgent {
     running: Option<RunningTurn>,
     /// Resolves when the former agent is gone.
     leaving: Option<oneshot::Receiver<()>>,
-    /// The running operation on the chat's tree.
-    operation: Option<TreeOperation>,
-    /// The last turn filled the model's window: the conversation is compacted before the next one.
-    is_full: bool,
     /// Settings that were changed while the agent was opening. It gets them when it is ready.
     set_meanwhile: Extra,
     /// The agent's id of the conversation copied for this chat: its first opening waits for it.
@@ -393,7 +389,7 @@ impl SessionTask {
                 Ok(Flow::On) => self.steer().await,
                 ended => ended,
             };
-            if self.chat_agents.values().any(|chat_agent| chat_agent.is_full) && self.compact_full().await.is_err() {
+            if self.compact_full().await.is_err() {
                 break;
             }
             let at_rest = self.outstanding.is_none() && self.log_copy.is_empty() && self.active_turns().is_empty();
@@ -503,7 +499,7 @@ impl SessionTask {
                 return Ok(Flow::End);
             }
             ToSession::Stop(done) => {
-                for chat in self.chat_agents.keys().cloned().collect::<Vec<_>>() {
+                for chat in self.operations.chats() {
                     self.give_up(&chat, TreeError::Aborted).await?;
                 }
                 let grace = self.session_context.env.clock.sleep(self.session_context.config.limits.stop_grace);
@@ -597,6 +593,7 @@ impl SessionTask {
             self.accept(command, &Actor::Host, &mut out).ok();
         }
         self.send(out).await?;
+        self.operations.remove(chat);
         if let Some(chat_agent) = self.chat_agents.remove(chat) {
             self.close_chat_agent(chat_agent);
         }
@@ -608,9 +605,6 @@ impl SessionTask {
 
     /// Stops an agent. The receiver resolves when it is gone.
     fn close_chat_agent(&self, chat_agent: ChatAgent) -> Option<oneshot::Receiver<()>> {
-        if let Some(operation) = &chat_agent.operation {
-            operation.cancel_silently();
-        }
         match chat_agent.backend {
             AgentConnection::Opening(abort) => abort.abort(),
             AgentConnection::Ready(agent) => {
@@ -687,6 +681,7 @@ impl SessionTask {
         // Nothing of it is written any more.
         self.folder_due = false;
         self.session_context.active_folders.leave(&self.tip.id);
+        self.operations.clear();
         let chat_agents = std::mem::take(&mut self.chat_agents);
         let leaving: Vec<_> =
             chat_agents.into_values().filter_map(|chat_agent| self.close_chat_agent(chat_agent)).collect();

@@ -29,8 +29,8 @@ use super::{AgentConnection, CommandError, SessionTask};
 use crate::hooks::HookError;
 use crate::sequencer::HostStopped;
 use crate::store::copies::CopyGuard;
-pub(super) use operation::TreeOperation;
 pub(crate) use operation::TreeOutcome;
+pub(super) use operation::TreeOperations;
 use summarize::{CompactionOutcome, MergeOutcome};
 use tokio::sync::oneshot;
 

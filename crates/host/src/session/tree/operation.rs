@@ -2,6 +2,7 @@
 //!
 //! The session continues meanwhile, and nothing of it has changed until the end.
 
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 
 use futures_util::FutureExt;
@@ -15,8 +16,18 @@ use crate::hooks::ChatHooks;
 use crate::sequencer::HostStopped;
 use crate::session::{Outbox, SessionTask, ToSession};
 
+/// The running operations on a session's trees, at most one in a chat.
+#[derive(Default)]
+pub(in crate::session) struct TreeOperations {
+    running: HashMap<ChatId, TreeOperation>,
+    /// Chats whose last turn filled the model's window: they are compacted before their next turn.
+    full: HashSet<ChatId>,
+    /// The number of the last operation.
+    last_number: u64,
+}
+
 /// A running operation in a chat.
-pub(in crate::session) struct TreeOperation {
+struct TreeOperation {
     /// Distinguishes it from an earlier one whose outcome is still on its way.
     number: u64,
     abort: AbortHandle,
@@ -57,10 +68,87 @@ pub(super) enum PreparedOperation {
     Compact(Box<PreparedCompaction>),
 }
 
-impl TreeOperation {
-    /// Ends it without a report.
-    pub(in crate::session) fn cancel_silently(&self) {
-        self.abort.abort();
+impl TreeOperations {
+    /// Says whether an operation runs in a chat.
+    pub(super) fn is_running(&self, chat: &ChatId) -> bool {
+        self.running.contains_key(chat)
+    }
+
+    /// Says whether an operation runs in any chat.
+    pub(in crate::session) fn is_any_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Says whether nothing runs, and nothing is due.
+    pub(in crate::session) fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.full.is_empty()
+    }
+
+    /// The chats in which an operation runs.
+    pub(in crate::session) fn chats(&self) -> Vec<ChatId> {
+        self.running.keys().cloned().collect()
+    }
+
+    /// Notes that a chat must be compacted before its next turn.
+    pub(in crate::session) fn mark_full(&mut self, chat: &ChatId) {
+        self.full.insert(chat.clone());
+    }
+
+    /// The chats that must be compacted.
+    pub(in crate::session) fn full(&self) -> Vec<ChatId> {
+        self.full.iter().cloned().collect()
+    }
+
+    /// Notes that the compaction of a chat starts, or cannot start.
+    pub(super) fn unmark_full(&mut self, chat: &ChatId) {
+        self.full.remove(chat);
+    }
+
+    /// A number for the next operation.
+    fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    fn begin(&mut self, chat: &ChatId, operation: TreeOperation) {
+        self.running.insert(chat.clone(), operation);
+    }
+
+    /// Ends the operation of this number. An earlier one may have been aborted when its outcome was on its way.
+    fn finish(&mut self, chat: &ChatId, number: u64) -> Option<TreeOperation> {
+        let is_this = self.running.get(chat).is_some_and(|operation| operation.number == number);
+        if is_this { self.running.remove(chat) } else { None }
+    }
+
+    /// Aborts the operation in a chat, which is to be concluded.
+    fn abort(&mut self, chat: &ChatId) -> Option<TreeOperation> {
+        let operation = self.running.remove(chat)?;
+        operation.abort.abort();
+        Some(operation)
+    }
+
+    /// Says whether a turn may start now: the running operation is aborted for it, or makes it wait.
+    pub(in crate::session) fn may_start_turn(&mut self, chat: &ChatId) -> bool {
+        let gives_way = |operation: &TreeOperation| operation.new_turn_policy == NewTurnPolicy::AbortOperation;
+        if self.running.get(chat).is_some_and(gives_way)
+            && let Some(TreeOperation { done: Some(done), .. }) = self.abort(chat)
+        {
+            // The shown activity is replaced when the agent reports.
+            done.send(Err(TreeError::TurnBegan)).ok();
+        }
+        !self.is_running(chat) && !self.full.contains(chat)
+    }
+
+    /// Drops everything of a removed chat without a report.
+    pub(in crate::session) fn remove(&mut self, chat: &ChatId) {
+        self.abort(chat);
+        self.full.remove(chat);
+    }
+
+    /// Drops everything without a report: the session ends.
+    pub(in crate::session) fn clear(&mut self) {
+        self.running.drain().for_each(|(_, operation)| operation.abort.abort());
+        self.full.clear();
     }
 }
 
@@ -72,7 +160,7 @@ impl SessionTask {
 
     /// Checks that an operation can start.
     pub(super) fn require_no_operation(&self, chat: &ChatId) -> Result<(), TreeError> {
-        if self.chat_agents.get(chat).is_some_and(|chat_agent| chat_agent.operation.is_some()) {
+        if self.operations.is_running(chat) {
             return Err(TreeError::Busy);
         }
         match self.tip.chat(chat).is_some_and(|chat| chat.active.is_some()) {
@@ -88,8 +176,7 @@ impl SessionTask {
         work: impl Future<Output = Result<PreparedOperation, TreeError>> + Send + 'static,
     ) -> Result<(), HostStopped> {
         let OperationStart { new_turn_policy, shown, done } = beginning;
-        self.last_operation += 1;
-        let number = self.last_operation;
+        let number = self.operations.next_number();
         let (inbox, at) = (self.inbox_sender.clone(), chat.clone());
         let (work, abort) = abortable(async move {
             let result = work.await;
@@ -99,7 +186,7 @@ impl SessionTask {
             }
         });
         let operation = TreeOperation { number, abort, new_turn_policy, is_shown: shown.is_some(), done };
-        self.chat_agent(chat).operation = Some(operation);
+        self.operations.begin(chat, operation);
         self.session_context.env.spawn.spawn(Box::pin(work.map(|_| ())));
         match shown {
             Some(words) => self.show(chat, Some(words)).await,
@@ -113,8 +200,7 @@ impl SessionTask {
         chat: &ChatId,
         end: TreeOutcome,
     ) -> Result<(), HostStopped> {
-        let is_this = |operation: &mut TreeOperation| operation.number == end.number;
-        let Some(operation) = self.chat_agent(chat).operation.take_if(is_this) else { return Ok(()) };
+        let Some(operation) = self.operations.finish(chat, end.number) else { return Ok(()) };
         let answer = match end.result {
             Ok(PreparedOperation::Navigate(prepared_navigation)) => {
                 self.leave(chat, *prepared_navigation).await?.map(TreeAnswer::NavigateOutcome)
@@ -132,26 +218,9 @@ impl SessionTask {
 
     /// Aborts the running operation, if there is one.
     pub(in crate::session) async fn give_up(&mut self, chat: &ChatId, why: TreeError) -> Result<bool, HostStopped> {
-        let Some(operation) = self.chat_agents.get_mut(chat).and_then(|chat_agent| chat_agent.operation.take()) else {
-            return Ok(false);
-        };
-        operation.abort.abort();
+        let Some(operation) = self.operations.abort(chat) else { return Ok(false) };
         self.conclude(chat, operation, Err(why)).await?;
         Ok(true)
-    }
-
-    /// Says whether a turn may start now: the running operation is aborted for it, or makes it wait.
-    pub(in crate::session) fn may_start_turn(&mut self, chat: &ChatId) -> bool {
-        let chat_agent = self.chat_agent(chat);
-        let gives_way = |operation: &mut TreeOperation| operation.new_turn_policy == NewTurnPolicy::AbortOperation;
-        if let Some(operation) = chat_agent.operation.take_if(gives_way) {
-            operation.abort.abort();
-            // The shown activity is replaced when the agent reports.
-            if let Some(done) = operation.done {
-                done.send(Err(TreeError::TurnBegan)).ok();
-            }
-        }
-        chat_agent.operation.is_none() && !chat_agent.is_full
     }
 
     async fn conclude(
@@ -192,5 +261,72 @@ impl SessionTask {
         // A removed chat has nothing to show.
         self.accept(Command::Report { chat: chat.clone(), event }, &Actor::Host, &mut out).ok();
         self.send(out).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::AbortHandle;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    type Answer = oneshot::Receiver<Result<TreeAnswer, TreeError>>;
+
+    fn begun(operations: &mut TreeOperations, chat: &str, new_turn_policy: NewTurnPolicy) -> (u64, AbortHandle, Answer) {
+        let (abort, _) = AbortHandle::new_pair();
+        let (done, answer) = oneshot::channel();
+        let number = operations.next_number();
+        let operation =
+            TreeOperation { number, abort: abort.clone(), new_turn_policy, is_shown: false, done: Some(done) };
+        operations.begin(&chat.into(), operation);
+        (number, abort, answer)
+    }
+
+    #[test]
+    fn a_turn_goes_first_or_waits_as_the_operation_says() {
+        let mut operations = TreeOperations::default();
+        let (_, summary, mut answer) = begun(&mut operations, "a", NewTurnPolicy::AbortOperation);
+        let (_, compaction, _kept) = begun(&mut operations, "b", NewTurnPolicy::WaitForOperation);
+        assert!(operations.may_start_turn(&"a".into()));
+        assert!(summary.is_aborted());
+        assert!(matches!(answer.try_recv(), Ok(Err(TreeError::TurnBegan))));
+        assert!(!operations.may_start_turn(&"b".into()));
+        assert!(!compaction.is_aborted());
+        assert!(operations.may_start_turn(&"c".into()), "another chat's operation concerns nobody else");
+    }
+
+    #[test]
+    fn a_full_chat_starts_no_turn_before_it_is_compacted() {
+        let mut operations = TreeOperations::default();
+        operations.mark_full(&"a".into());
+        assert!(!operations.may_start_turn(&"a".into()));
+        assert_eq!(operations.full(), [ChatId::from("a")]);
+        assert!(!operations.is_idle() && !operations.is_any_running());
+        operations.unmark_full(&"a".into());
+        assert!(operations.may_start_turn(&"a".into()));
+        assert!(operations.is_idle());
+    }
+
+    #[test]
+    fn the_outcome_of_an_aborted_operation_does_not_end_the_next_one() {
+        let mut operations = TreeOperations::default();
+        let (first, ..) = begun(&mut operations, "a", NewTurnPolicy::AbortOperation);
+        operations.abort(&"a".into());
+        let (second, ..) = begun(&mut operations, "a", NewTurnPolicy::AbortOperation);
+        assert!(operations.finish(&"a".into(), first).is_none());
+        assert!(operations.is_running(&"a".into()));
+        assert!(operations.finish(&"a".into(), second).is_some());
+        assert!(!operations.is_any_running());
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_removed_chat() {
+        let mut operations = TreeOperations::default();
+        let (_, abort, mut answer) = begun(&mut operations, "a", NewTurnPolicy::WaitForOperation);
+        operations.mark_full(&"a".into());
+        operations.remove(&"a".into());
+        assert!(abort.is_aborted() && operations.is_idle());
+        assert!(matches!(answer.try_recv(), Err(oneshot::error::TryRecvError::Closed)), "it is not answered");
     }
 }

@@ -133,24 +133,16 @@ impl SessionTask {
 
     /// Compacts the chats whose last turn filled the window. Their queued turns wait for it.
     pub(in crate::session) async fn compact_full(&mut self) -> Result<(), HostStopped> {
-        let full: Vec<ChatId> = self
-            .chat_agents
-            .iter()
-            .filter(|(_, chat_agent)| chat_agent.is_full)
-            .map(|(chat, _)| chat.clone())
-            .collect();
-        for chat in full {
+        for chat in self.operations.full() {
             let seen = self.look(&chat).await;
-            self.chat_agent(&chat).is_full = false;
+            self.operations.unmark_full(&chat);
             match seen {
-                Ok(seen) if self.chat_agent(&chat).operation.is_none() => {
-                    self.compact(&chat, seen, None, None, None).await?
-                }
+                Ok(seen) if !self.operations.is_running(&chat) => self.compact(&chat, seen, None, None, None).await?,
                 Ok(_) => {}
                 Err(error) => tracing::warn!(session = %self.tip.id, %error, "a conversation was not compacted"),
             }
             // If no operation was started, the waiting turn must not wait forever.
-            if self.chat_agent(&chat).operation.is_none() {
+            if !self.operations.is_running(&chat) {
                 self.prompt_waiting(&chat);
             }
         }
