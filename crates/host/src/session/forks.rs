@@ -92,7 +92,9 @@ impl SessionTask {
     pub(super) async fn inherit(&mut self, fork_origins: Vec<ForkOrigin>) {
         let mut indexes = HashMap::new();
         for ForkOrigin { chat, index, inherits } in fork_origins {
-            self.chat_agent(&chat).inherits = inherits;
+            if let Some(copy) = inherits {
+                self.agents.inherit(&chat, copy);
+            }
             indexes.extend(index.map(|index| (chat, index)));
         }
         self.begin_copies(indexes).await;

@@ -41,19 +41,21 @@ impl ConversationHistory for LogMemory {
     }
 }
 
-impl SessionTask {
-    pub(super) fn memory(&self, chat: &ChatId) -> LogMemory {
-        LogMemory { session: self.inbox_sender.clone(), chat: chat.clone() }
+impl LogMemory {
+    pub(super) fn new(session: mpsc::WeakSender<ToSession>, chat: ChatId) -> Self {
+        Self { session, chat }
     }
+}
 
+impl SessionTask {
     /// Has a chat's agent copy its current conversation, and returns the agent's id of the copy.
     ///
     /// `None` if it cannot, or is busy. The id is for the agent connection of the copy's chat
-    /// ([`super::ChatAgent::inherits`]).
+    /// ([`super::agents::ChatAgents::inherit`]).
     pub(super) fn fork_agent(&mut self, chat: &ChatId) -> oneshot::Receiver<Option<String>> {
         let (copied, copy) = oneshot::channel();
         let at_rest = self.tip.chat(chat).is_some_and(|chat| chat.active.is_none());
-        let Some(agent) = self.chat_agent(chat).agent().filter(|_| at_rest) else {
+        let Some(agent) = self.agents.connected_to(chat).filter(|_| at_rest) else {
             // The receiver is here.
             copied.send(None).ok();
             return copy;

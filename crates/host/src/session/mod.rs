@@ -5,6 +5,7 @@
 
 mod active_folders;
 mod agent_lifecycle;
+mod agents;
 mod checkout;
 mod eviction;
 mod forks;
@@ -26,13 +27,13 @@ mod workspace;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use futures_util::future::AbortHandle;
-use grove_agents::{Agent, AgentError, AgentSession, CloseReason, FrameCursor, Report, Resumption, TurnSurvival};
+use grove_agents::{Agent, AgentError, AgentSession, CloseReason, FrameCursor, TurnSurvival};
 use grove_core::*;
 use grove_fs::SessionFs;
 use grove_fs::temp_files::TempFilePolicy as TempFate;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::agents::{AgentsEvent, ChatAgents};
 use self::checkout::CheckoutScan;
 pub(crate) use self::checkout::read_checkout;
 pub(crate) use self::log::{ChatLog, ChatLogError, LogSnapshot, entry_id};
@@ -62,11 +63,6 @@ pub(crate) use workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestEr
 
 /// The messages that may wait for a session before their senders do.
 const INBOX: usize = 256;
-/// The reports that an agent may be ahead of the host.
-const REPORTS: usize = 256;
-/// The reports that are published together.
-const REPORTS_AT_ONCE: usize = 64;
-
 /// A message to a session's task.
 pub(crate) enum ToSession {
     ClientAction(ClientAction),
@@ -182,7 +178,6 @@ pub(crate) fn start(
     beginning: SessionStart,
 ) -> SessionHandle {
     let (inbox_sender, inbox) = mpsc::channel(INBOX);
-    let (report_sender, reports) = mpsc::channel(REPORTS);
     let handle = SessionHandle { uri: tip.uri.clone(), inbox: inbox_sender.clone() };
     let spawn = session_context.env.spawn.clone();
     let log_copy = LogCopy::expected(&session_context, &tip).into_iter().collect();
@@ -199,17 +194,10 @@ pub(crate) fn start(
         fs,
         left: None,
         tip,
-        agent,
+        agents: ChatAgents::new(agent, inbox_sender.downgrade()),
         inbox_sender: inbox_sender.downgrade(),
         inbox,
-        report_sender,
-        reports,
         outstanding: None,
-        chat_agents: HashMap::new(),
-        answer_slots: HashMap::new(),
-        resumed: HashMap::new(),
-        unstored: HashMap::new(),
-        silence: None,
         stopping: None,
         logs: HashMap::new(),
         last_seq: 0,
@@ -251,25 +239,13 @@ struct SessionTask {
     left: Option<Arc<dyn SessionFs>>,
     /// The session with everything accepted so far.
     tip: Session,
-    agent: Arc<dyn Agent>,
+    agents: ChatAgents,
     /// Its own inbox, for the result of the agent's start. Weak, so that the task ends with its last handle.
     inbox_sender: mpsc::WeakSender<ToSession>,
     inbox: mpsc::Receiver<ToSession>,
-    report_sender: mpsc::Sender<Report>,
-    reports: mpsc::Receiver<Report>,
     /// The last publication of the agent's reports, until it is done.
     /// No more are accepted meanwhile: an agent is no faster than its reports can be stored.
     outstanding: Option<oneshot::Receiver<Result<u64, JournalWriteError>>>,
-    /// The agent connection of each chat.
-    chat_agents: HashMap<ChatId, ChatAgent>,
-    /// The receivers of pending answers, by chat and request.
-    answer_slots: HashMap<(ChatId, RequestId), AnswerSlot>,
-    /// Turns from before the host's start that continue when the agent is back, with their progress.
-    resumed: HashMap<TurnId, Resumption>,
-    /// The frame cursors that are being published.
-    unstored: HashMap<ChatId, FrameCursor>,
-    /// Fires when a running turn may have been silent for too long.
-    silence: Option<Task>,
     stopping: Option<StopState>,
     logs: HashMap<ChatId, ChatLog>,
     /// Chats whose logs are being copied.
@@ -288,58 +264,6 @@ struct SessionTask {
     checkout_scan: CheckoutScan,
 }
 
-/// An answer that an agent waits for.
-struct AnswerSlot {
-    turn: TurnId,
-    answer: AnswerSender,
-}
-
-enum AnswerSender {
-    Permission(oneshot::Sender<Verdict>),
-    Question(oneshot::Sender<InputResponse>),
-    /// The result of a call that a client runs.
-    Result(oneshot::Sender<ToolResult>),
-}
-
-/// The agent connection of one chat.
-#[derive(Default)]
-struct ChatAgent {
-    backend: AgentConnection,
-    running: Option<RunningTurn>,
-    /// Resolves when the former agent is gone.
-    leaving: Option<oneshot::Receiver<()>>,
-    /// Settings that were changed while the agent was opening. It gets them when it is ready.
-    set_meanwhile: Extra,
-    /// The agent's id of the conversation copied for this chat: its first opening waits for it.
-    inherits: Option<oneshot::Receiver<Option<String>>>,
-}
-
-impl ChatAgent {
-    fn agent(&self) -> Option<Arc<dyn AgentSession>> {
-        match &self.backend {
-            AgentConnection::Ready(agent) => Some(agent.clone()),
-            AgentConnection::Closed | AgentConnection::Opening(_) => None,
-        }
-    }
-}
-
-#[derive(Default)]
-enum AgentConnection {
-    /// Not needed yet.
-    #[default]
-    Closed,
-    Opening(AbortHandle),
-    Ready(Arc<dyn AgentSession>),
-}
-
-/// A turn that an agent works on.
-struct RunningTurn {
-    turn: TurnId,
-    abort: AbortHandle,
-    /// The time of the agent's last report, or of its last input.
-    heard: Timestamp,
-}
-
 /// The host stops, and this session with it.
 struct StopState {
     /// Resolved once, when no turn is running.
@@ -354,18 +278,17 @@ enum Flow {
 
 impl SessionTask {
     async fn run(mut self) {
-        let mut batch = Vec::with_capacity(REPORTS_AT_ONCE);
         loop {
+            let takes_reports = self.outstanding.is_none() && self.takes_reports();
             let flow = tokio::select! {
                 message = self.inbox.recv() => match message {
                     Some(message) => self.handle(message).await,
                     None => break,
                 },
-                _ = self.reports.recv_many(&mut batch, REPORTS_AT_ONCE),
-                    if self.outstanding.is_none() && self.takes_reports() =>
-                {
-                    self.take_reports(batch.drain(..)).await
-                }
+                event = self.agents.next(takes_reports) => match event {
+                    AgentsEvent::Reports(reports) => self.take_reports(reports).await,
+                    AgentsEvent::SilenceDue => self.check_silence().await,
+                },
                 next = unsaved_changes::next(self.unsaved_changes.as_mut()) => self.go_on(next).await.map(|()| Flow::On),
                 seq = done(self.outstanding.as_mut()) => {
                     self.published(seq);
@@ -375,7 +298,6 @@ impl SessionTask {
                     self.take_copy(&chat);
                     Ok(Flow::On)
                 }
-                () = ring(self.silence.as_mut()) => self.check_silence().await,
                 () = ring(self.stopping.as_mut().and_then(|stopping| stopping.grace.as_mut())) => {
                     if let Some(stopping) = &mut self.stopping {
                         stopping.grace = None;
@@ -406,9 +328,7 @@ impl SessionTask {
                 Ok(Flow::End) | Err(HostStopped) => break,
             }
         }
-        for running in self.chat_agents.values_mut().filter_map(|chat_agent| chat_agent.running.take()) {
-            running.abort.abort();
-        }
+        self.agents.abort_turns();
     }
 
     async fn handle(&mut self, message: ToSession) -> Result<Flow, HostStopped> {
@@ -453,43 +373,7 @@ impl SessionTask {
                 self.send(out).await?;
             }
             ToSession::ClientGone(client) => self.client_gone(client).await?,
-            ToSession::AgentOpened(chat, Ok(agent)) => {
-                // A chat that was removed meanwhile needs none.
-                let Some(state) = self.tip.chat(&chat) else { return Ok(Flow::On) };
-                // A turn may have been started meanwhile, or wait since before the host's start.
-                let prompts = state.active.iter().map(|active| (chat.clone(), active.id.clone())).collect();
-                let chat_agent = self.chat_agent(&chat);
-                let set_meanwhile = std::mem::take(&mut chat_agent.set_meanwhile);
-                if !set_meanwhile.is_empty() {
-                    let agent = agent.clone();
-                    self.session_context.env.spawn.spawn(Box::pin(async move { agent.configure(set_meanwhile).await }));
-                }
-                self.chat_agent(&chat).backend = AgentConnection::Ready(agent);
-                let mut out = Outbox { prompts, ..Outbox::default() };
-                // An agent that was restarted has nothing to announce.
-                if self.is_being_created(&chat) {
-                    self.accept(Command::ReportSession(SessionEvent::Ready), &Actor::Host, &mut out).ok();
-                    self.accept(Command::ReportSession(SessionEvent::Listed), &Actor::Host, &mut out).ok();
-                }
-                self.send(out).await?;
-            }
-            ToSession::AgentOpened(chat, Err(error)) => {
-                // If the session itself is fine, its agent may start at the next prompt.
-                let chat_agent = self.chat_agent(&chat);
-                chat_agent.backend = AgentConnection::Closed;
-                chat_agent.set_meanwhile.clear();
-                let mut out = Outbox::default();
-                let created = !self.is_being_created(&chat);
-                if !created {
-                    let failed = SessionEvent::CreationFailed(error.info());
-                    self.accept(Command::ReportSession(failed), &Actor::Host, &mut out).ok();
-                }
-                self.fail_turns_of(|mine| *mine == chat, &error.info(), &mut out);
-                if !created {
-                    self.accept(Command::ReportSession(SessionEvent::Listed), &Actor::Host, &mut out).ok();
-                }
-                self.send(out).await?;
-            }
+            ToSession::AgentOpened(chat, opened) => self.agent_opened(chat, opened).await?,
             ToSession::StorageClient(presence) => self.provider_is(presence).await?,
             ToSession::Evict => return Ok(self.rest().await),
             ToSession::Dispose(done) => {
@@ -509,23 +393,14 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
-    /// Says whether the session's creation waits for this chat's agent.
-    fn is_being_created(&self, chat: &ChatId) -> bool {
-        self.tip.lifecycle == Lifecycle::Creating && chat.as_str() == Session::MAIN_CHAT
-    }
-
     /// The part of a turn that survives the host. Nothing does in a session without a journal.
     fn turn_survival(&self) -> TurnSurvival {
-        if self.unsaved_changes.is_some() { TurnSurvival::Nothing } else { self.agent.turn_survival() }
+        if self.unsaved_changes.is_some() { TurnSurvival::Nothing } else { self.agents.agent().turn_survival() }
     }
 
     /// The session's store.
     fn fs(&self) -> Arc<dyn SessionFs> {
         self.fs.clone()
-    }
-
-    fn chat_agent(&mut self, chat: &ChatId) -> &mut ChatAgent {
-        self.chat_agents.entry(chat.clone()).or_default()
     }
 
     async fn dispatch(&mut self, dispatch: ClientAction) -> Result<(), HostStopped> {
@@ -567,16 +442,7 @@ impl SessionTask {
 
     /// Lets the agents go that work in the former folder, and looks what is checked out in the new one.
     fn folder_changed(&mut self) {
-        let chats: Vec<ChatId> = self.chat_agents.keys().cloned().collect();
-        for chat in chats {
-            if let Some(chat_agent) = self.chat_agents.get_mut(&chat)
-                && let AgentConnection::Opening(abort) = &chat_agent.backend
-            {
-                abort.abort();
-                chat_agent.backend = AgentConnection::Closed;
-            }
-            self.start_over(&chat);
-        }
+        self.agents.restart_all(self.session_context.env.spawn.as_ref());
         self.scan_checkout();
     }
 
@@ -594,31 +460,11 @@ impl SessionTask {
         }
         self.send(out).await?;
         self.operations.remove(chat);
-        if let Some(chat_agent) = self.chat_agents.remove(chat) {
-            self.close_chat_agent(chat_agent);
-        }
+        self.agents.remove(chat, self.session_context.env.spawn.as_ref());
         self.settle_copy(chat).await;
         self.log_copy.remove(chat);
         self.logs.remove(chat);
         Ok(())
-    }
-
-    /// Stops an agent. The receiver resolves when it is gone.
-    fn close_chat_agent(&self, chat_agent: ChatAgent) -> Option<oneshot::Receiver<()>> {
-        match chat_agent.backend {
-            AgentConnection::Opening(abort) => abort.abort(),
-            AgentConnection::Ready(agent) => {
-                let (gone, leaving) = oneshot::channel();
-                self.session_context.env.spawn.spawn(Box::pin(async move {
-                    agent.close(CloseReason::Removed).await;
-                    // The receiver may be dropped.
-                    gone.send(()).ok();
-                }));
-                return Some(leaving);
-            }
-            AgentConnection::Closed => {}
-        }
-        None
     }
 
     /// Ends pending requests to a client that is gone, and removes it from the participants.
@@ -682,9 +528,7 @@ impl SessionTask {
         self.folder_due = false;
         self.session_context.active_folders.leave(&self.tip.id);
         self.operations.clear();
-        let chat_agents = std::mem::take(&mut self.chat_agents);
-        let leaving: Vec<_> =
-            chat_agents.into_values().filter_map(|chat_agent| self.close_chat_agent(chat_agent)).collect();
+        let leaving = self.agents.remove_all(self.session_context.env.spawn.as_ref());
         let spills = self.spills.clone();
         self.session_context.env.spawn.spawn(Box::pin(async move {
             // Remaining processes of an agent may still write.
@@ -753,14 +597,9 @@ impl SessionTask {
         {
             if self.turn_survival() != TurnSurvival::Running {
                 // Nothing more may be reported of turns that survive: the next host continues from here.
-                for chat_agent in self.chat_agents.values() {
-                    chat_agent.running.iter().for_each(|running| running.abort.abort());
-                    if let AgentConnection::Opening(opening) = &chat_agent.backend {
-                        opening.abort();
-                    }
-                }
+                self.agents.abort_all();
             }
-            let agents: Vec<_> = self.chat_agents.values().filter_map(ChatAgent::agent).collect();
+            let agents = self.agents.connected();
             let patience = self.session_context.env.clock.sleep(self.session_context.config.limits.stop_grace);
             let removal = self.session_context.env.clock.sleep(2 * self.session_context.config.limits.stop_grace);
             // An agent that survives may still need them.

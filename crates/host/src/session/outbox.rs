@@ -8,7 +8,8 @@ use grove_core::*;
 use tokio::sync::oneshot;
 
 use super::active_folders::is_collision;
-use super::{AgentConnection, AnswerSender, ChatAgent, ChatLog, SessionTask, ToSession};
+use super::agents::RequestAnswer;
+use super::{ChatLog, SessionTask, ToSession};
 use crate::host::Host;
 use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
 
@@ -32,13 +33,6 @@ pub(super) struct EndedTurn {
     pub(super) chat: ChatId,
     pub(super) turn: TurnId,
     pub(super) by_agent: bool,
-}
-
-/// An answer to a pending request.
-pub(super) enum RequestAnswer {
-    Permission(Verdict),
-    Question(InputResponse),
-    Result(ToolResult),
 }
 
 /// The reason why a session did not carry out a command.
@@ -232,7 +226,7 @@ impl SessionTask {
 
     /// Notes whether a turn runs in the session's folders, and notifies the sessions that this concerns.
     pub(super) fn note_active_folder(&self) {
-        let runs = self.agent.edits_files() && self.tip.chats.iter().any(|chat| chat.active.is_some());
+        let runs = self.agents.agent().edits_files() && self.tip.chats.iter().any(|chat| chat.active.is_some());
         let active_folders = &self.session_context.active_folders;
         let concerned = if runs { active_folders.enter(&self.tip) } else { active_folders.leave(&self.tip.id) };
         let Some(host) = self.session_context.host.upgrade().filter(|_| !concerned.is_empty()) else { return };
@@ -315,7 +309,7 @@ impl SessionTask {
             let marks = std::mem::take(&mut out.marks);
             publication.marks =
                 marks.iter().map(|(chat, mark)| (self.tip.id.clone(), chat.clone(), mark.clone())).collect();
-            self.unstored.extend(marks);
+            self.agents.publishing(marks);
             self.outstanding = Some(self.session_context.sequencer.publish(publication).await?);
         }
         self.act(out);
@@ -335,18 +329,9 @@ impl SessionTask {
         self.outstanding = None;
         // Agents keep reports that an ended sequencer did not write, for the next host.
         if let Some(seq) = seq {
-            self.stored();
+            self.agents.stored();
             // A client's action may have been published after it meanwhile.
             self.last_seq = self.last_seq.max(seq);
-        }
-    }
-
-    /// Tells agents that published reports are stored and need not be kept any longer.
-    pub(super) fn stored(&mut self) {
-        for (chat, mark) in std::mem::take(&mut self.unstored) {
-            if let Some(ChatAgent { backend: AgentConnection::Ready(agent), .. }) = self.chat_agents.get(&chat) {
-                agent.stored(&mark);
-            }
         }
     }
 
@@ -360,25 +345,11 @@ impl SessionTask {
             self.end(&ended);
         }
         for (request, answer) in out.decided {
-            let Some(answer_slots) = self.answer_slots.remove(&request) else { continue };
-            // The agent may have stopped waiting.
-            match (answer_slots.answer, answer) {
-                (AnswerSender::Permission(waiting), RequestAnswer::Permission(decision)) => {
-                    waiting.send(decision).ok();
-                }
-                (AnswerSender::Question(waiting), RequestAnswer::Question(response)) => {
-                    waiting.send(response).ok();
-                }
-                (AnswerSender::Result(waiting), RequestAnswer::Result(result)) => {
-                    let result = self.spills.clone().fitting(result);
-                    self.session_context.env.spawn.spawn(Box::pin(async move { drop(waiting.send(result.await)) }));
-                }
-                (AnswerSender::Permission(_) | AnswerSender::Question(_) | AnswerSender::Result(_), _) => {}
-            }
-            self.silence_begins(&request.0);
+            let (agents, context) = self.agent_parts();
+            agents.answer(&request, answer, context);
         }
         if !out.settings.is_empty() {
-            self.configure(&out.settings);
+            self.agents.configure(&out.settings, self.session_context.env.spawn.as_ref());
         }
         for (chat, turn) in out.prompts {
             self.prompt(&chat, &turn);

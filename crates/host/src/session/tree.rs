@@ -10,7 +10,7 @@ mod summarize;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use grove_agents::{AgentError, CloseReason};
+use grove_agents::AgentError;
 use grove_core::*;
 use grove_fs::FsError;
 use grove_fs::workspace::WorkspaceError;
@@ -25,12 +25,12 @@ use serde_json::value::RawValue;
 
 use super::log::{ChatLogError, LogSnapshot};
 use super::settings::restored_at;
-use super::{AgentConnection, CommandError, SessionTask};
+use super::{CommandError, SessionTask};
 use crate::hooks::HookError;
 use crate::sequencer::HostStopped;
 use crate::store::copies::CopyGuard;
-pub(crate) use operation::TreeOutcome;
 pub(super) use operation::TreeOperations;
+pub(crate) use operation::TreeOutcome;
 use summarize::{CompactionOutcome, MergeOutcome};
 use tokio::sync::oneshot;
 
@@ -428,22 +428,6 @@ impl SessionTask {
         let after = self.tip.chat(chat).and_then(|chat| chat.turns.last()).map(|turn| turn.id.clone());
         entries.push(LogEntry { line: String::from_utf8_lossy(&line).into(), after });
         Ok(())
-    }
-
-    /// The agent remembers another conversation than the one that goes on, or works elsewhere: its next turn begins with a
-    /// new one.
-    pub(super) fn start_over(&mut self, chat: &ChatId) {
-        if let Some(chat_agent) = self.chat_agents.get_mut(chat)
-            && let AgentConnection::Ready(agent) = std::mem::take(&mut chat_agent.backend)
-        {
-            let (left, leaving) = oneshot::channel();
-            chat_agent.leaving = Some(leaving);
-            self.session_context.env.spawn.spawn(Box::pin(async move {
-                agent.close(CloseReason::Replaced).await;
-                // The receiver is gone unless another agent is needed.
-                left.send(()).ok();
-            }));
-        }
     }
 
     /// Eight digits that no entry has.

@@ -137,7 +137,7 @@ impl SessionTask {
         mut origin: Option<ActionOrigin>,
     ) -> Result<(), HostStopped> {
         self.folder_due = true;
-        self.unstored.extend(std::mem::take(&mut out.marks));
+        self.agents.publishing(std::mem::take(&mut out.marks));
         // An agent that is to stop need not wait for anything.
         for ended in std::mem::take(&mut out.ended) {
             self.end(&ended);
@@ -206,7 +206,7 @@ impl SessionTask {
             let publication: Publication = out.publication(origin, WriteFailurePolicy::Hold, JournalScope::NumbersOnly);
             self.outstanding = Some(self.session_context.sequencer.publish(publication).await?);
         } else if self.outstanding.is_none() {
-            self.stored();
+            self.agents.stored();
         }
         Ok(())
     }

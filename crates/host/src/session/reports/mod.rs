@@ -14,6 +14,7 @@
 //! | a question | the same |
 //! | the end | the turn completed, or failed |
 
+mod intake;
 mod tool;
 
 use bytes::Bytes;
@@ -237,13 +238,13 @@ fn beginning(text: &str, bytes: usize) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    pub(super) const TURN: &str = "t";
+    pub(in crate::session) const TURN: &str = "t";
 
     /// A session with these events in its turn.
-    pub(super) fn session_with(events: Vec<ChatEvent>) -> Session {
+    pub(in crate::session) fn session_with(events: Vec<ChatEvent>) -> Session {
         let new = NewSession {
             id: "s".into(),
             uri: "scripted:/s".into(),

@@ -109,7 +109,7 @@ impl SessionTask {
             return answered(done, answer);
         }
         let summarizer_context = self.summarizer_context(chat);
-        let summarizer = match (preparation.user_wants_summary, self.agent.summarizer()) {
+        let summarizer = match (preparation.user_wants_summary, self.agents.agent().summarizer()) {
             // A hook may supply it.
             (true, None) if !asks => return answered(done, Err(summarizer_context.no_model())),
             (_, summarizer) => summarizer,
@@ -175,7 +175,7 @@ impl SessionTask {
         let command = Command::MoveLeaf { chat: chat.clone(), turns, older, entries, settings };
         match self.attempt(command, &Actor::Host, action).await? {
             Ok(CommandOutcome::Happened | CommandOutcome::NoChange) => {
-                self.start_over(chat);
+                self.agents.restart(chat, self.session_context.env.spawn.as_ref());
                 self.relist_checkpoints(chat).await?;
                 let new_leaf_id = navigated.leaf.clone();
                 self.tell(

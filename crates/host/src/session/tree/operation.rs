@@ -273,7 +273,11 @@ mod tests {
 
     type Answer = oneshot::Receiver<Result<TreeAnswer, TreeError>>;
 
-    fn begun(operations: &mut TreeOperations, chat: &str, new_turn_policy: NewTurnPolicy) -> (u64, AbortHandle, Answer) {
+    fn begun(
+        operations: &mut TreeOperations,
+        chat: &str,
+        new_turn_policy: NewTurnPolicy,
+    ) -> (u64, AbortHandle, Answer) {
         let (abort, _) = AbortHandle::new_pair();
         let (done, answer) = oneshot::channel();
         let number = operations.next_number();

@@ -126,8 +126,8 @@ impl SessionTask {
         let share = self.session_context.config.compaction.at_percent;
         let is_full = |used: ContextUsage| used.used.saturating_mul(100) >= used.size.saturating_mul(u64::from(share));
         share > 0
-            && !self.agent.manages_context_window()
-            && self.agent.summarizer().is_some()
+            && !self.agents.agent().manages_context_window()
+            && self.agents.agent().summarizer().is_some()
             && self.context_use(chat).is_some_and(is_full)
     }
 
@@ -163,7 +163,7 @@ impl SessionTask {
             None => Ok(()),
         };
         let hooks = self.hooks(chat);
-        let (summarizer_context, summarizer) = (self.summarizer_context(chat), self.agent.summarizer());
+        let (summarizer_context, summarizer) = (self.summarizer_context(chat), self.agents.agent().summarizer());
         let refused = match (free, &seen) {
             (Err(error), _) => Some(error),
             (Ok(()), None) => Some(TreeError::NothingToCompact),
@@ -245,7 +245,7 @@ impl SessionTask {
             return answered(done, Err(error));
         }
         let summarizer_context = self.summarizer_context(chat);
-        let Some(summarizer) = self.agent.summarizer() else {
+        let Some(summarizer) = self.agents.agent().summarizer() else {
             return answered(done, Err(summarizer_context.no_model()));
         };
         let other = match navigate::other_branch(&seen.index, &from) {
@@ -327,7 +327,7 @@ impl SessionTask {
         let command = Command::AddEntries { chat: chat.clone(), entries, resets_agent: true };
         Ok(match self.attempt(command, &Actor::Host, None).await? {
             Ok(_) => {
-                self.start_over(chat);
+                self.agents.restart(chat, self.session_context.env.spawn.as_ref());
                 Ok((id, line))
             }
             Err(refused) => Err(TreeError::Refused(refused)),

@@ -1,0 +1,140 @@
+//! The way of an agent's reports into the session.
+
+use grove_agents::{AgentEvent, PermissionPrompt, Report};
+use grove_core::*;
+use grove_fs::FsError;
+
+use super::{ReportContext, ReportTranslation, in_turn, of_session};
+use crate::sequencer::HostStopped;
+use crate::session::agents::AnswerSender;
+use crate::session::{Flow, Outbox, SessionTask};
+use crate::store::content;
+
+impl SessionTask {
+    /// Accepts reports, and publishes their events in one piece.
+    pub(in crate::session) async fn take_reports(&mut self, reports: Vec<Report>) -> Result<Flow, HostStopped> {
+        let now = self.session_context.env.clock.now();
+        let mut out = Outbox::default();
+        for report in reports {
+            self.agents.heard(&report.chat, report.turn.as_ref(), now);
+            if let Err(error) = self.take_report(report, &mut out).await {
+                tracing::warn!(session = %self.tip.id, %error, "a turn's content could not be stored");
+                self.fail_turns_of(|_| true, &ErrorInfo::new("storage", error.to_string()), &mut out);
+            }
+        }
+        self.send(out).await?;
+        Ok(Flow::On)
+    }
+
+    async fn take_report(&mut self, report: Report, out: &mut Outbox) -> Result<(), FsError> {
+        let Report { chat, turn, events, mark } = report;
+        let spoke = turn.is_some() && !events.is_empty();
+        for event in events {
+            self.take_event(&chat, turn.as_ref(), event, out).await?;
+        }
+        if spoke && self.tip.chat(&chat).is_some_and(|chat| chat.activity.is_some()) {
+            let event = ChatEvent::ActivityChanged(None);
+            self.accept(Command::Report { chat: chat.clone(), event }, &Actor::Host, out).ok();
+        }
+        if let Some(mark) = mark {
+            out.marks.insert(chat, mark);
+        }
+        Ok(())
+    }
+
+    async fn take_event(
+        &mut self,
+        chat: &ChatId,
+        turn: Option<&TurnId>,
+        mut event: AgentEvent,
+        out: &mut Outbox,
+    ) -> Result<(), FsError> {
+        // The chat may be gone.
+        let Some(state) = self.tip.chat(chat) else { return Ok(()) };
+        let place = ReportContext { session: &self.tip, chat: state, limits: &self.session_context.config.limits };
+        let plan = match &event {
+            AgentEvent::Plan(entries) if chat.as_str() == Session::MAIN_CHAT => Some(entries.clone()),
+            _ => None,
+        };
+        let ReportTranslation { store, commands } = match turn.map(|turn| state.active_turn(turn)) {
+            Some(Some(active)) => in_turn(&mut event, active, place),
+            // A late report: its turn may be over.
+            Some(None) => return Ok(()),
+            None => of_session(&mut event, place),
+        };
+        for (id, bytes) in store {
+            content::put(self.fs().as_ref(), &self.tip.id, &id, &bytes).await?;
+        }
+        for command in commands {
+            let who = match &command {
+                // The agent withdraws its request, which nobody has decided.
+                Command::ResolvePermission { .. } => Actor::Host,
+                _ => Actor::Agent,
+            };
+            if let Err(rejection) = self.accept(command, &who, out) {
+                tracing::debug!(
+                    session = %self.tip.id, %rejection,
+                    "an agent's report is invalid in the session's current state"
+                );
+                // Requests in it are dropped, which the agent notices by its answer never coming.
+                return Ok(());
+            }
+        }
+        if let Some(plan) = plan {
+            self.write_todos(plan);
+        }
+        let Some(turn) = turn.cloned() else { return Ok(()) };
+        let asked = match event {
+            AgentEvent::ToolReady { permission: Some(asked), .. } => asked,
+            AgentEvent::Tool(update) => match update.permission {
+                Some(asked) => asked,
+                None => return Ok(()),
+            },
+            AgentEvent::ToolReady { call, result: Some(result), .. } => {
+                self.agents.await_answer(chat, &turn, call.as_str().into(), AnswerSender::Result(result));
+                return Ok(());
+            }
+            AgentEvent::InputNeeded { request, answer } => {
+                self.agents.await_answer(chat, &turn, request.id, AnswerSender::Question(answer));
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let PermissionPrompt { request, answer } = asked;
+        self.agents.await_answer(chat, &turn, request.id.clone(), AnswerSender::Permission(answer));
+        self.apply_remembered_permission(chat, turn, &request, out);
+        Ok(())
+    }
+
+    /// Answers a permission request by a rule, or by a permanent decision.
+    fn apply_remembered_permission(
+        &mut self,
+        chat: &ChatId,
+        turn: TurnId,
+        request: &PermissionRequest,
+        out: &mut Outbox,
+    ) {
+        if let Some(decision) = self.tip.details.permissions.as_ref().and_then(|policy| policy.answer(request)) {
+            let (chat, question) = (chat.clone(), PermissionTarget::Request(request.id.clone()));
+            let verdict = Verdict::by_rule(decision, request);
+            self.accept(Command::ResolvePermission { chat, turn, question, verdict }, &Actor::Host, out).ok();
+            return;
+        }
+        let Some(remembered) = self.tip.details.remembered.iter().find(|known| known.answers(request)) else { return };
+        let allows = remembered.option.allows;
+        let fitting = |wanted: &dyn Fn(&PermissionOption) -> bool| {
+            request.options.iter().find(|option| option.allows == allows && wanted(option)).map(|o| o.id.clone())
+        };
+        let option = fitting(&|option| option.id == remembered.option.id)
+            .or_else(|| fitting(&|option| option.lasting))
+            .or_else(|| fitting(&|_| true));
+        let decision = if allows { Decision::Approved } else { Decision::Denied };
+        let resolve = Command::ResolvePermission {
+            chat: chat.clone(),
+            turn,
+            question: PermissionTarget::Request(request.id.clone()),
+            verdict: Verdict { by: ConfirmationReason::Setting, option, ..decision.into() },
+        };
+        self.accept(resolve, &Actor::Host, out).ok();
+    }
+}
