@@ -273,7 +273,7 @@ impl SessionTask {
         if self.tip.chat(chat).is_some() || chat.as_str().is_empty() {
             return Ok(());
         }
-        session_file::make_room_for_chat(self.fs().as_ref(), &self.tip.id, chat).await
+        session_file::make_room_for_chat(self.logs.store().as_ref(), &self.tip.id, chat).await
     }
 }
 

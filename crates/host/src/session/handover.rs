@@ -81,7 +81,8 @@ impl SessionTask {
         self.flush_for_reading().await?;
         let folder = paths::folder(&self.tip.id);
         let found =
-            copy::inventory(&SessionFolder { store: self.fs.as_ref(), folder: &folder, database: None }).await?;
+            copy::inventory(&SessionFolder { store: self.logs.store().as_ref(), folder: &folder, database: None })
+                .await?;
         if !found.not_files.is_empty() {
             return Err(MoveError::NotFiles(found.not_files).into());
         }
@@ -91,7 +92,7 @@ impl SessionTask {
 
     /// `session.json` for another host.
     async fn portable(&mut self) -> Result<Vec<u8>, MigrateError> {
-        let file = session_file::read_portable(self.fs.as_ref(), &self.tip.id).await;
+        let file = session_file::read_portable(self.logs.store().as_ref(), &self.tip.id).await;
         file.map_err(|error| MigrateError::SessionFile(error.to_string()))
     }
 
@@ -103,7 +104,8 @@ impl SessionTask {
             let start = usize::try_from(offset).unwrap_or(usize::MAX).min(file.len());
             return Ok(file[start..].iter().copied().take(length).collect());
         }
-        let folder = Confined::new(self.fs.as_ref(), &paths::folder(&self.tip.id))?.without_links();
+        let store = self.logs.store();
+        let folder = Confined::new(store.as_ref(), &paths::folder(&self.tip.id))?.without_links();
         match folder.read_range(path, offset, length).await {
             Err(error @ FsError::NotFound { .. }) => Err(no_file(error)),
             read => Ok(read?),

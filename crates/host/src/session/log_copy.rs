@@ -95,7 +95,7 @@ impl SessionTask {
     pub(super) async fn begin_copies(&mut self, mut indexes: HashMap<ChatId, Arc<LogIndex>>) {
         let chats: Vec<ChatId> = self.log_copy.keys().cloned().collect();
         for chat in chats {
-            let is_there = self.fs().exists(&paths::log(&self.tip.id, &chat)).await;
+            let is_there = self.logs.store().exists(&paths::log(&self.tip.id, &chat)).await;
             // If that is unknown, the copy will report why.
             if is_there.unwrap_or(false) {
                 self.log_copy.remove(&chat);
@@ -130,7 +130,7 @@ impl SessionTask {
         if chat.as_str() != Session::MAIN_CHAT || origin.is_none_or(|origin| origin.session == self.tip.id) {
             return;
         }
-        let (fs, session, inbox) = (self.fs(), self.tip.id.clone(), self.inbox_sender.clone());
+        let (fs, session, inbox) = (self.logs.store(), self.tip.id.clone(), self.inbox_sender.clone());
         let is_known = self.tip.details.workspace.is_some();
         self.session_context.env.spawn.spawn(Box::pin(async move {
             if let Err(error) = artifacts::settle(fs.as_ref(), &paths::folder(&session)).await {
@@ -152,15 +152,19 @@ impl SessionTask {
         let is_main = chat.as_str() == Session::MAIN_CHAT;
         let source = paths::log(&origin.session, &origin.chat);
         let from = match origin.session == self.tip.id {
-            true => self.fs(),
+            true => self.logs.store(),
             // If its store is gone, the copy will report that its source is missing.
-            false => {
-                self.session_context.env.stores.find_holder(&origin.store, &source).await.unwrap_or_else(|_| self.fs())
-            }
+            false => self
+                .session_context
+                .env
+                .stores
+                .find_holder(&origin.store, &source)
+                .await
+                .unwrap_or_else(|_| self.logs.store()),
         };
         let job = CopyJob {
             from,
-            to: self.fs(),
+            to: self.logs.store(),
             origin: origin.clone(),
             index,
             session: self.tip.id.clone(),
@@ -170,7 +174,7 @@ impl SessionTask {
             cwd: self.tip.working_directories.first().map_or("/", String::as_str).to_owned(),
         };
         let after = (is_main && origin.session != self.tip.id).then(|| self.after_fork(&origin));
-        let fs = self.fs();
+        let fs = self.logs.store();
         let (told, progress) = watch::channel(LogCopyProgress::Started);
         let (copied, abort) = abortable(async move {
             let mut job = job;
@@ -224,7 +228,9 @@ impl SessionTask {
         if let LogCopyProgress::Done(made) = &*under_way.progress.borrow() {
             // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
             let made = made.lock().unwrap_or_else(PoisonError::into_inner).take();
-            self.logs.extend(made.map(|log| (chat.clone(), log)));
+            if let Some(log) = made {
+                self.logs.adopt(chat.clone(), log);
+            }
         }
     }
 

@@ -87,8 +87,7 @@ impl SessionTask {
             return Ok(Err(MigrateError::Refused(reason.to_string())));
         }
         // The journal has it: from here on this is the session, whatever happens.
-        self.left = Some(std::mem::replace(&mut self.fs, to));
-        self.logs.clear();
+        self.left = Some(self.logs.move_to(to));
         self.folder_due = false;
         self.write_folder(Disposition::Kept).await;
         Ok(Ok(MigrateOutcome { store: name.clone(), checked }))
@@ -99,7 +98,8 @@ impl SessionTask {
         self.may_go()?;
         let to = self.session_context.env.stores.reach(name).await?;
         self.settle_folder().await?;
-        let copied = Move { session: &self.tip.id, from: self.fs.as_ref(), to: to.as_ref() }.copy().await;
+        let from = self.logs.store();
+        let copied = Move { session: &self.tip.id, from: from.as_ref(), to: to.as_ref() }.copy().await;
         match copied {
             Ok(checked) => Ok((to, checked)),
             Err(error) => {
@@ -160,7 +160,8 @@ impl SessionTask {
     /// Removes the former folder, once the new one is the session's.
     pub(super) async fn remove_left(&mut self) {
         let Some(from) = self.left.take() else { return };
-        let left = Move { session: &self.tip.id, from: from.as_ref(), to: self.fs.as_ref() };
+        let to = self.logs.store();
+        let left = Move { session: &self.tip.id, from: from.as_ref(), to: to.as_ref() };
         if let Err(error) = left.finish().await {
             tracing::warn!(
                 session = %self.tip.id, %error,

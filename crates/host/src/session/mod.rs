@@ -12,6 +12,7 @@ mod forks;
 mod handover;
 mod log;
 mod log_copy;
+mod logs;
 mod memory;
 mod migration;
 mod outbox;
@@ -38,6 +39,7 @@ use self::checkout::CheckoutScan;
 pub(crate) use self::checkout::read_checkout;
 pub(crate) use self::log::{ChatLog, ChatLogError, LogSnapshot, entry_id};
 use self::log_copy::LogCopy;
+use self::logs::ChatLogs;
 pub(crate) use self::outbox::CommandError;
 use self::outbox::{CommandOutcome, EndedTurn, Outbox, done};
 pub(crate) use self::settings::THINKING_SETTINGS;
@@ -51,7 +53,7 @@ use crate::sequencer::{
     ActionOrigin, DirectReply, HostStopped, JournalWriteError, SequencerHandle, ToSequencer, WriteFailurePolicy,
 };
 use crate::store::copies::ActiveCopies;
-use crate::store::session_file::{self, Disposition, LogExtents};
+use crate::store::session_file::{self, Disposition};
 pub(crate) use active_folders::{ActiveFolders, is_collision};
 pub(crate) use forks::{ChatForkRequest, ForkNotice, ForkOrigin};
 pub(crate) use handover::{HandoverAnswer, HandoverManifest, HandoverRequest, moved_message};
@@ -191,15 +193,14 @@ pub(crate) fn start(
         log_copy,
         spills,
         session_context,
-        fs,
         left: None,
+        logs: ChatLogs::new(fs, tip.id.clone()),
         tip,
         agents: ChatAgents::new(agent, inbox_sender.downgrade()),
         inbox_sender: inbox_sender.downgrade(),
         inbox,
         outstanding: None,
         stopping: None,
-        logs: HashMap::new(),
         last_seq: 0,
         folder_due: false,
         operations: TreeOperations::default(),
@@ -233,8 +234,6 @@ pub(crate) fn start(
 
 struct SessionTask {
     session_context: SessionContext,
-    /// The session's store.
-    fs: Arc<dyn SessionFs>,
     /// Its former store, until its folder there is removed.
     left: Option<Arc<dyn SessionFs>>,
     /// The session with everything accepted so far.
@@ -247,7 +246,7 @@ struct SessionTask {
     /// No more are accepted meanwhile: an agent is no faster than its reports can be stored.
     outstanding: Option<oneshot::Receiver<Result<u64, JournalWriteError>>>,
     stopping: Option<StopState>,
-    logs: HashMap<ChatId, ChatLog>,
+    logs: ChatLogs,
     /// Chats whose logs are being copied.
     log_copy: HashMap<ChatId, LogCopy>,
     /// The files for output that is too large for its agents.
@@ -398,11 +397,6 @@ impl SessionTask {
         if self.unsaved_changes.is_some() { TurnSurvival::Nothing } else { self.agents.agent().turn_survival() }
     }
 
-    /// The session's store.
-    fn fs(&self) -> Arc<dyn SessionFs> {
-        self.fs.clone()
-    }
-
     async fn dispatch(&mut self, dispatch: ClientAction) -> Result<(), HostStopped> {
         let who = Actor::Client(dispatch.origin.client.clone());
         let attempted = match dispatch.client_request {
@@ -542,16 +536,10 @@ impl SessionTask {
     ///
     /// Events in the journal are safe already, so a failure costs nothing but the journal's space.
     async fn write_folder(&mut self, fate: Disposition) {
-        let fs = self.fs();
+        let fs = self.logs.store();
         let written = async {
-            let mut extents = LogExtents::new();
             // A chat whose log could not be copied has none.
-            for chat in self.tip.chats.iter().filter(|chat| !self.log_copy.contains_key(&chat.id)) {
-                let log = self.logs.entry(chat.id.clone());
-                let log = log.or_insert_with(|| ChatLog::new(fs.clone(), &self.tip.id, chat.id.clone()));
-                log.catch_up(&self.tip).await?;
-                extents.extend(log.extent(&self.tip).await?.map(|extent| (chat.id.clone(), extent)));
-            }
+            let extents = self.logs.catch_up(&self.tip, |chat| !self.log_copy.contains_key(chat)).await?;
             let written = session_file::write(fs.as_ref(), &self.tip, &extents, self.last_seq, fate).await?;
             Ok::<_, ChatLogError>(written)
         };

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::active_folders::is_collision;
 use super::agents::RequestAnswer;
-use super::{ChatLog, SessionTask, ToSession};
+use super::{SessionTask, ToSession};
 use crate::host::Host;
 use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
 
@@ -172,9 +172,7 @@ impl SessionTask {
         let has_more = |chat: &&Chat| chat.has_older_turns && !self.log_copy.contains_key(&chat.id);
         let chats: Vec<ChatId> = self.tip.chats.iter().filter(has_more).map(|chat| chat.id.clone()).collect();
         for chat in chats {
-            let (fs, session) = (self.fs(), self.tip.id.clone());
-            let log = self.logs.entry(chat.clone()).or_insert_with(|| ChatLog::new(fs, &session, chat.clone()));
-            match log.has_turn(&turn).await {
+            match self.logs.log(&chat).has_turn(&turn).await {
                 Ok(true) => return Some(turn),
                 Ok(false) => {}
                 Err(error) => {

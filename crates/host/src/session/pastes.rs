@@ -89,7 +89,7 @@ impl SessionTask {
     fn clipboard(&self) -> PasteTarget {
         let now = i64::try_from(self.session_context.env.clock.now().0).ok();
         PasteTarget {
-            store: self.fs(),
+            store: self.logs.store(),
             session: self.tip.id.clone(),
             limit: self.session_context.config.limits.spill_bytes,
             at: now.and_then(|now| jiff::Timestamp::from_millisecond(now).ok()).unwrap_or_default(),

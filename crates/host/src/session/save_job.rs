@@ -1,13 +1,13 @@
 //! One save of a session to its storage client.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_tree::LogError;
 
-use super::log::{ChatLog, ChatLogError, LoggedVerdict};
+use super::log::{ChatLogError, LoggedVerdict};
+use super::logs::ChatLogs;
 use super::workspace::{ManifestFacts, put_manifest};
 use crate::store::paths;
 use crate::store::register::ClientStorageRegister;
@@ -45,11 +45,10 @@ impl SaveRequirement {
 
 /// A session to be saved by its storage client.
 pub(super) struct SaveRequest {
-    pub(super) fs: Arc<dyn SessionFs>,
     pub(super) session: Session,
     pub(super) seq: u64,
     pub(super) need: SaveRequirement,
-    pub(super) logs: HashMap<ChatId, ChatLog>,
+    pub(super) logs: ChatLogs,
     /// Chats whose logs are being copied.
     pub(super) unmade: HashSet<ChatId>,
     pub(super) permissions: Vec<(ChatId, LoggedVerdict)>,
@@ -69,7 +68,7 @@ pub(super) struct ManifestUpdate {
 
 /// The result of a save.
 pub(super) struct SaveOutcome {
-    pub(super) logs: HashMap<ChatId, ChatLog>,
+    pub(super) logs: ChatLogs,
     /// The number of entries outside turns of each chat that the logs have now.
     pub(super) entries: Vec<(ChatId, usize)>,
     /// The manifest that is written now.
@@ -104,32 +103,30 @@ impl From<FsError> for SaveError {
 
 impl SaveRequest {
     pub(super) async fn run(mut self) -> SaveOutcome {
-        let mut logs = std::mem::take(&mut self.logs);
-        let result = self.save(&mut logs).await;
+        let result = self.save().await;
         let manifest = match result.is_ok() {
             true => self.save_manifest().await,
             false => None,
         };
         let entries = self.session.chats.iter().map(|chat| (chat.id.clone(), chat.unlogged.len())).collect();
-        SaveOutcome { logs, entries, manifest, result }
+        SaveOutcome { logs: self.logs, entries, manifest, result }
     }
 
-    async fn save(&self, logs: &mut HashMap<ChatId, ChatLog>) -> Result<(), SaveError> {
-        let session = &self.session;
+    async fn save(&mut self) -> Result<(), SaveError> {
+        let (session, store) = (&self.session, self.logs.store());
         if self.need.log {
             for chat in session.chats.iter().filter(|chat| !self.unmade.contains(&chat.id)) {
-                let log = logs.entry(chat.id.clone());
-                let log = log.or_insert_with(|| ChatLog::new(self.fs.clone(), &session.id, chat.id.clone()));
                 if self.is_unsure {
-                    self.settled(&paths::log(&session.id, &chat.id)).await?;
+                    settled(store.as_ref(), &paths::log(&session.id, &chat.id)).await?;
                 }
+                let log = self.logs.log(&chat.id);
                 let permissions = self.permissions.iter().filter(|(of, _)| *of == chat.id).map(|(_, one)| one);
                 log.record(session, permissions).await?;
                 log.catch_up(session).await?;
             }
         }
         if self.need.file {
-            session_file::write_any(self.fs.as_ref(), session, self.seq, Disposition::Kept).await?;
+            session_file::write_any(store.as_ref(), session, self.seq, Disposition::Kept).await?;
         }
         let times = (session.created_at, session.modified_at);
         if let Err(error) = self.register.note(&session.store, &session.id, times, self.ended).await {
@@ -141,21 +138,13 @@ impl SaveRequest {
         Ok(())
     }
 
-    /// Waits until the storage client has answered earlier calls: a call that seemed lost may still arrive.
-    async fn settled(&self, path: &str) -> Result<(), FsError> {
-        match self.fs.sync(path).await {
-            Err(FsError::NotFound { .. }) => Ok(()),
-            settled => settled,
-        }
-    }
-
     /// Saves the manifest. A failure costs nothing else: it is retried with the next change.
     async fn save_manifest(&mut self) -> Option<ManifestFacts> {
         let ManifestUpdate { facts, written } = self.manifest.take()?;
         if written.as_ref() == Some(&facts) {
             return written;
         }
-        match put_manifest(self.fs.as_ref(), &paths::folder(&self.session.id), &facts).await {
+        match put_manifest(self.logs.store().as_ref(), &paths::folder(&self.session.id), &facts).await {
             Ok(()) => Some(facts),
             Err(_) => {
                 tracing::warn!(
@@ -165,5 +154,13 @@ impl SaveRequest {
                 written
             }
         }
+    }
+}
+
+/// Waits until the storage client has answered earlier calls: a call that seemed lost may still arrive.
+async fn settled(store: &dyn SessionFs, path: &str) -> Result<(), FsError> {
+    match store.sync(path).await {
+        Err(FsError::NotFound { .. }) => Ok(()),
+        settled => settled,
     }
 }

@@ -270,9 +270,7 @@ impl SessionTask {
         self.copied(chat).await?;
         // A running save has the log meanwhile. A sequencer that ended is noticed elsewhere.
         self.settle().await.ok();
-        let (fs, session) = (self.fs(), self.tip.id.clone());
-        let log = self.logs.entry(chat.clone()).or_insert_with(|| super::ChatLog::new(fs, &session, chat.clone()));
-        Ok(log.look(&self.tip).await?)
+        Ok(self.logs.log(chat).look(&self.tip).await?)
     }
 
     async fn label(

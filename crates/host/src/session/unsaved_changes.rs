@@ -9,13 +9,13 @@
 //! held changes are those of one step of the task, and the ends of turns. Clients see the reason
 //! ([`SessionDetails::unsaved`]).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use grove_core::*;
 
-use super::log::{ChatLog, LoggedVerdict};
+use super::log::LoggedVerdict;
 use super::save_job::{SaveOutcome, SaveRequest, SaveRequirement};
 use super::workspace::WorkspaceChange;
 use super::{CommandOutcome, Outbox, SessionTask, WorkspaceRequest};
@@ -187,7 +187,7 @@ impl SessionTask {
         }
         if let Some(need) = need {
             let saved = self.save(need, Vec::new(), 0).run().await;
-            self.take_logs(saved.logs);
+            self.logs.give_back(saved.logs, &self.tip);
             if let Err(failed) = saved.result {
                 return Ok(Err(unsaved(&failed.reason)));
             }
@@ -238,12 +238,11 @@ impl SessionTask {
     /// Saves the session as it is now.
     fn save(&mut self, need: SaveRequirement, permissions: Vec<(ChatId, LoggedVerdict)>, ended: u64) -> SaveRequest {
         SaveRequest {
-            fs: self.fs(),
             // Finished turns are shared, so this costs the running one.
             session: self.tip.clone(),
             seq: self.last_seq,
             need,
-            logs: std::mem::take(&mut self.logs),
+            logs: self.logs.lend(),
             // Logs that are being copied must not be written to.
             unmade: self.log_copy.keys().cloned().collect(),
             permissions,
@@ -321,7 +320,7 @@ impl SessionTask {
             Ok(()) => {
                 unsaved_changes.failures = 0;
                 let batches: Vec<UnsavedBatch> = unsaved_changes.held.drain(..batches).collect();
-                self.take_logs(saved.logs);
+                self.logs.give_back(saved.logs, &self.tip);
                 for mut batch in batches {
                     self.tell_all(&mut batch.out, batch.origin.take()).await?;
                     self.act(batch.out);
@@ -341,7 +340,7 @@ impl SessionTask {
                 let pause = if unsaved_changes.failures == 0 { FIRST_RETRY_DELAY } else { RETRY_DELAY };
                 unsaved_changes.failures = unsaved_changes.failures.saturating_add(1);
                 unsaved_changes.again = Some(self.session_context.env.clock.sleep(pause));
-                self.take_logs(saved.logs);
+                self.logs.give_back(saved.logs, &self.tip);
                 self.folder_due |= extent == SaveScope::Folder;
                 if self.tip.details.unsaved.is_none() {
                     // The reason comes from the storage client, and may contain data that is not ours to keep.
@@ -351,11 +350,6 @@ impl SessionTask {
                 self.set_unsaved(Some(failed.reason)).await
             }
         }
-    }
-
-    fn take_logs(&mut self, logs: HashMap<ChatId, ChatLog>) {
-        // No log was opened meanwhile: readers wait for the save.
-        self.logs.extend(logs.into_iter().filter(|(chat, _)| self.tip.chat(chat).is_some()));
     }
 
     /// Drops entries that are in the logs now from the chats.

@@ -279,7 +279,7 @@ impl SessionTask {
     }
 
     fn request_queue(&mut self) -> mpsc::Sender<WorkspaceJob> {
-        let fs = self.fs();
+        let fs = self.logs.store();
         let (folder, inbox) = (paths::folder(&self.tip.id), self.inbox_sender.clone());
         let spawn = &self.session_context.env.spawn;
         let request_queue = self.kept.request_queue.get_or_insert_with(|| {

@@ -63,7 +63,7 @@ impl SessionTask {
             None => of_session(&mut event, place),
         };
         for (id, bytes) in store {
-            content::put(self.fs().as_ref(), &self.tip.id, &id, &bytes).await?;
+            content::put(self.logs.store().as_ref(), &self.tip.id, &id, &bytes).await?;
         }
         for command in commands {
             let who = match &command {

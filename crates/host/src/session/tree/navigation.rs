@@ -169,9 +169,7 @@ impl SessionTask {
             let command = Command::AddEntries { chat: chat.clone(), entries, resets_agent: false };
             return Ok(self.attempt(command, &Actor::Host, None).await?.map(|_| navigated).map_err(TreeError::from));
         }
-        if let Some(log) = self.logs.get_mut(chat) {
-            log.note(&turns);
-        }
+        self.logs.note(chat, &turns);
         let command = Command::MoveLeaf { chat: chat.clone(), turns, older, entries, settings };
         match self.attempt(command, &Actor::Host, action).await? {
             Ok(CommandOutcome::Happened | CommandOutcome::NoChange) => {

@@ -24,7 +24,7 @@ pub(in crate::session) struct NewCheckpoint {
 impl SessionTask {
     /// Writes the checkpoint of a compaction. A failure does not prevent the compaction.
     pub(in crate::session) async fn add_checkpoint(&mut self, summary: &str) -> Option<NewCheckpoint> {
-        let fs = self.fs();
+        let fs = self.logs.store();
         let folder = paths::folder(&self.tip.id);
         let at = moment(self.session_context.env.clock.now());
         let added = async {
@@ -47,7 +47,7 @@ impl SessionTask {
 
     /// Removes a checkpoint whose compaction failed.
     pub(in crate::session) async fn drop_checkpoint(&mut self, checkpoint: &NewCheckpoint) {
-        let fs = self.fs();
+        let fs = self.logs.store();
         let folder = paths::folder(&self.tip.id);
         let at = moment(self.session_context.env.clock.now());
         let taken = async {
@@ -64,7 +64,7 @@ impl SessionTask {
     /// Lists the checkpoints whose compactions are on the path to a chat's leaf, and none of its others.
     pub(in crate::session) async fn relist_checkpoints(&mut self, chat: &ChatId) -> Result<(), HostStopped> {
         self.kept.is_listed = true;
-        let fs = self.fs();
+        let fs = self.logs.store();
         let folder = paths::folder(&self.tip.id);
         let at = moment(self.session_context.env.clock.now());
         let listed = async {

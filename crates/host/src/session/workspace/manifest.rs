@@ -127,7 +127,7 @@ impl SessionTask {
         if self.kept.written.as_ref() == Some(&facts) {
             return;
         }
-        let written = put(self.fs().as_ref(), &paths::folder(&self.tip.id), &facts).await;
+        let written = put(self.logs.store().as_ref(), &paths::folder(&self.tip.id), &facts).await;
         match written {
             Ok(()) => {
                 self.kept.new_forks = 0;
