@@ -19,7 +19,7 @@ use grove_work::MAX_PATH_BYTES;
 use crate::branch::SessionRequestError;
 use crate::host::{CreateError, Host, IdGenerationError};
 use crate::sequencer::{HostStopped, JournalScope, PublishedState, ToSequencer, WriteFailurePolicy};
-use crate::session::{ForkNotice, ForkPlan, StorageClientPresence, ToSession, TreeAnswer, TreeRequest};
+use crate::session::{ForkPlan, StorageClientPresence, ToSession, TreeAnswer, TreeRequest};
 use crate::store::copy::{CopyError, CopyJob};
 use crate::store::register::{ClientStorageRow, ForkRecord};
 use crate::store::session_file::{self, Disposition, LoadError};
@@ -259,30 +259,29 @@ impl Host {
         let (uri, _) = open.ok_or_else(|| ForkError::NotOpen(source.clone()))?;
         let refused = |reason: String| ForkError::Refused { id: source.clone(), reason };
         let main = ChatId::from(Session::MAIN_CHAT);
-        let asked = self.ask_tree(&(uri.clone(), main.clone()), TreeRequest::PlanFork { before }).await;
+        let asked = self.ask_tree(&(uri.clone(), main), TreeRequest::PlanFork { before }).await;
         let cut = match asked {
             Ok(asked) => asked.answer().await,
             Err(error) => Err(error),
         };
-        let ForkPlan { main: cut, title, .. } = match cut {
+        let ForkPlan { chats, title, .. } = match cut {
             Ok(TreeAnswer::PlanFork(fork_plan)) => *fork_plan,
             Ok(_) => return Err(ForkError::NotOpen(source.clone())),
             Err(SessionRequestError::HostStopped(stopped)) => return Err(stopped.into()),
             Err(error) => return Err(refused(error.to_string())),
         };
-        let origin = cut.origin;
-        if origin.log.boundary == 0 {
+        let origin = chats.into_iter().next().map(|main| main.origin);
+        let Some(origin) = origin.filter(|origin| origin.log.boundary > 0) else {
             return Err(ForkError::Empty(source.clone()));
-        }
+        };
         let id = SessionId::from(self.new_id()?);
-        let branch = origin.log.extent == LogScope::Branch;
         let record = ForkRecord {
             source: source.clone(),
             at: self.0.env.clock.now(),
             boundary: origin.log.boundary,
             leaf: origin.log.leaf.clone(),
             until: origin.log.until,
-            branch,
+            branch: origin.log.extent == LogScope::Branch,
             written: false,
         };
         self.stores().register().note_fork(store, &id, record).await.map_err(ForkError::ClientStorageRegister)?;
@@ -292,10 +291,8 @@ impl Host {
             None => title.of_fork(),
         };
         let title = title.text().to_owned();
-        let until = origin.log.leaf.filter(|_| branch);
-        let told = ForkNotice { session: id.clone(), title, chat: main, until };
         if let Some(handle) = self.open_session(source) {
-            handle.inbox.send(ToSession::ForkNotice(Box::new(told))).await.ok();
+            handle.inbox.send(ToSession::Forked { fork: id.clone(), title, origin }).await.ok();
         }
         Ok(id)
     }

@@ -183,19 +183,18 @@ impl Host {
         };
         let at = self.0.env.clock.now();
         let mut tip = Session::new(&new, at);
-        let (mut changes, mut fork_origins) = (Vec::new(), Vec::new());
+        let (mut changes, mut forked) = (Vec::new(), Vec::new());
         // Held until the session's own task holds it.
         let mut _hold = None;
         if let Some((fork_plan, title)) = from {
             let source = self.0.env.stores.get(&fork_plan.like.store)?;
             let moved = pastes::moved((source.as_ref(), &fork_plan.like.id), (fs.as_ref(), &id));
-            let main = (ChatId::from(Session::MAIN_CHAT), fork_plan.main);
-            let others = fork_plan.others.into_iter().map(|cut| Ok((ChatId::from(self.new_id()?), cut)));
-            let others = others.collect::<Result<Vec<_>, CreateError>>()?;
-            for (chat, cut) in std::iter::once(main).chain(others) {
-                let (begins, inherited) = cut.begin(&id, chat, at, &moved);
-                changes.extend(begins);
-                fork_origins.push(inherited);
+            for mut chat in fork_plan.chats {
+                if chat.chat.as_str() != Session::MAIN_CHAT {
+                    chat.chat = ChatId::from(self.new_id()?);
+                }
+                changes.extend(chat.changes(&id, at, &moved));
+                forked.push(chat);
             }
             _hold = Some(fork_plan._hold);
             changes.push(Change::Session(id.clone(), SessionEvent::TitleChanged(title)));
@@ -223,7 +222,7 @@ impl Host {
             if self.0.imports.has(&id) {
                 return Err(CreateError::BeingImported(id));
             }
-            let beginning = SessionStart::New { begun, fork_origins };
+            let beginning = SessionStart::New { begun, forked };
             let handle =
                 session::start(tip, fs.clone(), agent, self.new_session_context(&id, &mut sessions), beginning);
             sessions.open.insert(id.clone(), handle);

@@ -15,7 +15,7 @@ use super::record::JournalRecord;
 use super::recover::{JournalContents, JournalItem};
 use crate::config::Limits;
 use crate::session::{ChatLog, ChatLogError, entry_id};
-use crate::store::copy::{CopyError, CopyJob, ForkNote};
+use crate::store::copy::{CopyError, CopyJob};
 use crate::store::session_file::{self, ExpectedLog, LoadError, LogExtent, SessionFile};
 use crate::store::stores::{StoreError, Stores};
 use crate::store::verify::checksum;
@@ -338,7 +338,7 @@ impl Restoration<'_> {
         };
         let note = info::id_of("from", &session.id);
         let has_note = found.windows(note.len()).any(|bytes| bytes == note.as_bytes());
-        Ok(job.log_again(if has_note { ForkNote::Left } else { ForkNote::Written }).await?)
+        Ok(job.log_again(!has_note).await?)
     }
 
     /// The line that puts the leaf of a log where it was; nothing where that entry is not in it. An empty id stands for the

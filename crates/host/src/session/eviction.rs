@@ -30,7 +30,7 @@ impl SessionTask {
     fn is_idle(&mut self) -> bool {
         let is_creating = self.tip.lifecycle == Lifecycle::Creating;
         let may_wait = self.unsaved_changes.is_some() || self.stopping.is_some() || self.outstanding.is_some();
-        let in_hand = self.folder_due || self.left.is_some() || !self.log_copy.is_empty() || !self.kept.is_settled();
+        let in_hand = self.folder_due || self.left.is_some() || !self.copies.is_empty() || !self.kept.is_settled();
         let busy = self.agents.is_busy() || !self.operations.is_idle() || !self.active_turns().is_empty();
         !(is_creating || may_wait || in_hand || busy)
     }

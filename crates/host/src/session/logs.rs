@@ -40,9 +40,9 @@ impl ChatLogs {
         }
     }
 
-    /// Takes over a log that was made outside.
-    pub(super) fn adopt(&mut self, chat: ChatId, log: ChatLog) {
-        self.open.insert(chat, log);
+    /// Takes over a log that was made outside, if there is one.
+    pub(super) fn adopt(&mut self, chat: &ChatId, log: Option<ChatLog>) {
+        self.open.extend(log.map(|log| (chat.clone(), log)));
     }
 
     /// Forgets the log of a removed chat.

@@ -128,7 +128,7 @@ impl SessionTask {
 
     /// Writes everything to the session's folder, and waits for all other users of it.
     async fn settle_folder(&mut self) -> Result<(), MigrateError> {
-        for chat in self.log_copy.keys().cloned().collect::<Vec<_>>() {
+        for chat in self.copies.chats() {
             self.copied(&chat).await?;
         }
         let patience = self.session_context.env.clock.sleep(COPY_TIMEOUT);

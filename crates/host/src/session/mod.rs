@@ -11,7 +11,6 @@ mod eviction;
 mod forks;
 mod handover;
 mod log;
-mod log_copy;
 mod logs;
 mod memory;
 mod migration;
@@ -38,7 +37,6 @@ use self::agents::{AgentsEvent, ChatAgents};
 use self::checkout::CheckoutScan;
 pub(crate) use self::checkout::read_checkout;
 pub(crate) use self::log::{ChatLog, ChatLogError, LogSnapshot, entry_id};
-use self::log_copy::LogCopy;
 use self::logs::ChatLogs;
 pub(crate) use self::outbox::CommandError;
 use self::outbox::{CommandOutcome, EndedTurn, Outbox, done};
@@ -55,12 +53,13 @@ use crate::sequencer::{
 use crate::store::copies::ActiveCopies;
 use crate::store::session_file::{self, Disposition};
 pub(crate) use active_folders::{ActiveFolders, is_collision};
-pub(crate) use forks::{ChatForkRequest, ForkNotice, ForkOrigin};
+use forks::LogCopies;
+pub(crate) use forks::{ForkPlan, ForkedChat};
 pub(crate) use handover::{HandoverAnswer, HandoverManifest, HandoverRequest, moved_message};
 pub(crate) use migration::{MigrateError, MigrateOutcome};
 use spills::{LeftoverSpills, SessionSpills};
 use tree::TreeOperations;
-pub(crate) use tree::{ForkPlan, NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeOutcome, TreeRequest};
+pub(crate) use tree::{NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeOutcome, TreeRequest};
 pub(crate) use workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError, WorkspaceUpdate, scan_workspace};
 
 /// The messages that may wait for a session before their senders do.
@@ -90,10 +89,22 @@ pub(crate) enum ToSession {
     WorkspaceScanned(WorkspaceDetails),
     /// The checkout in the session's folder; `None` if the folder is missing.
     CheckoutScanned(Option<Box<Checkout>>),
-    /// A session was forked from this one.
-    ForkNotice(Box<ForkNotice>),
+    /// A session was forked from a chat of this one, and has its log.
+    Forked {
+        fork: SessionId,
+        title: String,
+        origin: Arc<ChatOrigin>,
+    },
     /// Creates a chat as a fork of another one.
-    Fork(ChatId, ChatForkRequest, oneshot::Sender<Result<(), TreeError>>),
+    ForkChat {
+        source: ChatId,
+        /// The last turn of the fork.
+        turn: TurnId,
+        chat: ChatId,
+        uri: String,
+        kind: OriginKind,
+        done: oneshot::Sender<Result<(), TreeError>>,
+    },
     /// Moves the session to another store.
     Migrate(StoreName, oneshot::Sender<Result<MigrateOutcome, MigrateError>>),
     /// Hands the session over to another host.
@@ -165,7 +176,7 @@ pub(crate) struct SessionContext {
 /// The start of a session's task.
 pub(crate) enum SessionStart {
     /// The session is new; the task waits until it is in the state. Its chats may be forks.
-    New { begun: oneshot::Receiver<()>, fork_origins: Vec<ForkOrigin> },
+    New { begun: oneshot::Receiver<()>, forked: Vec<ForkedChat> },
     /// The session existed before its task; everything of it up to a sequence number is in it.
     /// The frames of its agents are processed up to these cursors.
     Known { seq: u64, marks: HashMap<ChatId, FrameCursor> },
@@ -182,7 +193,7 @@ pub(crate) fn start(
     let (inbox_sender, inbox) = mpsc::channel(INBOX);
     let handle = SessionHandle { uri: tip.uri.clone(), inbox: inbox_sender.clone() };
     let spawn = session_context.env.spawn.clone();
-    let log_copy = LogCopy::expected(&session_context, &tip).into_iter().collect();
+    let copies = LogCopies::expected(&tip, &session_context.copies);
     let left = if session_context.left.contains(&tip.id) { LeftoverSpills::Some } else { LeftoverSpills::None };
     let new_spills =
         || SessionSpills::new(tip.id.clone(), fs.clone(), left, session_context.temp_files, &session_context.config);
@@ -190,7 +201,7 @@ pub(crate) fn start(
     let unsaved_changes = session_context.env.stores.is_client_stored(&tip.store).then(UnsavedChanges::default);
     let mut task = SessionTask {
         unsaved_changes,
-        log_copy,
+        copies,
         spills,
         session_context,
         left: None,
@@ -209,11 +220,11 @@ pub(crate) fn start(
     };
     spawn.spawn(Box::pin(async move {
         match beginning {
-            SessionStart::New { begun, fork_origins } => {
+            SessionStart::New { begun, forked } => {
                 if begun.await.is_err() {
                     return;
                 }
-                task.inherit(fork_origins).await;
+                task.inherit(forked).await;
                 task.scan_checkout();
                 task.open(&Session::MAIN_CHAT.into());
             }
@@ -248,7 +259,7 @@ struct SessionTask {
     stopping: Option<StopState>,
     logs: ChatLogs,
     /// Chats whose logs are being copied.
-    log_copy: HashMap<ChatId, LogCopy>,
+    copies: LogCopies,
     /// The files for output that is too large for its agents.
     spills: SessionSpills,
     /// The sequence number of the last published event.
@@ -293,8 +304,8 @@ impl SessionTask {
                     self.published(seq);
                     Ok(Flow::On)
                 }
-                chat = log_copy::next_done(&mut self.log_copy) => {
-                    self.take_copy(&chat);
+                chat = self.copies.next_done() => {
+                    self.logs.adopt(&chat, self.copies.take(&chat));
                     Ok(Flow::On)
                 }
                 () = ring(self.stopping.as_mut().and_then(|stopping| stopping.grace.as_mut())) => {
@@ -313,7 +324,7 @@ impl SessionTask {
             if self.compact_full().await.is_err() {
                 break;
             }
-            let at_rest = self.outstanding.is_none() && self.log_copy.is_empty() && self.active_turns().is_empty();
+            let at_rest = self.outstanding.is_none() && self.copies.is_empty() && self.active_turns().is_empty();
             if self.folder_due && at_rest && self.unsaved_changes.is_some() {
                 self.save_folder().await;
             } else if self.folder_due && at_rest {
@@ -353,9 +364,9 @@ impl SessionTask {
             }
             ToSession::WorkspaceScanned(found) => self.scan_workspace(found).await?,
             ToSession::CheckoutScanned(seen) => self.publish_checkout(seen).await?,
-            ToSession::ForkNotice(fork) => self.fork_notice(*fork).await?,
-            ToSession::Fork(source, new, done) => {
-                let forked = self.fork_chat(&source, new).await?;
+            ToSession::Forked { fork, title, origin } => self.note_fork(fork, &title, &origin).await?,
+            ToSession::ForkChat { source, turn, chat, uri, kind, done } => {
+                let forked = self.fork_chat(&source, turn, chat, uri, kind).await?;
                 done.send(forked).ok();
             }
             ToSession::Migrate(to, done) => {
@@ -455,8 +466,8 @@ impl SessionTask {
         self.send(out).await?;
         self.operations.remove(chat);
         self.agents.remove(chat, self.session_context.env.spawn.as_ref());
-        self.settle_copy(chat).await;
-        self.log_copy.remove(chat);
+        self.copies.settle(chat).await;
+        self.copies.remove(chat);
         self.logs.remove(chat);
         Ok(())
     }
@@ -511,8 +522,9 @@ impl SessionTask {
         let published = self.session_context.sequencer.publish_now(publication).await?;
         self.last_seq = published.unwrap_or(self.last_seq);
         self.act(out);
-        for chat in self.log_copy.keys().cloned().collect::<Vec<_>>() {
-            self.settle_copy(&chat).await;
+        for chat in self.copies.chats() {
+            let log = self.copies.settle(&chat).await;
+            self.logs.adopt(&chat, log);
         }
         match self.unsaved_changes.is_some() {
             true => self.save_at_end().await,
@@ -539,7 +551,7 @@ impl SessionTask {
         let fs = self.logs.store();
         let written = async {
             // A chat whose log could not be copied has none.
-            let extents = self.logs.catch_up(&self.tip, |chat| !self.log_copy.contains_key(chat)).await?;
+            let extents = self.logs.catch_up(&self.tip, |chat| !self.copies.contains(chat)).await?;
             let written = session_file::write(fs.as_ref(), &self.tip, &extents, self.last_seq, fate).await?;
             Ok::<_, ChatLogError>(written)
         };

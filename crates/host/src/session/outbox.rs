@@ -169,7 +169,7 @@ impl SessionTask {
             _ => return None,
         };
         // A fork's log may still be copied: nobody waits for that.
-        let has_more = |chat: &&Chat| chat.has_older_turns && !self.log_copy.contains_key(&chat.id);
+        let has_more = |chat: &&Chat| chat.has_older_turns && !self.copies.contains(&chat.id);
         let chats: Vec<ChatId> = self.tip.chats.iter().filter(has_more).map(|chat| chat.id.clone()).collect();
         for chat in chats {
             match self.logs.log(&chat).has_turn(&turn).await {

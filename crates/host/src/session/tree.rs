@@ -6,6 +6,7 @@
 mod navigation;
 mod operation;
 mod summarize;
+mod turns;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,21 +15,20 @@ use grove_agents::AgentError;
 use grove_core::*;
 use grove_fs::FsError;
 use grove_fs::workspace::WorkspaceError;
-use grove_tree::navigate::{self, BranchPointError, Prefill};
+use grove_tree::navigate::{BranchPointError, Prefill};
 use grove_tree::tree_edit::{self, NewEntry, TreeEdit, TreeEditError};
-use grove_tree::turns::{self, TurnLimit};
+use grove_tree::turns::TurnLimit;
 use grove_tree::{
     AppendError, Cursor, EntryNo, LogError, LogIndex, LogSource, NewLogError, RowFilter, RowPage, RowsError,
     RowsRequest, store,
 };
 use serde_json::value::RawValue;
 
+use super::forks::ForkPlan;
 use super::log::{ChatLogError, LogSnapshot};
-use super::settings::restored_at;
 use super::{CommandError, SessionTask};
 use crate::hooks::HookError;
 use crate::sequencer::HostStopped;
-use crate::store::copies::CopyGuard;
 pub(super) use operation::TreeOperations;
 pub(crate) use operation::TreeOutcome;
 use summarize::{CompactionOutcome, MergeOutcome};
@@ -94,45 +94,6 @@ pub(crate) enum TreeAnswer {
     Labelled { leaf: Option<String> },
     Beginning(String),
     PlanFork(Box<ForkPlan>),
-}
-
-/// The contents of a new session that is forked.
-#[derive(Debug)]
-pub(crate) struct ForkPlan {
-    /// The session as it is, except for its id.
-    pub(crate) like: NewSession,
-    pub(crate) title: SessionTitle,
-    /// The start of its main chat.
-    pub(crate) main: ForkedChat,
-    /// The start of its other chats. A fork of a part of a chat has no others.
-    pub(crate) others: Vec<ForkedChat>,
-    /// Keeps the source where it is.
-    pub(crate) _hold: CopyGuard,
-    pub(crate) prefill: Option<Prefill>,
-}
-
-/// The contents of a forked chat.
-#[derive(Debug)]
-pub(crate) struct ForkedChat {
-    pub(crate) title: String,
-    pub(crate) is_read: bool,
-    pub(crate) is_archived: bool,
-    /// Its source, and the part of it that is forked.
-    pub(crate) origin: ChatOrigin,
-    /// The source's log, as of now.
-    pub(crate) index: Option<Arc<LogIndex>>,
-    /// The newest turns that it shows, and whether there are older ones.
-    pub(crate) turns: Vec<Arc<Turn>>,
-    pub(crate) older: bool,
-    /// The agent's id of its own copy of the conversation, if all of it is forked.
-    pub(crate) inherits: Option<oneshot::Receiver<Option<String>>>,
-}
-
-/// The position at which a chat is forked.
-struct ForkPoint {
-    leaf: Option<EntryNo>,
-    extent: LogScope,
-    until: Option<Timestamp>,
 }
 
 /// The result of a navigation.
@@ -248,7 +209,7 @@ impl SessionTask {
             }
             TreeRequest::Label { target, label } => self.label(chat, seen, &target, label.as_deref()).await?,
             TreeRequest::PlanFork { before } => {
-                self.cut(chat, seen, before).await.map(|fork_plan| TreeAnswer::PlanFork(Box::new(fork_plan)))
+                self.plan_fork(chat, seen, before).await.map(|fork_plan| TreeAnswer::PlanFork(Box::new(fork_plan)))
             }
             TreeRequest::Merge { from, instructions } => return self.merge(chat, seen, from, instructions, done).await,
             TreeRequest::Compact { instructions, keep } => {
@@ -301,112 +262,6 @@ impl SessionTask {
         })
     }
 
-    /// Plans a fork. One before the very first message starts empty.
-    async fn cut(
-        &mut self,
-        chat: &ChatId,
-        seen: Option<LogSnapshot>,
-        before: Option<String>,
-    ) -> Result<ForkPlan, TreeError> {
-        let tip = &self.tip;
-        let mut like = NewSession {
-            id: tip.id.clone(),
-            uri: tip.uri.clone(),
-            provider: tip.provider.clone(),
-            model: tip.model.clone(),
-            working_directories: tip.working_directories.clone(),
-            config: tip.config.clone(),
-            store: tip.store.clone(),
-        };
-        let whole = |seen: Option<&LogSnapshot>| ForkPoint {
-            leaf: seen.and_then(|seen| seen.index.leaf()),
-            extent: LogScope::All,
-            until: None,
-        };
-        let (at, prefill) = match (&seen, before) {
-            (seen, None) => (whole(seen.as_ref()), None),
-            (None, Some(id)) => return Err(TreeEditError::UnknownEntry { id }.into()),
-            (Some(seen), Some(target)) => {
-                let until = begun_at(seen, &target).await?;
-                let point = seen.with(move |index, source| Ok(navigate::branch_point(index, source, &target)?)).await?;
-                let settings = restored_at(&self.tip, seen.fs.as_ref(), &seen.path, &seen.index, point.leaf).await?;
-                let RestoredSettings { model, values } = settings;
-                if let Some(model) = model {
-                    like.model = model.for_session();
-                }
-                if let Some(config) = &mut like.config {
-                    config.values.extend(values);
-                }
-                (ForkPoint { leaf: point.leaf, extent: LogScope::Branch, until }, Some(point.prefill))
-            }
-        };
-        let is_session = at.extent == LogScope::All && chat.as_str() == Session::MAIN_CHAT;
-        let title = tip.session_title();
-        let main = self.plan_chat_fork(chat, seen, &at).await?;
-        let mut others = Vec::new();
-        if is_session {
-            let chats: Vec<ChatId> = self.tip.chats.iter().skip(1).map(|chat| chat.id.clone()).collect();
-            for other in chats {
-                let seen = self.look(&other).await?;
-                let at = whole(seen.as_ref());
-                let cut = self.plan_chat_fork(&other, seen, &at).await?;
-                others.push(self.kept_aside(&other, cut));
-            }
-        }
-        let _hold = self.session_context.copies.hold(&like.id, None);
-        Ok(ForkPlan { title, _hold, like, main, others, prefill })
-    }
-
-    async fn plan_chat_fork(
-        &mut self,
-        chat: &ChatId,
-        seen: Option<LogSnapshot>,
-        at: &ForkPoint,
-    ) -> Result<ForkedChat, TreeError> {
-        let window = self.turns_at(chat, seen.as_ref(), at.leaf).await?;
-        let (extent, until) = (at.extent, at.until);
-        let part = |seen: &LogSnapshot| LogPart {
-            boundary: seen.index.log_length(),
-            extent,
-            leaf: at.leaf.map(|leaf| seen.index.id(leaf).into_owned()),
-            until,
-        };
-        let state = self.tip.chat(chat);
-        let origin = ChatOrigin {
-            session: self.tip.id.clone(),
-            store: self.tip.store.clone(),
-            chat: chat.clone(),
-            uri: state.and_then(|chat| chat.uri.clone()),
-            turn: window.turns.last().map(|turn| turn.id.clone()),
-            kind: OriginKind::Fork,
-            log: seen.as_ref().map_or(LogPart { boundary: 0, extent, leaf: None, until: None }, part),
-        };
-        Ok(ForkedChat {
-            title: state.map(|chat| chat.title.clone()).unwrap_or_default(),
-            is_read: state.is_none_or(|chat| chat.is_read),
-            is_archived: state.is_some_and(|chat| chat.is_archived),
-            origin,
-            index: seen.map(|seen| seen.index),
-            turns: window.turns,
-            older: window.older,
-            // A fork at a storage client is a record until it is resumed.
-            inherits: (extent == LogScope::All && self.unsaved_changes.is_none()).then(|| self.fork_agent(chat)),
-        })
-    }
-
-    /// Keeps a side chat a side chat in a copy of its session: it shows no more than it did.
-    fn kept_aside(&self, chat: &ChatId, mut cut: ForkedChat) -> ForkedChat {
-        if let Some(state) = self.tip.chat(chat)
-            && let Some(about) = state.origin.as_deref().filter(|origin| !origin.is_shown())
-        {
-            (cut.turns, cut.older) = (state.turns.clone(), state.has_older_turns);
-            (cut.origin.kind, cut.origin.turn) = (about.kind.clone(), about.turn.clone());
-            // The shown part starts after it. Copies keep the ids of entries.
-            cut.origin.log.leaf.clone_from(&about.log.leaf);
-        }
-        cut
-    }
-
     /// The number of turns that clients are shown at once.
     pub(super) fn window(&self) -> TurnLimit {
         let limits = &self.session_context.config.limits;
@@ -450,14 +305,6 @@ pub(crate) type TreeReply = oneshot::Sender<Result<TreeAnswer, TreeError>>;
 fn answered(done: TreeReply, answer: Result<TreeAnswer, TreeError>) -> Result<(), HostStopped> {
     done.send(answer).ok();
     Ok(())
-}
-
-/// The time of a message: by the host's clock, or if that is unknown, by its own time.
-async fn begun_at(seen: &LogSnapshot, message: &str) -> Result<Option<Timestamp>, TreeError> {
-    let Some(entry) = seen.index.find(message) else { return Ok(None) };
-    let begun = turns::turn_started_at(seen.fs.as_ref(), &seen.path, &seen.index, entry).await?;
-    let own_time = || u64::try_from(seen.index.time(entry)?).ok().map(Timestamp);
-    Ok(begun.or_else(own_time))
 }
 
 /// The bytes of entries that are sent at once, unless one alone has more.

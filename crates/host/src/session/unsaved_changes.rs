@@ -244,7 +244,7 @@ impl SessionTask {
             need,
             logs: self.logs.lend(),
             // Logs that are being copied must not be written to.
-            unmade: self.log_copy.keys().cloned().collect(),
+            unmade: self.copies.chats().into_iter().collect(),
             permissions,
             ended,
             is_unsure: self.unsaved_changes.as_ref().is_some_and(|unsaved_changes| unsaved_changes.failures > 0),
@@ -305,7 +305,7 @@ impl SessionTask {
 
     fn try_again(&mut self) {
         let is_held = self.unsaved_changes.as_ref().is_some_and(|unsaved_changes| !unsaved_changes.held.is_empty());
-        let at_rest = self.active_turns().is_empty() && self.log_copy.is_empty();
+        let at_rest = self.active_turns().is_empty() && self.copies.is_empty();
         let extent = if is_held || !at_rest { SaveScope::Needed } else { SaveScope::Folder };
         if extent == SaveScope::Folder {
             self.folder_due = false;

@@ -206,7 +206,7 @@ impl SessionTask {
     /// If the queue is full, the next turn does it.
     pub(super) fn note_plan(&mut self) {
         // A fork has none before it is copied.
-        if !self.log_copy.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
+        if !self.copies.contains(&ChatId::from(Session::MAIN_CHAT)) {
             let now = self.session_context.env.clock.now();
             self.request_queue().try_send(WorkspaceJob::NotePlan { now }).ok();
         }
@@ -214,7 +214,7 @@ impl SessionTask {
 
     /// Writes the agent's plan to the session's todo list. If the queue is full, the next plan is written.
     pub(super) fn write_todos(&mut self, entries: Vec<PlanEntry>) {
-        if !self.log_copy.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
+        if !self.copies.contains(&ChatId::from(Session::MAIN_CHAT)) {
             self.request_queue().try_send(WorkspaceJob::SetTodos(entries)).ok();
         }
     }

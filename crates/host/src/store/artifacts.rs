@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use grove_core::{Session, SessionId, SessionTitle, Timestamp};
+use grove_core::{Session, SessionTitle, Timestamp};
 use grove_fs::copy::{
     self, Boundary, CopyError, CopyPurpose, CopyReport, FolderCopy, Fork, ForkScope, KeepAllLines, PlanAtTime,
     SessionFolder,
@@ -16,35 +16,24 @@ use grove_fs::workspace::{Field, Workspace, WorkspaceError};
 use grove_fs::{FsError, SessionFs};
 
 use super::checkpoints::LoggedCheckpoints;
-
-/// The identity of a fork.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewFork<'a> {
-    pub(crate) id: &'a SessionId,
-    pub(crate) title: &'a str,
-    pub(crate) at: Timestamp,
-    /// The moment at which it is forked, if that is before the present.
-    pub(crate) until: Option<Timestamp>,
-    /// The checkpoints that its log names, and those that only its source's does.
-    pub(crate) named: &'a LoggedCheckpoints,
-}
+use super::copy::CopyJob;
+use super::paths;
 
 /// Copies a session's artifacts into the folder of a fork, or completes that.
-pub(crate) async fn copy(
-    from: &dyn SessionFs,
-    from_folder: &str,
-    to: &dyn SessionFs,
-    to_folder: &str,
-    fork: &NewFork<'_>,
-) -> Result<CopyReport, CopyError> {
+///
+/// `named` are the checkpoints that its log names, and those that only its source's does.
+pub(crate) async fn copy(fork: &CopyJob, named: &LoggedCheckpoints) -> Result<CopyReport, CopyError> {
+    let (from, to) = (fork.from.as_ref(), fork.to.as_ref());
+    let (from_folder, to_folder) = (paths::folder(&fork.origin.session), paths::folder(&fork.session));
+    let (from_folder, to_folder) = (from_folder.as_str(), to_folder.as_str());
     // A session that was never written has no folder yet.
     if !from.exists(from_folder).await? {
         return Ok(CopyReport::default());
     }
     let at = moment(fork.at);
-    let boundary = match fork.until {
+    let boundary = match fork.origin.log.until {
         Some(until) => Some(Boundary {
-            last_checkpoint: fork.named.last(),
+            last_checkpoint: named.last(),
             at: UNIX_EPOCH + Duration::from_millis(until.0),
             plan: plan_then(from, from_folder, until).await?,
         }),
@@ -52,8 +41,8 @@ pub(crate) async fn copy(
     };
     let database = LocalDatabase::of(from, from_folder);
     let purpose = CopyPurpose::Fork(Fork {
-        id: fork.id.to_string(),
-        name: given_name(from, from_folder, fork.title).await,
+        id: fork.session.to_string(),
+        name: given_name(from, from_folder, &fork.title).await,
         at,
         parts: ForkScope::Artifacts,
         logs: BTreeMap::new(),
@@ -66,11 +55,11 @@ pub(crate) async fn copy(
     };
     let copied = copying.run(&mut KeepAllLines).await?;
     // The source may be on another branch by now than the forked one.
-    if !fork.named.is_empty() {
+    if !named.is_empty() {
         let failed = |error| CopyError::Workspace { path: to_folder.to_owned(), error };
         let workspace = Workspace::of(to, Some(to_folder)).map_err(failed)?;
-        let listed = fork.named.on_branch.clone();
-        workspace.relist_checkpoints(listed, &fork.named.elsewhere, at).await.map_err(failed)?;
+        let listed = named.on_branch.clone();
+        workspace.relist_checkpoints(listed, &named.elsewhere, at).await.map_err(failed)?;
     }
     Ok(copied)
 }

@@ -16,11 +16,10 @@ use grove_tree::{
     EntryNo, LogChunk, LogError, LogIndex, NewHeader, NewLog, Role, branch_log, empty_log, fork_index, fork_log, store,
 };
 
-use super::artifacts::{self, NewFork};
 use super::checkpoints::{self, LoggedCheckpoints};
 use super::session_file::LoadError;
 use super::stores::Stores;
-use super::{content, info, pastes, paths, remove_if_present};
+use super::{artifacts, content, info, pastes, paths, remove_if_present};
 use crate::session::{LogSnapshot, TreeError};
 
 /// The size of one write.
@@ -55,13 +54,6 @@ pub(crate) enum CopyError {
     Tree(#[from] TreeError),
 }
 
-/// The entry that says where a fork comes from, behind its beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ForkNote {
-    Written,
-    Left,
-}
-
 /// A log as it will be.
 struct LogCopyPlan {
     log: NewLog,
@@ -72,25 +64,36 @@ struct LogCopyPlan {
     /// The checkpoints that are copied.
     named: LoggedCheckpoints,
     /// The references to files in the source's folder.
-    naming: FileReferences,
+    references: FileReferences,
 }
 
-/// The positions of entries in a log that name files in their session's folder, in order.
-#[derive(Default)]
+/// The references of a log to files in its session's folder: the entries that name them, in order, and the new paths.
 struct FileReferences {
+    /// Compactions name their checkpoints.
     compactions: Vec<(u64, usize)>,
-    /// User messages: they name pasted files.
+    checkpoints: PathRewrite,
+    /// User messages name pasted files.
     messages: Vec<(u64, usize)>,
+    pastes: PastePathRewriter,
 }
 
 impl FileReferences {
-    fn of(index: &LogIndex) -> Self {
-        let place = |entry| (index.offset(entry), index.length(entry));
-        let is_said = |entry: &EntryNo| index.role(*entry) == Some(Role::User);
-        Self {
-            compactions: checkpoints::compactions(index).map(place).collect(),
-            messages: index.entries().filter(is_said).map(place).collect(),
+    /// Without an index no entry names any.
+    fn of(job: &CopyJob, index: Option<&LogIndex>) -> Self {
+        let (source, fork) = (&job.origin.session, &job.session);
+        let mut references = Self {
+            compactions: Vec::new(),
+            checkpoints: PathRewrite { from: paths::folder(source), to: paths::folder(fork), separator: '/' },
+            messages: Vec::new(),
+            pastes: pastes::moved((job.from.as_ref(), source), (job.to.as_ref(), fork)),
+        };
+        if let Some(index) = index {
+            let place = |entry| (index.offset(entry), index.length(entry));
+            let is_said = |entry: &EntryNo| index.role(*entry) == Some(Role::User);
+            references.compactions = checkpoints::compactions(index).map(place).collect();
+            references.messages = index.entries().filter(is_said).map(place).collect();
         }
+        references
     }
 
     /// Says whether a position in the log is in a user message.
@@ -99,12 +102,6 @@ impl FileReferences {
         let last = behind.checked_sub(1).and_then(|before| self.messages.get(before));
         last.is_some_and(|(line, size)| at < line + *size as u64)
     }
-}
-
-/// The new paths of files that a log names.
-struct MovedFiles {
-    checkpoints: PathRewrite,
-    pastes: PastePathRewriter,
 }
 
 impl CopyJob {
@@ -139,11 +136,12 @@ impl CopyJob {
     }
 
     /// Copies the log alone, without the artifacts beside it, to restore a damaged one.
-    pub(crate) async fn log_again(&mut self, note: ForkNote) -> Result<Vec<u8>, CopyError> {
+    ///
+    /// `with_note` adds the entry that says where a forked session comes from.
+    pub(crate) async fn log_again(&mut self, with_note: bool) -> Result<Vec<u8>, CopyError> {
         let to = self.to.clone();
         let planned = self.plan().await?;
-        let has_note = self.is_session() && note == ForkNote::Written;
-        let info = has_note.then(|| self.fork_note(&planned.log, &Ok(CopyReport::default())));
+        let info = (self.is_session() && with_note).then(|| self.fork_note(&planned.log, &Ok(CopyReport::default())));
         let unfinished = format!("{}.copy", paths::log(&self.session, &self.chat));
         remove_if_present(to.as_ref(), &unfinished, Removal::One).await?;
         self.write(planned, info, &unfinished).await?;
@@ -165,11 +163,7 @@ impl CopyJob {
 
     /// Files that cannot be copied stay behind: a file that is written all the time does not hold up a fork.
     async fn copy_artifacts(&self, named: &LoggedCheckpoints) -> Result<Result<CopyReport, String>, FsError> {
-        let (source, target) = (self.from.as_ref(), self.to.as_ref());
-        let (from, to) = (paths::folder(&self.origin.session), paths::folder(&self.session));
-        let until = self.origin.log.until;
-        let fork = NewFork { id: &self.session, title: &self.title, at: self.at, until, named };
-        match artifacts::copy(source, &from, target, &to, &fork).await {
+        match artifacts::copy(self, named).await {
             Ok(copied) => Ok(Ok(copied)),
             Err(grove_fs::copy::CopyError::Fs(error)) => Err(error),
             Err(error) => {
@@ -198,21 +192,21 @@ impl CopyJob {
         let LogPart { boundary, extent, leaf, .. } = self.origin.log.clone();
         // A leaf before the first entry leaves nothing of a branch, and all branches of a whole log.
         if boundary == 0 || (extent == LogScope::Branch && leaf.is_none()) {
-            let (named, naming) = (LoggedCheckpoints::default(), FileReferences::default());
-            return Ok(LogCopyPlan { log: empty_log(&header), index: None, cut_from: None, named, naming });
+            let (named, references) = (LoggedCheckpoints::default(), FileReferences::of(self, None));
+            return Ok(LogCopyPlan { log: empty_log(&header), index: None, cut_from: None, named, references });
         }
         let index = self.index().await?;
         let path = paths::log(&self.origin.session, &self.origin.chat);
-        let (mut named, mut naming) = (LoggedCheckpoints::default(), FileReferences::default());
+        let (mut named, mut references) = (LoggedCheckpoints::default(), FileReferences::of(self, None));
         if self.origin.session != self.session {
             let leaf = leaf.as_deref().and_then(|leaf| index.find(leaf));
             named = checkpoints::named(self.from.as_ref(), &path, &index, leaf).await?;
-            naming = FileReferences::of(&index);
+            references = FileReferences::of(self, Some(&index));
         }
         let Some(leaf) = leaf.filter(|_| extent == LogScope::Branch) else {
             // Lines that are copied unchanged need no index, and one that is changed elsewhere need not be kept twice.
             let (log, new) = (fork_log(&index, &header), fork_index(&index, &header));
-            return Ok(LogCopyPlan { log, index: new, cut_from: None, named, naming });
+            return Ok(LogCopyPlan { log, index: new, cut_from: None, named, references });
         };
         let seen = LogSnapshot { fs: self.from.clone(), path, index: index.clone() };
         let log = seen.with(move |index, source| {
@@ -224,7 +218,7 @@ impl CopyJob {
             };
             Ok(branch_log(index, source, &leaf, &header, &mut new_id)?)
         });
-        Ok(LogCopyPlan { log: log.await?, index: None, cut_from: Some(index), named, naming })
+        Ok(LogCopyPlan { log: log.await?, index: None, cut_from: Some(index), named, references })
     }
 
     /// Writes the log, followed by the entries about the fork.
@@ -235,7 +229,7 @@ impl CopyJob {
         to: &str,
     ) -> Result<Option<LogIndex>, CopyError> {
         let mut index = planned.index;
-        let resized = self.write_pieces(&planned.log, planned.cut_from.as_deref(), &planned.naming, to).await?;
+        let resized = self.write_pieces(&planned.log, planned.cut_from.as_deref(), &planned.references, to).await?;
         // Lines of another length have moved the later ones.
         index.take_if(|_| resized);
         if let Some(mut line) = info {
@@ -255,12 +249,11 @@ impl CopyJob {
         &self,
         log: &NewLog,
         cut_from: Option<&LogIndex>,
-        naming: &FileReferences,
+        references: &FileReferences,
         to: &str,
     ) -> Result<bool, CopyError> {
         let (source, target) = (self.from.as_ref(), self.to.as_ref());
         let from = paths::log(&self.origin.session, &self.origin.chat);
-        let moved = self.moved();
         let mut resized = false;
         let mut ready = Vec::new();
         for piece in &log.pieces {
@@ -271,27 +264,27 @@ impl CopyJob {
                     let Some(index) = cut_from else { continue };
                     for line in store::read_lines(source, &from, index, &[*entry]).await? {
                         let line = change.apply(index, &line);
-                        let line = moved.checkpoints.rewrite(&line).unwrap_or(line);
+                        let line = references.checkpoints.rewrite(&line).unwrap_or(line);
                         let is_said = index.role(*entry) == Some(Role::User);
-                        let rewritten = is_said.then(|| moved.pastes.rewrite(&line)).flatten();
+                        let rewritten = is_said.then(|| references.pastes.rewrite(&line)).flatten();
                         ready.extend(rewritten.unwrap_or(line));
                     }
                 }
                 LogChunk::Copy { offset, length } => {
                     let (mut at, end) = (*offset, offset + length);
-                    let first = naming.compactions.partition_point(|(line, _)| line < offset);
-                    for (line, size) in naming.compactions[first..].iter().take_while(|(line, _)| *line < end) {
-                        resized |= self.copy_range(at..*line, to, &moved.pastes, naming, &mut ready).await?;
+                    let first = references.compactions.partition_point(|(line, _)| line < offset);
+                    for (line, size) in references.compactions[first..].iter().take_while(|(line, _)| *line < end) {
+                        resized |= self.copy_range(at..*line, to, references, &mut ready).await?;
                         let old = source.read_range(&from, *line, *size).await?;
                         if old.len() < *size {
                             return Err(shorter(&from).into());
                         }
-                        let new = moved.checkpoints.rewrite(&old).unwrap_or(old);
+                        let new = references.checkpoints.rewrite(&old).unwrap_or(old);
                         resized |= new.len() != *size;
                         ready.extend(new);
                         at = line + *size as u64;
                     }
-                    resized |= self.copy_range(at..end, to, &moved.pastes, naming, &mut ready).await?;
+                    resized |= self.copy_range(at..end, to, references, &mut ready).await?;
                 }
             }
             put(target, to, &mut ready, CHUNK).await?;
@@ -307,13 +300,12 @@ impl CopyJob {
         &self,
         lines: Range<u64>,
         to: &str,
-        moved: &PastePathRewriter,
-        naming: &FileReferences,
+        references: &FileReferences,
         ready: &mut Vec<u8>,
     ) -> Result<bool, CopyError> {
         let (source, target) = (self.from.as_ref(), self.to.as_ref());
         let from = paths::log(&self.origin.session, &self.origin.chat);
-        let mut passing = moved.begin(lines.start);
+        let mut passing = references.pastes.begin(lines.start);
         let mut resized = false;
         let mut at = lines.start;
         while at < lines.end {
@@ -323,19 +315,10 @@ impl CopyJob {
                 return Err(shorter(&from).into());
             }
             at += part.len() as u64;
-            resized |= passing.pass(&part, at >= lines.end, |place| naming.is_said(place), ready);
+            resized |= passing.pass(&part, at >= lines.end, |place| references.is_said(place), ready);
             put(target, to, ready, CHUNK).await?;
         }
         Ok(resized)
-    }
-
-    /// The new paths of the source's files.
-    fn moved(&self) -> MovedFiles {
-        let (source, fork) = (&self.origin.session, &self.session);
-        MovedFiles {
-            checkpoints: PathRewrite { from: paths::folder(source), to: paths::folder(fork), separator: '/' },
-            pastes: pastes::moved((self.from.as_ref(), source), (self.to.as_ref(), fork)),
-        }
     }
 }
 

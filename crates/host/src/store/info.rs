@@ -6,8 +6,6 @@ use grove_tree::entries::{self, Stamp};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::session::ForkNotice;
-
 /// The files that are named; of more, the first.
 const MAX_NAMED_FILES: usize = 100;
 
@@ -40,12 +38,12 @@ pub(crate) fn forked_from(stamp: Stamp<'_>, origin: &ChatOrigin, copied: &Result
 }
 
 /// The line in the source's log.
-pub(crate) fn fork_notice(stamp: Stamp<'_>, fork: &ForkNotice) -> Vec<u8> {
-    let mut into = json!({"session": fork.session, "title": fork.title});
-    if let Some(until) = &fork.until {
+pub(crate) fn forked_into(stamp: Stamp<'_>, fork: &SessionId, title: &str, origin: &ChatOrigin) -> Vec<u8> {
+    let mut into = json!({"session": fork, "title": title});
+    if let (Some(until), LogScope::Branch) = (&origin.log.leaf, origin.log.extent) {
         into["until"] = json!(until);
     }
-    let message = format!("Forked this session into {:?} ({}).", fork.title, fork.session);
+    let message = format!("Forked this session into {title:?} ({fork}).");
     entries::info(stamp, &json!({"infoType": "fork", "message": message, "into": into}))
 }
 

@@ -12,7 +12,7 @@ use super::{Peer, no_session, not_found, shown};
 use crate::dialect::answer::{read_params, stopped};
 use crate::dialect::x_grove::tree_error;
 use crate::sequencer::PublishedState;
-use crate::session::{ChatForkRequest, SessionHandle, ToSession};
+use crate::session::{SessionHandle, ToSession};
 
 /// The chat that already has the name requested for a new one.
 enum NameOwner {
@@ -85,10 +85,10 @@ impl Peer {
             }
             Some(_) | None => return Err(self.unchangeable(&from, not_found(&from)).await),
         };
-        let new = ChatForkRequest { chat, uri, turn: turn.into(), kind };
         let (done, told) = oneshot::channel();
         let gone = || no_session(session.uri.as_str());
-        session.inbox.send(ToSession::Fork(source, new, done)).await.map_err(|_| gone())?;
+        let fork = ToSession::ForkChat { source, turn: turn.into(), chat, uri, kind, done };
+        session.inbox.send(fork).await.map_err(|_| gone())?;
         told.await.map_err(|_| gone())?.map_err(|error| tree_error(&error))
     }
 
