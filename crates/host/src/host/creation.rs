@@ -1,7 +1,9 @@
 //! Creating sessions.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use grove_agents::Agent;
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_work::{FileError, local_path};
@@ -10,7 +12,8 @@ use tokio::sync::oneshot;
 use super::Host;
 use super::agents::install_hint;
 use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, PublishedState, WriteFailurePolicy};
-use crate::session::{self, ForkPlan, SessionStart};
+use crate::session::{self, ForkPlan, ForkedChat, SessionStart};
+use crate::store::copies::CopyGuard;
 use crate::store::stores::StoreError;
 use crate::store::{pastes, session_file};
 
@@ -83,6 +86,24 @@ pub enum CreateError {
     HostStopped(#[from] HostStopped),
 }
 
+/// A session that may be created: its request is valid, and nothing has changed yet.
+struct CreationPlan {
+    new: NewSession,
+    agent: Arc<dyn Agent>,
+    fs: Arc<dyn SessionFs>,
+    trace: JournalScope,
+    at: Timestamp,
+}
+
+/// The state of a new session, and the events that lead to it after its creation.
+struct InitialState {
+    tip: Session,
+    events: Vec<Event>,
+    forked: Vec<ForkedChat>,
+    /// Held until the session's own task holds it.
+    _hold: Option<CopyGuard>,
+}
+
 impl Host {
     /// Creates a session. It is in the state as `creating` when this returns; its agent starts in the background.
     pub async fn create_session(&self, wanted: CreateSession) -> Result<(), CreateError> {
@@ -120,11 +141,44 @@ impl Host {
         Ok(format!("{a}-{b}-{c}-{d}-{e}"))
     }
 
-    async fn create(
+    async fn create(&self, wanted: CreateSession, from: Option<(ForkPlan, SessionTitle)>) -> Result<(), CreateError> {
+        let plan = self.plan_session(wanted, from.as_ref().map(|(fork_plan, _)| fork_plan)).await?;
+        let InitialState { tip, events, forked, _hold } = self.initial_state(&plan, from)?;
+        self.require_unused_id(&plan.new.uri, &plan.new.id).await?;
+        let begin = self.reserve_id(&plan, tip, forked)?;
+        let CreationPlan { new, fs, trace, at, .. } = plan;
+        let id = new.id.clone();
+        let room = match trace {
+            JournalScope::AllEvents => self.make_room(&new, fs.as_ref()).await,
+            JournalScope::NumbersOnly => self.begin_client_stored(fs.as_ref(), &Session::new(&new, at)).await,
+        };
+        if let Err(error) = room {
+            self.sessions().open.remove(&id);
+            return Err(error);
+        }
+        let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
+        let events = std::iter::once(Event { at, change: created }).chain(events).collect();
+        match self.publish(events, WriteFailurePolicy::Refuse, trace).await {
+            Ok(Ok(_)) => {}
+            // The task that waits for its start ends without it.
+            Ok(Err(not_written)) => {
+                self.sessions().open.remove(&id);
+                return Err(not_written.into());
+            }
+            Err(stopped) => return Err(stopped.into()),
+        }
+        // The task waits for this; if it is gone, so is the host.
+        begin.send(()).ok();
+        self.active_sessions_changed().await?;
+        Ok(())
+    }
+
+    /// Checks a request to create a session, and chooses its agent, store and settings.
+    async fn plan_session(
         &self,
         mut wanted: CreateSession,
-        from: Option<(ForkPlan, SessionTitle)>,
-    ) -> Result<(), CreateError> {
+        fork_plan: Option<&ForkPlan>,
+    ) -> Result<CreationPlan, CreateError> {
         let folders = &self.0.config.folders;
         wanted.working_directories =
             wanted.working_directories.into_iter().map(|folder| folders.expand(folder)).collect();
@@ -151,7 +205,7 @@ impl Host {
         }
         let (store, settings) = self.store_for(wanted.store, wanted.config)?;
         let stores = &self.0.env.stores;
-        if let Some((fork_plan, _)) = &from
+        if let Some(fork_plan) = fork_plan
             && let Some(store) =
                 [&store, &fork_plan.like.store].into_iter().find(|store| stores.is_client_stored(store))
         {
@@ -172,31 +226,32 @@ impl Host {
             }
             (None, chosen) => chosen.map(SessionConfig::of),
         };
-        let new = NewSession {
-            id: id.clone(),
-            uri: wanted.uri.clone(),
-            provider,
-            model: wanted.model,
-            working_directories,
-            config,
-            store,
-        };
-        let at = self.0.env.clock.now();
-        let mut tip = Session::new(&new, at);
-        let (mut changes, mut forked) = (Vec::new(), Vec::new());
-        // Held until the session's own task holds it.
-        let mut _hold = None;
+        let (uri, model) = (wanted.uri, wanted.model);
+        let new = NewSession { id, uri, provider, model, working_directories, config, store };
+        Ok(CreationPlan { new, agent, fs, trace, at: self.0.env.clock.now() })
+    }
+
+    /// The state of a new session before its agent starts: empty, or with the turns of its fork origin.
+    fn initial_state(
+        &self,
+        plan: &CreationPlan,
+        from: Option<(ForkPlan, SessionTitle)>,
+    ) -> Result<InitialState, CreateError> {
+        let CreationPlan { new, fs, at, .. } = plan;
+        let (id, at) = (&new.id, *at);
+        let mut tip = Session::new(new, at);
+        let (mut changes, mut forked, mut hold) = (Vec::new(), Vec::new(), None);
         if let Some((fork_plan, title)) = from {
             let source = self.0.env.stores.get(&fork_plan.like.store)?;
-            let moved = pastes::moved((source.as_ref(), &fork_plan.like.id), (fs.as_ref(), &id));
+            let moved = pastes::moved((source.as_ref(), &fork_plan.like.id), (fs.as_ref(), id));
             for mut chat in fork_plan.chats {
                 if chat.chat.as_str() != Session::MAIN_CHAT {
                     chat.chat = ChatId::from(self.new_id()?);
                 }
-                changes.extend(chat.changes(&id, at, &moved));
+                changes.extend(chat.changes(id, at, &moved));
                 forked.push(chat);
             }
-            _hold = Some(fork_plan._hold);
+            hold = Some(fork_plan._hold);
             changes.push(Change::Session(id.clone(), SessionEvent::TitleChanged(title)));
         }
         let mut events: Vec<Event> = changes.into_iter().map(|change| Event { at, change }).collect();
@@ -206,50 +261,36 @@ impl Host {
             tip.apply(&event);
             events.push(event);
         }
-        self.require_unused_id(&wanted.uri, &id).await?;
+        Ok(InitialState { tip, events, forked, _hold: hold })
+    }
 
-        // The id is reserved before anything else happens, so that of two creations one fails; the event goes out
-        // before the session's task starts, so that it is the session's first.
+    /// Reserves the id of a new session by its task, which waits for the returned signal.
+    ///
+    /// The id is reserved before anything else happens, so that of two creations one fails. The task starts after the
+    /// event is published, so that it is the session's first.
+    fn reserve_id(
+        &self,
+        plan: &CreationPlan,
+        tip: Session,
+        forked: Vec<ForkedChat>,
+    ) -> Result<oneshot::Sender<()>, CreateError> {
         let (begin, begun) = oneshot::channel();
-        {
-            let mut sessions = self.sessions();
-            if sessions.stopping {
-                return Err(HostStopped.into());
-            }
-            if let Some(open) = sessions.open.get(&id) {
-                return Err(taken(&wanted.uri, id, open.uri.clone()));
-            }
-            if self.0.imports.has(&id) {
-                return Err(CreateError::BeingImported(id));
-            }
-            let beginning = SessionStart::New { begun, forked };
-            let handle =
-                session::start(tip, fs.clone(), agent, self.new_session_context(&id, &mut sessions), beginning);
-            sessions.open.insert(id.clone(), handle);
+        let CreationPlan { new, agent, fs, .. } = plan;
+        let mut sessions = self.sessions();
+        if sessions.stopping {
+            return Err(HostStopped.into());
         }
-        let room = match trace {
-            JournalScope::AllEvents => self.make_room(&new, fs.as_ref()).await,
-            JournalScope::NumbersOnly => self.begin_client_stored(fs.as_ref(), &Session::new(&new, at)).await,
-        };
-        if let Err(error) = room {
-            self.sessions().open.remove(&id);
-            return Err(error);
+        if let Some(open) = sessions.open.get(&new.id) {
+            return Err(taken(&new.uri, new.id.clone(), open.uri.clone()));
         }
-        let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
-        let events = std::iter::once(Event { at, change: created }).chain(events).collect();
-        match self.publish(events, WriteFailurePolicy::Refuse, trace).await {
-            Ok(Ok(_)) => {}
-            // The task that waits for its start ends without it.
-            Ok(Err(not_written)) => {
-                self.sessions().open.remove(&id);
-                return Err(not_written.into());
-            }
-            Err(stopped) => return Err(stopped.into()),
+        if self.0.imports.has(&new.id) {
+            return Err(CreateError::BeingImported(new.id.clone()));
         }
-        // The task waits for this; if it is gone, so is the host.
-        begin.send(()).ok();
-        self.active_sessions_changed().await?;
-        Ok(())
+        let beginning = SessionStart::New { begun, forked };
+        let context = self.new_session_context(&new.id, &mut sessions);
+        let handle = session::start(tip, fs.clone(), agent.clone(), context, beginning);
+        sessions.open.insert(new.id.clone(), handle);
+        Ok(begin)
     }
 
     /// The store of a new session: the named one, else the one in its settings, else that of new sessions.
